@@ -1,4 +1,4 @@
-"""nbtool: talk with a language model inside a notebook, with the notebook's functions and objects as its tools."""
+"""nbtool: chat with a language model in a notebook, with the notebook's functions and objects as its tools."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for (PEP 562): `import nbtool` alone costs next to nothing."""
+    """Import a public name on first access (PEP 562), so that `import nbtool` stays fast."""
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value
@@ -39,14 +39,14 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Serve `%load_ext nbtool`."""
+    """Handle `%load_ext nbtool`."""
     from nbtool.magics import load  # noqa: PLC0415 - IPython is needed only here
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Serve `%unload_ext nbtool`."""
+    """Handle `%unload_ext nbtool`."""
     from nbtool.magics import unload  # noqa: PLC0415 - IPython is needed only here
 
     unload(shell)

@@ -1,44 +1,44 @@
 """Every error that nbtool raises.
 
     NbtoolError
-    ├── BadUsage                 a flag, an option or an argument of ours that makes no sense
+    ├── BadUsage                 an invalid flag, option or argument
     ├── SettingsError            a settings file or an environment variable that cannot be read
     ├── ModelError               no request could be made
     │   ├── UnknownModel
     │   ├── MissingKey
-    │   ├── EnvFileNotAllowed    only a `.env` names the model or the address, and nobody allowed it
-    │   └── Unsupported          the model or its wire cannot do what was asked
-    ├── WireError                a request was made, and no whole reply came of it
+    │   ├── EnvFileNotAllowed    only a `.env` names the model or the address, and it was not allowed
+    │   └── Unsupported          the model or its wire does not support the request
+    ├── WireError                a request was made, but no complete reply was received
     │   ├── ConnectionFailed
     │   ├── TimedOut
-    │   ├── BadReply             what came is not what the dialect says (HTML, broken JSON)
-    │   ├── IncompleteReply      the bytes ended before the provider's terminal signal
-    │   ├── TooLarge
-    │   └── ProviderError        the provider says no, by status or inside its stream
-    │       ├── AuthFailed
+    │   ├── InvalidReply         the response does not follow the dialect (HTML, broken JSON)
+    │   ├── IncompleteReply      the response ended before the provider's terminal signal
+    │   ├── ReplyTooLarge
+    │   └── ProviderError        the provider reported an error, by status or in its stream
+    │       ├── AuthenticationFailed
     │       ├── ModelNotFound
     │       ├── RateLimited
     │       ├── ContextTooLong
-    │       ├── ToolsRefused
-    │       └── Overloaded
-    ├── ToolFailed               raised by a tool: its text is what the model reads
+    │       ├── ToolsNotSupported
+    │       └── ServerOverloaded
+    ├── ToolFailed               raised by a tool; the model reads its text
     │   └── McpFailed            an MCP server that cannot be used
-    ├── ToolError                a call that did not run; its text is what the model reads
+    ├── ToolError                a call that did not run; the model reads its text
     │   ├── UnknownTool
     │   ├── InvalidArguments
-    │   └── UnknownReference     a reference that is unknown, malformed or dead
+    │   └── UnknownReference     a reference that is unknown, malformed or no longer valid
     ├── ApprovalError
     │   └── AlreadyDecided
-    ├── InvalidAnswer            an answer that does not fit the type it was asked for as
-    ├── LimitReached             rounds, calls, seconds, tokens or money ran out
+    ├── InvalidAnswer            an answer that does not match the requested type
+    ├── LimitReached             a limit of rounds, calls, seconds, tokens or cost was reached
     ├── Cancelled                the turn was stopped by a person
     ├── HookFailed               a plugin raised
-    ├── NotRecorded              only recordings may answer, and none of them does
+    ├── NotRecorded              replay only, and no recording matches
     └── JournalError
-        ├── UnreadableEvent      data that is no event of a turn
+        ├── UnreadableEvent      data that is not an event of a turn
         └── BadRecording         a recording that cannot be read or written
 
-Every message is one line that says what was expected, what came, and what to do about it.
+Every message is one line: what was expected, what was received, and the fix.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ _NBTOOL_FRAMES = __file__.removesuffix("errors.py")
 
 
 class NbtoolError(Exception):
-    """An error of nbtool: one line of what happened, and one of what to do about it.
+    """Base class of nbtool's errors: `message` says what happened, `fix` what to do.
 
-    A notebook shows these words and the caller's own lines, not ours below them; anywhere else the traceback is whole.
+    A notebook shows the message and the caller's own lines, without nbtool's frames; elsewhere the traceback is
+    complete.
     """
 
     def __init__(self, message: str, *, fix: str = "") -> None:
@@ -63,7 +64,7 @@ class NbtoolError(Exception):
         return f"{self.message} {self.fix}" if self.fix else self.message
 
     def changed(self, *, message: str | None = None, fix: str | None = None) -> Self:
-        """Return the same error with another message or fix; one that was raised is never changed itself."""
+        """Return a copy with another message or fix; a raised error is never modified."""
         copy = type(self).__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.message = self.message if message is None else message
@@ -73,7 +74,7 @@ class NbtoolError(Exception):
         return copy
 
     def _render_traceback_(self) -> list[str]:
-        """Show the error as IPython asks its exceptions to."""
+        """Return the lines that IPython shows for this error."""
         import traceback  # noqa: PLC0415 - only where an error is shown
 
         frames = traceback.extract_tb(self.__traceback__)
@@ -85,7 +86,7 @@ class NbtoolError(Exception):
 
 
 class BadUsage(NbtoolError):
-    """A flag, an option or an argument that makes no sense."""
+    """An invalid flag, option or argument."""
 
 
 class SettingsError(NbtoolError):
@@ -97,20 +98,20 @@ class ModelError(NbtoolError):
 
 
 class UnknownModel(ModelError):
-    """The model id names no provider or no model that is known."""
+    """The model id names an unknown provider or model."""
 
 
 class MissingKey(ModelError):
-    """The provider asks for a key and none was found."""
+    """The provider requires a key and none was found."""
 
 
 class EnvFileNotAllowed(ModelError):
-    """Only a `.env` names the model or its address, and no person has allowed that file yet; nothing was sent."""
+    """Only a `.env` names the model or its address, and the user has not allowed that file; nothing was sent."""
 
     def __init__(self, path: str, names: list[str], destination: str) -> None:
         super().__init__(
             f"{path} names {' and '.join(names)}, so prompts would go to {destination}; nothing was sent.",
-            fix="If that is what you want: `%chat env allow`, or NBTOOL_ALLOW_ENV_FILE=1 in the environment.",
+            fix="To allow it: `%chat env allow`, or NBTOOL_ALLOW_ENV_FILE=1 in the environment.",
         )
         self.path = path
         self.names = names
@@ -118,16 +119,16 @@ class EnvFileNotAllowed(ModelError):
 
 
 class Unsupported(ModelError):
-    """The model, or the wire it is spoken to over, cannot do what was asked."""
+    """The model or its wire does not support the request."""
 
 
 class WireError(NbtoolError):
-    """A request was made, and no whole reply came of it; `source` is the provider with its host, empty if unknown."""
+    """No complete reply was received; `source` is the provider with its host, empty if unknown."""
 
     source: str = ""
 
     def with_source(self, source: str) -> Self:
-        """Return the same error with its source, where it had none."""
+        """Return a copy with this source, unless the error already has one."""
         if self.source:
             return self
         copy = self.changed()
@@ -140,30 +141,30 @@ class ConnectionFailed(WireError):
 
 
 class TimedOut(WireError):
-    """Nothing came, or nothing moved, for longer than was allowed."""
+    """No data was received within the timeout."""
 
 
 class InvalidReply(WireError):
-    """What came is not what the dialect says."""
+    """The response does not follow the dialect."""
 
 
 class IncompleteReply(WireError):
-    """The bytes ended before the provider's terminal signal was seen."""
+    """The response ended before the provider's terminal signal."""
 
 
 class ReplyTooLarge(WireError):
-    """A line, an event or a body grew over its bound."""
+    """A line, an event or a body exceeds its size limit."""
 
 
 class ProviderError(WireError):
-    """The provider says no, by its status or inside its stream.
+    """The provider reported an error, by its status or in its stream.
 
-    `status` is the HTTP status (None inside a stream), `code` and `type` are the provider's own words,
-    `retry_after` counts seconds. Where a `source` is given (provider and host; empty where it is not known yet), the
-    message is what that source did: `answered 401: …`.
+    `status` is the HTTP status (None in a stream), `code` and `type` are the provider's values, `retry_after` is in
+    seconds. With `source` (provider and host; empty if not known yet) the message is a predicate of that source:
+    `answered 401: …`.
     """
 
-    def __init__(  # noqa: PLR0913 - all that a provider says of one error
+    def __init__(  # noqa: PLR0913 - the fields of a provider's error
         self,
         message: str,
         *,
@@ -183,7 +184,7 @@ class ProviderError(WireError):
         self.retry_after = retry_after
 
     def with_source(self, source: str) -> Self:
-        """Return the same error with its source, which its message names too, where it had none."""
+        """Return a copy whose source and message name this source, unless the error already has one."""
         named = super().with_source(source)
         if not self._did:
             return named
@@ -201,7 +202,7 @@ class ModelNotFound(ProviderError):
 
 
 class RateLimited(ProviderError):
-    """Too many requests; `retry_after` says when to come again."""
+    """Too many requests; `retry_after` is the delay before a retry."""
 
 
 class ContextTooLong(ProviderError):
@@ -209,15 +210,15 @@ class ContextTooLong(ProviderError):
 
 
 class ToolsNotSupported(ProviderError):
-    """The model or its server does not take tools."""
+    """The model or its server does not support tools."""
 
 
 class ServerOverloaded(ProviderError):
-    """The provider is out of order or out of capacity for now."""
+    """The provider is temporarily unavailable or over capacity."""
 
 
 class ToolFailed(NbtoolError):
-    """Raised by a tool to say why it could not do its work: the model reads the text."""
+    """Raised by a tool to report why it failed; the model reads the text."""
 
 
 class McpFailed(ToolFailed):
@@ -225,7 +226,7 @@ class McpFailed(ToolFailed):
 
 
 class ToolError(NbtoolError):
-    """A call that did not run; the model reads the text and may try again."""
+    """A call that did not run; the model reads the text and may retry."""
 
 
 class UnknownTool(ToolError):
@@ -237,23 +238,23 @@ class InvalidArguments(ToolError):
 
 
 class UnknownReference(ToolError):
-    """A reference that names nothing exposed, is malformed, or whose object is gone."""
+    """A reference that names no exposed object, is malformed, or whose object no longer exists."""
 
 
 class ApprovalError(NbtoolError):
-    """A decision that cannot be taken."""
+    """A decision that cannot be made."""
 
 
 class AlreadyDecided(ApprovalError):
-    """Somebody, or something, was first."""
+    """The question was already decided."""
 
 
 class InvalidAnswer(NbtoolError):
-    """An answer that does not fit the type it was asked for as."""
+    """An answer that does not match the requested type."""
 
 
 class LimitReached(NbtoolError):
-    """Rounds, calls, seconds, tokens or money ran out."""
+    """A limit of rounds, calls, seconds, tokens or cost was reached."""
 
 
 class Cancelled(NbtoolError):
@@ -261,11 +262,11 @@ class Cancelled(NbtoolError):
 
 
 class HookFailed(NbtoolError):
-    """A plugin raised; `__cause__` is what it raised."""
+    """A plugin raised an error; see `__cause__`."""
 
 
 class NotRecorded(NbtoolError):
-    """Only recordings may answer, and this turn is in none as it is now; the text says what changed."""
+    """Replay only, and no recording matches this turn; the text lists what changed."""
 
 
 class JournalError(NbtoolError):
@@ -273,8 +274,8 @@ class JournalError(NbtoolError):
 
 
 class UnreadableEvent(JournalError):
-    """Data that is no event of a turn: of another shape, of an unknown kind, or beyond its bounds."""
+    """Data that is not an event of a turn: an invalid shape, an unknown kind, or over its limits."""
 
 
 class BadRecording(JournalError):
-    """A recording that cannot be read or written, or a turn that cannot be kept in one."""
+    """A recording that cannot be read or written, or a turn that cannot be recorded."""

@@ -1,7 +1,7 @@
-"""Events as JSON, and back: what the journal, a recording and an export hold.
+"""Serialize events to JSON and back: the content of the journal, of recordings and of exports.
 
-Reading is strict. The schema is closed, bounds hold, nothing is looked up by a name that stands in the data, and
-nothing but values comes of it, whoever wrote the data.
+Reading treats the data as untrusted: the schema is closed, sizes are limited, nothing is looked up by a name in the
+data, and the result holds values only.
 """
 
 from __future__ import annotations
@@ -21,37 +21,36 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 MAX_EVENT_BYTES = 128 * 1024 * 1024
-"""Bytes of JSON that one event may be."""
+"""Maximum size of the JSON of one event, in bytes."""
 
 MAX_DEPTH = 100
-"""How deep lists and objects may stand inside each other in an event that is read."""
+"""Maximum nesting depth of lists and objects in an event that is read."""
 
 MAX_NUMBER = 2**63
-"""How far from zero a whole number may be in an event that is read."""
+"""Exclusive bound on the absolute value of an integer in an event that is read."""
 
 
 def dump_event(event: Event) -> str:
-    """Write an event as JSON: bytes as base64, an object that JSON does not know by the name of its type alone."""
+    """Return an event as JSON: bytes as base64, an object without a JSON form as the name of its type."""
     from pydantic_core import PydanticSerializationError, to_json  # noqa: PLC0415 - only where history is written
 
     try:
         return to_json(event, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name).decode()
-    except PydanticSerializationError:  # lone surrogates: rare, and dear to look for in every text
+    except PydanticSerializationError:  # lone surrogates: rare, and expensive to check in every text
         cleaned = _clean_json(asdict(event))
         return to_json(cleaned, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name).decode()
 
 
 def load_event(data: str | bytes | Mapping[str, Any]) -> Event:
-    """Read an event back from what `dump_event` wrote, as JSON or as plain data; nothing but values comes of it.
+    """Read an event from the output of `dump_event`, as JSON or as plain data.
 
-    The schema is closed: every field has its type, and a field that this version does not know is dropped. Forms that
-    older versions wrote are read as this version would have written them.
+    Every field is validated, and unknown fields are dropped. Forms that older versions wrote are upgraded.
 
     Raises:
-        UnreadableEvent: the data is no event; the text says what is wrong and where.
+        UnreadableEvent: the data is not an event; the text says what is wrong and where.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - only where history is read
-    from pydantic_core import PydanticSerializationError, from_json, to_json  # noqa: PLC0415 - the same
+    from pydantic_core import PydanticSerializationError, from_json, to_json  # noqa: PLC0415 - only where history is read
 
     try:
         text = data.encode() if isinstance(data, str) else data if isinstance(data, bytes) else to_json(data)
@@ -66,17 +65,17 @@ def load_event(data: str | bytes | Mapping[str, Any]) -> Event:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         location = ".".join(map(str, first["loc"])) or "the event"
         raise UnreadableEvent(
-            f"No event of a turn: {shorten(location, 200)!r}: {shorten(first['msg'], 200)!r}."
+            f"Not an event of a turn: {shorten(location, 200)!r}: {shorten(first['msg'], 200)!r}."
         ) from None
     except (ValueError, RecursionError, PydanticSerializationError) as error:
-        raise UnreadableEvent(f"No event of a turn, for it is not JSON: {shorten(str(error), 200)!r}.") from None
+        raise UnreadableEvent(f"Not an event of a turn: invalid JSON: {shorten(str(error), 200)!r}.") from None
 
 
 def load_events(items: Iterable[str | bytes | Mapping[str, Any]]) -> list[Event]:
-    """Read events back, in order.
+    """Read events, in order.
 
     Raises:
-        UnreadableEvent: one of them is no event; the text says which, counted from 1.
+        UnreadableEvent: one of them is not an event; the text says which, counted from 1.
     """
     events: list[Event] = []
     for item in items:
@@ -95,7 +94,7 @@ def _adapter() -> TypeAdapter[Event]:
 
 
 def _check_bounds(value: Any) -> None:
-    """Refuse what is deeper or greater than anything that is written; a level at a time, whatever the depth."""
+    """Reject a value over the limits, level by level, so that deep nesting cannot overflow the stack."""
     level = [value]
     for _ in range(MAX_DEPTH):
         inner: list[Any] = []
@@ -103,7 +102,7 @@ def _check_bounds(value: Any) -> None:
             if isinstance(item, dict | list):
                 inner.extend(item.values() if isinstance(item, dict) else item)
             elif type(item) is int and abs(item) >= MAX_NUMBER:
-                raise UnreadableEvent("An event holds a whole number beyond 2 to the power of 63.")
+                raise UnreadableEvent("An event contains an integer of 2**63 or more.")
         if not inner:
             return
         level = inner

@@ -1,7 +1,7 @@
-"""Events as older versions wrote them → the fields that this version reads.
+"""Upgrade events that older versions wrote to the fields of this version.
 
-Older versions had only a sentence where this one has a field. Here alone are those sentences compared: they are frozen,
-whatever the texts of this version say.
+Older versions wrote a sentence where this version has a field. Those sentences are compared only here, and must not be
+changed with the texts of this version.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _INTERRUPTED = "The kernel ended before this turn did; what came until then is k
 
 
 def upgrade_event(event: dict[str, Any]) -> dict[str, Any] | None:
-    """Return an event, as plain data, in the form of this version; None where it has it already."""
+    """Return an event, as plain data, in the form of this version; None if it needs no upgrade."""
     upgrade = _UPGRADES.get(event["kind"]) if isinstance(event.get("kind"), str) else None
     return upgrade(event) if upgrade else None
 
@@ -31,19 +31,19 @@ def _turn_ended(event: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _call(event: dict[str, Any]) -> dict[str, Any] | None:
-    """What an argument stood for was one line: its JSON, or a reference with what it stands for."""
+    """Upgrade a resolved argument from one line: its JSON, or a reference with its description."""
     resolved = event.get("resolved")
-    if not isinstance(resolved, dict) or not any(isinstance(told, str) for told in resolved.values()):
+    if not isinstance(resolved, dict) or not any(isinstance(value, str) for value in resolved.values()):
         return None
-    return {**event, "resolved": {name: _of_line(told) for name, told in resolved.items()}}
+    return {**event, "resolved": {name: _upgrade_argument(value) for name, value in resolved.items()}}
 
 
-def _of_line(told: Any) -> Any:
-    if not isinstance(told, str):
-        return told
-    if not (found := _REFERENCE_LINE.fullmatch(told)):
-        return {"text": told}
-    name, text = found.groups()
+def _upgrade_argument(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if not (match := _REFERENCE_LINE.fullmatch(value)):
+        return {"text": value}
+    name, text = match.groups()
     return {
         "text": "",
         "references": [{"name": name, "text": text, "summary": text.split(": ")[0]}],

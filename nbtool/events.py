@@ -1,8 +1,8 @@
-"""What happens: the deltas of a reply, and the events of a turn.
+"""The deltas of a reply, and the events of a turn.
 
-A turn is one stream of events. Between `RequestStarted` and `ReplyFinished` stand the deltas of that reply,
-the very objects that the wire made: nothing is built twice per token. Every event is a plain value that the
-journal can write as JSON (see `event_json`); whoever folds events (the view, the export) needs nothing else.
+A turn is one stream of events. Between `RequestStarted` and `ReplyFinished` are the deltas of that reply, the same
+objects that the wire created, so that nothing is built twice per token. Every event is a plain value that the journal
+can write as JSON (see `event_json`); views and exports are built from events alone.
 """
 
 from __future__ import annotations
@@ -14,26 +14,25 @@ from typing import Any, Literal, get_args
 from nbtool.messages import Media, Message, Usage
 
 StopReason = Literal["end", "tools", "length", "refused", "filtered", "action", "calls", "paused", "error", "unknown"]
-"""Why a reply stopped, in one vocabulary; the provider's own word stands beside it.
+"""Why a reply stopped, normalized across providers; `finish_reason` holds the provider's value.
 
-After `action` the provider waits for something that only a client could do (an approval, a click in a browser). `calls`
-is nbtool's own: the reply asked for more calls, or wrote longer arguments, than one reply may, and was not read any
-further.
+After `action` the provider waits for a client-side action (an approval, a click in a browser). `calls` is nbtool's own:
+the reply exceeded the limit of calls or of argument size, and was not read any further.
 """
 
 EndReason = Literal[
     "", "length", "refused", "filtered", "broken_off", "thinking_only", "provider_action", "empty", "rounds", "calls",
     "tokens", "cost", "seconds", "repetition", "interrupted",
 ]  # fmt: skip
-"""Why a turn ended without a finished answer of the model; empty where it has one, or where an error says it.
+"""Why a turn ended without a finished answer of the model; empty if it has one, or if an error explains it.
 
-The first four are stops of the last reply; `broken_off` is one in error, or for a reason that is not known.
-`thinking_only` and `provider_action` (an approval or a computer action that the provider asks the client for) name what
-it held in place of an answer. After `interrupted` its kernel ended before it did; the others are limits of the turn.
+The first four are stops of the last reply; `broken_off` is a stop in error, or for an unknown reason. `thinking_only`
+and `provider_action` (an approval or a computer action that the provider requests from the client) are what the reply
+held instead of an answer. `interrupted`: the kernel ended before the turn did; the others are limits of the turn.
 """
 
 NoticeTopic = EndReason | Literal["no_stop_reason", "imported"]
-"""What a notice is about, for programs: its text is for people. `imported`: the turn was read from a file."""
+"""The machine-readable topic of a notice. `imported`: the turn was read from a file."""
 
 CallStatus = Literal[
     "waiting", "running", "ok", "error", "denied", "withheld", "not_found", "invalid", "timed_out", "cancelled",
@@ -50,7 +49,7 @@ Phase = Literal["arguments", "tool", "request", "stream", "final_reply", "hook"]
 
 @dataclass(slots=True)
 class TextDelta:
-    """Prose came in; `is_new` where a further text of the same reply begins, a paragraph of its own."""
+    """A fragment of text; `is_new` starts a separate text of the same reply, shown as its own paragraph."""
 
     text: str
     is_new: bool = False
@@ -59,7 +58,7 @@ class TextDelta:
 
 @dataclass(slots=True)
 class ThinkingDelta:
-    """Thinking came in; `is_new` where a further thought of the same reply begins."""
+    """A fragment of thinking; `is_new` starts a separate thinking block of the same reply."""
 
     text: str
     is_new: bool = False
@@ -68,7 +67,7 @@ class ThinkingDelta:
 
 @dataclass(slots=True)
 class RefusalDelta:
-    """A piece of a refusal came in."""
+    """A fragment of a refusal."""
 
     text: str
     kind: Literal["refusal_delta"] = "refusal_delta"
@@ -76,7 +75,7 @@ class RefusalDelta:
 
 @dataclass(slots=True)
 class MediaDelta:
-    """An image, a sound or a file of the reply came in, whole."""
+    """A complete image, sound or file of the reply."""
 
     media: Media
     kind: Literal["media_delta"] = "media_delta"
@@ -84,11 +83,11 @@ class MediaDelta:
 
 @dataclass(slots=True)
 class CallDelta:
-    """A fragment of a call came in.
+    """A fragment of a tool call.
 
-    `key` tells the calls of one reply apart. The first non-empty `id` and `name` hold; `arguments` is
-    appended, or, when `final`, replaces what came before if it is not empty. `call_id` is filled in by the
-    reply builder, so that listeners know the call by our id from its first fragment on.
+    `key` identifies the call within the reply. The first non-empty `id` and `name` are used. `arguments` is appended;
+    when `final` and not empty, it replaces the previous fragments. The reply builder sets `call_id`, so that listeners
+    have nbtool's id from the first fragment on.
     """
 
     key: str
@@ -103,7 +102,7 @@ class CallDelta:
 
 @dataclass(slots=True)
 class CallPending:
-    """A call is being written as text and held back until it is whole (`size` characters so far)."""
+    """A call written as text is buffered until it is complete (`size` characters so far)."""
 
     size: int
     kind: Literal["call_held"] = "call_held"
@@ -111,7 +110,7 @@ class CallPending:
 
 @dataclass(slots=True)
 class UsageDelta:
-    """What the request costs so far; each one replaces the one before."""
+    """The usage of the request so far; replaces the previous one."""
 
     usage: Usage
     kind: Literal["usage_delta"] = "usage_delta"
@@ -121,8 +120,8 @@ class UsageDelta:
 class ReplyEnd:
     """The provider's terminal signal: only this completes a reply.
 
-    `finish_reason` is the provider's own word, `explanation` what it says about it (why it
-    refused, or what it filtered), `native` its own form of the message (see `messages.Native`).
+    `finish_reason` is the provider's value, `explanation` its explanation (why it refused, or what it filtered),
+    `native` its own form of the message (see `messages.Native`).
     """
 
     stop_reason: StopReason
@@ -134,7 +133,7 @@ class ReplyEnd:
 
 @dataclass(slots=True)
 class Retrying:
-    """Nothing had been shown yet, and the request is made again after `seconds`."""
+    """The request is retried after `seconds`; no delta was emitted yet."""
 
     attempt: int
     seconds: float
@@ -146,7 +145,7 @@ Delta = (
     TextDelta | ThinkingDelta | RefusalDelta | MediaDelta | CallDelta | CallPending | UsageDelta | ReplyEnd | Retrying
 )  # fmt: skip
 DELTAS = frozenset(get_args(Delta))
-"""The types of all deltas; `type(event) in DELTAS` is asked once per token."""
+"""The types of all deltas, for the check `type(event) in DELTAS`, which runs once per token."""
 
 
 # --- events: what happens in a turn ---------------------------------------------------------------------------
@@ -154,13 +153,13 @@ DELTAS = frozenset(get_args(Delta))
 
 @dataclass(slots=True)
 class TurnStarted:
-    """A turn began. `prompt` is what the person said; `started` is seconds since the epoch.
+    """A turn started. `prompt` is the user's message; `started` is seconds since the epoch.
 
-    `node_id` is the place in the conversation that the turn is a version of, `parent_id` the place before it, and
-    `child_id`, where it was put between two, the place that follows it from now on. `replayed` is the date (ISO 8601)
-    of the recording that it is told from; empty where a model is asked. `told_from` is the version whose first
-    `told_rounds` rounds this one tells before anything else. `tools` and `exposed` are the names of the chat's tools
-    and of the notebook's objects that references can point to; None where they were not written down.
+    `node_id` is the node of the conversation tree that the turn is a version of, `parent_id` its parent, and
+    `child_id`, if it was inserted between two nodes, its new child. `replayed` is the date (ISO 8601) of the recording
+    that it is replayed from; empty if a model is called. `told_from` is the version whose first `told_rounds` rounds
+    are carried over. `tools` and `exposed` are the names of the chat's tools and of the notebook's objects that
+    references can point to; None if they were not recorded.
     """
 
     turn_id: str
@@ -181,9 +180,9 @@ class TurnStarted:
 
 @dataclass(slots=True)
 class TreeChanged:
-    """The person changed the conversation tree; written before it is done, under the chat and no turn.
+    """The user changed the conversation tree; written before the change is applied, for the chat and no turn.
 
-    `node_id` is the place that it is about (empty: the very beginning), `turn_id` the version where it is about one.
+    `node_id` is the affected node (empty: the root), `turn_id` the affected version, if it concerns one.
     """
 
     op: TreeOp
@@ -194,9 +193,9 @@ class TreeChanged:
 
 @dataclass(slots=True)
 class RequestStarted:
-    """A request is about to leave; rounds count from 1. `final` marks the one that asks for a last word.
+    """A request is about to be sent; rounds count from 1. `final` marks the request for a final reply without tools.
 
-    Where it is `given`, nothing leaves: the reply of this round is one that was given before.
+    If `given`, nothing is sent: the round reuses an earlier reply.
     """
 
     round: int
@@ -208,7 +207,7 @@ class RequestStarted:
 
 @dataclass(slots=True)
 class ReplyFinished:
-    """A reply ended; `complete` only where the provider's terminal signal was seen."""
+    """A reply ended; `complete` only if the provider's terminal signal was received."""
 
     round: int
     message: Message
@@ -223,9 +222,9 @@ class ReplyFinished:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedReference:
-    """What a reference stands for: its `name` with keys and slice as written, its type and shape, never its values.
+    """A resolved reference: its `name` with keys and slice as written, its type and shape, never its values.
 
-    `summary` is the `text` without what may be long, the columns of a table.
+    `summary` is `text` without the parts that may be long, such as the columns of a table.
     """
 
     name: str
@@ -238,9 +237,9 @@ class ResolvedReference:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedArgument:
-    """An argument as it will run: `text` is its JSON as written, `references` are those in it.
+    """An argument as the tool receives it: `text` is its JSON as written, `references` are those in it.
 
-    One that `is_reference` is the object of its only reference, and nothing else.
+    If `is_reference`, the argument is the object of its only reference.
     """
 
     text: str
@@ -256,9 +255,9 @@ class ResolvedArgument:
 class CallReady:
     """A call was looked up, its references resolved and its arguments validated.
 
-    `resolved` describes each argument as it will run. `glances` are for the person alone: the first rows (`columns`,
-    `rows`) of what was opened for reading. `edited` is as in `CallStarted`, for a call that is told of and does not
-    run.
+    `resolved` describes each argument as the tool receives it. `glances` are shown to the user only: the first rows
+    (`columns`, `rows`) of the objects opened for reading. `edited` is as in `CallStarted`, for a call whose recorded
+    outcome is reused.
     """
 
     call_id: str
@@ -274,7 +273,7 @@ class CallReady:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not what it was when it was shown; either text may be empty."""
+    """One change since the question was shown; either text may be empty."""
 
     what: str
     before: str = ""
@@ -283,11 +282,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedQuestion:
-    """Why a call is asked about once more.
+    """Why the approval question for a call is repeated.
 
-    `changed`: something is different, as `differences` say. `unwatched`: it could have changed unnoticed, so it is
-    asked about right before it runs. `invalid`: the person's own arguments (`edited`, as JSON) do not fit, and
-    `problem` says why.
+    `changed`: the call or its objects changed, see `differences`. `unwatched`: changes cannot be detected, so the
+    question is repeated right before the call runs. `invalid`: the user's arguments (`edited`, as JSON) do not match
+    the schema, see `problem`.
     """
 
     reason: Literal["changed", "unwatched", "invalid"]
@@ -298,14 +297,14 @@ class RepeatedQuestion:
 
 @dataclass(slots=True)
 class CallAsked:
-    """A question was laid on the desk: may this call run, or may this result reach the model?
+    """An approval question was queued: may this call run, or may this result be sent to the model?
 
-    `digest` names exactly what is asked about; a decision carries it back. `shown` is what the person sees
-    at the gate: the canonical arguments, or the text of the result. A `sensitive` one is decided by itself.
-    `notice` is what the person has to know first, such as how the tool changed; `effect` tells what would change, such
-    as a file's diff; `media` are the images of a result that a model would see. `resolved` and `glances` are as in
-    `CallReady`, and newer. `notes` are lines that the person should know. `again` says why the call is asked about once
-    more. An approval of these very arguments may be remembered only where `can_remember_call`.
+    `digest` identifies the content of the question; a decision carries it back. `shown` is what the user sees at the
+    gate: the canonical arguments, or the text of the result. A `sensitive` question cannot be decided in bulk.
+    `notice` is shown first, such as how the tool changed; `effect` describes what would change, such as a file's diff;
+    `media` are the images of a result that the model would receive. `resolved` and `glances` are as in `CallReady`,
+    but newer. `notes` are further lines for the user. `again` says why the question is repeated. An approval of these
+    arguments may be remembered only if `can_remember_call`.
     """
 
     call_id: str
@@ -330,7 +329,7 @@ class CallAsked:
 
 @dataclass(slots=True)
 class CallDecided:
-    """The first decision for a question; `by` says whose it was (button, input, policy, script …)."""
+    """The first decision for a question; `by` is its source (button, input, policy, script …)."""
 
     call_id: str
     gate: Gate
@@ -344,9 +343,9 @@ class CallDecided:
 
 @dataclass(slots=True)
 class TurnParked:
-    """The turn waits for a person, and no cell waits with it any more; written before the cell ends.
+    """The turn waits for an approval, and its cell ends; written before the cell ends.
 
-    `digest` is the question that is refused when nobody has answered by `expires`, in seconds since the epoch.
+    `digest` is the question that is denied if it has no decision by `expires`, in seconds since the epoch.
     """
 
     digest: str
@@ -358,9 +357,9 @@ class TurnParked:
 class CallStarted:
     """A call is about to run; written before it does. `thread` says where it runs.
 
-    `edited` is the JSON of the arguments that a person put in place of the model's; empty where nobody did. `resolved`
-    describes the arguments that run, where they are not those of `CallReady`. The result of a `guarded` call may yet be
-    withheld, and with it what the call prints.
+    `edited` is the JSON of the arguments if a user changed the model's, else empty. `resolved` describes the arguments
+    if they differ from those of `CallReady`. The result of a `guarded` call may still be withheld, and with it the
+    output of the call.
     """
 
     call_id: str
@@ -374,7 +373,7 @@ class CallStarted:
 
 @dataclass(slots=True)
 class CallProgress:
-    """A running call says how far it is, or prints."""
+    """Progress or printed output of a running call."""
 
     call_id: str
     text: str
@@ -384,11 +383,11 @@ class CallProgress:
 
 @dataclass(slots=True)
 class CallFinished:
-    """A call got its one outcome. `shown` is the text that the model reads, `preview` what the person sees if not that.
+    """The outcome of a call. `shown` is the text sent to the model, `preview` what the user sees if it differs.
 
-    `traceback` says where the person's own code failed; no model is told it.
-    `media` are images and sounds of the result, for the person's eyes and ears alone: no journal and no recording
-    keeps them. `media_left_out` counts those that were too large or too many.
+    `traceback` says where the user's code failed; it is not sent to the model. `media` are images and sounds of the
+    result, shown to the user only, not written to the journal or to a recording. `media_left_out` counts those that
+    were too large or too many.
     """
 
     call_id: str
@@ -408,7 +407,7 @@ class CallFinished:
 
 @dataclass(slots=True)
 class MessageAppended:
-    """A message joined the turn's chain."""
+    """A message was appended to the turn's chain."""
 
     message: Message
     kind: Literal["message_appended"] = "message_appended"
@@ -416,7 +415,7 @@ class MessageAppended:
 
 @dataclass(slots=True)
 class Notice:
-    """Something the person should know; `topic` says what it is about where a program acts on it."""
+    """A message for the user; `topic` is its machine-readable subject."""
 
     text: str
     level: Literal["info", "warning", "error"] = "info"
@@ -426,7 +425,7 @@ class Notice:
 
 @dataclass(slots=True)
 class ErrorRaised:
-    """Something failed, and in which phase; `text` is one line, redacted."""
+    """An error in one phase of the turn; `text` is one redacted line."""
 
     phase: Phase
     text: str
@@ -436,7 +435,7 @@ class ErrorRaised:
 
 @dataclass(slots=True)
 class TurnEnded:
-    """The last event of a turn. `usage` is the sum over its requests, `seconds` its whole length.
+    """The last event of a turn. `usage` is the sum over its requests, `seconds` its duration.
 
     `end_reason` says why it ended without a finished answer.
     """
@@ -458,4 +457,4 @@ Event = (
 )  # fmt: skip
 
 Emit = Callable[[Event], Awaitable[None]]
-"""The one awaited door: returns when the event is journalled, and only then may the emitter act."""
+"""Emits an event; returns once the event is in the journal, and only then may the emitter act."""

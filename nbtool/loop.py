@@ -1,9 +1,9 @@
-"""The one door between a synchronous caller and the async core.
+"""The background event loop, and the bridge between synchronous callers and the async core.
 
-One daemon thread per process runs an asyncio loop; every turn runs there, whatever thread, cell or loop started
-it. The thread that waits for a turn is *lent* to it meanwhile: it drains a queue of work, so that synchronous
-tools run where the person's own code runs (plots, prints, database connections and an interrupt behave as in a
-cell). Where nobody waits, a synchronous tool runs in a worker thread.
+One daemon thread per process runs an asyncio loop, on which every turn runs, independent of the thread, cell or loop
+that started it. The caller's thread, while it waits for a turn, runs a queue of jobs, so that synchronous tools run
+where the user's own code runs (plots, prints, database connections and an interrupt behave as in a cell). Without a
+waiting caller a synchronous tool runs in a worker thread.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from nbtool.errors import Cancelled, NbtoolError
 T = TypeVar("T")
 
 POLL_SECONDS = 0.05
-"""Seconds between two looks around while the lent thread waits: an interrupt is noticed at once, a poll this often."""
+"""Seconds between two polls while the caller's thread waits; an interrupt is noticed at once."""
 
 
 BLOCKED_SECONDS = 0.6
-"""Seconds in which the loop does nothing else, after which it is taken to be blocked by what runs on it."""
+"""Seconds without a response of the loop, after which it counts as blocked."""
 
 
 def reset_after_fork(reset: Callable[[], object]) -> None:
-    """Call something in every forked child, which has the loops and locks of this process, and none of its threads."""
+    """Call `reset` in every forked child, which inherits the loops and locks of this process, but not its threads."""
     if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no forks
         os.register_at_fork(after_in_child=reset)
 
@@ -54,7 +54,7 @@ class BackgroundLoop:
         self._thread.start()
 
     def _run(self) -> None:
-        """Run the loop for ever: a SystemExit or a KeyboardInterrupt in a task ends that task, and not all turns."""
+        """Run the loop forever: a SystemExit or a KeyboardInterrupt in a task ends that task only."""
         while True:
             with suppress(SystemExit, KeyboardInterrupt):
                 self._loop.run_forever()
@@ -63,8 +63,8 @@ class BackgroundLoop:
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the loop, in a copy of the caller's context.
 
-        The context carries the running cell (ipykernel keeps the parent message in a context variable), so
-        that what the work prints lands in the cell that started it.
+        The context carries the running cell (ipykernel keeps the parent message in a context variable), so that the
+        output of the coroutine is shown in the cell that started it.
         """
         future: Future[T] = Future()
         context = contextvars.copy_context()
@@ -78,11 +78,11 @@ class BackgroundLoop:
         return future
 
     def call_soon(self, callback: Callable[[], object]) -> None:
-        """Run a plain function on the loop, from any thread."""
+        """Run a synchronous function on the loop, from any thread."""
         self._loop.call_soon_threadsafe(callback)
 
     def is_current(self) -> bool:
-        """Whether the caller is on the thread of this loop, or of the one of tools, where nobody may block."""
+        """Whether the caller is on a thread that runs an event loop of nbtool, which must not be blocked."""
         return isinstance(threading.current_thread(), LoopThread)
 
     def _cancel(self, task: asyncio.Task[Any], future: Future[Any]) -> None:
@@ -91,24 +91,24 @@ class BackgroundLoop:
 
 
 class LoopWatch:
-    """Looks, call by call, whether the loop still does something; raises TimeoutError once it is blocked."""
+    """Checks on every call that the loop still responds; raises TimeoutError once it is blocked."""
 
     def __init__(self) -> None:
         self._responded = threading.Event()
-        self._ask()
+        self._ping()
 
     def __call__(self) -> None:
-        """Look now.
+        """Check now.
 
         Raises:
-            TimeoutError: what runs on the loop has not let it go for `BLOCKED_SECONDS`.
+            TimeoutError: the loop has not responded for `BLOCKED_SECONDS`.
         """
         if self._responded.is_set():
-            self._ask()
+            self._ping()
         elif time.monotonic() > self._ends:
             raise TimeoutError
 
-    def _ask(self) -> None:
+    def _ping(self) -> None:
         self._responded.clear()
         self._ends = time.monotonic() + BLOCKED_SECONDS
         background_loop().call_soon(self._responded.set)
@@ -116,7 +116,7 @@ class LoopWatch:
 
 @cache
 def background_loop() -> BackgroundLoop:
-    """Give the process's loop; started when first asked for."""
+    """Return the process's loop, which is started on the first call."""
     return BackgroundLoop()
 
 
@@ -131,7 +131,7 @@ class _Job:
 
 
 class CallerThread:
-    """A thread that waits for a turn, and runs the turn's synchronous work meanwhile."""
+    """A thread that waits for a turn, and runs the turn's synchronous jobs while it waits."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -143,15 +143,15 @@ class CallerThread:
 
     @property
     def is_attached(self) -> bool:
-        """Whether a thread is waiting, so that work put here will be done."""
+        """Whether a thread is waiting, so that queued jobs will run."""
         return self._attached_thread is not None
 
     def attach(self) -> None:
-        """Promise that this thread will `run_until` at once: work that comes in between waits for it."""
+        """Attach this thread before it calls `run_until`, so that jobs queued in between wait for it."""
         self._attached_thread = threading.get_ident()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run `work` on the lent thread and give what it returns; in a worker thread where nobody waits."""
+        """Run `work` on the caller's thread and return its result; in a worker thread if no caller waits."""
         work = partial(_without_stop_iteration, work)
         job = _Job(work, contextvars.copy_context())
         with self._lock:
@@ -170,14 +170,14 @@ class CallerThread:
         on_start: Callable[[], object] | None = None,
         seconds: float | None = None,
     ) -> T:
-        """Wait for `future` on this thread and do what the turn asks for; `on_tick` is called every tick.
+        """Wait for `future` on this thread and run the queued jobs; `on_tick` is called on every poll.
 
-        `on_start` sets the turn going once this thread is there for it; what it raises goes through. What was put here
-        before `future` was done is done here too: it was promised this thread.
+        `on_start` is called once this thread is attached; its errors propagate. Jobs that were queued before `future`
+        was done run here too.
 
         Raises:
             TimeoutError: it took longer than `seconds`.
-            KeyboardInterrupt: at once, also out of a running job, whose own future then says `Cancelled`.
+            KeyboardInterrupt: at once, also out of a running job, whose own future then raises `Cancelled`.
         """
         self.attach()
         future.add_done_callback(lambda _: self._jobs.put(None))
@@ -198,11 +198,11 @@ class CallerThread:
             self._attached_thread = None
 
     def close(self) -> None:
-        """Begin no more jobs: what waits in the queue is cancelled; the job that runs is not touched."""
+        """Start no more jobs: queued jobs are cancelled; the running job is not affected."""
         self._is_closed = True
 
     def interrupt(self) -> bool:
-        """Raise KeyboardInterrupt in the job that runs now; says whether there was one that can be reached."""
+        """Raise KeyboardInterrupt in the running job; return whether there was one that can be interrupted."""
         thread = threading.main_thread().ident
         if not self._busy or thread is None or self._attached_thread != thread:
             return False
@@ -217,7 +217,7 @@ class CallerThread:
         return True
 
     def _drain(self) -> None:
-        """Take no more work, and do what is here already."""
+        """Detach the thread and run the jobs that are queued already."""
         with self._lock:
             self._attached_thread = None
         with suppress(queue.Empty):
@@ -233,10 +233,10 @@ class CallerThread:
         try:
             outcome = job.context.run(job.work)
         except KeyboardInterrupt:
-            # Never handed to the loop as it is: asyncio ends its thread on a KeyboardInterrupt in a task.
-            job.future.set_exception(Cancelled("The person interrupted the call."))
+            # Not passed on to the loop: asyncio stops its loop on a KeyboardInterrupt in a task.
+            job.future.set_exception(Cancelled("The call was interrupted."))
             raise
-        except BaseException as error:  # noqa: BLE001 - the caller gets whatever the work raised, SystemExit too
+        except BaseException as error:  # noqa: BLE001 - every error is passed to the caller, SystemExit too
             job.future.set_exception(error)
         else:
             job.future.set_result(outcome)
@@ -245,7 +245,7 @@ class CallerThread:
 
 
 def _without_stop_iteration(work: Callable[[], T]) -> T:
-    """Raise RuntimeError in place of StopIteration, which no asyncio future takes: its waiter would wait for ever."""
+    """Raise RuntimeError in place of StopIteration, which no asyncio future accepts: its waiter would never return."""
     try:
         return work()
     except StopIteration as error:
@@ -253,10 +253,10 @@ def _without_stop_iteration(work: Callable[[], T]) -> T:
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the loop and wait for it on this thread.
+    """Run a coroutine on the loop and block this thread until it is done.
 
     Raises:
-        NbtoolError: called on the loop's own thread, where it would wait for itself.
+        NbtoolError: called on the loop's own thread, where it would deadlock.
     """
     if background_loop().is_current():
         work.close()

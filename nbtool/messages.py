@@ -1,6 +1,6 @@
-"""What is said: messages and the parts they are made of.
+"""Messages and their parts.
 
-Values only: frozen, comparable, and readable back from JSON (`load_messages`) without running anything.
+Plain values: frozen, comparable, and loaded from JSON (`load_messages`) without running any code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """What the model thought aloud; shown folded, never executed."""
+    """The model's reasoning; shown collapsed, never executed."""
 
     text: str
     kind: Literal["thinking"] = "thinking"
@@ -38,7 +38,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The model's own word that it will not answer."""
+    """The model's refusal to answer."""
 
     text: str
     kind: Literal["refusal"] = "refusal"
@@ -46,7 +46,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An image, a sound or a file: either its bytes or where they are.
+    """An image, a sound or a file: either its bytes or its URL.
 
     `mime` is an IANA media type; exactly one of `data` and `url` is set.
     """
@@ -72,12 +72,12 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call that the model asks for.
+    """One tool call requested by the model.
 
-    `id` is the provider's and lives on its wire; `call_id` is ours and unique. `arguments` is the text the
-    model sent; `args` is what it says, or None with `error` when it is not a JSON object. Only a `runnable`
-    call may run: its reply was complete and its arguments whole. `repaired` names each mend that was needed
-    (calls written as text only; native arguments are strict JSON).
+    `id` is the provider's, used on its wire; `call_id` is nbtool's and unique. `arguments` is the text that the model
+    sent; `args` is the parsed object, or None with `error` if it is not a JSON object. Only a `runnable` call may run:
+    its reply and its arguments are complete. `repaired` names each repair of the JSON (only for calls written as text;
+    native arguments are strict JSON).
     """
 
     name: str
@@ -91,13 +91,13 @@ class ToolCall:
     kind: Literal["call"] = "call"
 
     def copy(self) -> ToolCall:
-        """Give the call with arguments of its own: whoever changes them changes nothing else."""
+        """Return a copy of the call with a deep copy of its arguments."""
         return self if self.args is None else replace(self, args=deepcopy(dict(self.args)))
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The one answer that a call gets; `id` and `call_id` are those of the call."""
+    """The result of a call; `id` and `call_id` are those of the call."""
 
     name: str
     text: str
@@ -113,10 +113,10 @@ Part = Text | Thinking | Refusal | Media | ToolCall | ToolResult
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A message in the very form its provider sent it, to be sent back unchanged.
+    """A message exactly as its provider sent it, to be sent back unchanged.
 
-    It carries what our parts cannot: signatures, encrypted reasoning, items of server-side tools. It holds
-    only for the same wire, host and model; for any other the message is built anew from its parts.
+    It carries what `parts` cannot: signatures, encrypted reasoning, items of server-side tools. It is valid only for
+    the same wire, host and model; for any other the message is encoded from its parts.
     """
 
     wire: str
@@ -136,7 +136,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """All prose of the message, joined without a separator."""
+        """All text of the message, joined without a separator."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
@@ -146,37 +146,37 @@ class Message:
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls that the message asks for, in order."""
+        """The tool calls in the message, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
-        """The results that the message carries, in order."""
+        """The tool results in the message, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolResult))
 
     def with_parts(self, parts: Iterable[Part]) -> Message:
-        """Give the same message with other parts; its native form no longer holds and is dropped."""
+        """Return the message with other parts and without its native form, which would no longer match."""
         return replace(self, parts=tuple(parts), native=None)
 
 
 def user(*parts: str | Part) -> Message:
-    """Make a user message of texts and parts."""
+    """Return a user message from texts and parts."""
     return Message("user", tuple(Text(part) if isinstance(part, str) else part for part in parts))
 
 
 def assistant(*parts: str | Part) -> Message:
-    """Make an assistant message of texts and parts."""
+    """Return an assistant message from texts and parts."""
     return Message("assistant", tuple(Text(part) if isinstance(part, str) else part for part in parts))
 
 
 def results(*parts: ToolResult) -> Message:
-    """Make the message that answers the calls of one round."""
+    """Return the message with the results of the calls of one round."""
     return Message("tool", parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a request cost, in tokens; `cost` in US dollars where the provider says it.
+    """The tokens that a request used; `cost` in US dollars if the provider reports it.
 
     `cached_tokens` are part of `input_tokens`, `thinking_tokens` part of `output_tokens`.
     """
@@ -204,17 +204,17 @@ class Usage:
 
 
 def new_id(prefix: str) -> str:
-    """Mint an id: short, unique, safe in every place an id can stand (letters, digits, `_`)."""
+    """Return a new unique id of letters, digits and `_` only."""
     return f"{prefix}_{uuid4().hex[:20]}"
 
 
 def dump_messages(messages: Iterable[Message]) -> bytes:
-    """Write messages as JSON; bytes inside become base64."""
+    """Return messages as JSON, with bytes as base64."""
     return _adapter().dump_json(list(messages))
 
 
 def load_messages(data: bytes | str) -> list[Message]:
-    """Read messages back from JSON against a closed schema.
+    """Read messages from JSON, validated against a closed schema.
 
     Raises:
         pydantic.ValidationError: the data is not what `dump_messages` writes.

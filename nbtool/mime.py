@@ -1,7 +1,7 @@
-"""What bytes are, by their first ones; and what a notebook shows of an image or a sound.
+"""Detect the media type of bytes, and build the MIME bundle of an image or a sound.
 
-The bytes decide, never the name: what is claimed to be an image and is none is not shown as one. SVG is never shown,
-for it can hold scripts.
+Only the bytes decide, not the declared type: a file that claims to be an image but is not is not shown as one. SVG is
+never shown, because it can contain scripts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 """The images that every page can show and most models can read."""
 
 MAX_DISPLAY_BYTES = 20 * 1024 * 1024
-"""Bytes of an image or a sound that are put into a notebook at most."""
+"""Maximum size of an image or a sound that is shown in a notebook, in bytes."""
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -33,11 +33,11 @@ _ADTS = frozenset({0xF0, 0xF1, 0xF8, 0xF9})
 SNIFFED = frozenset(
     {mime for _, mime in _SIGNATURES} | set(_RIFF_TYPES.values()) | {"audio/aac", "audio/mp4", "video/mp4"}
 )
-"""Every media type that `sniff` can tell."""
+"""Every media type that `sniff` can detect."""
 
 
 def sniff(data: bytes) -> str:
-    """Tell the media type of bytes by how they begin; empty where it is not one of `SNIFFED`."""
+    """Return the media type of bytes by their signature; empty if it is not one of `SNIFFED`."""
     for signature, mime in _SIGNATURES:
         if data.startswith(signature):
             return mime
@@ -45,21 +45,21 @@ def sniff(data: bytes) -> str:
         return _RIFF_TYPES.get(data[8:12], "")
     if data[4:8] == b"ftyp":
         return "audio/mp4" if data[8:11] in (b"M4A", b"M4B") else "video/mp4"
-    if data[:1] == b"\xff" and len(data) > 1:  # frames without a head: MPEG audio of layer III, or AAC
+    if data[:1] == b"\xff" and len(data) > 1:  # frames without a container header: MPEG audio layer III, or AAC
         return "audio/mpeg" if data[1] in _MPEG_LAYER_3 else "audio/aac" if data[1] in _ADTS else ""
     return ""
 
 
 def describe_media(mime: str, data: bytes | None, url: str | None, name: str = "") -> str:
-    """Say in one line what an image, a sound or a file is and how large, or where it is."""
+    """Return one line with the name, media type and size or URL of an image, a sound or a file."""
     label = f"{name} ({mime})" if name else mime
     return f"{label} at {url}" if data is None else f"{label}, {len(data):,} bytes"
 
 
 def media_bundle(mime: str, data: bytes | None, url: str | None, name: str = "") -> dict[str, str]:
-    """Give what a notebook shows, by media type: an image, a sound with controls, or a line of text.
+    """Return the MIME bundle for display: an image, a sound with controls, or a line of text.
 
-    Nothing is fetched: what is known by its address alone is a link.
+    Nothing is fetched: media with a URL only is shown as a link.
     """
     line = describe_media(mime, data, url, name)
     mimebundle = {"text/plain": line}
@@ -71,9 +71,7 @@ def media_bundle(mime: str, data: bytes | None, url: str | None, name: str = "")
             )
         return mimebundle
     if len(data) > MAX_DISPLAY_BYTES:
-        return {
-            "text/plain": f"{line}: too large to show here ({MAX_DISPLAY_BYTES >> 20} MiB at most); `.data` holds it"
-        }
+        return {"text/plain": f"{line}: too large to show (limit: {MAX_DISPLAY_BYTES >> 20} MiB); see `.data`"}
     sniffed = sniff(data)
     if sniffed in IMAGES:
         return {sniffed: b64encode(data).decode(), **mimebundle}

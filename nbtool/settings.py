@@ -1,7 +1,7 @@
-"""Where settings come from, and which source won.
+"""Settings and their sources.
 
-Precedence, the strongest first: flag, call argument, `%config`, `ipython_config.py`, environment, default. A setting
-carries its source, so that `%chat status` can say why a value holds.
+Precedence, highest first: flag, call argument, `%config`, `ipython_config.py`, environment, default. A setting carries
+its source, so that `%chat status` can show it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """A value and where it was found."""
+    """A value and its source."""
 
     value: T
     source: str
@@ -31,7 +31,7 @@ class Setting(Generic[T]):
 
 
 def resolve_setting(candidates: Iterable[tuple[str, T | None]], default: T) -> Setting[T]:
-    """Give the first candidate that has a value; candidates are (source, value), the strongest first."""
+    """Return the first candidate that has a value; candidates are (source, value), highest precedence first."""
     for source, value in candidates:
         if value is not None:
             return Setting(value, source)
@@ -39,22 +39,22 @@ def resolve_setting(candidates: Iterable[tuple[str, T | None]], default: T) -> S
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Check an argument that is one of a few words.
+    """Check that an argument is one of `choices`.
 
     Raises:
-        BadUsage: it is none of them.
+        BadUsage: it is not.
     """
     if value not in choices:
-        raise BadUsage(f"{name}={value!r}: one of {', '.join(choices)} is expected.")
+        raise BadUsage(f"Invalid {name}={value!r}: expected one of {', '.join(choices)}.")
 
 
 def env(name: str) -> str | None:
-    """Read an environment variable; empty counts as not set."""
+    """Return an environment variable; empty counts as not set."""
     return os.environ.get(name) or None
 
 
 def display_path(path: Path | None) -> str:
-    """Give a path as outputs show it, which are saved with a notebook: they do not tell where a home lies."""
+    """Return a path for display, without the home folder: outputs are saved with the notebook."""
     folder = env("NBTOOL_HOME")
     for name, root in (("$NBTOOL_HOME", folder), ("~", os.path.expanduser("~"))):  # noqa: PTH111 - it never raises
         if root and path and path.is_relative_to(root):
@@ -63,19 +63,19 @@ def display_path(path: Path | None) -> str:
 
 
 def data_dir() -> Path:
-    """Give the folder of the journal and the settings: `NBTOOL_HOME`, else the platform's user data folder.
+    """Return the folder of the journal and the settings: `NBTOOL_HOME`, else the platform's user data folder.
 
-    The folder is made when missing, readable by its owner alone.
+    The folder is created if missing, with access for its owner only.
 
     Raises:
-        SettingsError: it cannot be made.
+        SettingsError: it cannot be created.
     """
     folder = Path(env("NBTOOL_HOME") or platformdirs.user_data_dir("nbtool", appauthor=False))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(
-            f"The folder {folder} cannot be made ({error.strerror or error}).",
-            fix="Name another one in NBTOOL_HOME.",
+            f"Cannot create the folder {folder} ({error.strerror or error}).",
+            fix="Set NBTOOL_HOME to another folder.",
         ) from None
     return folder

@@ -1,7 +1,7 @@
-"""Daemon threads that are used again: making one costs more than most tools do.
+"""A pool of daemon threads: starting a thread costs more than most tools do.
 
-One thread does one piece of work at a time. A piece that hangs keeps its thread and nothing else: the next one finds
-another, and the exit waits for none of them.
+One thread runs one job at a time. A job that hangs blocks only its own thread: the next job gets another one, and the
+interpreter's exit waits for none of them.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_IDLE = 8
-"""Threads that wait for work; one more that has nothing to do ends."""
+"""Maximum number of idle threads; a further idle thread ends."""
 
 IDLE_SECONDS = 30.0
-"""How long a thread waits for work before it ends."""
+"""Seconds after which an idle thread ends."""
 
 BUSY_NAME, IDLE_NAME = "nbtool-tool", "nbtool-idle"
-"""What a thread is called while it works, and while it waits."""
+"""The name of a thread while it runs a job, and while it is idle."""
 
 _idle_workers: list[_Worker] = []
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of some work. `is_interrupt`: it was interrupted from the keyboard, not by us."""
+    """The value or the error of a job. `is_interrupt`: it was interrupted from the keyboard, not by nbtool."""
 
-    value: Any = field(default=None, repr=False)  # a repr of ours never runs the repr of a person's object
+    value: Any = field(default=None, repr=False)  # repr() must not run the repr of a user's object
     error: BaseException | None = None
     is_interrupt: bool = False
 
 
 def run_in_worker(work: Callable[[], Any], *, on_done: Callable[[], None] = lambda: None) -> asyncio.Future[Outcome]:
-    """Do some work in a daemon thread, in a copy of the caller's context; `on_done` runs on the loop afterwards."""
+    """Run `work` in a daemon thread, in a copy of the caller's context; `on_done` runs on the loop afterwards."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Outcome] = loop.create_future()
 
@@ -48,7 +48,7 @@ def run_in_worker(work: Callable[[], Any], *, on_done: Callable[[], None] = lamb
             future.set_result(outcome)
 
     def notify(outcome: Outcome) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed: nothing waits for the result
             loop.call_soon_threadsafe(settle, outcome)
 
     context = contextvars.copy_context()
@@ -57,33 +57,33 @@ def run_in_worker(work: Callable[[], Any], *, on_done: Callable[[], None] = lamb
 
 
 async def run_with_timeout(work: Callable[[], Any], seconds: float) -> Outcome | None:
-    """Do some work in a thread, and give None when it takes longer than that."""
+    """Run `work` in a thread; return None if it takes longer than `seconds`."""
     future = run_in_worker(work)
     await asyncio.wait({future}, timeout=seconds)
     return future.result() if future.done() else None
 
 
 def capture(work: Callable[[], Any], *, reraise: tuple[type[BaseException], ...] = (KeyboardInterrupt,)) -> Outcome:
-    """Do some work and give what came of it; only errors of the types in `reraise` are raised."""
+    """Run `work` and return its outcome; only errors of the types in `reraise` are raised."""
     try:
         return Outcome(work())
     except reraise:
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever the work raises is its outcome
+    except BaseException as error:  # noqa: BLE001 - every error is part of the outcome
         return Outcome(error=error)
 
 
 def submit_daemon(work: Callable[[], Any], on_outcome: Callable[[Any], object]) -> None:
-    """Do something in a thread and tell what came of it there; neither of the two raises anything."""
+    """Run `work` in a thread and pass its outcome to `on_outcome` there; neither may raise."""
     try:
-        worker = _idle_workers.pop()  # the one that worked last: what it needs is at hand
+        worker = _idle_workers.pop()  # the one that ran last: its caches are warm
     except IndexError:
         worker = _Worker()
     worker.jobs.put((work, on_outcome))
 
 
 class _Worker:
-    """One thread and what it has to do."""
+    """One thread and its queue of jobs."""
 
     def __init__(self) -> None:
         self.jobs: queue.SimpleQueue[tuple[Callable[[], Any], Callable[[Any], object]]] = queue.SimpleQueue()
@@ -95,23 +95,23 @@ class _Worker:
             pass
 
     def _run_job(self) -> bool:
-        """Do the next piece of work; says whether to wait for another. Nothing of it outlives this frame."""
+        """Run the next job and return whether to wait for another. No reference to it outlives this frame."""
         try:
             work, on_outcome = self.jobs.get(timeout=IDLE_SECONDS)
         except queue.Empty:
             with suppress(ValueError):
                 _idle_workers.remove(self)
                 return False
-            return True  # somebody has just taken it off the list, and work is coming
+            return True  # another thread has just taken it off the list, and a job is coming
         self._thread.name = BUSY_NAME
         outcome = work()
         self._thread.name = IDLE_NAME
         is_reusable = len(_idle_workers) < MAX_IDLE
         if is_reusable:
-            _idle_workers.append(self)  # before it tells: whoever hears of it may have the next piece of work
+            _idle_workers.append(self)  # before the callback, which may submit the next job
         on_outcome(outcome)
         return is_reusable
 
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no forks
-    os.register_at_fork(after_in_child=_idle_workers.clear)  # a forked child has the list and none of the threads
+    os.register_at_fork(after_in_child=_idle_workers.clear)  # a forked child inherits the list, but not the threads

@@ -22,7 +22,7 @@ def test_a_notebook_shows_the_callers_lines_and_the_words_and_nothing_of_ours() 
 
     assert first.endswith(": send_to_unknown_model()")
     assert second.endswith(': Chat("nosuch:model").send("Hello")')
-    assert words.startswith("UnknownModel: 'nosuch:model' names no provider that is known.")
+    assert words.startswith("UnknownModel: Unknown provider 'nosuch'.")
 
 
 def test_an_error_that_nobody_raised_shows_its_words() -> None:

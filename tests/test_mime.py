@@ -75,7 +75,7 @@ def test_what_is_too_large_is_told_and_not_shown() -> None:
     bundle = Media("image/png", data=PNG + bytes(MAX_DISPLAY_BYTES))._repr_mimebundle_()
 
     assert set(bundle) == {"text/plain"}
-    assert "too large to show here (20 MiB at most)" in bundle["text/plain"]
+    assert "too large to show (limit: 20 MiB)" in bundle["text/plain"]
 
 
 def test_media_are_read_back_from_json_as_they_were() -> None:

@@ -1,1 +1,1 @@
-"""Rounds until the model stops: the engine, the plugin contract, limits and repair."""
+"""The engine that runs the rounds of a turn, the plugin hooks, limits and history repair."""

@@ -1,4 +1,4 @@
-"""Work that is awaited to its end, or stopped within a bound, whoever cancels meanwhile."""
+"""Await work to its end despite cancellation, or stop it within a time limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def shield_until_done(work: Coroutine[Any, Any, T]) -> T:
-    """Await something to its end however often the caller is cancelled meanwhile; only then is it cancelled."""
+    """Await `work` to its end even if the caller is cancelled; raise the cancellation afterwards."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -25,10 +25,10 @@ async def shield_until_done(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def stop_all(tasks: Sequence[asyncio.Future[Any]], seconds: float) -> None:
-    """Cancel what still runs of some tasks, and wait for them all, but no longer than that."""
+    """Cancel the tasks that still run, and wait for them for at most `seconds`."""
     running = [task for task in tasks if not task.done()]
     for task in running:
-        if not (isinstance(task, asyncio.Task) and task.cancelling()):  # a second one would cut short how it ends
+        if not (isinstance(task, asyncio.Task) and task.cancelling()):  # a second cancel would interrupt its clean-up
             task.cancel()
         task.add_done_callback(retrieve_exception)
     if running:
@@ -36,6 +36,6 @@ async def stop_all(tasks: Sequence[asyncio.Future[Any]], seconds: float) -> None
 
 
 def retrieve_exception(task: asyncio.Future[Any]) -> None:
-    """Take note of how a task ended that nobody may be waiting for any more."""
+    """Retrieve a task's exception, so that asyncio does not log it as never retrieved."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""The last word of a turn: when it is asked for, in which words, and what it may hold."""
+"""The final reply of a turn, requested without tools: its prompts and its content."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from nbtool.messages import Message
 from nbtool.wire.reply import Reply
 
-LIMIT_NOTICE = "The turn was ended early: {reason}. The model was asked for a last word without tools."
-NO_ROUND_FOR_TOOLS = "The turn may make one request, so no tools were offered in it."
-CALL_IN_FINAL_REPLY = "The model asked for a call in its last word; it did not run."
-NO_REPLY = "The model gave no final reply."
+LIMIT_NOTICE = "The turn was ended early: {reason}. A final reply without tools was requested."
+NO_ROUND_FOR_TOOLS = "The turn is limited to one request, so no tools were offered."
+CALL_IN_FINAL_REPLY = "The final reply contained a tool call; it did not run."
+NO_REPLY = "The model returned no final reply."
 FINAL_PROMPT = (
     "[nbtool] No more tool calls are possible: {reason}. Answer the person now, without tools: say what was done and"
     " found, and what was not done."
@@ -22,19 +22,19 @@ EMPTY_REPLY_PROMPT = (
 
 @dataclass(frozen=True, slots=True)
 class RequestPurpose:
-    """What a request is for: the next round, or, `is_final`, a last word without tools; `prompt` are sent, not kept."""
+    """The purpose of a request: the next round, or, if `is_final`, a final reply; `prompt` is sent, not stored."""
 
     prompt: str = ""
     is_final: bool = False
 
 
 def is_empty(reply: Reply) -> bool:
-    """Whether a reply brought nothing that a person could read, see or hear."""
+    """Whether a reply has no text, refusal or media."""
     return not reply.text.strip() and not any(part.kind in ("refusal", "media") for part in reply.message.parts)
 
 
 def without_calls(message: Message) -> Message:
-    """Give a message without the calls in it."""
+    """Return a message without its tool calls."""
     if not message.calls:
         return message
     return message.with_parts([part for part in message.parts if part.kind != "call"])

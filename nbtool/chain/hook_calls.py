@@ -1,4 +1,4 @@
-"""How the hooks of the plugins are called: in which order, where, and for how long."""
+"""Call the hooks of the plugins: their order, thread and time limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nbtool.thread_pool import Outcome, run_in_worker
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One hook of one plugin, with the plugin's `position` in the order; `on_loop` where plain functions of it run."""
+    """One hook of one plugin; `position` is the plugin's index, `on_loop` is where its sync functions run."""
 
     name: str
     position: int
@@ -29,20 +29,20 @@ class Hook:
 
     @classmethod
     def from_plugin(cls, name: str, position: int, plugin: object, call: Callable[[Any], Any]) -> Hook:
-        """Describe a plugin's hook."""
+        """Return the hook of a plugin, with its time limit and thread."""
         seconds = getattr(plugin, "hook_seconds", limits.HOOK_SECONDS)
         on_loop = getattr(plugin, "runs_on_loop", False) or name == "on_stream_data"
         return cls(name, position, type(plugin).__name__, call, seconds, on_loop)
 
     def cleanup(self, call: Cleanup) -> Hook:
-        """Give a clean-up that this hook returned."""
+        """Return a clean-up, which this hook returned, as a hook."""
         return replace(self, name="a clean-up", call=_as_async_hook(call) if _is_async(call) else lambda _: call())
 
     async def run(self, context: object) -> Any:
-        """Call the hook and give its answer.
+        """Call the hook and return its result.
 
         Raises:
-            HookFailed: it took too long, or raised something that is not an error of ours.
+            HookFailed: it took too long, or raised something else than an NbtoolError.
         """
         try:
             if not self.on_loop:
@@ -59,14 +59,14 @@ class Hook:
             raise HookFailed(text) from error
 
     def _timeout(self, context: object) -> float | None:
-        """Give the bound: a short one where the turn is being stopped already."""
+        """Return the time limit, which is short while the turn is being stopped."""
         turn: Any = getattr(context, "turn", context)
         if is_cancelling() or turn.cancel.is_set:
             return min(self.seconds or limits.HOOK_STOP_SECONDS, limits.HOOK_STOP_SECONDS)
         return self.seconds
 
     async def _await_with_timeout(self, answer: Awaitable[Any], seconds: float | None) -> Any:
-        """Await an answer; one that is late, or does not end when it is cancelled, is left behind."""
+        """Await a result; one that is late, or does not end when it is cancelled, is abandoned."""
         if seconds is None:
             return await answer
         task = asyncio.ensure_future(_outcome(answer))
@@ -75,7 +75,7 @@ class Hook:
         except asyncio.CancelledError:
             await shield_until_done(stop_all([task], limits.HOOK_STOP_SECONDS))
             if task.done() and not task.cancelled() and (error := task.result().error):
-                raise error from None  # a genuine failure is not hidden by a stop that came with it
+                raise error from None  # a real error takes precedence over a simultaneous stop
             raise
         await stop_all([task], limits.HOOK_STOP_SECONDS)
         if not task.done() or task.cancelled():
@@ -85,7 +85,7 @@ class Hook:
         return task.result().value
 
     def timeout_message(self, seconds: float) -> str:
-        """Say that it took longer than so many seconds."""
+        """Return the message for a hook that took longer than `seconds`."""
         return f"The plugin {self.owner} took longer than {seconds:g} s in {self.name} and was stopped."
 
     async def _call_in_worker(self, context: object) -> Any:
@@ -93,7 +93,7 @@ class Hook:
         try:
             outcome = await asyncio.shield(future)
         except asyncio.CancelledError:
-            await shield_until_done(_wait_for(future, limits.MIN_SECONDS))  # it may be about to end by itself
+            await shield_until_done(_wait_for(future, limits.MIN_SECONDS))  # it may be about to end
             if not (future.done() and future.result().error):
                 if future.done() and inspect.iscoroutine(future.result().value):
                     future.result().value.close()
@@ -105,10 +105,10 @@ class Hook:
 
 
 class Hooks:
-    """The plugins of one turn, asked hook by hook.
+    """The hooks of the plugins of one turn.
 
     Raises:
-        BadUsage: one of them is no plugin.
+        BadUsage: one of the objects is not a plugin.
     """
 
     def __init__(self, plugins: Sequence[object]) -> None:
@@ -124,17 +124,17 @@ class Hooks:
         }
 
     def get(self, name: str) -> tuple[Hook, ...]:
-        """Give the hooks of a name, in the order of their plugins."""
+        """Return the hooks with this name, in the order of their plugins."""
         return self._hooks[name]
 
     async def call_all(self, name: str, context: object) -> None:
-        """Ask one plugin after the other; the first error ends it."""
+        """Call the hook of each plugin in order, until the first error."""
         for hook in self._hooks[name]:
             await hook.run(context)
 
 
 def _is_async(call: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004 - not whether it can be called, but what its class makes of a call
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004 - the `__call__` of its class is inspected, not whether it is callable
 
 
 async def _wait_for(future: asyncio.Future[Outcome], seconds: float) -> None:
@@ -142,7 +142,7 @@ async def _wait_for(future: asyncio.Future[Outcome], seconds: float) -> None:
 
 
 async def _outcome(answer: Awaitable[Any]) -> Outcome:
-    """Await an answer and contain what it raises: a SystemExit must not reach the loop."""
+    """Await a result and capture its error: a SystemExit must not reach the loop."""
     try:
         return Outcome(await answer)
     except BaseException as error:

@@ -1,6 +1,6 @@
-"""The plugin contract: what may be seen and changed in a turn, when, and in which order.
+"""The plugin interface: the hooks of a turn, their contexts and their order.
 
-A plugin is any object with some of these methods, plain or async, each taking one context:
+A plugin is any object with some of these methods, sync or async, each taking one context:
 
     on_turn_start      TurnContext     in order; may return a clean-up; an error ends the turn
       on_before_request  RequestContext  in order, every round; may change what is sent
@@ -8,18 +8,18 @@ A plugin is any object with some of these methods, plain or async, each taking o
       on_after_request   ReplyContext    all together; may append messages and ask for another request
         on_before_calls    CallsContext    in order, once for the calls of a round
         on_call_start      CallContext     in order, before each call
-        on_call_end        CallContext     in order, after each call, whatever became of it
+        on_call_end        CallContext     in order, after each call, whatever its outcome
     on_turn_end        TurnContext     in order, for completed and cancelled turns
     clean-ups                          last in, first out, one at a time, always
 
 `on_message_append` (AppendContext) is called for every message that the engine or a plugin appends, in order, before
-it is appended; not for the person's own message. `on_event` (EventContext, a plain function) hears every event of the
-turn once it is in the journal, deltas too; one that raises is dropped, and the turn goes on. `on_journal`
-(JournalContext, a plain function) may take out of each text what the journal is not to keep.
+it is appended; not for the user's message. `on_event` (EventContext, a sync function) receives every event of the turn
+once it is in the journal, deltas too; a plugin that raises receives no more events, and the turn continues.
+`on_journal` (JournalContext, a sync function) may remove from each text what the journal must not store.
 
-Every hook has a bound in seconds: `hook_seconds` of its plugin, `HOOK_SECONDS` where it has none; None is no bound,
-for a hook that waits for a person. A plain hook runs in a worker thread, so that one which blocks holds nobody else;
-`on_stream_data` and the hooks of a plugin that `runs_on_loop` are called on nbtool's own loop, and must be quick.
+Every hook has a time limit in seconds: `hook_seconds` of its plugin, else `HOOK_SECONDS`; None is no limit, for a hook
+that waits for a person. A sync hook runs in a worker thread, so that one that blocks delays nothing else;
+`on_stream_data` and the hooks of a plugin with `runs_on_loop` are called on nbtool's own loop, and must be fast.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ Cleanup = Callable[[], Awaitable[None] | None]
 
 @dataclass(slots=True)
 class TurnContext:
-    """One turn, as its plugins see it.
+    """One turn.
 
-    `history` is what was said before, `prompt` what the person says now, `chain` what the turn has added so far.
-    `state` is room for plugins, under their own keys; it is gone with the turn. `host`, `model`, `dialect` and
-    `abilities` say who is asked. `text` is the turn's text where a plugin makes it of more than the last reply.
+    `history` are the messages before the turn, `prompt` is the user's message, `chain` are the messages that the turn
+    has added so far. `state` stores data of plugins, under their own keys, for the length of the turn. `host`, `model`,
+    `dialect` and `abilities` describe the endpoint. `text` is the turn's text if a plugin builds it from more than the
+    last reply.
     """
 
     turn_id: str
@@ -66,15 +67,15 @@ class TurnContext:
 
     @property
     def messages(self) -> list[Message]:
-        """Everything the next request would tell: history, prompt and chain."""
+        """The messages of the next request: history, prompt and chain."""
         return [*self.history, self.prompt, *self.chain]
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """A request that is about to leave; everything in it may be changed.
+    """A request that is about to be sent; everything in it may be changed.
 
-    `is_final` marks the one that asks for a last word without tools: tools added to it are dropped.
+    `is_final` marks the request for a final reply without tools: tools added to it are dropped.
     """
 
     turn: TurnContext
@@ -88,18 +89,18 @@ class RequestContext:
     is_final: bool = False
 
     def set_messages(self, messages: Iterable[Message]) -> None:
-        """Send these messages in place of the turn's own; the chain itself is not changed."""
+        """Send these messages instead of the turn's own; the chain is not changed."""
         self.messages = list(messages)
 
     def add_tools(self, tools: Iterable[ToolSpec]) -> None:
-        """Offer more tools; one of a name that is already offered is refused."""
+        """Offer more tools; a name that is already offered is rejected."""
         for tool in tools:
-            if any(names.name == tool.name for names in self.tools):
-                raise NbtoolError(f"Two tools are called {tool.name!r}.", fix="Rename one of them.")
+            if any(other.name == tool.name for other in self.tools):
+                raise NbtoolError(f"Two tools are named {tool.name!r}.", fix="Rename one of them.")
             self.tools.append(tool)
 
     def prompt(self) -> Prompt:
-        """Give the request as a value."""
+        """Return the request as a `Prompt`."""
         return Prompt(
             messages=tuple(self.messages),
             system=self.system,
@@ -120,13 +121,13 @@ class StreamContext:
     before: list[Delta] = field(default_factory=list)
 
     def put_before(self, delta: Delta) -> None:
-        """Let another delta come before this one: what was held back until now."""
+        """Emit another delta before this one, such as text that was buffered."""
         self.before.append(delta)
 
 
 @dataclass(slots=True)
 class DeferredMessage:
-    """A message that waits to be appended after all plugins have been heard."""
+    """A message to append after all plugins were called."""
 
     message: Message
     priority: int
@@ -136,10 +137,10 @@ class DeferredMessage:
 
 @dataclass(slots=True)
 class ReplyContext:
-    """A reply that has ended, for one plugin to act upon.
+    """A reply that has ended, for one plugin.
 
-    `is_final` marks the last word of the turn: a call in it does not run. `can_request` says whether another request
-    may follow; where it is False, asking for one has no effect.
+    `is_final` marks the final reply of the turn: a call in it does not run. `can_request` says whether another request
+    may follow; if it is False, requesting one has no effect.
     """
 
     turn: TurnContext
@@ -156,10 +157,10 @@ class ReplyContext:
     async def append(
         self, *messages: Message, request: bool = False, deferred: bool = False, priority: int = 0
     ) -> None:
-        """Append messages, at once or, `deferred`, when every plugin has been heard.
+        """Append messages, immediately or, if `deferred`, after all plugins were called.
 
-        Deferred messages are appended by priority, the highest first, then in the plugins' order. `request`
-        asks for another request to the model.
+        Deferred messages are appended by priority, highest first, then in the order of the plugins. `request` asks for
+        another request to the model.
 
         Raises:
             NbtoolError: the round is over.
@@ -174,7 +175,7 @@ class ReplyContext:
         self.wants_request = self.wants_request or request
 
     async def append_and_request(self, *messages: Message) -> None:
-        """Append messages at once and ask for another request."""
+        """Append messages immediately and ask for another request."""
         await self.append(*messages, request=True)
 
     def request_again(self) -> None:
@@ -184,14 +185,14 @@ class ReplyContext:
 
 @dataclass(slots=True)
 class AppendContext:
-    """A message on its way into the chain; set `message` to another one to change it."""
+    """A message that is about to be appended; set `message` to another one to change it."""
 
     turn: TurnContext
     message: Message
     is_prevented: bool = False
 
     def prevent_default(self) -> None:
-        """Do not append it; the plugin takes care of it itself."""
+        """Do not append the message; the plugin handles it itself."""
         self.is_prevented = True
 
 
@@ -206,7 +207,7 @@ class CallsContext:
 
 @dataclass(slots=True)
 class CallContext:
-    """One call; `record` is what became of it, None before it ran."""
+    """One call; `record` is its outcome, None before it ran."""
 
     turn: TurnContext
     round: int
@@ -216,7 +217,7 @@ class CallContext:
 
 @dataclass(frozen=True, slots=True)
 class EventContext:
-    """An event of a turn, in the journal already; there is nothing to change about it."""
+    """An event of a turn, already written to the journal; read only."""
 
     turn_id: str
     event: Event
@@ -224,7 +225,7 @@ class EventContext:
 
 @dataclass(slots=True)
 class JournalContext:
-    """A text of an event on its way into the journal; what a hook leaves in `text` is kept."""
+    """A text of an event that is about to be written to the journal; a hook may change `text`."""
 
     turn_id: str
     text: str

@@ -1,4 +1,4 @@
-"""How far a turn may go, and how it is stopped."""
+"""The limits of a turn, what it has used of them, and its cancellation."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from nbtool.events import EndReason
 from nbtool.messages import Usage
 
 MAX_ROUNDS = 256
-"""No turn makes more requests than this, whatever was asked for."""
+"""The upper bound of `max_rounds`; a higher value is reduced to it."""
 
 HOOK_SECONDS = 60.0
-"""Seconds that one call of a plugin's hook may take, unless the plugin says otherwise."""
+"""Time limit of one call of a hook, unless the plugin sets `hook_seconds`."""
 
 HOOK_STOP_SECONDS = 1.0
-"""Seconds in which a hook ends once it was stopped; then it is left behind."""
+"""Seconds that a stopped hook has to end; then it is abandoned."""
 
 END_SECONDS = 10.0
 """Seconds that each hook and clean-up may take at the end of a turn."""
 
 STOPPED_END_SECONDS = 3.0
-"""Seconds that all hooks and clean-ups at the end of a turn may take once it was stopped or ran out of time."""
+"""Seconds that all hooks and clean-ups at the end of a stopped or timed-out turn may take together."""
 
 MIN_SECONDS = 0.2
-"""Seconds that a hook or clean-up at the end of a turn has, however late it is."""
+"""Minimum time for each hook or clean-up at the end of a turn, however late it is."""
 
 MAX_REPEATED_BATCHES = 3
-"""A batch of calls that came with the same arguments and the same results this often is a loop."""
+"""A batch of calls with the same arguments and results that is repeated this often counts as a loop."""
 
 REPORTS_COST = "reports_cost"
-"""The ability of a provider whose replies say what they cost in US dollars."""
+"""The ability of a provider whose replies report their cost in US dollars."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of one turn; None means no bound of that kind.
+    """The limits of one turn; None means no limit of that kind.
 
-    `max_rounds` counts requests to the model, the one for a last word among them; `seconds` is for the whole turn,
-    `tokens` for input and output together, `cost` in US dollars, which only a provider that names them can be held to.
-    Once tokens or cost are spent no further request is made, not even for a last word.
+    `max_rounds` counts requests to the model, including the one for a final reply; `seconds` is for the whole turn,
+    `tokens` for input and output together, `cost` in US dollars, for providers that report it. Once tokens or cost are
+    spent no further request is made, not even for a final reply.
     """
 
     max_rounds: int = 10
@@ -62,7 +62,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ReachedLimit:
-    """A limit that a turn has reached; `text` names it for the model and the person."""
+    """A limit that a turn has reached; `text` describes it for the model and the user."""
 
     kind: EndReason
     text: str
@@ -70,10 +70,10 @@ class ReachedLimit:
 
 @dataclass(slots=True)
 class Meter:
-    """What a turn has used so far; `unpriced` counts replies that did not say what they cost.
+    """What a turn has used so far; `unpriced` counts replies without a cost.
 
-    `price_of` gives the US dollars of a reply where the provider does not name them; a plugin may set it. `priced` is
-    what it made so far.
+    `price_of` computes the cost of a reply in US dollars if the provider does not report it; a plugin may set it.
+    `priced` is the sum of these costs.
     """
 
     limits: Limits
@@ -87,7 +87,7 @@ class Meter:
     _batches: Counter[str] = field(default_factory=Counter)
 
     def reached_limit(self) -> ReachedLimit | None:
-        """Say which limit lets the model only have a last word now; None while there is none."""
+        """Return the limit after which only a final reply may follow; None if none is reached."""
         limits = self.limits
         if self.rounds >= limits.max_rounds - 1:
             count = "1 round" if limits.max_rounds == 1 else f"{limits.max_rounds} rounds"
@@ -99,25 +99,25 @@ class Meter:
         return None
 
     def can_request(self) -> bool:
-        """Whether one more request may be made after a last word was asked for."""
+        """Whether one more request may be made after a final reply was requested."""
         return self.rounds < self.limits.max_rounds and self.exceeded_budget() is None
 
     def exceeded_budget(self) -> ReachedLimit | None:
-        """Return the budget that allows no further request, with what was spent of it; None while there is none."""
+        """Return the budget that is spent, with the amount; None if no budget is spent."""
         limits, usage = self.limits, self.usage
         if limits.tokens is not None and usage.total_tokens >= limits.tokens:
             amount = f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
-            return ReachedLimit("tokens", f"The turn spent {amount} of its budget of {limits.tokens:,}.")
+            return ReachedLimit("tokens", f"The turn used {amount} of its budget of {limits.tokens:,}.")
         if limits.cost is not None and self.cost >= limits.cost:
-            return ReachedLimit("cost", f"The turn spent {self.cost:.4g} USD of its budget of {limits.cost:g} USD.")
+            return ReachedLimit("cost", f"The turn used {self.cost:.4g} USD of its budget of {limits.cost:g} USD.")
         if limits.cost is not None and self.unpriced:
             return ReachedLimit(
-                "cost", f"A reply did not say what it cost, so the budget of {limits.cost:g} USD is unsure."
+                "cost", f"A reply did not report its cost, so the budget of {limits.cost:g} USD cannot be checked."
             )
         return None
 
     def add(self, usage: Usage) -> None:
-        """Count what a reply used."""
+        """Add the usage of a reply."""
         self.usage += usage
         if usage.cost is None and usage.total_tokens and self.price_of:
             self.priced += self.price_of(usage)
@@ -126,15 +126,15 @@ class Meter:
 
     @property
     def cost(self) -> float:
-        """Return the US dollars that the turn spent: what the provider named, and what its tokens cost otherwise."""
+        """The cost of the turn in US dollars: reported by the provider, or else computed from its tokens."""
         return (self.usage.cost or 0.0) + self.priced
 
     def remaining_calls(self) -> int:
-        """How many more calls may run."""
+        """Return how many more calls may run."""
         return max(0, self.limits.max_calls - self.calls)
 
     def record_batch(self, digest: str) -> None:
-        """Remember a finished batch of calls, by a fingerprint of its calls and results."""
+        """Count a finished batch of calls, by a digest of its calls and results."""
         self._batches[digest] += 1
 
     @property
@@ -146,30 +146,30 @@ class Meter:
 def budget_error(reached: ReachedLimit) -> LimitReached:
     """Return the error that ends a turn whose budget is spent."""
     return LimitReached(
-        f"{reached.text} Nothing more was sent.",
-        fix="To go on from here: `%%chat --resume` with a larger `--budget`.",
+        f"{reached.text} No further request was sent.",
+        fix="To continue: `%%chat --resume` with a larger `--budget`.",
     )
 
 
 def require_known_cost(limits: Limits, abilities: frozenset[str], model: str, *, is_priced: bool = False) -> None:
-    """Refuse a budget in US dollars that nothing could measure.
+    """Reject a budget in US dollars that cannot be measured.
 
     Raises:
-        BadUsage: the provider does not say what a reply costs.
+        BadUsage: the provider does not report the cost of a reply.
     """
     if limits.cost is None or is_priced or REPORTS_COST in abilities:
         return
     raise BadUsage(
-        f"A budget of {limits.cost:g} USD cannot be kept: {model} does not say what a reply costs. Nothing was sent.",
-        fix=f"Give it in tokens (`--budget 20000`), or name the price: Chat(plugins=[Budget(usd={limits.cost:g},"
+        f"A budget of {limits.cost:g} USD cannot be checked: {model} does not report its cost. Nothing was sent.",
+        fix=f"Set it in tokens (`--budget 20000`), or pass the price: Chat(plugins=[Budget(usd={limits.cost:g},"
         f" prices={{{model!r}: Price(input, output)}})]).",
     )
 
 
 class CancelSignal:
-    """The turn's own word for *stop*; set once, from any thread, and asked by everyone.
+    """The cancellation signal of a turn; set once, from any thread.
 
-    Whether a turn was cancelled is read here and nowhere else: not from the type of an exception.
+    Only this signal says whether a turn was cancelled, not the type of an exception.
     """
 
     def __init__(self) -> None:
@@ -179,11 +179,11 @@ class CancelSignal:
 
     @property
     def is_set(self) -> bool:
-        """Whether somebody stopped the turn."""
+        """Whether the turn was stopped."""
         return self._set
 
     def cancel(self, reason: str = "stopped by the person") -> None:
-        """Stop the turn; a second time changes nothing."""
+        """Stop the turn; a second call has no effect."""
         if self._set:
             return
         self._set, self.reason = True, reason

@@ -1,4 +1,4 @@
-"""Whether an object is a plugin: a misspelt hook must not be silently no hook."""
+"""Check that an object is a plugin: a misspelt hook must not be ignored silently."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ HOOKS = (
     "on_turn_start", "on_before_request", "on_stream_data", "on_after_request", "on_message_append", "on_turn_end",
     "on_before_calls", "on_call_start", "on_call_end",
 )  # fmt: skip
-"""The hooks that the turn awaits; each may be plain or async."""
+"""The hooks that the turn awaits; each may be sync or async."""
 
 PLAIN_HOOKS = ("on_event", "on_journal")
-"""The hooks that are plain functions only."""
+"""The hooks that must be sync functions."""
 
 
 def check_plugins(plugins: Iterable[object]) -> None:
-    """See that each of some objects is a plugin.
+    """Check that each object is a plugin.
 
     Raises:
-        BadUsage: one is a class, or has an `on_…` that is no hook; the text says which.
+        BadUsage: one is a class, or has an `on_…` method that is not a hook; the text says which.
     """
     for plugin in plugins:
         _check(plugin)
@@ -30,7 +30,7 @@ def check_plugins(plugins: Iterable[object]) -> None:
 
 def _check(plugin: object) -> None:
     if isinstance(plugin, type):
-        raise BadUsage(f"The plugin {plugin.__name__} is a class.", fix=f"Hand over an object: {plugin.__name__}(…).")
+        raise BadUsage(f"The plugin {plugin.__name__} is a class.", fix=f"Pass an instance: {plugin.__name__}(…).")
     owner = type(plugin).__name__
     for name in dir(plugin):
         if not name.startswith("on_"):
@@ -38,11 +38,11 @@ def _check(plugin: object) -> None:
         hook = getattr(plugin, name, None)
         if name not in HOOKS + PLAIN_HOOKS:
             if callable(hook):
-                raise BadUsage(f"The plugin {owner} has {name}, which is no hook.", fix=_fix(name))
+                raise BadUsage(f"Unknown hook {name} of the plugin {owner}.", fix=_fix(name))
         elif hook is not None and not callable(hook):
-            raise BadUsage(f"{name} of the plugin {owner} is no function.", fix="Give it a method of that name.")
+            raise BadUsage(f"{name} of the plugin {owner} is not callable.", fix="Make it a method.")
         elif name in PLAIN_HOOKS and inspect.iscoroutinefunction(hook):
-            raise BadUsage(f"{name} of the plugin {owner} is async.", fix="Make it a plain function.")
+            raise BadUsage(f"{name} of the plugin {owner} is async.", fix="Make it a sync function.")
 
 
 def _fix(name: str) -> str:

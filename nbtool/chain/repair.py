@@ -1,7 +1,7 @@
-"""Any history → one that every provider accepts.
+"""Repair a history so that every provider accepts it.
 
-Providers refuse a conversation in which a call has no result, or a result no call, or whose arguments are not JSON.
-Interrupted turns leave exactly that. The mend is deterministic, idempotent and adds only what is missing.
+Providers reject a conversation in which a call has no result, or a result no call, or whose arguments are not JSON.
+Interrupted turns leave such histories. The repair is deterministic and idempotent, and adds only what is missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NO_RESULT = "This call did not run: the turn ended before it could."
 
 
 def repair_history(messages: Iterable[Message]) -> list[Message]:
-    """Give a history in which every call is answered exactly once, directly after it was asked for."""
+    """Return a history in which every call has exactly one result, directly after the message with the call."""
     repaired_messages: list[Message] = []
     open_calls: dict[str, ToolCall] = {}
     call_results: list[ToolResult] = []
@@ -54,7 +54,7 @@ def _missing_result(call: ToolCall) -> ToolResult:
 
 
 def _drop_unsendable(message: Message) -> Message:
-    """Replace arguments that are not JSON by `{}`, and drop texts that are empty; the rest stays as it is."""
+    """Replace arguments that are not JSON by `{}`, and drop empty texts; the rest is unchanged."""
     parts = tuple(_repair_part(part) for part in message.parts if not (isinstance(part, Text) and not part.text))
     return message if parts == message.parts else message.with_parts(parts)
 

@@ -1,4 +1,4 @@
-"""Replies that stopped before they were a finished answer: what the person is told, and what later requests are."""
+"""Replies that stopped without a finished answer: the reason, and the notice for the user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nbtool.shorten import shorten
 from nbtool.wire.reply import Reply
 
 MAX_EXPLANATION = 500
-"""Characters of a provider's explanation that a notice repeats."""
+"""Characters of a provider's explanation that a notice shows."""
 
 _STOPS: dict[str, EndReason] = {
     "refused": "refused",
@@ -18,7 +18,7 @@ _STOPS: dict[str, EndReason] = {
     "length": "length",
     "error": "broken_off",
 }
-"""The stops of a reply after which a turn has no finished answer, and what that is called of the turn."""
+"""The stop reasons of a reply without a finished answer, and the end reasons of its turn."""
 
 _TEXTS: dict[EndReason, str] = {
     "refused": "The model refused to answer",
@@ -27,13 +27,13 @@ _TEXTS: dict[EndReason, str] = {
     "calls": "The reply was stopped and none of its calls ran",
     "broken_off": "The provider broke off the reply",
     "length": "The reply was cut off at its length limit",
-    "thinking_only": "The model thought, and gave no answer",
+    "thinking_only": "The model returned thinking only, and no answer",
     "empty": NO_REPLY.removesuffix("."),
 }
 
 
 def end_reason_of(reply: Reply) -> EndReason:
-    """Say why a reply is no finished answer; empty where it is one, or where it only waits for its calls."""
+    """Return why a reply is not a finished answer; empty if it is one, or if it waits for its calls."""
     if stop := _STOPS.get(reply.stop_reason):
         return stop
     if reply.stop_reason == "unknown" and reply.finish_reason:
@@ -46,10 +46,10 @@ def end_reason_of(reply: Reply) -> EndReason:
 
 
 IMMEDIATE_STOPS: frozenset[EndReason] = frozenset({"refused", "filtered", "provider_action", "calls", "broken_off"})
-"""What is told with the reply that it is about; asking again for an answer would not bring one."""
+"""The reasons that are reported with the reply; another request would not bring an answer."""
 
 
 def notice_of(reason: EndReason, explanation: str = "") -> Notice:
-    """Write the one line that tells a person of it."""
+    """Return the notice for an end reason."""
     detail = shorten(explanation.strip(), MAX_EXPLANATION)
     return Notice(f"{_TEXTS[reason]}{f': {detail}' if detail else '.'}", "warning", reason)

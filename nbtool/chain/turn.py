@@ -1,8 +1,8 @@
 """The engine: hooks → request → stream → append → again, until the model stops.
 
-One turn is one run of one engine. What makes it a chat with tools, with privacy or with a budget is in its plugins;
-the engine knows requests and replies, and the promises of the chain: a limit on the rounds, one status, and a last
-word from the model when the rounds run out or its reply is empty.
+One turn is one run of one engine. Tools, privacy and budgets are plugins; the engine handles requests and replies, and
+guarantees a limit on the rounds, one status, and a final reply of the model when a limit is reached or its reply is
+empty.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ from nbtool.wire.base import Endpoint
 from nbtool.wire.reply import MAX_REPLY_CALLS, Reply, ReplyBuilder
 
 ReplySource = Callable[[TurnContext], Awaitable[Reply | None]]
-"""Gives the reply of the next round where it is known already, None from where on the model is to be asked."""
+"""Returns the reply of the next round if it is reused or recorded; None once the model must be called."""
 
 DRAIN_SECONDS = 3.0
-"""How long a cancelled turn waits for its own tasks before it calls them abandoned."""
+"""Seconds that a cancelled turn waits for its own tasks before it abandons them."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a turn. `rounds` are its replies in order, `errors` the main one first.
+    """The outcome of a turn. `rounds` are its replies in order, `errors` are ordered, the main one first.
 
     `end_reason` says why it ended without a finished answer.
     """
@@ -77,16 +77,16 @@ class Outcome:
 
     @property
     def error(self) -> BaseException | None:
-        """The error of the turn; several are joined in a group."""
+        """The error of the turn; several errors are an exception group."""
         if len(self.errors) > 1:
-            return BaseExceptionGroup("Several things failed in this turn", self.errors)
+            return BaseExceptionGroup("Several errors in this turn", self.errors)
         return self.errors[0] if self.errors else None
 
 
 class Engine:
-    """Runs one turn against one endpoint; replies that are `reply_source` stand for requests, and cost nothing."""
+    """Runs one turn against one endpoint; a reply of `reply_source` replaces a request, and costs nothing."""
 
-    def __init__(  # noqa: PLR0913 - what a run is made of, each part by its name
+    def __init__(  # noqa: PLR0913 - the parts of a run, as keywords
         self,
         turn: TurnContext,
         endpoint: Endpoint,
@@ -111,7 +111,7 @@ class Engine:
         self._phase: Phase = "hook"
 
     async def run(self) -> Outcome:
-        """Run the turn to its end; errors become part of the outcome, only foreign cancellation is raised."""
+        """Run the turn to its end; errors become part of the outcome, only external cancellation is raised."""
         work = asyncio.ensure_future(self._rounds())
         work.add_done_callback(retrieve_exception)
         try:
@@ -121,7 +121,7 @@ class Engine:
         return self._outcome
 
     async def _wait(self, work: asyncio.Future[None]) -> None:
-        """Wait for the rounds, until the turn is stopped or runs out of time, and judge how it ended."""
+        """Wait for the rounds until the turn is stopped or times out, and set its status."""
         outcome, turn = self._outcome, self._turn
         stop = asyncio.ensure_future(turn.cancel.wait())
         try:
@@ -130,25 +130,25 @@ class Engine:
             await shield_until_done(self._stop_work(work))
             outcome.status = await self._status_of(work, in_time=in_time)
         except asyncio.CancelledError:
-            await shield_until_done(self._stop_work(work))  # whoever ends the turn, nothing of it outlives it
+            await shield_until_done(self._stop_work(work))  # no task may outlive the turn
             raise
         finally:
             stop.cancel()
 
     async def _stop_work(self, work: asyncio.Future[None]) -> None:
-        """Let the work end; when it was told to stop, only for a while."""
+        """Cancel the work and wait for it, for at most `DRAIN_SECONDS`."""
         if work.done():
             return
         work.cancel()
         _, pending = await asyncio.wait({work}, timeout=DRAIN_SECONDS)
         if pending:
-            await self._turn.emit(Notice("Something that was stopped has not ended yet.", level="warning"))
+            await self._turn.emit(Notice("A stopped task has not ended yet.", level="warning"))
 
     async def _status_of(self, work: asyncio.Future[None], *, in_time: bool) -> TurnStatus:
         error = work.exception() if work.done() and not work.cancelled() else None
         if self._turn.cancel.is_set:
             if error and (isinstance(error, HookFailed) or not isinstance(error, NbtoolError)):
-                self._outcome.errors.append(error)  # a genuine failure is not hidden by a stop that came with it
+                self._outcome.errors.append(error)  # a real error takes precedence over a simultaneous stop
             return "cancelled"
         if not in_time:
             limit = LimitReached(f"The turn took longer than {self._turn.limits.seconds:g} s and was stopped.")
@@ -187,7 +187,7 @@ class Engine:
                 await turn.emit(notice_of(reason, reply.explanation))
 
     def _can_answer(self, reply: Reply) -> bool:
-        """Whether a reply is empty after all that was done, and one more request may bring an answer."""
+        """Whether a reply is empty although the turn has done work, and one more request may bring an answer."""
         is_open = is_empty(reply) and end_reason_of(reply) not in IMMEDIATE_STOPS
         return is_open and bool(self._turn.chain[:-1]) and self._has_room()
 
@@ -195,10 +195,10 @@ class Engine:
         return self._turn.meter.rounds < self._turn.limits.max_rounds
 
     async def _next_purpose(self) -> RequestPurpose:
-        """Say what the next request is for: another round, or a last word where a limit was reached.
+        """Return the purpose of the next request: another round, or a final reply if a limit was reached.
 
         Raises:
-            LimitReached: the budget is spent, so that there is no next request.
+            LimitReached: the budget is spent, so no further request is allowed.
         """
         self._require_budget()
         limit = self._turn.meter.reached_limit()
@@ -220,7 +220,7 @@ class Engine:
                 self._cleanups.append(hook.cleanup(cleanup))
 
     async def _use_recorded_reply(self, reply: Reply) -> Reply:
-        """Let a reply that is given stand for a request: it joins the chain, and nothing leaves."""
+        """Use an earlier reply instead of a request: append it to the chain, and send nothing."""
         turn = self._turn
         turn.meter.rounds += 1
         await turn.emit(RequestStarted(turn.meter.rounds, given=True))
@@ -232,7 +232,7 @@ class Engine:
         return reply
 
     async def _make_request(self, purpose: RequestPurpose) -> Reply:
-        """Make one request and read its reply; the reply joins the chain even where it broke off."""
+        """Make one request and read its reply; even an incomplete reply is appended to the chain."""
         if self._reply_source and (recorded := await self._reply_source(self._turn)):
             return await self._use_recorded_reply(recorded)
         turn, self._phase = self._turn, "final_reply" if purpose.is_final else "request"
@@ -280,14 +280,16 @@ class Engine:
             )
         if reply.complete and reply.stop_reason == "unknown" and not reply.finish_reason:
             await turn.emit(
-                Notice("The server did not say why the reply ended: it may be cut short.", "warning", "no_stop_reason")
+                Notice(
+                    "The server did not report why the reply ended: it may be truncated.", "warning", "no_stop_reason"
+                )
             )
         if (reason := end_reason_of(reply)) in IMMEDIATE_STOPS:
             await turn.emit(notice_of(reason, reply.explanation))
         if not reply.complete and reason != "calls":
             raise IncompleteReply(
-                "The reply broke off before it was complete; what came is kept, and none of its calls ran.",
-                fix="`%%chat --resume` goes on from the last whole round; running the cell again begins anew.",
+                "The reply broke off before it was complete; the received part is kept, and none of its calls ran.",
+                fix="`%%chat --resume` continues from the last complete round; running the cell again starts over.",
             )
         if purpose.is_final and reply.calls:
             await turn.emit(Notice(CALL_IN_FINAL_REPLY, "warning"))
@@ -295,7 +297,7 @@ class Engine:
         return reply
 
     async def _stream_reply(self, request: RequestContext, builder: ReplyBuilder) -> None:
-        """Pass every delta through the plugins, the builder and the door, in this order."""
+        """Pass every delta to the plugins, the reply builder and the emitter, in this order."""
         has_hooks = bool(self._hooks.get("on_stream_data"))
         async with aclosing(self._endpoint.stream(request.prompt())) as deltas:
             async for delta in deltas:
@@ -308,7 +310,7 @@ class Engine:
                         self._phase = "stream"
 
     async def _run_stream_hooks(self, delta: Delta, round: int) -> list[Delta]:
-        """Give what the plugins make of a delta: itself, another one, several, or none."""
+        """Return the deltas that the plugins return for a delta: itself, another one, several, or none."""
         current = [delta]
         for hook in self._hooks.get("on_stream_data"):
             passed: list[Delta] = []
@@ -322,7 +324,7 @@ class Engine:
         return current
 
     async def _append(self, message: Message) -> None:
-        """Append a message; a plugin that fails at it ends the turn, but what happened stays in the chain."""
+        """Append a message, even if a plugin fails, which ends the turn."""
         context = AppendContext(self._turn, message)
         try:
             await self._hooks.call_all("on_message_append", context)
@@ -332,7 +334,7 @@ class Engine:
                 await self._turn.emit(MessageAppended(context.message))
 
     async def _run_reply_hooks(self, reply: Reply, purpose: RequestPurpose) -> bool:
-        """Let every plugin act upon the reply, all together; says whether another request is wanted."""
+        """Pass the reply to all plugins concurrently; return whether another request is wanted."""
         self._phase = "hook"
         deferred: list[DeferredMessage] = []
         hooks = self._hooks.get("on_after_request")
@@ -358,11 +360,11 @@ class Engine:
                 context.is_open = False
         for message in sorted(deferred, key=lambda item: (-item.priority, item.plugin, item.sequence)):
             await self._append(message.message)
-        # A provider that pauses wants its own words back and goes on: https://docs.claude.com/en/api/handling-stop-reasons
+        # A paused reply is sent back to be continued: https://docs.claude.com/en/api/handling-stop-reasons
         return reply.stop_reason == "paused" or any(context.wants_request for context in contexts)
 
     async def _close(self) -> None:
-        """End hooks for a completed or cancelled turn, then every clean-up, then the last event."""
+        """Run the end hooks of a completed or cancelled turn, then every clean-up, then emit the last event."""
         turn, outcome = self._turn, self._outcome
         turn.status = outcome.status
         ending = TurnEnding(turn, is_late=outcome.status != "completed")
@@ -397,7 +399,7 @@ class Engine:
 
 
 async def _run_all(work: Sequence[Coroutine[Any, Any, Any]]) -> None:
-    """Wait for all of them together; the first error stops the others. A single one needs no task of its own."""
+    """Run the coroutines concurrently; the first error stops the others. A single one needs no task."""
     if len(work) == 1:
         await work[0]
         return

@@ -1,4 +1,4 @@
-"""The end of a turn: its last hooks and its clean-ups, each within a bound."""
+"""The end of a turn: its last hooks and its clean-ups, each with a time limit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ TIMEOUT_TEXT = "The turn took longer than {seconds:g} s and was stopped in {name
 
 
 class TurnEnding:
-    """Asks the hooks and clean-ups at the end of a turn; `is_late` says that the turn was stopped or has no time left.
+    """Runs the hooks and clean-ups at the end of a turn; `is_late` if the turn was stopped or has no time left.
 
-    A turn that is stopped meanwhile is late from then on.
+    A turn that is stopped while it ends is late from then on.
     """
 
     def __init__(self, turn: TurnContext, *, is_late: bool) -> None:
@@ -27,7 +27,7 @@ class TurnEnding:
         self._is_timeout = False
 
     async def run_hook(self, hook: Hook) -> None:
-        """Ask one of them, and wait no longer than its bound.
+        """Run one hook or clean-up, within its time limit.
 
         Raises:
             NbtoolError: it failed, or took too long.
@@ -48,13 +48,13 @@ class TurnEnding:
         task.result()
 
     def final_status(self, status: TurnStatus) -> TurnStatus:
-        """Give the status of a turn one of whose hooks failed here; a cancelled turn stays one."""
+        """Return the status of a turn after an end hook failed; a cancelled turn stays cancelled."""
         if status == "cancelled":
             return status
         return "timeout" if self._is_timeout else "error"
 
     def _remaining(self) -> float:
-        """Give the seconds that the next one has."""
+        """Return the time limit of the next hook, in seconds."""
         turn = self._turn
         if self._late_since is None and turn.cancel.is_set:
             self._late_since = time.monotonic()

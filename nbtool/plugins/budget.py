@@ -1,7 +1,7 @@
-"""A budget for everything a chat spends, and a person who is asked before more is spent.
+"""A budget for all turns of a chat, with an approval before more is spent.
 
-`Limits` bounds one turn and ends it with a last word. A budget goes over all turns, asks before the next request, and
-lets nothing leave unless somebody says yes. It is looked at between requests, so one request may overdraw it.
+`Limits` applies to one turn and ends it with a final reply. A budget applies to all turns: once it is spent, the next
+request needs an approval. It is checked between requests, so one request may exceed it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens; `cached` input costs as much as other input where nothing is said."""
+    """US dollars per million tokens; without `cached`, cached input costs as much as other input."""
 
     input: float
     output: float
     cached: float | None = None
 
     def cost_of(self, usage: Usage) -> float:
-        """Give the cost of some usage."""
+        """Return the cost of `usage` in US dollars."""
         cached = self.input if self.cached is None else self.cached
         uncached = usage.input_tokens - usage.cached_tokens
         return (uncached * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output) / MILLION
@@ -44,15 +44,14 @@ class Price:
 
 @dataclass(slots=True)
 class Budget:
-    """Stops a chat that has spent its tokens or US dollars, until somebody allows as much again.
+    """Stops a chat that has spent its tokens or US dollars, until the same amount is approved again.
 
         Chat(plugins=[Budget(usd=0.50, prices={"gpt-5-mini": Price(0.25, 2.00, cached=0.025)})])
 
-    A cost that the provider names counts; where it names none, `prices` by model tell it, and a model that has neither
-    is not asked for dollars. `ask` decides (an approver,
-    or a function of one question); without it the turn's own approver and desk do, as for calls. Where nobody can be
-    asked the answer is no, and the turn ends with `LimitReached`. A reply whose usage or price is unknown is asked
-    about too. What a reply cost that was stopped or broke off counts as far as it was reported.
+    The cost is the one that the provider reports, else it is computed from `prices` by model; with neither, a budget in
+    dollars rejects the model. `ask` decides (an approver, or a function of one question); without it the turn's own
+    approver and approval queue do, as for calls. If no decision can be obtained, the turn ends with `LimitReached`. A
+    reply of unknown usage or price needs an approval too. The reported usage of an incomplete reply counts.
     """
 
     hook_seconds: ClassVar[float | None] = None  # it waits for a person
@@ -77,17 +76,17 @@ class Budget:
         self._raise_limit()
 
     def on_turn_start(self, turn: TurnContext) -> Cleanup:
-        """Count the turn when it has ended, however it ended; the price of its model holds for its own limits too."""
+        """Count the turn when it ends, whatever its status; the price of its model applies to its limits too."""
         if price := self.prices.get(turn.model):
             turn.meter.price_of = price.cost_of
         return lambda: self._record(turn)
 
     async def on_before_request(self, request: RequestContext) -> None:
-        """Let a request leave only while something is left of the budget, or somebody allows as much again.
+        """Check the budget before a request, and ask for an approval once it is spent.
 
         Raises:
-            LimitReached: nobody allowed it.
-            BadUsage: the budget is in dollars, and nothing says what this model costs.
+            LimitReached: it was not approved.
+            BadUsage: the budget is in dollars, and the price of this model is unknown.
         """
         turn = request.turn
         self.require_price(turn.model, turn.abilities)
@@ -95,26 +94,26 @@ class Budget:
             self._record(request.turn)
             if reason := self._exceeded_reason():
                 if not await self._ask_for_more(reason, request.turn):
-                    raise LimitReached(f"{reason} Nothing more was sent.", fix="Allow more when asked.")
+                    raise LimitReached(f"{reason} No further request was sent.", fix="Approve more when asked.")
                 self._raise_limit()
 
     def require_price(self, model: str, abilities: frozenset[str]) -> None:
-        """Refuse a model whose cost in dollars nothing tells.
+        """Reject a model of unknown price if the budget is in dollars.
 
         Raises:
-            BadUsage: the budget is in dollars, and nothing says what this model costs.
+            BadUsage: the budget is in dollars, and the price of this model is unknown.
         """
         if self.usd is not None and model not in self.prices:
             require_known_cost(Limits(cost=self.usd), abilities, model)
 
     def on_after_request(self, reply: ReplyContext) -> None:
-        """Take note of a reply that says nothing of what it cost."""
+        """Count a reply of unknown usage or cost."""
         usage = reply.reply.usage
         if not usage.total_tokens or (self.usd is not None and self._cost_of(usage, reply.turn.model) is None):
             self._unpriced += 1
 
     def _record(self, turn: TurnContext) -> None:
-        """Take over what the turn has used since it was counted last."""
+        """Add what the turn has used since it was last counted."""
         key, total = f"budget {id(self)}", turn.meter.usage
         added = _usage_since(total, turn.state.get(key, Usage()))
         turn.state[key] = total
@@ -126,25 +125,25 @@ class Budget:
         return usage.cost if usage.cost is not None or price is None else price.cost_of(usage)
 
     def _raise_limit(self) -> None:
-        """Allow as much again, from where we are."""
+        """Allow the same amount again, from the current totals."""
         self._unpriced = 0
         self._limits = self.spent.total_tokens + (self.tokens or inf), self.cost + (self.usd or inf)
 
     def _exceeded_reason(self) -> str:
-        """Say why nothing is left; empty while something is."""
+        """Return why the budget is spent; empty if it is not."""
         tokens, dollars = self._limits
         if self.spent.total_tokens >= tokens:
-            return f"The budget of {self.tokens:,} tokens is used up: {self.spent.total_tokens:,} were spent in all."
+            return f"The budget of {self.tokens:,} tokens is used up: {self.spent.total_tokens:,} in total."
         if self.cost >= dollars:
-            return f"The budget of {self.usd:g} USD is used up: {self.cost:.4f} USD were spent in all."
+            return f"The budget of {self.usd:g} USD is used up: {self.cost:.4f} USD in total."
         if self._unpriced:
-            return "What the last reply cost is unknown (no usage or no price), so the budget cannot be kept."
+            return "The cost of the last reply is unknown (no usage or no price), so the budget cannot be checked."
         return ""
 
     async def _ask_for_more(self, reason: str, turn: TurnContext) -> bool:
-        """Ask as for a call that is always asked about; its row in the view is closed again."""
+        """Ask for an approval as for a sensitive call, and close its row in the view."""
         runtime: ToolRuntime | None = turn.state.get(RUNTIME_KEY)
-        call_id, text = new_id("budget"), f"{reason} Allow as much again?"
+        call_id, text = new_id("budget"), f"{reason} Allow the same amount again?"
         digest = sha256(f"{call_id} {text}".encode()).hexdigest()
         question = Question(call_id, "run", digest, "budget", text, "Spend more than the budget.", sensitive=True)
         approvals, caller_thread = (

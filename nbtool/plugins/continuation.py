@@ -1,4 +1,4 @@
-"""A reply that was cut off at its length limit is continued, and the turn's text is the whole of it."""
+"""Continue a reply that was cut off at its length limit, and join its parts to the turn's text."""
 
 from __future__ import annotations
 
@@ -10,26 +10,24 @@ from nbtool.events import Notice
 from nbtool.messages import user
 
 DEFAULT_TIMES = 3
-"""How often one reply is continued unless you say otherwise."""
+"""How often one reply is continued by default."""
 
 MAX_TIMES = 20
 
 CONTINUE_PROMPT = (
-    "[nbtool] Your reply was cut off at its length limit. Go on exactly where it stops, in the middle of a word if need"
-    " be: repeat nothing, and say nothing about the break."
+    "[nbtool] Your reply was cut off at its length limit. Continue exactly where it stops, in the middle of a word if"
+    " necessary: repeat nothing, and do not mention the break."
 )
-NO_REQUEST_LEFT = "The reply was cut off at its length limit, and the limits of the turn leave no request to go on."
-STILL_TRUNCATED = (
-    "The reply was cut off at its length limit, and again after {times} continuations; it ends where it ends."
-)
+NO_REQUEST_LEFT = "The reply was cut off at its length limit, and the turn's limits allow no request to continue it."
+STILL_TRUNCATED = "The reply was cut off at its length limit, and again after {times} continuations; it is incomplete."
 
 
 @dataclass(slots=True)
 class Continuation:
-    """Asks the model to go on where a reply was cut off, at most `max_times` in a row.
+    """Asks the model to continue a reply that was cut off, at most `max_times` in a row.
 
-    A reply that asks for calls is left alone: tool calling answers the calls, and nothing may stand between the two.
-    So is one without any text, since there is nothing to go on from.
+    A reply with tool calls is not continued, because no message may come between the calls and their results; neither
+    is one without text.
 
     Raises:
         BadUsage: `max_times` is not between 1 and `MAX_TIMES`.
@@ -39,10 +37,10 @@ class Continuation:
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_times <= MAX_TIMES:
-            raise BadUsage(f"times must be between 1 and {MAX_TIMES}, not {self.max_times!r}.")
+            raise BadUsage(f"max_times must be between 1 and {MAX_TIMES}, not {self.max_times!r}.")
 
     async def on_after_request(self, reply: ReplyContext) -> None:
-        """Ask for the rest of a reply that was cut off, or join what has come."""
+        """Ask for the rest of a reply that was cut off, or join its parts."""
         texts = self._texts(reply.turn)
         turn, answer = reply.turn, reply.reply
         if answer.calls:

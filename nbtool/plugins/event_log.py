@@ -1,7 +1,7 @@
-"""Every event of every turn as a line of JSON in a file, for whoever wants to read along or look back.
+"""Write every event of every turn as a line of JSON to a log file.
 
-The journal is for nbtool; this is for people and their tools (`tail -f`, `jq`, pandas). Fragments that follow each
-other are joined, texts are cut at a bound, what looks like a key is hidden, and old lines make room for new ones.
+The journal is for nbtool; this log is for people and their tools (`tail -f`, `jq`, pandas). Consecutive fragments are
+joined, long texts are truncated, strings that look like a key are redacted, and old files are rotated out.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from nbtool.events import CallAsked, CallDelta, Event, RefusalDelta, TextDelta, 
 from nbtool.plugins.pii import PII_TYPES
 
 MAX_BYTES = 10_000_000
-"""Bytes of a file before the next one is begun, unless you say otherwise."""
+"""Default size of a file before it is rotated, in bytes."""
 
 MAX_OLD_FILES = 3
-"""Older files that are kept beside it, as `NAME.1` (the newest) to `NAME.3`."""
+"""Number of rotated files, `NAME.1` (the newest) to `NAME.3`."""
 
 MAX_TEXT = 20_000
-"""Characters of one text in a line."""
+"""Maximum length of one text in a line, in characters."""
 
 HIDDEN = "•••"
 
@@ -34,12 +34,12 @@ _Fragment = TextDelta | ThinkingDelta | RefusalDelta | CallDelta
 
 
 class EventLog:
-    """Writes events to a file that only its owner can read.
+    """Writes events to a file that is readable by its owner only.
 
         Chat(plugins=[EventLog("events.jsonl")])
 
-    A line is `{"at": seconds since the epoch, "turn_id": …, "kind": …, …}`. What was said is in it, in clear text;
-    a result that waits for a person is not, until it is released.
+    A line is `{"at": seconds since the epoch, "turn_id": …, "kind": …, …}`. It contains prompts and replies in clear
+    text; a result that waits for an approval is left out until it is released.
 
     Raises:
         BadUsage: the file cannot be written.
@@ -51,15 +51,15 @@ class EventLog:
         self._open_fragments: dict[str, tuple[_Fragment, list[str]]] = {}
         try:
             self._write("")
-            self.path.chmod(0o600)  # a file that was there may be open to others
+            self.path.chmod(0o600)  # an existing file may be readable by others
         except OSError as error:
             raise BadUsage(f"The event log {self.path} cannot be written ({error.strerror}).") from None
 
     def on_event(self, context: EventContext) -> None:
-        """Write an event, or gather it while it is a fragment of the one before."""
+        """Write an event, or join it to the previous fragment."""
         event, turn_id = context.event, context.turn_id
         if isinstance(event, CallAsked) and event.gate == "result":
-            event = replace(event, shown="", media=())  # it may yet be withheld, and a tool may read this file
+            event = replace(event, shown="", media=())  # it may still be withheld, and a tool may read this file
         pending = self._open_fragments.get(turn_id)
         if isinstance(event, _Fragment):
             if pending and _continues(pending[0], event):
@@ -112,7 +112,7 @@ def _line(event: Event, turn_id: str, text: str | None = None) -> str:
 
 
 def _redact(value: Any) -> Any:
-    """Hide what looks like a key, and cut what is long."""
+    """Redact strings that look like a key, and truncate long texts."""
     if isinstance(value, str):
         redacted = _SECRET.sub(HIDDEN, value)
         return (

@@ -1,4 +1,4 @@
-"""The former place of `nbtool.plugins.continuation`, kept for code that imports it from here."""
+"""Deprecated alias of `nbtool.plugins.continuation`, for code that imports it from here."""
 
 from nbtool.plugins.continuation import Continuation
 

@@ -1,10 +1,9 @@
-"""The masks that stand for private values: `__MASK_<TYPE>_<n>__`.
+"""Masks for private values: `__MASK_<TYPE>_<n>__`.
 
-Everything found in a text is masked in one pass, and a mask is restored in one pass, so no pattern ever sees a mask
-and no mask hides another. Where matches overlap, all they cover becomes one mask, named after the first. What is looked
-through is the text in one spelling (see `normalize`), and what is masked is the piece of the text as it is, so that a
-mask gives back the very letters that were there. A piece in base64 or hexadecimal is masked whole if what it says
-holds anything private.
+All matches in a text are masked in one pass and restored in one pass, so no pattern is applied to a mask and masks do
+not nest. Overlapping matches become one mask, named after the first. Patterns are applied to the normalized text (see
+`normalize`), but the mask replaces the original text, so that restoring returns the original characters. A piece in
+base64 or hexadecimal is masked as a whole if its decoded text contains anything private.
 """
 
 from __future__ import annotations
@@ -22,36 +21,36 @@ from nbtool.plugins.normalize import as_text, encoded_texts, normalize
 from nbtool.plugins.pii import MAX_TYPE, PiiType
 
 MAX_MASKS = 1_000
-"""Values that have a mask at one time; beyond them the one that was met longest ago is forgotten."""
+"""Maximum number of masked values; beyond it the least recently used one is evicted."""
 
 MAX_DEPTH = 2
-"""Encodings inside of encodings that are looked through."""
+"""Maximum depth of nested encodings that are searched."""
 
 MAX_MASK_CHARS = MAX_TYPE + 24
-"""Characters of the longest mask."""
+"""Length of the longest mask, in characters."""
 
 MASK = re.compile(rf"__MASK_([A-Z0-9_]{{1,{MAX_TYPE}}}?)_(\d{{1,9}})__")
 PARTIAL_MASK = re.compile(rf"_(?:_(?:M(?:A(?:S(?:K(?:_[A-Z0-9_]{{0,{MAX_TYPE + 12}}})?)?)?)?)?)?\Z")
-"""The end of a text that may become a mask with what follows."""
+"""The end of a text that may be the beginning of a mask."""
 
 
 class Masks:
-    """Values and their masks, each value always under the same one; `evicted` counts those that had to go."""
+    """Maps values to masks and back, the same value to the same mask; `evicted` counts evicted values."""
 
     def __init__(self, kinds: Iterable[PiiType]) -> None:
         self._kinds = tuple(kinds)
         self._masks: OrderedDict[str, str] = OrderedDict()
         self._values: dict[str, str] = {}
         self._numbers: Counter[str] = Counter()
-        self._lock = Lock()  # what is cut is masked where its tool runs
+        self._lock = Lock()  # a text is masked before truncation on the thread of its tool
         self.evicted = 0
 
     def fork(self) -> Masks:
-        """Give masks for the same kinds of values, none of which was met yet."""
+        """Return an empty set of masks for the same types."""
         return Masks(self._kinds)
 
     def mask(self, text: str) -> str:
-        """Put masks in the place of everything private."""
+        """Replace everything private by masks."""
         pieces, position = [], 0
         for start, end, name in self._merged_matches(text):
             pieces += [text[position:start], self._mask_of(text[start:end], name)]
@@ -59,7 +58,7 @@ class Masks:
         return "".join([*pieces, text[position:]]) if pieces else text
 
     def erase(self, text: str) -> str:
-        """Put `[type]` in the place of everything private: nothing brings it back."""
+        """Replace everything private by `[type]`, irreversibly."""
         pieces, position = [], 0
         for start, end, name in self._merged_matches(text):
             pieces += [text[position:start], f"[{name.lower()}]"]
@@ -67,13 +66,13 @@ class Masks:
         return "".join([*pieces, text[position:]]) if pieces else text
 
     def restore(self, text: str, write: Callable[[str], str] = str) -> str:
-        """Put the values back, each as `write` writes it; a mask that is not known stays."""
+        """Restore the values, each formatted by `write`; an unknown mask is unchanged."""
         if "__MASK_" not in text:
             return text
         return MASK.sub(lambda found: write(self._values[found[0]]) if found[0] in self._values else found[0], text)
 
     def mask_all(self, value: Any, *, numbers: bool = False) -> Any:
-        """Mask every text in JSON data, keys too, and where asked for `numbers` that read as something private."""
+        """Mask every string in JSON data, keys too, and, with `numbers`, numbers that match a pattern."""
         if isinstance(value, str):
             return self.mask(value)
         if isinstance(value, Mapping):
@@ -86,7 +85,7 @@ class Masks:
         return value
 
     def _merged_matches(self, text: str) -> list[tuple[int, int, str]]:
-        """Find what to mask, in order; overlapping matches become one."""
+        """Return the spans to mask, in order, with overlapping ones merged."""
         matches = sorted((start, -end, name) for start, end, name in self._matches(text, MAX_DEPTH))
         merged: list[tuple[int, int, str]] = []
         for start, minus_end, name in matches:
@@ -137,7 +136,7 @@ def _find_spans(kind: PiiType, text: str, begin: int, stop: int) -> Iterator[tup
 
 
 def mask_part(part: Part, masks: Masks) -> Part:
-    """Mask everything in a part that is text, attached texts too; images, sounds and binary files stay."""
+    """Mask all text in a part, attached texts too; images, sounds and binary files are unchanged."""
     match part:
         case Text() | Thinking() | Refusal():
             return replace(part, text=masks.mask(part.text))
@@ -156,7 +155,7 @@ def _mask_media(media: Media, masks: Masks) -> Media:
 
 
 def _mask_data(data: bytes, mime: str, masks: Masks) -> bytes:
-    """Mask what is text, whatever it is called and in whichever encoding; the bytes around masks stay as they are."""
+    """Mask data that is text, whatever its declared type and encoding; the bytes around masks are unchanged."""
     says_text = mime.startswith("text/") or mime.endswith(("json", "xml"))
     if mime.startswith(("image/", "audio/", "video/")) and not says_text:
         return data
@@ -166,7 +165,7 @@ def _mask_data(data: bytes, mime: str, masks: Masks) -> bytes:
 
 
 def _mask_arguments(arguments: str, masks: Masks) -> str:
-    """Mask what the JSON says, not how it is escaped."""
+    """Mask the decoded values of the JSON, not its escaped text."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):

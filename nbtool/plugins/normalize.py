@@ -1,9 +1,9 @@
-"""A text as patterns read it: one spelling for what can be spelt in many ways, and the way back to the text as it is.
+"""Normalize a text for pattern matching, with a mapping back to positions in the original.
 
-Compatibility forms and digits of any script become plain ones, what is invisible is dropped, spaces and dashes of any
-kind are plain, letters of Cyrillic and Greek that look like Latin ones are Latin, entities of HTML, percent, backslash
-and quoted-printable escapes are undone, and `[at]`, `(dot)` and the like are signs. Each change covers a few characters
-and is found by one pass of one expression, so the work grows with the text.
+Compatibility forms and digits of any script become ASCII, invisible characters are dropped, spaces and dashes of any
+kind become plain ones, Cyrillic and Greek letters that look like Latin ones become Latin, HTML entities and percent,
+backslash and quoted-printable escapes are decoded, and `[at]`, `(dot)` and the like become `@` and `.`. Each change
+covers a few characters and is found in one pass of one expression, so the cost is linear in the text.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 PASSES = 3
-"""Spellings inside of spellings that are undone: `&amp;#64;` takes two."""
+"""Maximum number of passes for nested escapes: `&amp;#64;` takes two."""
 
 MAX_SHOWN_LOSS = 0.1
-"""Part of a decoded text that may be unprintable, above which it is taken for no text."""
+"""Share of unprintable characters above which decoded bytes do not count as text."""
 
 _CHANGE = re.compile(
     r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,31});"
@@ -35,13 +35,13 @@ _CHANGE = re.compile(
     r"|[^\x01-\x08\x0a-\x7f][\u0300-\u036f]*"
 )
 _PLAIN = re.compile(r"[^\x00\t&%\\=\[({<\x80-\U0010ffff]*")
-"""A text in which there is nothing to change."""
+"""A text that needs no normalization."""
 
 _TWINS = str.maketrans(
     "аеорсухіјѕԁһԛԝӏьАВЕКМНОРСТУХІЈЅαινορυΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
     "aeopcyxijsdhqwlbABEKMHOPCTYXIJSaivopuABEZHIKMNOPTYX",
 )
-"""Letters of Cyrillic and Greek, and the Latin ones that they look like (Unicode TR39)."""
+"""Cyrillic and Greek letters, and the Latin letters that they resemble (Unicode TR39)."""
 
 _BASE64 = re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{12,}(?:\r?\n[A-Za-z0-9+/_-]{4,})*={0,2}")
 _PIECE = re.compile(r"[A-Za-z0-9+]{12,}={0,2}")
@@ -50,7 +50,7 @@ _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?(?:[0-9A-Fa-f]{2}[ :-]?){8,}+")
 
 @dataclass(slots=True)
 class NormalizedText:
-    """A text in the one spelling; `span` gives where a piece of it stands in the text as it is."""
+    """A normalized text; `span` maps a span of it to the original text."""
 
     text: str
     _ends: list[int] = field(default_factory=list)
@@ -58,12 +58,12 @@ class NormalizedText:
     _source: NormalizedText | None = None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Give the piece of the text as it is that became this one."""
+        """Return the span of the original text for a span of the normalized text."""
         source_span = (self._source_position(start, is_end=False), self._source_position(end, is_end=True))
         return self._source.span(*source_span) if self._source else source_span
 
     def _source_position(self, position: int, *, is_end: bool) -> int:
-        index = bisect_right(self._ends, position - is_end)  # changes that are over before this character
+        index = bisect_right(self._ends, position - is_end)  # the changes that end before this character
         begin, was_begin, _ = self._changes[index] if index < len(self._changes) else (len(self.text) + 1, 0, 0)
         if begin < position or (begin == position and not is_end):
             return self._changes[index][2] if is_end else was_begin
@@ -73,7 +73,7 @@ class NormalizedText:
 
 
 def normalize(text: str) -> NormalizedText:
-    """Give a text in the one spelling."""
+    """Return the normalized form of a text."""
     spelling = NormalizedText(text)
     for _ in range(PASSES):
         if _PLAIN.fullmatch(spelling.text):
@@ -86,7 +86,7 @@ def normalize(text: str) -> NormalizedText:
 
 
 def encoded_texts(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, str]]:
-    """Give the pieces that are texts in base64 or hexadecimal, with what they say."""
+    """Yield the spans that are text in base64 or hexadecimal, with the decoded text."""
     end = len(text) if end is None else end
     for match in _HEX.finditer(text, start, end):
         if decoded := _decoded_text(_from_hex(match[0])):
@@ -101,7 +101,7 @@ def encoded_texts(text: str, start: int = 0, end: int | None = None) -> Iterator
 
 
 def as_text(data: bytes) -> tuple[str, str] | None:
-    """Give bytes as a text, with the encoding that gives the very same bytes back; None where they are none."""
+    """Return bytes as text, with the encoding that restores the same bytes; None if they are not text."""
     for bom, encoding in ((b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be")):
         if data.startswith(bom):
             return _decode_strict(data, encoding)
@@ -114,7 +114,7 @@ def as_text(data: bytes) -> tuple[str, str] | None:
 
 
 def _decoded_text(data: bytes | None) -> str:
-    """Give what bytes say, where it is a text to be read."""
+    """Return bytes as text; empty if they are not readable text."""
     decoded = as_text(data) if data else None
     return decoded[0] if decoded and _is_readable(decoded[0]) else ""
 
@@ -127,7 +127,7 @@ def _decode_strict(data: bytes, encoding: str) -> tuple[str, str] | None:
 
 
 def _normalize_pass(source: NormalizedText) -> NormalizedText | None:
-    """Make one pass; gives None where nothing changes."""
+    """Return the text after one pass; None if nothing changes."""
     text, pieces, position, length = source.text, list[str](), 0, 0
     ends, changes = list[int](), list[tuple[int, int, int]]()
     for match in _CHANGE.finditer(text):

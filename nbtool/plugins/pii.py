@@ -1,6 +1,6 @@
-"""What counts as private: the types that come with nbtool, names, and patterns of one's own.
+"""Types of personal data (PII): built-in types, names, and custom patterns.
 
-The patterns would rather mask too much than too little, and each takes time in proportion to the text.
+The patterns prefer false positives to false negatives, and each takes linear time.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from nbtool.errors import BadUsage
 from nbtool.plugins.normalize import normalize
 
 MAX_TYPE = 24
-"""Characters of a type's name."""
+"""Maximum length of a type's name, in characters."""
 
 _TYPE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 _ENDINGS = (
     "com|org|net|edu|gov|mil|info|biz|dev|app|io|ai|eu|uk|de|fr|es|nl|ch|se|dk|fi|pl|pt|cz|ru|ua|cn|jp|kr|au|nz|ca|br"
 )
-"""Ends of addresses that are looked for where one is spelt out in words; most words of two letters are words."""
+"""Top-level domains in addresses spelled out in words; most two-letter ones are also ordinary words."""
 
 _DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
 
 
 @dataclass(frozen=True, slots=True)
 class PiiType:
-    """A type of private text: a pattern, and what a match must pass besides."""
+    """A type of private text: a pattern, and a check that a match must pass."""
 
     name: str
     pattern: re.Pattern[str]
@@ -45,7 +45,7 @@ def _is_card(text: str) -> bool:
 
 
 def _is_iban(text: str) -> bool:
-    """Take what is written in groups of capitals; check what is written otherwise (ISO 7064, modulo 97)."""
+    """Accept an IBAN written in groups of capitals; check any other by its checksum (ISO 7064, modulo 97)."""
     compact = re.sub(r"[ .-]", "", text)
     if " " in text and text.isupper():
         return True
@@ -92,19 +92,19 @@ PII_TYPES = {
         r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\w\s+/=]*+(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
     ),
 }
-"""The types that come with nbtool, by the names under which `Privacy` takes them."""
+"""The built-in types, by the names that `Privacy` accepts."""
 
 
 def select_types(built_in: Iterable[str], names: Iterable[str], patterns: Mapping[str, str]) -> list[PiiType]:
-    """Give the kinds that are asked for: ours by name, names of people and things, and patterns of one's own.
+    """Return the selected types: built-in types by name, names of people and things, and custom patterns.
 
     Raises:
-        BadUsage: there is no such type, its name cannot stand in a mask, or a pattern is wrong.
+        BadUsage: the type is unknown, its name is invalid in a mask, or a pattern is invalid.
     """
     chosen = []
     for name in built_in:
         if name not in PII_TYPES:
-            raise BadUsage(f"There is no private type {name!r}.", fix=f"Known are {', '.join(PII_TYPES)}.")
+            raise BadUsage(f"Unknown private type {name!r}.", fix=f"Available: {', '.join(PII_TYPES)}.")
         chosen.append(PII_TYPES[name])
     names_pattern = "|".join(_name_pattern(name) for name in sorted(names, key=len, reverse=True) if name.strip())
     custom = [("NAME", rf"(?i:(?<![^\W_])(?:{names_pattern})(?![^\W_]))")] if names_pattern else []
@@ -112,17 +112,17 @@ def select_types(built_in: Iterable[str], names: Iterable[str], patterns: Mappin
 
 
 def _name_pattern(name: str) -> str:
-    """Write the pattern of a name: as all text is spelt, its words parted by anything that parts words."""
+    """Return the pattern of a name: normalized, its words separated by spaces, dots, underscores or dashes."""
     return r"[\s._-]{1,3}".join(re.escape(word) for word in normalize(name).text.split())
 
 
 def _custom_type(name: str, pattern: str) -> PiiType:
     if len(name) > MAX_TYPE or not _TYPE.fullmatch(name.upper()):
-        raise BadUsage(f"{name!r} cannot stand in a mask.", fix=f"Use up to {MAX_TYPE} letters, digits and single `_`.")
+        raise BadUsage(f"Invalid type name {name!r}.", fix=f"Use up to {MAX_TYPE} letters, digits and single `_`.")
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        raise BadUsage(f"The pattern of {name!r} is no regular expression: {error}.") from None
+        raise BadUsage(f"The pattern of {name!r} is not a regular expression: {error}.") from None
     if compiled.match(""):
-        raise BadUsage(f"The pattern of {name!r} matches nothing at all, so it would match everywhere: {pattern!r}.")
+        raise BadUsage(f"The pattern of {name!r} matches the empty string, so it would match everywhere: {pattern!r}.")
     return PiiType(name.upper(), compiled)

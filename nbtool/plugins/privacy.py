@@ -1,11 +1,11 @@
-"""Private values never leave: each request carries masks in their place, and what comes back is made clear again.
+"""Mask private values in every request, and restore them in replies.
 
-Everything that goes out is masked, in every round: what was said, results, system text, descriptions of tools, request
-options, names and contents of attached texts, in whichever of the spellings that `normalize` knows. Images, sounds and
-binary files go as they are, with their metadata; values split over several texts, spelt in words or turned around are
-not found. Sub-chats are masked by the plugins of the chat that asks. Tools, MCP servers too, and the view are given
-clear text; the journal keeps `[email]` and the like, unless you want it to keep the values. Where a reply breaks
-off in the middle of a mask, that half of a mask is not shown.
+Everything that is sent is masked, in every round: messages, results, system text, descriptions of tools, request
+options, names and contents of attached texts, in every spelling that `normalize` handles. Images, sounds and binary
+files are sent unchanged, with their metadata; values split over several texts, spelled out in words or reversed are not
+found. Sub-chats are masked by the plugins of the calling chat. Tools (MCP servers too) and the view receive clear text;
+the journal stores `[email]` and the like, unless `journal` is set. If a reply breaks off in the middle of a mask, the
+partial mask is not shown.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from nbtool.plugins.pii import PII_TYPES, select_types
 
 MASK_RULE = (
     "Private values in this conversation are replaced by masks of the form __MASK_<TYPE>_<n>__. The same mask always"
-    " stands for the same value. Use masks as they are, letter by letter, also in the arguments of tools, which get the"
-    " value itself. Never guess what stands behind a mask, and never make one up."
+    " represents the same value. Copy masks exactly, also in the arguments of tools, which receive the value itself."
+    " Never guess the value of a mask, and never invent a mask."
 )
-EVICTED_NOTICE = f"More than {MAX_MASKS:,} private values were masked; the masks of the oldest ones stay in replies."
+EVICTED_NOTICE = f"More than {MAX_MASKS:,} private values were masked; the oldest ones are not restored in replies."
 
 TextLikeDelta = TextDelta | ThinkingDelta | RefusalDelta
 
 
 @dataclass(slots=True)
 class _PendingText:
-    """Ends of a reply that may become masks: the prose's, and each call's own."""
+    """The buffered ends of a reply that may become masks: of the text, and of each call."""
 
     text: TextLikeDelta | None = None
     calls: dict[str, str] = field(default_factory=dict)
@@ -45,13 +45,13 @@ class Privacy:
 
         Chat(plugins=[Privacy(names=["Ada Lovelace"], patterns={"ticket": r"TK-\d+"})])
 
-    `types` chooses among `private.KINDS`. Names are found as whole words, in any case. A value keeps its
-    mask for as long as this object lives; of more than `MAX_MASKS` values the oldest are forgotten: their masks are
-    not restored any more, and nothing leaks. Put it last among the plugins, so that it masks what others add. The
-    values stay out of the journal, and so of chats that are opened again, unless `journal` says otherwise.
+    `types` selects from `pii.PII_TYPES`. Names are matched as whole words, ignoring case. A value keeps its mask for
+    the lifetime of this object; beyond `MAX_MASKS` values the oldest are evicted: their masks are no longer restored,
+    and nothing leaks. Put it last among the plugins, so that it masks what others add. The values are not written to
+    the journal, and so not restored in reopened chats, unless `journal` is True.
 
     Raises:
-        BadUsage: there is no such type, or a pattern is no regular expression.
+        BadUsage: a type is unknown, or a pattern is not a regular expression.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Privacy:
         self._key = f"privacy {id(self)}"
 
     async def on_before_request(self, request: RequestContext) -> None:
-        """Mask everything that leaves, and tell the model what masks are."""
+        """Mask the whole request, and add the rule about masks to the system text."""
         evicted = self.masks.evicted
         request.set_messages([self._mask_message(message) for message in request.messages])
         request.tools = [
@@ -88,20 +88,20 @@ class Privacy:
                 await request.turn.emit(Notice(EVICTED_NOTICE, level="warning"))
 
     def mask_text(self, text: str) -> str:
-        """Mask a text that is about to be cut: half of a value would not be found."""
+        """Mask a text before it is truncated: a part of a value would not be found."""
         return self.masks.mask(text)
 
     def restore_text(self, text: str) -> str:
-        """Put the values back into a piece of a text that was masked."""
+        """Restore the values in a part of a masked text."""
         return self.masks.restore(text)
 
     def on_journal(self, context: JournalContext) -> None:
-        """Keep what is private out of the journal; masks would mean other values in another kernel."""
+        """Remove private values from a text for the journal; masks would be invalid in another kernel."""
         if not self.journal:
             context.text = self.masks.erase(context.text)
 
     def on_stream_data(self, context: StreamContext) -> None:
-        """Restore what came, and hold back an end that may become a mask."""
+        """Restore masks in a delta, and buffer an end that may become a mask."""
         pending, delta = self._pending_of(context.turn), context.delta
         if pending.text and not isinstance(delta, type(pending.text) | UsageDelta | CallPending):
             context.put_before(pending.text)
@@ -121,7 +121,7 @@ class Privacy:
 
     def _restore_call(self, delta: CallDelta, pending: _PendingText) -> CallDelta:
         previous = pending.calls.pop(delta.key, "")
-        if delta.final and delta.arguments:  # it replaces what came before
+        if delta.final and delta.arguments:  # it replaces the previous fragments
             return replace(delta, arguments=self.masks.restore(delta.arguments, _escape_json))
         text, rest = _split_partial_mask(previous + delta.arguments)
         if rest:
@@ -135,13 +135,13 @@ class Privacy:
     # --- masking --------------------------------------------------------------------------------------------
 
     def _mask_message(self, message: Message) -> Message:
-        """Mask a message; one that was masked before is the same object again, so that wires need not write it anew."""
+        """Mask a message; the result is cached, so that wires can cache its encoding."""
         cached = self._masked_messages.get(id(message))
         if cached and cached[0]() is message:
             return cached[1]
         native = message.native
         if native and self.masks.mask_all(native.payload) != native.payload:
-            native = None  # the provider's own form is kept only where it is free of what is masked
+            native = None  # the native form is kept only if nothing in it is masked
         parts = tuple(mask_part(part, self.masks) for part in message.parts)
         masked = replace(message, parts=parts, native=native)
         self._masked_messages[id(message)] = (weakref.ref(message, partial(self._forget_message, id(message))), masked)
@@ -153,7 +153,7 @@ class Privacy:
 
 
 def _split_partial_mask(text: str) -> tuple[str, str]:
-    """Part what is certain from an end that may become a mask."""
+    """Split off an end that may become a mask."""
     end_of_mask = max((match.end() for match in MASK.finditer(text)), default=0)
     partial = PARTIAL_MASK.search(text, max(end_of_mask, len(text) - MAX_MASK_CHARS))
     return (text[: partial.start()], text[partial.start() :]) if partial else (text, "")

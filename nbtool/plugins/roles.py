@@ -1,7 +1,7 @@
-"""Roles that a server does not know are told under another one.
+"""Send messages of unsupported roles under another role.
 
-Some chat templates have no system role, no tool role, or insist that user and assistant take turns; they refuse a
-request, or drop what they do not know in silence. What a server lacks is data: one `FallbackRoles` says it.
+Some chat templates have no system role, no tool role, or require that user and assistant alternate; they reject a
+request, or silently drop what they do not support. `FallbackRoles` describes what a server lacks.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from nbtool.messages import Media, Message, Part, Role, Text, ToolCall, ToolResu
 
 @dataclass(frozen=True, slots=True)
 class FallbackRoles:
-    """Says what is told under which role instead; put it last of all plugins.
+    """Replaces roles in requests; put it last of all plugins.
 
-    `system` is the role of the system text: `user` puts it before the first thing that the person said, `developer`
-    sends it under that name. `tool` is the role of results: with `user` calls and results are told as text.
-    `alternate` joins messages of one role that follow each other. What is kept and shown is not changed.
+    `system` is the role of the system text: `user` puts it before the first user message, `developer` sends it under
+    that name. `tool` is the role of results: with `user`, calls and results are sent as text. `alternate` joins
+    consecutive messages of one role. Only requests are changed, not the history.
     """
 
     runs_on_loop: ClassVar[bool] = True
@@ -43,7 +43,7 @@ class FallbackRoles:
 
 
 GEMMA = FallbackRoles(system="user", tool="user", alternate=True)
-"""Templates such as Gemma's: two roles that take turns, and nothing else."""
+"""For templates such as Gemma's, with two alternating roles only."""
 
 
 def _with_heading(text: str, role: Literal["developer", "user"], messages: list[Message]) -> list[Message]:
@@ -52,12 +52,12 @@ def _with_heading(text: str, role: Literal["developer", "user"], messages: list[
     if role == "user" and messages and messages[0].role == "user":
         first = messages[0]
         return [first.with_parts([Text(f"{text}\n\n"), *first.parts]), *messages[1:]]
-    # `developer` is a word of the wire alone, which writes roles as they stand; no message of ours keeps it.
+    # `developer` is not a `Role`: it exists in the request only, and wires write roles unchanged.
     return [Message(cast("Role", role), (Text(text),)), *messages]
 
 
 def _as_plain_message(message: Message) -> Message:
-    """Tell calls and results as text; the role of results becomes the user's."""
+    """Replace calls and results by text; results become user messages."""
     if message.role == "tool":
         media = [item for result in message.results for item in result.media]
         return Message("user", (*map(_as_text, message.results), *media))
@@ -83,6 +83,6 @@ def _merge_same_role(messages: Iterable[Message]) -> list[Message]:
 
 
 def _spacer(last: Message, message: Message) -> tuple[Part, ...]:
-    """Keep two texts apart that would run into each other."""
+    """Return a blank line between two texts, nothing next to media."""
     is_prose = last.parts and message.parts and not isinstance(last.parts[-1], Media)
     return (Text("\n\n"),) if is_prose else ()

@@ -1,4 +1,4 @@
-"""Our values in the words of OpenTelemetry's semantic conventions for generative AI.
+"""Map nbtool's values to OpenTelemetry's semantic conventions for generative AI.
 
 See https://opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai/; the messages are those of
 https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/.
@@ -15,29 +15,29 @@ from nbtool.messages import Media, Message, Part, Refusal, Text, Thinking, ToolC
 from nbtool.shorten import shorten
 
 MAX_TEXT = 20_000
-"""Characters of one text in the content of a span."""
+"""Maximum length of one text in the content of a span, in characters."""
 
 PROVIDERS = {
     "azure": "azure.ai.openai", "google": "gcp.gemini", "mistral": "mistral_ai", "moonshot": "moonshot_ai",
     "xai": "x_ai",
 }  # fmt: skip
-"""Our providers that have another name there."""
+"""Providers with another name in the conventions."""
 
 _FINISH = {"end": "stop", "tools": "tool_call", "filtered": "content_filter", "refused": "content_filter"}
 
 
 def model_attributes(model_id: str) -> dict[str, Any]:
-    """Say which provider and model."""
+    """Return the attributes of the provider and the model."""
     provider, _, model = model_id.partition(":") if ":" in model_id else ("", "", model_id)
     return {"gen_ai.provider.name": PROVIDERS.get(provider, provider or "unknown"), "gen_ai.request.model": model}
 
 
 PORT_DIGITS = 5
-"""Digits of a port; more is part of a name."""
+"""Maximum number of digits of a port; a longer number is part of the name."""
 
 
 def server_attributes(host: str) -> dict[str, Any]:
-    """Say which server."""
+    """Return the attributes of the server."""
     name, _, port = host.rpartition(":")
     if not (port.isascii() and port.isdigit() and len(port) <= PORT_DIGITS):
         name, port = host, ""
@@ -45,12 +45,12 @@ def server_attributes(host: str) -> dict[str, Any]:
 
 
 def finish_reason(reason: StopReason) -> str:
-    """Say why a reply stopped."""
+    """Return the finish reason in the conventions' vocabulary."""
     return _FINISH.get(reason, reason)
 
 
 def usage_attributes(usage: Usage) -> dict[str, Any]:
-    """Say how many tokens."""
+    """Return the attributes of the token usage."""
     return {
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
@@ -60,12 +60,12 @@ def usage_attributes(usage: Usage) -> dict[str, Any]:
 
 
 def system_attribute(system: str) -> str:
-    """Write the system text as JSON."""
+    """Return the system text as JSON."""
     return _json([{"type": "text", "content": shorten(system, MAX_TEXT)}])
 
 
 def messages_attribute(messages: Iterable[Message], **fields: str) -> str:
-    """Write messages as JSON, with the same `fields` in each."""
+    """Return messages as JSON, with the same extra `fields` in each."""
     return _json([{"role": message.role, "parts": list(map(_part, message.parts)), **fields} for message in messages])
 
 
@@ -81,7 +81,7 @@ def _part(part: Part) -> dict[str, Any]:
         case ToolResult():
             return {"type": "tool_call_response", "id": part.id, "response": shorten(part.text, MAX_TEXT)}
         case Media():
-            return {"type": "blob", "mime_type": part.mime, "content": str(part)}  # what it is, never its bytes
+            return {"type": "blob", "mime_type": part.mime, "content": str(part)}  # its description, never its bytes
 
 
 def _json(value: Any) -> str:

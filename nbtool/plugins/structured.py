@@ -1,8 +1,8 @@
-"""Answers as values: a schema is told, what comes is validated, and asked for again where it does not fit.
+"""Structured output: send a schema, validate the answer, and ask again if it does not match.
 
-The schema stands in the system text, where every model reads it. Where the provider also takes it as a rule for its
-answer (the ability `json_schema`), it is sent as that too, in rounds without tools: a server that writes by a schema
-cannot call anything. JSON is read strictly and never repaired.
+The schema is part of the system text, which every model reads. If the provider supports it (the ability `json_schema`),
+it is also sent as the response format, in rounds without tools: a server that enforces a schema cannot call tools. JSON
+is read strictly and never repaired.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from nbtool.plugins.structured_schema import is_strict, response_format, schema_
 from nbtool.shorten import shorten
 
 RETRIES = 2
-"""How often an answer that does not fit is asked for again unless you say otherwise."""
+"""Default number of retries after an answer that does not match."""
 
 MAX_PROBLEMS, MAX_INPUT_CHARS = 5, 80
-"""Problems that are told, and characters of each wrong value."""
+"""Maximum number of problems sent to the model, and characters of each invalid value."""
 
-SCHEMA_PROMPT = "Your final answer must be JSON that fits this schema, and nothing else:\n{schema}"
+SCHEMA_PROMPT = "Your final answer must be JSON that matches this schema, and nothing else:\n{schema}"
 RETRY_PROMPT = (
-    "[nbtool] Your answer does not fit the schema: {problem}\nAnswer again, with the whole JSON and nothing else."
+    "[nbtool] Your answer does not match the schema: {problem}\nAnswer again, with the complete JSON and nothing else."
 )
 
 _FENCED = re.compile(r"```\w*\s*\n(.*?)```", re.DOTALL)
@@ -35,7 +35,7 @@ _FENCED = re.compile(r"```\w*\s*\n(.*?)```", re.DOTALL)
 
 @dataclass(slots=True)
 class _State:
-    """How far one turn is with its answer; `pieces` are those of a reply that comes in several."""
+    """The state of one turn; `pieces` are the parts of a reply that is continued."""
 
     problem: str = ""
     retries: int = 0
@@ -44,15 +44,15 @@ class _State:
 
 
 class Structured:
-    """Makes the answer of a turn a value of a type, and keeps it as `value`.
+    """Parses the answer of a turn as a value of a type, and stores it as `value`.
 
         fruit = Structured(list[Fruit])
         Chat(plugins=[fruit]).send("Which fruit is in season?")
         fruit.value
 
     A type is anything that pydantic can read from JSON: a model, a dataclass, a TypedDict, `list[…]`, `dict[…]`, an
-    enum. An answer that does not fit is asked for again at most `retries` times, with the problem told and without
-    tools; then the turn ends with `InvalidAnswer`. `chat.send(…, as_=Fruit)` makes one for you.
+    enum. After an answer that does not match, the model is asked again at most `retries` times, with the problem and
+    without tools; then the turn ends with `InvalidAnswer`. `chat.send(…, as_=Fruit)` creates one for you.
 
     Raises:
         BadUsage: the type cannot be read from JSON.
@@ -70,29 +70,29 @@ class Structured:
         self._key = f"structured {id(self)}"
 
     def on_turn_start(self, turn: TurnContext) -> None:
-        """Forget the value of the turn before."""
+        """Reset the value of the previous turn."""
         self.value = None
         turn.state[self._key] = _State()
 
     def on_before_request(self, request: RequestContext) -> None:
-        """Tell the schema; the person's own options win."""
+        """Add the schema to the request; the user's own options take precedence."""
         prompt = SCHEMA_PROMPT.format(schema=json.dumps(self.schema, ensure_ascii=False))
         request.system = f"{request.system}\n\n{prompt}".lstrip()
         if self._state_of(request.turn).retries:
-            request.is_final = True  # an answer that is asked for again needs no tools
+            request.is_final = True  # a retry needs no tools
         if "json_schema" in request.turn.abilities and not request.prompt().tools:
             defaults = response_format(request.turn.dialect, self.schema, strict=is_strict(self.schema))
             request.options = {**defaults, **request.options}
 
     async def on_after_request(self, reply: ReplyContext) -> None:
-        """Read an answer, or ask for it again."""
+        """Parse the answer, or ask again."""
         state, answer = self._state_of(reply.turn), reply.reply
         if answer.calls or answer.refusal:
             state.pieces.clear()
             return
         state.pieces.append(answer.text)
         if answer.stop_reason in ("length", "paused"):
-            return  # whoever continues it brings the rest
+            return  # the rest follows when the reply is continued
         text = "".join(state.pieces)
         state.pieces.clear()
         if not self._find_value(text, state) and state.retries < self.retries and reply.can_request:
@@ -100,37 +100,41 @@ class Structured:
             await reply.append_and_request(user(RETRY_PROMPT.format(problem=state.problem)))
 
     def on_turn_end(self, turn: TurnContext) -> None:
-        """Make the turn an error where it brought no value.
+        """Fail a completed turn without a value.
 
         Raises:
-            InvalidAnswer: it says why.
+            InvalidAnswer: the answer does not match; the text says why.
         """
         state = self._state_of(turn)
         if state.is_found or turn.status != "completed":
             return
         last = turn.chain[-1].text if turn.chain else ""
         if not self._find_value("".join(state.pieces) or last, state):
-            raise InvalidAnswer(f"The answer is no {self.name}: {state.problem}.", fix="Ask again, or for less.")
+            raise InvalidAnswer(
+                f"The answer is not a valid {self.name}: {state.problem}.", fix="Ask again, or for less."
+            )
 
     def parse(self, text: str) -> None:
-        """Take the value out of an answer that is there already.
+        """Parse the value of an existing answer.
 
         Raises:
-            InvalidAnswer: it says why.
+            InvalidAnswer: the answer does not match; the text says why.
         """
         state = _State()
         if not self._find_value(text, state):
-            raise InvalidAnswer(f"The answer is no {self.name}: {state.problem}.", fix="Ask again, or for less.")
+            raise InvalidAnswer(
+                f"The answer is not a valid {self.name}: {state.problem}.", fix="Ask again, or for less."
+            )
 
     def _state_of(self, turn: TurnContext) -> _State:
         state: _State = turn.state[self._key]
         return state
 
     def _find_value(self, text: str, state: _State) -> bool:
-        """Take the first JSON of an answer that fits; keeps the problem where none does."""
+        """Store the first JSON value of an answer that matches, or else the problem."""
         from pydantic import ValidationError  # noqa: PLC0415 - loaded when the type was read
 
-        state.problem = "it holds no JSON"
+        state.problem = "it contains no JSON"
         for value in _find_json(text):
             if self._is_wrapped and isinstance(value, dict) and value.keys() == {"value"}:
                 value = value["value"]
@@ -145,7 +149,7 @@ class Structured:
 
 
 def _find_json(text: str) -> Iterator[Any]:
-    """Give what reads as JSON: the whole text, what stands in fences, and what stands between the outer brackets."""
+    """Yield candidates that parse as JSON: the whole text, code fences, and the text between the outer brackets."""
     spans = [text, *_FENCED.findall(text)]
     spans += [text[text.find(begin) : text.rfind(end) + 1] for begin, end in ("{}", "[]") if begin in text]
     for span in dict.fromkeys(map(str.strip, spans)):

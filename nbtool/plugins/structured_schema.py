@@ -1,4 +1,4 @@
-"""A type → the JSON schema of an answer, in the forms that providers take as a rule for it."""
+"""Build the JSON schema of an answer from a type, and the providers' request options for it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def schema_for(type_: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
-    """Give a type's validator, its schema as an object, and whether it had to be wrapped as `{"value": …}` to be one.
+    """Return a type's validator, its schema as an object, and whether it is wrapped as `{"value": …}`.
 
     Raises:
         BadUsage: the type cannot be read from JSON.
     """
     from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - only where an answer is to be a value
 
-    unfit = BadUsage(f"An answer cannot be read as {type_!r}.", fix="Take a pydantic model, a dataclass or a list.")
+    unfit = BadUsage(f"An answer cannot be read as {type_!r}.", fix="Use a pydantic model, a dataclass or a list.")
     try:
         lifted = to_json_type(type_)
         if takes_objects(lifted):
-            raise unfit  # an answer is JSON: a class that JSON cannot be has no place in it
+            raise unfit  # an answer is JSON: it cannot contain objects without a JSON form
         adapter: TypeAdapter[Any] = TypeAdapter(lifted)
         schema = _close_objects(inline_refs(drop_titles(adapter.json_schema())))
     except (PydanticUserError, BadUsage, TypeError, NameError):
@@ -37,7 +37,7 @@ def schema_for(type_: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
 
 
 def is_strict(schema: Any) -> bool:
-    """Whether every object in it is closed and all its properties are required, as OpenAI's strict mode demands.
+    """Whether every object is closed and all its properties are required, as OpenAI's strict mode demands.
 
     See https://platform.openai.com/docs/guides/structured-outputs#supported-schemas.
     """
@@ -54,7 +54,7 @@ def is_strict(schema: Any) -> bool:
 
 
 def response_format(dialect: str, schema: dict[str, Any], *, strict: bool) -> dict[str, Any]:
-    """Give the request options that make a schema the rule of an answer; none for a dialect without them."""
+    """Return the request options that enforce a schema; none for a dialect without them."""
     json_schema = {"name": "answer", "schema": schema, "strict": strict}
     if dialect == "chat":
         return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
@@ -62,7 +62,7 @@ def response_format(dialect: str, schema: dict[str, Any], *, strict: bool) -> di
 
 
 def _close_objects(schema: Any) -> Any:
-    """Say of every object that it has no other properties than those it names."""
+    """Set `additionalProperties` to False in every object."""
     if isinstance(schema, list):
         return [_close_objects(item) for item in schema]
     if not isinstance(schema, dict):

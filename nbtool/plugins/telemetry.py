@@ -1,8 +1,8 @@
-"""A turn as OpenTelemetry spans, named by the semantic conventions for generative AI.
+"""Report a turn as OpenTelemetry spans, following the semantic conventions for generative AI.
 
 One span for the turn (`invoke_agent`), below it one for each request (`chat`) and one for each call that ran
-(`execute_tool`). They say who was asked, how long it took and how many tokens it was. What was said is left out unless
-you ask for it. See https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/.
+(`execute_tool`), with the model, the duration and the tokens, and the content of messages only if requested. See
+https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class _TurnSpans:
 
 
 class Telemetry:
-    """Writes spans through the tracer provider that is set up, or through the one given.
+    """Records spans with `tracer_provider`, or with the global tracer provider.
 
-    `content` adds what was said, in clear text: the messages of a request as this plugin finds them, the reply, and the
+    `content` adds the content in clear text: the messages of a request as they reach this plugin, the reply, and the
     arguments and results of calls.
 
     Raises:
@@ -49,7 +49,7 @@ class Telemetry:
 
     def __init__(self, *, content: bool = False, tracer_provider: TracerProvider | None = None) -> None:
         try:
-            from opentelemetry import trace  # noqa: PLC0415 - an extra; nobody else needs it
+            from opentelemetry import trace  # noqa: PLC0415 - an optional dependency
         except ImportError:
             raise BadUsage("Telemetry needs OpenTelemetry.", fix="pip install 'nbtool-chat[telemetry]'") from None
         self._trace = trace
@@ -59,7 +59,7 @@ class Telemetry:
         self._request_content: dict[str, dict[str, Any]] = {}
 
     def on_before_request(self, request: RequestContext) -> None:
-        """Keep what is asked until its span begins."""
+        """Store the content of the request until its span starts."""
         if self._content:
             self._request_content[request.turn.turn_id] = {
                 "gen_ai.input.messages": semconv.messages_attribute(request.messages),
@@ -67,7 +67,7 @@ class Telemetry:
             }
 
     def on_event(self, context: EventContext) -> None:
-        """Begin and end spans as the turn goes on."""
+        """Start and end spans."""
         event, turn_id = context.event, context.turn_id
         if isinstance(event, events.TurnStarted):
             self._turns[turn_id] = self._begin_turn(event)
@@ -118,7 +118,7 @@ class Telemetry:
         )
 
     def _end_request(self, spans: _TurnSpans, span: Span, event: events.ReplyFinished) -> None:
-        """End the span of a whole reply; one that broke off is left open, until the turn's error is known."""
+        """End the span of a complete reply; that of an incomplete one stays open until the turn's error is known."""
         reason = semconv.finish_reason(event.stop_reason)
         span.set_attributes(semconv.usage_attributes(event.usage))
         if self._content:
@@ -145,7 +145,7 @@ class Telemetry:
         self._end(span, "" if event.status == "ok" else event.status)
 
     def _end_turn(self, spans: _TurnSpans, event: events.TurnEnded) -> None:
-        """End everything that is still open: what was cut off carries the turn's error."""
+        """End all open spans, with the turn's error."""
         error = "" if event.status == "completed" else spans.error or event.status
         for span in [*spans.calls.values(), *([spans.request] if spans.request else [])]:
             self._end(span, error or "incomplete")

@@ -1,4 +1,4 @@
-"""Tool calling, as a plugin: offer the tools, run what the model asks for, answer it, and ask again."""
+"""The tool-calling plugin: offer the tools, run the calls, append their results, and ask again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nbtool.tools.toolset import Toolset
 from nbtool.wire.base import ToolSpec
 
 RUNTIME_KEY = "bench"
-"""The key in `TurnContext.state` under which every plugin finds the turn's bench: its desk, approver and thread."""
+"""The key in `TurnContext.state` of the turn's `ToolRuntime`: its approval queue, approver and thread."""
 
 FAILURE_PHASES: dict[str, Phase] = {
     "error": "tool",
@@ -32,26 +32,26 @@ FAILURE_PHASES: dict[str, Phase] = {
     "invalid": "arguments",
     "not_found": "arguments",
 }
-"""In which phase a call failed, by its outcome; a decision of a person is no failure."""
+"""The phase in which a call failed, by its status; a decision of the user is not a failure."""
 
 STOP_SECONDS = 1.5
-"""Seconds in which the calls of a round end once they are stopped; less than a stopped turn waits for all of it."""
+"""Seconds that stopped calls of a round have to end; less than `DRAIN_SECONDS` of the turn."""
 
 CALL_LIMIT_REACHED = "This call did not run: the turn's limit of {limit} tool calls was reached."
 
 
 @dataclass(slots=True)
 class ToolCalling:
-    """Lets the model call the tools that lie on a bench.
+    """Lets the model call the tools of a runtime.
 
-    `call_listeners` are the plugins that want to hear of single calls (`on_before_calls`, `on_call_start`,
-    `on_call_end`). `records` holds every call of the turn, in the order in which the model asked for them. `select`
-    gives the names of the tools that this turn may use; a tool that was not chosen cannot be called by naming it.
-    `known_outcomes` are calls, by their ids, whose outcome is known: the call's record, then those of the calls it
-    made. They are answered from it; nothing runs, and nobody is asked.
+    `call_listeners` are the plugins with hooks for single calls (`on_before_calls`, `on_call_start`, `on_call_end`).
+    `records` contains every call of the turn, in the order of the model's calls. `select` returns the names of the
+    tools that this turn may use; other tools cannot be called. `known_outcomes` are the recorded outcomes of calls, by
+    call id: the call's record, then those of its nested calls. Such a call is answered from them, without running and
+    without an approval.
     """
 
-    hook_seconds: ClassVar[float | None] = None  # its calls have bounds of their own, and may wait for a person
+    hook_seconds: ClassVar[float | None] = None  # its calls have their own time limits, and may wait for an approval
     runs_on_loop: ClassVar[bool] = True
 
     runtime: ToolRuntime
@@ -65,17 +65,17 @@ class ToolCalling:
         self._hooks = Hooks(self.call_listeners)
 
     def on_turn_start(self, turn: TurnContext) -> None:
-        """Leave the bench where plugins that have to ask somebody find it."""
+        """Store the runtime for plugins that need an approval, and select the tools."""
         turn.state[RUNTIME_KEY] = self.runtime
         if self.select:
             self.runtime.tools = Toolset("chosen", [self.runtime.tools.filtered(tuple(self.select(turn)))])
 
     def on_before_request(self, request: RequestContext) -> None:
-        """Offer the tools; their order is that of the toolset, so that a prompt cache holds."""
+        """Offer the tools in the order of the toolset, which keeps prompt caches valid."""
         request.add_tools(ToolSpec(**tool.spec) for tool in self.runtime.tools.tools().values())
 
     async def on_after_request(self, reply: ReplyContext) -> None:
-        """Run every call of the reply and answer all of them in one message, whatever became of them."""
+        """Run every call of the reply and append all results in one message, whatever their outcome."""
         calls = tuple(call.copy() for call in reply.reply.calls)
         if not calls:
             return
@@ -83,7 +83,7 @@ class ToolCalling:
         await self._hooks.call_all("on_before_calls", CallsContext(reply.turn, reply.round, copies))
         remaining = reply.turn.meter.remaining_calls()
         if reply.reply.stop_reason == "calls":
-            remaining = len(calls)  # none of them can run, and each says why: they use nothing up
+            remaining = len(calls)  # none of them runs, so they do not count toward the limit
         else:
             reply.turn.meter.calls += len(calls)
         first = len(self.records)
@@ -94,7 +94,7 @@ class ToolCalling:
         ]
         try:
             await asyncio.gather(*running)
-        except BaseException:  # whatever ends the round early: the turn was stopped, or a plugin failed
+        except BaseException:  # the round ends early: the turn was stopped, or a plugin failed
             await shield_until_done(self._stop(running, reply, calls, first))
             raise
         finally:
@@ -105,18 +105,18 @@ class ToolCalling:
     async def _stop(
         self, running: Sequence[asyncio.Future[CallRecord]], reply: ReplyContext, calls: Sequence[ToolCall], first: int
     ) -> None:
-        """Stop the calls of a round and answer each of them, also those that never began."""
+        """Stop the calls of a round and add a result for each of them, also for those that did not start."""
         await stop_all(running, STOP_SECONDS)
         recorded_ids = {record.call_id for record in self.records[first:]}
         for call in calls:
             if call.call_id not in recorded_ids:
                 self.records.append(await skip_call(call, self.runtime, round=reply.round, reason=NO_RESULT))
-        with suppress(TimeoutError):  # then a plugin hangs over the message, which joins the chain all the same
+        with suppress(TimeoutError):  # a plugin hangs in its hook; the message is appended anyway
             async with asyncio.timeout(HOOK_STOP_SECONDS):
                 await reply.append(self._results_message(calls))
 
     async def _run_nested(self, reply: ReplyContext, call: ToolCall, runtime: ToolRuntime, _: int) -> CallRecord:
-        """Run a call that a tool makes: under the same limit, watched and recorded as any other."""
+        """Run a nested call of a tool, with the same limit, hooks and record as any other."""
         remaining = reply.turn.meter.remaining_calls()
         reply.turn.meter.calls += 1
         return await self._run(call, reply, runtime, is_over_limit=not remaining, slot=CallSlot())
@@ -132,7 +132,7 @@ class ToolCalling:
             slot.release()
 
     async def _replay_outcome(self, outcome: Sequence[CallRecord], turn: TurnContext) -> CallRecord:
-        """Answer a call by what came of it before."""
+        """Answer a call from its recorded outcome."""
         for record in outcome:
             self.records.append(record)
             self.runtime.variables.count(record, record.reference)
@@ -172,7 +172,7 @@ def _call_order(calls: tuple[ToolCall, ...]):  # type: ignore[no-untyped-def]  #
 
 
 def _batch_digest(records: Sequence[CallRecord]) -> str:
-    """Name a batch by what was asked and what came of it, not by its ids nor by what its results are kept as."""
+    """Return a digest of a batch's calls and results, without their ids and the names of stored results."""
     outcomes = [
         (record.name, record.arguments, record.shown.replace(record.reference or "\0", "")) for record in records
     ]

@@ -1,4 +1,4 @@
-"""Out to the model: dialects as pure functions, and the one module that owns the socket."""
+"""The connection to models: dialects as pure functions, and the HTTP transport."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = [
 
 
 def decode(wire: str, body: bytes, *, stream: bool = True) -> Reply:
-    """Read a recorded response body, of a stream or whole.
+    """Decode a recorded response body, streamed or not.
 
-    A body that was cut off gives a reply that is not `complete`, and none of whose calls is runnable.
+    A truncated body returns a reply that is not `complete` and has no runnable calls.
 
     Raises:
-        nbtool.errors.BadUsage: `wire` is none of `WIRES`, or `body` is not bytes.
-        nbtool.errors.WireError: the body reports an error, is cut within a document, or is not of the dialect.
+        nbtool.errors.BadUsage: `wire` is not one of `WIRES`, or `body` is not bytes.
+        nbtool.errors.WireError: the body reports an error, is a truncated document, or is not of the dialect.
     """
     if not isinstance(body, bytes | bytearray | memoryview):
-        raise BadUsage(f"A body is bytes; {type(body).__name__} came.", fix="Read the file in binary mode.")
+        raise BadUsage(f"body must be bytes, not {type(body).__name__}.", fix="Read the file in binary mode.")
     decoder = find_wire(wire).decoder(stream=stream)
     builder = ReplyBuilder(wire=wire)
     deltas = (*decoder.feed(bytes(body)), *decoder.close())
@@ -50,7 +50,7 @@ def decode(wire: str, body: bytes, *, stream: bool = True) -> Reply:
 
 def __getattr__(name: str) -> Any:
     if name == "parse_calls":
-        from nbtool.wire.prompted.wire import parse_calls  # noqa: PLC0415 - its parsers load where text is parsed
+        from nbtool.wire.prompted.wire import parse_calls  # noqa: PLC0415 - the parsers load only when needed
 
         globals()[name] = parse_calls
         return parse_calls

@@ -1,7 +1,7 @@
-"""What a wire is: a dialect spoken in both directions, without I/O.
+"""The wire interface: encode requests and decode responses of one dialect, without I/O.
 
-`encode` turns a prompt into a request, a decoder turns bytes into deltas. Both are pure, so every recorded
-stream can be cut at every byte in a test. One module, `http`, owns the socket and makes an endpoint of a wire.
+`encode` turns a prompt into a request, a decoder turns bytes into deltas. Both are pure, so that tests can split a
+recorded stream at every byte. `transport.endpoint` does the I/O and makes an endpoint of a wire.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nbtool.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model is told of it; `parameters` is a JSON schema of type object."""
+    """A tool definition for the model; `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
@@ -25,10 +25,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request in our own words.
+    """One request, independent of the dialect.
 
-    `options` are request options in the dialect's own names (temperature, reasoning_effort …); they are laid
-    over everything else, deeply, and a None in them removes a field.
+    `options` are request options in the dialect's names (temperature, reasoning_effort …); they are merged deeply over
+    the request body, and None removes a field.
     """
 
     messages: tuple[Message, ...]
@@ -41,7 +41,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Whom a prompt is for, as far as its encoding depends on it: the host, the model, and its abilities."""
+    """The host, model and abilities on which the encoding of a prompt depends."""
 
     host: str
     model: str
@@ -50,7 +50,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that goes along with a request, in a field of a form."""
+    """A file to upload with a request, in a form field."""
 
     field_name: str
     filename: str
@@ -60,9 +60,9 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What will leave: a path below the provider's base address and a JSON body.
+    """A request to send: a path relative to the provider's base URL and a JSON body.
 
-    With `uploads` it leaves as a form (`multipart/form-data`), whose other fields are those of the body.
+    With `uploads` it is sent as `multipart/form-data`, with the fields of the body as the other form fields.
     """
 
     path: str
@@ -73,24 +73,24 @@ class Request:
 
 
 class Decoder(Protocol):
-    """One reply being read. It is fed bytes, cut anywhere, and can be copied with `copy.deepcopy`."""
+    """Decodes one reply from bytes, split anywhere; it can be copied with `copy.deepcopy`."""
 
     def feed(self, data: bytes) -> list[Delta]:
-        """Take the next bytes.
+        """Feed the next bytes.
 
         Raises:
             nbtool.errors.WireError: the provider reports an error, or the bytes are not of the dialect.
         """
 
     def close(self) -> list[Delta]:
-        """Take note that no more bytes will come; a `ReplyEnd` appears only where one was earned.
+        """Signal the end of the bytes; a `ReplyEnd` is returned only after the terminal signal.
 
-        An error that follows deltas, here or in `feed`, is raised by the next call, so that none of them is lost.
+        An error after deltas, here or in `feed`, is raised by the next call, so that no delta is lost.
         """
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more is to be expected, so that the socket may be closed."""
+        """Whether the reply is complete, so that the socket may be closed."""
 
 
 class Wire(Protocol):
@@ -99,31 +99,31 @@ class Wire(Protocol):
     name: str
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
-        """Write a prompt as a request."""
+        """Return the request for a prompt."""
 
     def decoder(self, *, stream: bool = True) -> Decoder:
-        """Give a fresh decoder for one reply, streamed or whole."""
+        """Return a new decoder for one reply, streamed or not."""
 
 
 class Endpoint(Protocol):
-    """Something that answers prompts: a model behind a wire, or a double in a test."""
+    """A model behind a wire, or a test double of one."""
 
     @property
     def host(self) -> str:
-        """Where it answers; a native form holds for this host alone."""
+        """The host; a native message is valid for this host only."""
 
     @property
     def model(self) -> str:
-        """Which model it is."""
+        """The name of the model."""
 
     @property
     def dialect(self) -> str:
-        """The name of the wire it is spoken to over."""
+        """The name of the wire."""
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        """Send a prompt and give the deltas of the reply as they come.
+        """Send a prompt and yield the deltas of the reply as they arrive.
 
-        Ends without a `ReplyEnd` where the reply broke off quietly; closing the iterator closes the socket.
+        Ends without a `ReplyEnd` if the reply is truncated; closing the iterator closes the socket.
 
         Raises:
             nbtool.errors.WireError: see its subclasses.

@@ -1,4 +1,4 @@
-"""From a model id to an endpoint: provider, address, key and wire are put together here, and nowhere else."""
+"""Make an endpoint from a model id: select provider, address, key and wire."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ __all__ = [
 ]
 
 TEXT_DIALECTS = ("chat", "responses", "anthropic")
-"""The wires that carry a conversation, and so the thoughts of a model."""
+"""The wires of text models, whose replies may contain thinking."""
 
 
 class LocalServer(Protocol):
-    """A server that runs in this process: where it listens, and the key it asks for."""
+    """A server in this process: its address and its key."""
 
     @property
     def base_url(self) -> str:
@@ -45,19 +45,19 @@ class LocalServer(Protocol):
 
     @property
     def key(self) -> SecretStr | None:
-        """The key, if it wants one."""
+        """The key, if it requires one."""
 
 
 _local: dict[str, Callable[[], LocalServer]] = {}
 
 
 def register_local_server(name: str, start: Callable[[], LocalServer]) -> None:
-    """Say how the server of a provider is started, or found running, when an endpoint of it is first wanted."""
+    """Register a function that starts a provider's local server, or finds it running, for its first endpoint."""
     _local[name] = start
 
 
 HOST_ONLY_ABILITIES = frozenset({"max_completion_tokens", "encrypted_reasoning", "developer_role"})
-"""Abilities of a provider's own host: a server that only speaks its dialect knows the older names alone."""
+"""Abilities of a provider's own host only: compatible servers may support just the older names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +76,16 @@ def make_endpoint(
     abilities: Iterable[str] | None = None,
     timeouts: Timeouts | None = None,
 ) -> HttpEndpoint:
-    """Make the endpoint of a model.
+    """Return the endpoint of a model.
 
-    With `base_url` the id may be a bare model name; the key is then `api_key`, or the provider's own where the
-    host is the provider's.
+    With `base_url` the id may be a bare model name; the key is then `api_key`, or the provider's key if the host is the
+    provider's.
 
     Raises:
         nbtool.errors.UnknownModel: the id names no known provider.
-        nbtool.errors.MissingKey: a key is needed and none was found, or the one found belongs to another host.
-        nbtool.errors.EnvFileNotAllowed: only a `.env` names the address, and nobody allowed that file.
-        nbtool.errors.BadUsage: an address, a wire or an ability that makes no sense.
+        nbtool.errors.MissingKey: a required key was not found, or belongs to another host.
+        nbtool.errors.EnvFileNotAllowed: only a `.env` names the address, and that file was not allowed.
+        nbtool.errors.BadUsage: an address, a wire or an ability is invalid.
     """
     provider, model = _provider_and_model(model_id, base_url)
     if abilities is not None:
@@ -109,18 +109,18 @@ def make_endpoint(
 
 
 def is_in_process(provider: str) -> bool:
-    """Whether a provider's server runs in this process, so that nothing leaves it."""
+    """Whether a provider's server runs in this process, so that no data leaves it."""
     return provider in _local
 
 
 async def list_models(
     provider_name: str, *, base_url: str | None = None, api_key: str | SecretStr | None = None
 ) -> list[str]:
-    """Ask a provider, or the server at `base_url`, which models it offers; return ids for `make_endpoint`, sorted.
+    """Return the sorted model ids of a provider, or of the server at `base_url`, for `make_endpoint`.
 
     Raises:
-        nbtool.errors.WireError: it does not answer, or not with a list.
-        nbtool.errors.ModelError: no such provider, or no key for it.
+        nbtool.errors.WireError: it does not answer with a list of models.
+        nbtool.errors.ModelError: the provider is unknown, or has no key.
     """
     provider = find_provider(provider_name) if base_url is None or provider_name in providers() else Provider("", "")
     name = f"{provider.name}:models" if provider.name else "models"
@@ -129,12 +129,10 @@ async def list_models(
 
 
 def find_provider(name: str) -> Provider:
-    """Give a provider by its name.
-
-    A model's id gives the provider of that model.
+    """Return a provider by its name or by a model id.
 
     Raises:
-        nbtool.errors.UnknownModel: there is none of that name.
+        nbtool.errors.UnknownModel: the provider is unknown.
     """
     return parse_model(name if re.search("[:/]", name) else f"{name}:any")[0]
 
@@ -143,7 +141,7 @@ def _provider_and_model(model_id: str, base_url: str | None) -> tuple[Provider, 
     if base_url is None or _names_provider(model_id):
         return parse_model(model_id)
     if not model_id.strip():
-        raise BadUsage("A model must be named.", fix="Give its name as the server knows it.")
+        raise BadUsage("The model id is empty.", fix="Pass the model's name on the server.")
     return Provider("", str(parse_server_url(base_url))), model_id.strip()
 
 
@@ -158,22 +156,22 @@ def _is_own_host(provider: Provider, url: str) -> bool:
 
 
 def _address(provider: Provider, base_url: str | None, api_key: str | SecretStr | None, wire: str) -> _Address:
-    """Choose address and key: what the caller says, then what the person set, then the provider's own."""
+    """Select address and key: the caller's, else the configured ones, else the provider's own."""
     explicit_key = SecretStr(api_key.strip()) if isinstance(api_key, str) else api_key
     if base_url is None and provider.name in _local:
         server = _local[provider.name]()
         return _Address(server.base_url, explicit_key or server.key)
     url, is_explicit = configured_url(provider, wire) if base_url is None else (parse_server_url(base_url), None)
     if url is None:
-        fix = f"Set {' or '.join(provider.addresses)}." if provider.addresses else "Give base_url."
-        raise MissingKey(f"{provider.name} has no address of its own.", fix=fix)
+        fix = f"Set {' or '.join(provider.addresses)}." if provider.addresses else "Pass base_url."
+        raise MissingKey(f"{provider.name} has no default address.", fix=fix)
     address = is_explicit or find_base_url(provider)
     wants_key = explicit_key is None and bool(provider.name or provider.keys)
     credential = key_for_host(provider, str(url), address=address) if wants_key else None
     check_allowed([is_explicit], url.netloc)
     if credential:
         return _Address(str(url), credential.value, credential.source)
-    return _Address(str(url), explicit_key, "the one that was given as api_key" if explicit_key else "")
+    return _Address(str(url), explicit_key, "the one passed as api_key" if explicit_key else "")
 
 
 def _wire_of(provider: Provider, model: str) -> str:
@@ -188,5 +186,5 @@ def _header(provider: Provider, wire: str) -> KeyHeader:
 def _checked_abilities(abilities: Iterable[str]) -> frozenset[str]:
     abilities_chosen = frozenset(abilities)
     if unknown := abilities_chosen - ABILITIES.keys():
-        raise Unsupported(f"There is no ability {min(unknown)!r}.", fix=f"Known are {', '.join(ABILITIES)}.")
+        raise Unsupported(f"Unknown ability {min(unknown)!r}.", fix=f"Available: {', '.join(ABILITIES)}.")
     return abilities_chosen

@@ -1,4 +1,4 @@
-"""The dialects by name; each is loaded when it is first spoken."""
+"""The registry of wires by name; each is imported on first use."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ WIRES = {
     "transcription": "nbtool.wire.dialects.media.encoder:transcription",
     "speech": "nbtool.wire.dialects.media.encoder:speech",
 }
-"""Where each dialect lives, as `module:class` or `module:function`."""
+"""The import path of each dialect, as `module:class` or `module:function`."""
 
 
 @cache
 def find_wire(name: str) -> Wire:
-    """Give the one shared wire of a name.
+    """Return the shared wire with this name.
 
     Raises:
-        nbtool.errors.BadUsage: there is no such wire.
+        nbtool.errors.BadUsage: the name is unknown.
     """
     if name not in WIRES:
-        raise BadUsage(f"There is no wire {name!r}.", fix=f"Choose one of {', '.join(WIRES)}.")
-    module, _, name_given = WIRES[name].partition(":")
-    wire: Wire = getattr(import_module(module), name_given)()
+        raise BadUsage(f"Unknown wire {name!r}.", fix=f"Choose one of {', '.join(WIRES)}.")
+    module, _, factory_name = WIRES[name].partition(":")
+    wire: Wire = getattr(import_module(module), factory_name)()
     return wire

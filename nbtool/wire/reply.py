@@ -1,8 +1,8 @@
-"""Deltas in, one assistant message out.
+"""Build one assistant message from deltas.
 
 The builder collects fragments in lists and joins once, so its cost is linear in the stream. Arguments are parsed
-once, strictly, at the end; a call may run only when the provider's terminal signal was seen, the reply was not cut
-short by a limit or a filter, and its arguments are a whole JSON object.
+once, strictly, at the end; a call may run only if the provider's terminal signal was received, the reply was not
+truncated by a limit or a filter, and its arguments are a complete JSON object.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ T = TypeVar("T")
 TRUNCATED_REASONS: frozenset[StopReason] = frozenset({"length", "refused", "filtered", "calls", "error"})
 
 MAX_REPLY_CALLS = 256
-"""Calls of one reply; one that asks for more is not read any further, and none of its calls runs."""
+"""Maximum number of calls in one reply; beyond it reading stops, and none of its calls runs."""
 
 MAX_ITEMS = 10_000
-"""Items or blocks of one reply; one with more is refused, and what came before them is kept."""
+"""Maximum number of items or blocks of one reply; a reply with more is an error, its earlier items are kept."""
 
 CALLS_CEILING = 4096
-"""Calls of one reply that are ever read, whatever a person allows: a decoder builds no more of them."""
+"""Upper bound of the configurable limit of calls: decoders build no more."""
 
 MAX_ARGUMENT_CHARS = 4 * 1024 * 1024
-"""Characters of the arguments of one reply's calls; one that writes more is not read any further either."""
+"""Maximum size of the arguments of one reply's calls, in characters; beyond it reading stops too."""
 
 MAX_NESTING = 100
-"""Levels of lists and objects in the arguments of a call."""
+"""Maximum nesting depth of the arguments of a call."""
 
 _OVER_LIMIT = "This call did not run: the reply {what} and was stopped there; none of its calls ran. {fix}"
 _TRUNCATED = "The reply was cut off before it was complete; its calls do not run."
@@ -52,10 +52,10 @@ _TRUNCATED = "The reply was cut off before it was complete; its calls do not run
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One reply of a model, whole or as far as it came.
+    """One reply of a model, complete or partial.
 
-    `stop_reason` is in our vocabulary, `finish_reason` the provider's own word and `explanation` what it says about it.
-    `complete` only where the provider's terminal signal was seen.
+    `stop_reason` is normalized, `finish_reason` is the provider's value and `explanation` its explanation. `complete`
+    only if the provider's terminal signal was received.
     """
 
     message: Message
@@ -68,7 +68,7 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """The prose of the reply."""
+        """The text of the reply."""
         return self.message.text
 
     @property
@@ -78,12 +78,12 @@ class Reply:
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls it asks for, in order."""
+        """The tool calls, in order."""
         return self.message.calls
 
 
 class ReplyBuilder:
-    """Builds one reply from its deltas; `is_full` says that no more of them are to be read."""
+    """Builds one reply from its deltas; if `is_full`, a limit was reached and reading must stop."""
 
     def __init__(self, *, wire: str = "", host: str = "", model: str = "", max_calls: int = MAX_REPLY_CALLS) -> None:
         self.is_full = False
@@ -98,7 +98,7 @@ class ReplyBuilder:
         self._usage = Usage()
 
     def add(self, delta: Delta) -> None:
-        """Take the next delta; a call's delta gets our `call_id` written into it."""
+        """Add the next delta; the `call_id` of a call's delta is set."""
         if self.is_full:
             return
         match delta:
@@ -116,7 +116,7 @@ class ReplyBuilder:
                 pass
 
     def reply(self) -> Reply:
-        """Give the reply as it stands."""
+        """Return the reply as received so far."""
         end = self._end
         stop_reason: StopReason = "calls" if self.is_full else end.stop_reason if end else "unknown"
         if end and stop_reason in ("end", "unknown"):
@@ -136,7 +136,7 @@ class ReplyBuilder:
         )
 
     def _stop_reason_of_content(self, stop_reason: StopReason) -> StopReason:
-        """Say why a reply stopped by what it holds: several providers say `stop` beside calls, and beside refusals."""
+        """Return the stop reason from the content: some providers send `stop` with calls or refusals."""
         if self._calls:
             return "tools"
         is_refusal = any(
@@ -154,11 +154,13 @@ class ReplyBuilder:
     def _add_call(self, delta: CallDelta) -> None:
         call = self._calls.get(delta.key)
         if call is None and len(self._calls) >= self._max_calls:
-            self._stop_reading(f"asked for more than {self._max_calls} calls", "Ask for fewer at once.")
+            self._stop_reading(f"contained more than {self._max_calls} calls", "Make fewer calls at once.")
             return
         self._size += len(delta.arguments)
         if self._size > MAX_ARGUMENT_CHARS:
-            self._stop_reading(f"wrote more than {MAX_ARGUMENT_CHARS:,} characters of arguments", "Write less at once.")
+            self._stop_reading(
+                f"contained more than {MAX_ARGUMENT_CHARS:,} characters of arguments", "Write less at once."
+            )
             return
         if call is None:
             call = self._calls[delta.key] = _CallSegment()
@@ -173,14 +175,14 @@ class ReplyBuilder:
             call.fragments.append(delta.arguments)
 
     def _stop_reading(self, excess: str, fix: str) -> None:
-        """Read no further, and say why."""
+        """Stop reading, and record the reason."""
         self.is_full = True
         self._limit_text = f"it {excess}"
         self._not_run_reason = _OVER_LIMIT.format(what=excess, fix=fix)
 
 
 def _explanation(end: ReplyEnd | None, stop_reason: StopReason) -> str:
-    """Give what is known of why a reply stopped: the provider's explanation, or its word where only that tells."""
+    """Return the provider's explanation of a stop, or its finish reason if the stop reason is not specific."""
     if end is None or end.explanation or stop_reason not in ("error", "unknown"):
         return clean_text(end.explanation) if end else ""
     return clean_text(end.finish_reason)
@@ -191,7 +193,7 @@ class _TextSegment:
     delta_type: type[TextDelta | ThinkingDelta | RefusalDelta]
     texts: list[str]
 
-    def part(self, not_run_reason: str) -> Part:  # noqa: ARG002 - one shape for both kinds of segment
+    def part(self, not_run_reason: str) -> Part:  # noqa: ARG002 - the interface of all segments
         text = clean_text("".join(self.texts))
         if self.delta_type is ThinkingDelta:
             return Thinking(text)
@@ -202,7 +204,7 @@ class _TextSegment:
 class _MediaSegment:
     media: Media
 
-    def part(self, not_run_reason: str) -> Part:  # noqa: ARG002 - one shape for every kind of segment
+    def part(self, not_run_reason: str) -> Part:  # noqa: ARG002 - the interface of all segments
         return self.media
 
 
@@ -232,11 +234,10 @@ class _CallSegment:
 
 
 def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
-    """Read a call's arguments strictly: a JSON object, or nothing at all for a call without arguments.
+    """Parse a call's arguments strictly: a JSON object, or an empty text for a call without arguments.
 
-    Returns the arguments and None, or None and one line of what is wrong. Some servers write `null` for no
-    arguments; `NaN` and `Infinity` are not JSON (RFC 8259 section 6), and a number that no float can hold could not be
-    written again.
+    Returns the arguments and None, or None and a one-line error. Some servers send `null` for no arguments; `NaN` and
+    `Infinity` are not JSON (RFC 8259 section 6), and a number beyond the range of a float could not be sent back.
     """
     if not arguments.strip():
         return {}, None
@@ -247,27 +248,27 @@ def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
     if value is None:
         return {}, None
     if not isinstance(value, dict):
-        return None, f"The arguments are a JSON {type(value).__name__}; an object is expected."
+        return None, f"The arguments are a JSON {type(value).__name__}; expected an object."
     if "\\ud" in arguments.lower() and _has_lone_surrogates(value):
-        return None, "The arguments hold half of a surrogate pair, which is no character."
+        return None, "The arguments contain a lone surrogate, which is not a valid character."
     if _is_too_deep(value):
         return None, f"The arguments are nested deeper than {MAX_NESTING} levels."
     return value, None
 
 
 def _has_lone_surrogates(value: Any) -> bool:
-    """Whether a text holds half of a surrogate pair (RFC 8259 section 8.2): it could not be written again."""
+    """Whether a value contains a lone surrogate (RFC 8259 section 8.2), which cannot be encoded."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return True
-    except RecursionError:  # what nests so deeply is refused as such
+    except RecursionError:  # rejected by the depth check instead
         return False
     return False
 
 
 def _is_too_deep(value: Any) -> bool:
-    """Whether a value has more levels than `MAX_NESTING`: what copies, writes and shows it goes down level by level."""
+    """Whether a value is nested deeper than `MAX_NESTING`; copying, encoding and rendering are recursive."""
     level = [value]
     for _ in range(MAX_NESTING):
         level = [
@@ -287,12 +288,12 @@ def _refuse_constant(constant: str) -> Any:
 
 def _parse_finite_float(number: str) -> float:
     if math.isinf(value := float(number)):
-        raise ValueError(f"{number[:20]} is too large for a number")
+        raise ValueError(f"{number[:20]} is out of range")
     return value
 
 
 def require_few_items(count: int) -> None:
-    """Refuse a reply of more than `MAX_ITEMS` items.
+    """Reject a reply of more than `MAX_ITEMS` items.
 
     Raises:
         nbtool.errors.ReplyTooLarge: it has more.
@@ -312,10 +313,10 @@ def up_to_ceiling(items: Iterable[T], is_call: Callable[[T], bool]) -> Iterator[
 
 
 def valid_arguments(arguments: object) -> str:
-    """Give the arguments of a call as they can go back to a provider: the text of a JSON object.
+    """Return the arguments of a call in a form that every provider accepts: the text of a JSON object.
 
-    Servers parse them again with every request, and refuse the whole conversation for one that is broken; what was
-    wrong with them stands in the call's result.
+    Servers parse them with every request, and reject the whole conversation if one is invalid; the call's result says
+    what was wrong with them.
     """
     if isinstance(arguments, dict):
         arguments = json.dumps(arguments, ensure_ascii=False)
@@ -324,7 +325,7 @@ def valid_arguments(arguments: object) -> str:
 
 
 def _deduplicated(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Give every call an id that is unique in its reply: servers exist that send the same one twice."""
+    """Return the parts with unique call ids: some servers send the same id twice."""
     ids: set[str] = set()
     unique: list[Part] = []
     for part in parts:

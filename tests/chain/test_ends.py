@@ -55,7 +55,7 @@ def test_what_does_not_end_when_it_is_stopped_is_told_and_not_waited_for(monkeyp
 
     assert (outcome.status, ended_before, deaf.has_ended) == ("cancelled", False, True)
     assert [(event.text, event.level) for event in events if event.kind == "notice"] == [
-        ("Something that was stopped has not ended yet.", "warning")
+        ("A stopped task has not ended yet.", "warning")
     ]
 
 

@@ -39,8 +39,8 @@ def test_a_limit_of_nothing_makes_no_sense(name: str) -> None:
 @pytest.mark.parametrize(
     ("limits", "reply", "spent"),
     [
-        (Limits(tokens=100), costly(60), "spent 120 tokens (120 in, 0 out) of its budget of 100"),
-        (Limits(cost=0.05), costly(1, 0.04), "spent 0.08 USD of its budget of 0.05 USD"),
+        (Limits(tokens=100), costly(60), "used 120 tokens (120 in, 0 out) of its budget of 100"),
+        (Limits(cost=0.05), costly(1, 0.04), "used 0.08 USD of its budget of 0.05 USD"),
     ],
     ids=["tokens", "cost"],
 )
@@ -78,7 +78,7 @@ def test_a_budget_of_dollars_for_a_model_of_unknown_price_is_refused_before_anyt
 
     assert ran.wire.prompts == []
     assert isinstance(ran.outcome.error, BadUsage)
-    assert "0.0001 USD cannot be kept" in str(ran.outcome.error)
+    assert "0.0001 USD cannot be checked" in str(ran.outcome.error)
     assert "--budget 20000" in str(ran.outcome.error)
 
 
@@ -86,7 +86,7 @@ def test_a_reply_that_does_not_say_its_cost_ends_a_turn_with_a_budget_of_dollars
     ran = run([costly(1, 0.01), costly(1), "Too much."], Answering(), limits=Limits(cost=1), abilities=["reports_cost"])
 
     assert len(ran.wire.prompts) == 2
-    assert "did not say what it cost" in str(ran.outcome.error)
+    assert "did not report its cost" in str(ran.outcome.error)
 
 
 def test_a_signal_is_set_once_and_tells_its_first_reason() -> None:

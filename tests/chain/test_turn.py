@@ -299,7 +299,7 @@ def test_a_reply_that_ends_without_a_reason_is_marked():
 
     assert ran.outcome.status == "completed"
     assert [event.text for event in ran.of("notice")] == [
-        "The server did not say why the reply ended: it may be cut short."
+        "The server did not report why the reply ended: it may be truncated."
     ]
 
 
@@ -321,7 +321,7 @@ def test_two_tools_of_one_name_are_refused():
 
     ran = run([], Offering(), Offering())
 
-    assert "Two tools are called 'price'" in str(ran.outcome.error)
+    assert "Two tools are named 'price'" in str(ran.outcome.error)
 
 
 def test_usage_is_summed_once_per_request():

@@ -24,8 +24,8 @@ def test_an_unknown_model_is_refused_before_anything_happens() -> None:
 @pytest.mark.parametrize(
     ("odd", "told"),
     [
-        ({"history": "all"}, "history='all': one of compact, native, results, none is expected"),
-        ({"tool_mode": "text"}, "tool_mode='text': one of auto, native, prompted is expected"),
+        ({"history": "all"}, "Invalid history='all': expected one of compact, native, results, none"),
+        ({"tool_mode": "text"}, "Invalid tool_mode='text': expected one of auto, native, prompted"),
         ({"model": 3}, "model=3: expected an id of the form `provider:model`"),
     ],
 )

@@ -161,7 +161,7 @@ def test_a_page_in_place_of_a_reply_is_told_in_one_line(
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         said = failure(shell, "%%chat -m ollama:tiny\nHi", capsys)
 
-    assert "A page came in place of JSON" in said
+    assert "Expected JSON, received a page" in said
     assert "Traceback" not in said
     assert shell.run_cell(USE + "Hello").success
 

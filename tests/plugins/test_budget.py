@@ -29,7 +29,7 @@ def test_a_chat_that_has_spent_its_tokens_sends_nothing_more() -> None:
     assert first.status == "completed"
     assert second.status == "error"
     assert isinstance(second.error, LimitReached)
-    assert "The budget of 100 tokens is used up: 100 were spent in all." in str(second.error)
+    assert "The budget of 100 tokens is used up: 100 in total." in str(second.error)
 
 
 def test_somebody_may_allow_as_much_again() -> None:
@@ -39,9 +39,9 @@ def test_somebody_may_allow_as_much_again() -> None:
         turns = [chat.send("Go.") for _ in range(4)]
 
     assert [turn.status for turn in turns] == ["completed", "completed", "completed", "error"]
-    assert approver.questions[0].shown.startswith("The budget of 100 tokens is used up: 130 were spent")
+    assert approver.questions[0].shown.startswith("The budget of 100 tokens is used up: 130 in total")
     assert approver.questions[0].sensitive
-    assert approver.questions[1].shown.startswith("The budget of 100 tokens is used up: 250 were spent")
+    assert approver.questions[1].shown.startswith("The budget of 100 tokens is used up: 250 in total")
 
 
 def test_an_approver_of_its_own_is_asked_before_the_one_of_the_chat() -> None:
@@ -96,7 +96,7 @@ def test_the_price_of_a_budget_holds_for_the_dollars_that_one_turn_may_spend() -
         turn = Chat(wire=wire, plugins=[plugin]).send("Go.", settings=TurnSettings(limits=Limits(cost=1.0)))
 
     assert isinstance(turn.error, LimitReached)
-    assert "spent 1.2 USD of its budget of 1 USD" in str(turn.error)
+    assert "used 1.2 USD of its budget of 1 USD" in str(turn.error)
     assert len(wire.prompts) == 2
 
 
@@ -105,7 +105,7 @@ def test_a_reply_without_any_usage_has_no_price_and_ends_a_turn_with_a_budget_of
     with ScriptedWire([call("nothing")]) as wire:
         turn = Chat(wire=wire, plugins=[plugin]).send("Go.", settings=TurnSettings(limits=Limits(cost=1.0)))
 
-    assert "did not say what it cost" in str(turn.error)
+    assert "did not report its cost" in str(turn.error)
 
 
 def test_dollars_for_a_model_of_unknown_price_are_refused_before_anything_is_sent() -> None:
@@ -113,7 +113,7 @@ def test_dollars_for_a_model_of_unknown_price_are_refused_before_anything_is_sen
         turn = Chat(wire=wire, plugins=[Budget(usd=1, ask=lambda _: Approved())]).send("Go.")
 
     assert isinstance(turn.error, BadUsage)
-    assert "scripted does not say what a reply costs. Nothing was sent." in str(turn.error)
+    assert "scripted does not report its cost. Nothing was sent." in str(turn.error)
 
 
 @pytest.mark.parametrize(("budget", "said"), [(Budget(usd=1), reply("One.", 5)), (Budget(tokens=9), ["One."])])
@@ -123,7 +123,7 @@ def test_a_reply_whose_cost_is_unknown_is_asked_about(budget: Budget, said: list
         chat.send("Go.")
         turn = chat.send("Go.")
 
-    assert "What the last reply cost is unknown" in str(turn.error)
+    assert "The cost of the last reply is unknown" in str(turn.error)
 
 
 def test_a_reply_that_breaks_off_counts_as_far_as_it_was_reported() -> None:

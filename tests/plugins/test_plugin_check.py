@@ -18,7 +18,7 @@ def plugin_with(name: str, method: object) -> object:
 def test_a_misspelt_hook_is_refused_and_the_right_one_named(name: str) -> None:
     misspelt = name[:-2] + name[-1] + name[-2]
 
-    with pytest.raises(BadUsage, match=f"Mine has {misspelt}, which is no hook. Did you mean {name}?"):
+    with pytest.raises(BadUsage, match=f"Unknown hook {misspelt} of the plugin Mine. Did you mean {name}?"):
         Chat(wire=ScriptedWire([]), plugins=[plugin_with(misspelt, lambda _self, _: None)])
 
 
@@ -33,7 +33,7 @@ def test_a_misspelt_hook_of_a_plugin_that_is_added_later_is_refused_before_anyth
 
 
 def test_an_attribute_that_is_no_function_is_refused_where_a_hook_is_expected() -> None:
-    with pytest.raises(BadUsage, match="on_turn_end of the plugin Mine is no function"):
+    with pytest.raises(BadUsage, match="on_turn_end of the plugin Mine is not callable"):
         Chat(wire=ScriptedWire([]), plugins=[plugin_with("on_turn_end", 3)])
 
 

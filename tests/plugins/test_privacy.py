@@ -296,5 +296,5 @@ def test_two_turns_at_once_keep_their_halves_apart() -> None:
 
 
 def test_a_wrong_pattern_is_refused_when_the_plugin_is_made() -> None:
-    with pytest.raises(BadUsage, match="no regular expression"):
+    with pytest.raises(BadUsage, match="not a regular expression"):
         Privacy(patterns={"ticket": "("})

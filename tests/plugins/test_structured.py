@@ -108,7 +108,7 @@ def test_after_so_many_times_the_turn_fails_and_has_no_value() -> None:
 
     assert turn.status == "error"
     assert isinstance(turn.error, InvalidAnswer)
-    assert "The answer is no Fruit: it holds no JSON" in str(turn.error)
+    assert "The answer is not a valid Fruit: it contains no JSON" in str(turn.error)
     assert turn.value is None
 
 

@@ -105,7 +105,7 @@ def test_a_private_address_is_an_answer() -> None:
     record = make_harness(web, approver=lambda _: Approved()).run(ask_for("fetch_page", url="http://127.0.0.1:1/"))
 
     assert record.status == "error"
-    assert record.shown.startswith("127.0.0.1 is on a private network or this machine itself, and is not fetched.")
+    assert record.shown.startswith("127.0.0.1 is on a private network or this machine, and is not fetched.")
 
 
 def test_texts_of_other_kinds_come_as_they_are() -> None:

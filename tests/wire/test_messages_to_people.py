@@ -83,7 +83,7 @@ def test_a_missing_key_is_named_with_where_it_was_looked_for_and_how_to_set_it(
     assert isinstance(error, MissingKey)
     assert "OPENAI_API_KEY is set neither in the environment nor in a .env file" in str(error)
     assert "getpass.getpass()" in str(error)
-    assert "Not into a cell" in str(error)
+    assert "Do not write it into a cell" in str(error)
     find_env_file.cache_clear()
 
 
@@ -95,7 +95,7 @@ def test_a_refused_key_is_named_by_where_it_was_found(monkeypatch: pytest.Monkey
         error = error_of()
 
     assert isinstance(error, AuthenticationFailed)
-    assert error.fix == "Check the key: it is OPENAI_API_KEY."
+    assert error.fix == "Check the key (OPENAI_API_KEY)."
 
 
 # --- models ---------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_an_unknown_model_is_answered_with_those_that_the_server_offers() -> Non
         error = error_of(server.url)
 
     assert isinstance(error, ModelNotFound)
-    assert str(error).endswith("no such model. It offers openai:gpt-y, openai:large, openai:tiny.")
+    assert str(error).endswith("no such model. Available: openai:gpt-y, openai:large, openai:tiny.")
     assert [request.path for request in server.requests] == ["/v1/chat/completions", "/v1/models"]
 
 
@@ -121,9 +121,9 @@ def test_a_server_that_lists_no_models_leaves_the_error_as_it_was() -> None:
 def test_of_many_models_the_nearest_are_named_and_the_others_counted() -> None:
     said = suggest_models([f"m{number}" for number in range(50)] + ["gpt-5-mini"], "gpt5-mini", "lab")
 
-    assert said.startswith("It offers lab:gpt-5-mini, ")
+    assert said.startswith("Available: lab:gpt-5-mini, ")
     assert said.count("lab:") == MAX_NAMED
-    assert "and 45 more: `%chat models` lists them" in said
+    assert "and 45 more (see `%chat models`)" in said
 
 
 # --- too much, too often --------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_a_rate_limit_says_when_to_come_again() -> None:
         error = error_of(server.url)
 
     assert isinstance(error, RateLimited)
-    assert "answered 429: Rate limit reached. It asks to come again in 62 minutes, at " in str(error)
+    assert "answered 429: Rate limit reached. Try again in 62 minutes, at " in str(error)
 
 
 def test_an_empty_account_is_not_told_to_wait() -> None:
@@ -170,7 +170,7 @@ def test_an_address_where_nothing_answers_is_to_be_checked() -> None:
     with serve(whole(404, b"<html><title>Not here</title></html>", "text/html")) as server:
         error = error_of(server.url)
 
-    assert "answered 404: Not here. Nothing answers there: check the address (most end in /v1)" in str(error)
+    assert "answered 404: Not here. Unknown path: check the address (most end in /v1)" in str(error)
 
 
 def test_a_server_that_does_not_run_is_to_be_started() -> None:
@@ -207,7 +207,7 @@ def test_a_certificate_for_another_name_asks_for_that_address(tmp_path: Path, mo
 def test_a_server_that_speaks_no_tls_is_told_apart() -> None:
     error = error_of(practice.start().base_url.replace("http:", "https:"))
 
-    assert "does not speak https there. Check the port, or write http://." in str(error)
+    assert "does not use https on this port. Check the port, or use http://." in str(error)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_proxy_that_says_no_is_named_with_its_variable(
         error = error_of(FAR)
 
     assert (
-        f"The proxy {server.host} (HTTPS_PROXY) did not let us through to openai (models.example.org): {status}"
+        f"The proxy {server.host} (HTTPS_PROXY) refused the connection to openai (models.example.org): {status}"
         in str(error)
     )
     assert fix in error.fix

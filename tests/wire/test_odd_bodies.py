@@ -17,7 +17,7 @@ from tests.wire.odd import chat, chunk, lines
 
 
 def test_a_body_is_bytes() -> None:
-    with pytest.raises(BadUsage, match="A body is bytes; str came"):
+    with pytest.raises(BadUsage, match="body must be bytes, not str"):
         decode("chat", "data: {}")  # type: ignore[arg-type]  # the mistake that is told
 
 
@@ -48,22 +48,22 @@ def test_json_with_half_a_letter_is_read_with_the_letter_replaced() -> None:
 
 
 def test_json_that_nests_too_deep_is_no_json() -> None:
-    with pytest.raises(InvalidReply, match="no JSON"):
+    with pytest.raises(InvalidReply, match="not JSON"):
         decode("chat", b'{"choices": "\\ud800", "a": ' + b"[" * 100_000, stream=True)
-    with pytest.raises(InvalidReply, match="no JSON"):
+    with pytest.raises(InvalidReply, match="not JSON"):
         chat(b'{"b": "\\ud800", "a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
 
 
 def test_a_line_that_begins_and_ends_as_an_object_and_is_none_goes_on() -> None:
     text = b'data: {"choices": [{"index": 0,}\ndata: "delta": {}}]}\n\n'
 
-    with pytest.raises(InvalidReply, match="no JSON"):
+    with pytest.raises(InvalidReply, match="not JSON"):
         decode("chat", text)
 
 
 def test_an_event_that_is_no_json_and_no_object_says_nothing_and_a_broken_object_is_an_error() -> None:
     assert chat(b"hello", chunk({"content": "Hi"})).text == "Hi"
-    with pytest.raises(InvalidReply, match="no JSON"):
+    with pytest.raises(InvalidReply, match="not JSON"):
         chat(b'{"choices": ]')
 
 

@@ -17,7 +17,7 @@ _INVALID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def safe_tool_name(name: str) -> str:
-    """Give a tool's name as every dialect takes it; a model may have called what no tool could be named."""
+    """Return a tool's name as every dialect takes it; a model may have called what no tool could be named."""
     return _INVALID_CHARACTERS.sub("_", name)[:64] or "unnamed"
 
 
@@ -39,7 +39,7 @@ class CallIds:
         return True
 
     def id_for_call(self, call: ToolCall) -> str:
-        """Give a call its id: the provider's where it fits and is free, else ours, else a number."""
+        """Return a call its id: the provider's where it fits and is free, else ours, else a number."""
         for preferred in (call.id, call.call_id):
             if VALID_ID.fullmatch(preferred) and preferred not in self._reserved:
                 return self._assign(call, preferred)
@@ -49,7 +49,7 @@ class CallIds:
         return self._assign(call, f"call_{number}")
 
     def id_for_result(self, result: ToolResult) -> str:
-        """Give the id of the call that a result answers: the latest one, where several came with the same id."""
+        """Return the id of the call that a result answers: the latest one, where several came with the same id."""
         known_id = self._by_call_id.get(result.call_id) if result.call_id else None
         return known_id or self._by_provider_id.get(result.id) or result.id or result.call_id
 

@@ -23,7 +23,7 @@ class EncodingCache(Generic[Key, Encoded]):
         self._encoded: dict[int, tuple[weakref.ref[Message], Key, Encoded]] = {}
 
     def get_or_encode(self, message: Message, key: Key, encode: Callable[[], Encoded]) -> Encoded:
-        """Give the form of a message, made by `encode` where it is not known."""
+        """Return the form of a message, made by `encode` where it is not known."""
         cache_key = id(message)
         entry = self._encoded.get(cache_key)
         if entry and entry[0]() is message and entry[1] == key:

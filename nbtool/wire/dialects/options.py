@@ -7,7 +7,7 @@ from typing import Any
 
 
 def merge_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give `body` with `options` laid over it, deeply; a None among them removes a field.
+    """Return `body` with `options` laid over it, deeply; a None among them removes a field.
 
     Only objects are merged: a list or a plain value replaces what stood there.
     """

@@ -36,7 +36,7 @@ class ThinkTagParser:
             self.is_done = True
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
-        """Take the next piece of text."""
+        """Feed the next piece of text."""
         text, self._buffer = self._buffer + text, ""
         if self.is_done:
             return [(False, text)]
@@ -45,7 +45,7 @@ class ThinkTagParser:
         return self._in_thinking(text) if self._state == "inside" else self._after_tag(text)
 
     def flush(self) -> list[tuple[bool, str]]:
-        """Give what was held back, because something else than text follows, or nothing."""
+        """Return what was held back, because something else than text follows, or nothing."""
         text, self._buffer = self._buffer, ""
         return [(self._state == "inside", text)] if text else []
 

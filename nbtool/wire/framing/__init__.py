@@ -1,1 +1,1 @@
-"""From bytes to JSON values, and from error objects to errors; no I/O."""
+"""Parse bytes to JSON values, and error objects to errors, without I/O."""

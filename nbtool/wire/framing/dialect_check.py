@@ -1,4 +1,4 @@
-"""Which dialect an event is of: a stream that came over the wrong wire says so, in place of breaking off."""
+"""Detect the dialect of an event, so that a wrong wire is a clear error instead of a truncated reply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANTHROPIC_EVENTS = frozenset(
 
 
 def dialect_of(event: dict[str, Any], name: str = "") -> str:
-    """Say which dialect an event certainly is of; empty where it may be of any."""
+    """Return the dialect of an event; empty if it is ambiguous."""
     kind = event.get("type") or name
     if isinstance(kind, str) and kind:
         return "responses" if kind.startswith("response.") else "anthropic" if kind in _ANTHROPIC_EVENTS else ""
@@ -28,12 +28,12 @@ def dialect_of(event: dict[str, Any], name: str = "") -> str:
 
 
 def check_dialect(event: dict[str, Any], expected: str, name: str = "") -> None:
-    """Refuse an event of another dialect.
+    """Reject an event of another dialect.
 
     Raises:
-        nbtool.errors.InvalidReply: it is one.
+        nbtool.errors.InvalidReply: the event is of another dialect.
     """
     detected = dialect_of(event, name)
     if detected and detected != expected:
         fix = f"Check the address and the wire{f': `--wire {detected}`' if detected != 'gemini' else ' (`--wire`)'}."
-        raise InvalidReply(f"What came is in the dialect {_NAMES[detected]}, not {_NAMES[expected]}.", fix=fix)
+        raise InvalidReply(f"The reply is in the dialect {_NAMES[detected]}, not {_NAMES[expected]}.", fix=fix)

@@ -1,7 +1,7 @@
-"""Bytes in, JSON values out: an event stream, one whole JSON document, or a page that is neither.
+"""Parse JSON values from bytes: an event stream, one JSON document, or a page that is neither.
 
-Servers answer a request for a stream with one document and the other way round, and pad documents with blank
-lines while a model works. So the first byte that is not blank decides how the rest is read.
+Servers answer a streaming request with one document and vice versa, and pad documents with blank lines while a model
+works. So the first byte that is not blank decides how the rest is parsed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.framing.sse import EventParser, ServerEvent
 
 DONE = "[DONE]"
-"""What a stream of JSON events says after its last one."""
+"""The end mark of a stream of JSON events."""
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-"""Bytes that one reply may have at most."""
+"""Maximum size of one reply, in bytes."""
 
 MAX_VALUES = 1_000_000
-"""Commas and opening brackets of one JSON text: each may be a value of its own, of a hundred bytes once it is read."""
+"""Maximum number of commas and opening brackets of one JSON text; each may be a value of about 100 bytes."""
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
@@ -33,10 +33,10 @@ _Framing = Literal["events", "document", "page"]
 
 
 class PayloadReader:
-    """Reads one reply's JSON values; it can be fed at any cut, and copied with `copy.deepcopy`.
+    """Parses the JSON values of one reply from bytes, split anywhere; it can be copied with `copy.deepcopy`.
 
-    Each value comes as the pair of its event's name (or an empty string) and the value itself; the end mark of a
-    stream comes as `DONE`. `is_document` says that the reply is one document: it then comes out of `close`.
+    Each value is returned as the pair of its event's name (or an empty string) and the value; the end mark of a stream
+    is `DONE`. If `is_document`, the reply is one document, which `close` returns.
     """
 
     def __init__(self) -> None:
@@ -48,11 +48,11 @@ class PayloadReader:
         self._value_count = 0
 
     def feed(self, data: bytes) -> list[tuple[str, Any]]:
-        """Take the next bytes and give the values that they complete.
+        """Parse the next bytes and return the values that they complete.
 
         Raises:
-            nbtool.errors.InvalidReply: an event is no JSON.
-            nbtool.errors.ReplyTooLarge: the reply, or one event, is over its bound.
+            nbtool.errors.InvalidReply: an event is not JSON.
+            nbtool.errors.ReplyTooLarge: the reply, or one event, exceeds its limit.
         """
         self._size += len(data)
         if self._size > MAX_BODY_BYTES:
@@ -71,11 +71,11 @@ class PayloadReader:
         return self._values(self._events.feed(start))
 
     def close(self) -> list[tuple[str, Any]]:
-        """Take note that no more bytes will come, and give what they left.
+        """Signal the end of the bytes, and return the remaining values.
 
         Raises:
-            nbtool.errors.IncompleteReply: a document that ends in its middle.
-            nbtool.errors.InvalidReply: what came is no JSON at all.
+            nbtool.errors.IncompleteReply: the document is truncated.
+            nbtool.errors.InvalidReply: the reply is not JSON.
         """
         if self._framing == "events":
             return self._final_event()
@@ -84,13 +84,13 @@ class PayloadReader:
         if not body:
             return []
         if self._framing == "page":
-            raise InvalidReply(f"A page came in place of JSON: {excerpt(body)!r}.", fix=_FIX)
+            raise InvalidReply(f"Expected JSON, received a page: {excerpt(body)!r}.", fix=_FIX)
         try:
             return [("", parse(body))]
         except ValueError:
             if _is_truncated(body):
-                raise IncompleteReply("The reply ended in the middle of its JSON.", fix="Send it again.") from None
-            raise InvalidReply(f"The reply is no JSON: {excerpt(body)!r}.", fix=_FIX) from None
+                raise IncompleteReply("The JSON of the reply is truncated.", fix="Send it again.") from None
+            raise InvalidReply(f"The reply is not JSON: {excerpt(body)!r}.", fix=_FIX) from None
 
     def _values(self, events: list[ServerEvent]) -> list[tuple[str, Any]]:
         values: list[tuple[str, Any]] = []
@@ -105,7 +105,7 @@ class PayloadReader:
         return values
 
     def _fallback(self, name: str, data: bytes, values: list[tuple[str, Any]]) -> None:
-        """Take what the fast parser refuses: the end mark, an error in bare words, JSON with lone surrogates."""
+        """Parse what the fast parser rejects: the end mark, an error as plain text, JSON with lone surrogates."""
         if data.strip() == b"[DONE]":
             values.append((name, DONE))
             return
@@ -115,19 +115,19 @@ class PayloadReader:
             if name == "error":
                 values.append((name, {"error": data.decode("utf-8", "replace")}))
             elif data.lstrip().startswith(b"{"):
-                raise InvalidReply(f"An event of the stream is no JSON: {excerpt(data)!r}.", fix=_FIX) from None
+                raise InvalidReply(f"An event of the stream is not JSON: {excerpt(data)!r}.", fix=_FIX) from None
 
     def _final_event(self) -> list[tuple[str, Any]]:
-        """Give the last event if it is whole; if it was cut it is no fault of the dialect, only an end too early."""
+        """Return the last event if it is complete; a truncated one means an early end, not an invalid reply."""
         try:
             values = self._values(self._events.close())
         except InvalidReply:
             return []
         start = b"".join(self._body).lstrip(_BLANK)
         if start.startswith(_GZIP):
-            raise InvalidReply("The reply is compressed (gzip), and its headers do not say so.", fix="Unpack it first.")
+            raise InvalidReply("The reply is compressed (gzip) without a header for it.", fix="Decompress it first.")
         if not self._value_count and not any(start.startswith(field) or field.startswith(start) for field in _FIELDS):
-            raise InvalidReply(f"The reply is no event stream: {excerpt(start)!r}.", fix=_FIX)
+            raise InvalidReply(f"The reply is not an event stream: {excerpt(start)!r}.", fix=_FIX)
         return values
 
 
@@ -142,13 +142,13 @@ _FIX = "Check the address and the wire (`--wire`)."
 
 
 def parse(data: bytes) -> Any:
-    """Parse JSON as leniently as bytes need it, and never leniently in its syntax.
+    """Parse JSON, leniently about its encoding and strictly about its syntax.
 
-    Bytes that are no UTF-8 and lone surrogates become U+FFFD.
+    Invalid UTF-8 and lone surrogates become U+FFFD.
 
     Raises:
-        ValueError: it is no JSON.
-        nbtool.errors.ReplyTooLarge: it may hold more than `MAX_VALUES` values.
+        ValueError: it is not JSON.
+        nbtool.errors.ReplyTooLarge: it may contain more than `MAX_VALUES` values.
     """
     _check_values(data)
     try:
@@ -162,9 +162,9 @@ def parse(data: bytes) -> Any:
 
 
 def _check_values(data: bytes) -> None:
-    """Refuse what would take far more memory as values than as text; counted before anything is read."""
+    """Reject a text that would need far more memory once parsed; counted before parsing."""
     if len(data) > MAX_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise ReplyTooLarge(f"The reply holds more than {MAX_VALUES:,} values.", fix="Ask for less.")
+        raise ReplyTooLarge(f"The reply contains more than {MAX_VALUES:,} values.", fix="Ask for less.")
 
 
 def _clean_text(value: Any) -> Any:
@@ -178,7 +178,7 @@ def _clean_text(value: Any) -> Any:
 
 
 def _is_truncated(body: bytes) -> bool:
-    """Whether a document is sound as far as it goes."""
+    """Whether a document is the beginning of valid JSON."""
     try:
         from_json(body, allow_partial=True)
     except ValueError:

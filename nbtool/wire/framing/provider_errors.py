@@ -1,7 +1,7 @@
-"""A provider's no, in our words: HTTP statuses and error objects become one of the errors of `nbtool.errors`.
+"""Map HTTP statuses and error objects of providers to the errors of `nbtool.errors`.
 
-Providers differ in the shape of an error (an object, a string, a list, `detail`, no wrapper at all), and in the
-status: one of them answers a wrong key with 400. So the words count as much as the number.
+Providers differ in the format of an error (an object, a string, a list, `detail`, no wrapper at all), and in the
+status: one of them answers a wrong key with 400. So both the message and the status are evaluated.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522
 """Statuses after which the same request may succeed."""
 
 MAX_ERROR_BODY = 64 * 1024
-"""Bytes of an error's body that are read."""
+"""Maximum number of bytes read from the body of an error."""
 
 MAX_MESSAGE = 500
-"""Characters of a provider's own message that an error shows at most."""
+"""Maximum length of a provider's message in an error, in characters."""
 
 _KEY_WORDS = ("api key", "api_key", "apikey", "authentication token", "credentials", "unauthorized", "x-api-key")
 _REFUSED_WORDS = ("incorrect", "invalid", "not valid", "missing", "no cookie", "could not parse", "expired", "denied")
@@ -60,26 +60,26 @@ _RATE_WORDS = ("rate_limit", "rate limit", "ratelimit", "insufficient_quota", "q
 _FRAMEWORK_MESSAGES = frozenset(
     {"not found", "404 not found", "404 page not found", "method not allowed", "no route matched"}
 )
-"""What web frameworks say of an address where nothing is."""
+"""Default messages of web frameworks for an unknown path."""
 
 _EVENT_DATA = re.compile(rb"^data:(.*)$", re.MULTILINE)
 
 QUOTA_CODES = ("insufficient_quota", "billing", "credit", "payment")
-"""Words of codes that say that waiting does not help."""
+"""Substrings of error codes for which waiting does not help."""
 
 _FIXES: dict[type[ProviderError], str] = {
-    AuthenticationFailed: "Give a key that this server knows.",
+    AuthenticationFailed: "Use a valid key for this server.",
     ModelNotFound: "`%chat models` lists the models that this provider offers.",
     RateLimited: "Wait, or choose another model.",
     ContextTooLong: "Start a new chat, expose large values by reference, or choose a model with a larger context.",
-    ToolsNotSupported: "Use `--tool-mode prompted`, or a model that can call functions.",
+    ToolsNotSupported: "Use `--tool-mode prompted`, or a model that supports tool calling.",
     ServerOverloaded: "Try again later, or choose another model.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorFields:
-    """What an error object says, whatever its shape."""
+    """The fields of an error object of any format."""
 
     message: str = ""
     code: str = ""
@@ -87,12 +87,12 @@ class ErrorFields:
 
     @property
     def joined(self) -> str:
-        """Everything in lower case, to look for words in."""
+        """All fields in lower case, for keyword search."""
         return f"{self.code} {self.type} {self.message}".lower()
 
 
 def parse_error(payload: Any) -> ErrorFields:
-    """Read an error object of any shape that providers are known to send."""
+    """Parse an error object in any known format."""
     if isinstance(payload, list):
         payload = next((item for item in payload if item), None)
     if isinstance(payload, str):
@@ -122,11 +122,11 @@ def provider_error(
     retry_after: float | None = None,
     has_message: bool = False,
 ) -> ProviderError:
-    """Make the error for an error object, with or without an HTTP status.
+    """Return the error for an error object, with or without an HTTP status.
 
-    `label` names provider and host, as `openai (api.openai.com)`; inside a decoder it is empty, and the endpoint
-    fills it in. Where the provider `has_message` for a 404, nothing is guessed about the address. The message is
-    redacted of everything that looks like a key.
+    `label` is provider and host, as in `openai (api.openai.com)`; in a decoder it is empty, and the endpoint sets it.
+    If the provider `has_message` for a 404, no fix for the address is suggested. Everything that looks like a key is
+    redacted in the message.
     """
     fields = parse_error(payload)
     error_class = _error_class(status, fields)
@@ -144,12 +144,12 @@ def provider_error(
 
 
 def error_in_body(payload: Any) -> ProviderError | None:
-    """Make the error that a body tells of where a reply should be, wrapped or bare; None where it tells of none."""
+    """Return the error in a reply's body, with or without a wrapper; None if it contains none."""
     return provider_error(payload) if parse_error(payload).message else None
 
 
 def error_from_response(status: int, headers: Mapping[str, str], body: bytes, *, label: str = "") -> ProviderError:
-    """Make the error for an answer whose status is not 2xx; the body may be JSON, an event, HTML, text or nothing."""
+    """Return the error for a status other than 2xx; the body may be JSON, an event, HTML, text or empty."""
     payload = _json(body) or next(filter(None, map(_json, _EVENT_DATA.findall(body))), None)
     message = parse_error(payload).message.lower().strip(" .!")
     has_message = bool(message) and message not in _FRAMEWORK_MESSAGES and status != 402
@@ -162,10 +162,10 @@ def error_from_response(status: int, headers: Mapping[str, str], body: bytes, *,
 
 
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
-    """Read how many seconds the provider wants us to wait, or None where it does not say or says nonsense.
+    """Return the delay in seconds that the provider requests, or None if it is missing or invalid.
 
-    `retry-after-ms` is the finer word and goes first; `retry-after` counts seconds or is a date (RFC 9110
-    section 10.2.3).
+    `retry-after-ms` is more precise and takes precedence; `retry-after` is in seconds or a date (RFC 9110 section
+    10.2.3).
     """
     for name, unit in _RESET_HEADERS:
         if not (text := headers.get(name, "").strip()):
@@ -183,19 +183,19 @@ _RESET_HEADERS = (
     ("retry-after-ms", 1000.0), ("llm_provider-retry-after-ms", 1000.0), ("retry-after", 1.0),
     ("llm_provider-retry-after", 1.0),
 )  # fmt: skip
-"""Headers that say how long to wait, in what part of a second; a LiteLLM proxy puts `llm_provider-` before those of the
-provider behind it."""
+"""Headers with a delay, and their units per second; a LiteLLM proxy prefixes those of its provider with
+`llm_provider-`."""
 
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 _IN_SECONDS = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
 
 
 def until_reset(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
-    """Read from the state of a rate limit when it opens again; None where no limit is said to be used up.
+    """Return the seconds until an exhausted rate limit is reset; None if no limit is reported as exhausted.
 
-    OpenAI and those who follow it say `x-ratelimit-remaining-requests: 0` and `x-ratelimit-reset-requests: 6m0s`
-    (https://platform.openai.com/docs/guides/rate-limits), and the same of tokens; OpenRouter says `x-ratelimit-reset`
-    in milliseconds since the epoch, others in seconds.
+    OpenAI and compatible servers send `x-ratelimit-remaining-requests: 0` and `x-ratelimit-reset-requests: 6m0s`
+    (https://platform.openai.com/docs/guides/rate-limits), and the same for tokens; OpenRouter sends
+    `x-ratelimit-reset` in milliseconds since the epoch, others in seconds.
     """
     now = time.time() if now is None else now
     delays: list[float] = []
@@ -220,7 +220,7 @@ def _seconds_of(text: str, now: float) -> list[float]:
 
 
 def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether the same request may succeed later; the provider's own word (`x-should-retry`) goes first."""
+    """Whether the same request may succeed later; the provider's `x-should-retry` header takes precedence."""
     match headers.get("x-should-retry", "").lower():
         case "true":
             return True
@@ -259,11 +259,11 @@ def _error_class(status: int | None, fields: ErrorFields) -> type[ProviderError]
 
 
 def _fix(kind: type[ProviderError], fields: ErrorFields, status: int | None) -> str:
-    """Say what to do: an account that is spent needs no patience, and an address where nothing is no other model."""
+    """Return the fix: billing for an exhausted account, the address for an unknown path, else that of the class."""
     if status == 402 or any(code in f"{fields.code} {fields.type}".lower() for code in QUOTA_CODES):
-        return "The account has nothing left to spend: see the provider's page about billing, or choose another model."
+        return "The account has no credit left: see the provider's billing page, or choose another model."
     if kind is ProviderError and status in (404, 405, 501):
-        return "Nothing answers there: check the address (most end in /v1) and the dialect (`--wire`)."
+        return "Unknown path: check the address (most end in /v1) and the dialect (`--wire`)."
     return _FIXES.get(kind, "")
 
 
@@ -276,7 +276,7 @@ def _contains_any(text: str, phrases: tuple[str, ...]) -> bool:
 
 
 def _as_text(value: Any) -> str:
-    """Give a field as text: codes come as integers too, and some fields hold objects."""
+    """Return a field as text: codes may be integers, and some fields are objects."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

@@ -1,4 +1,4 @@
-"""No key reaches a person: whatever text of a provider is shown passes through here."""
+"""Redact keys in provider texts before they are shown."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
 MAX_EXCERPT_CHARS = 200
-"""Characters of a foreign body that an error shows at most."""
+"""Maximum length of the excerpt of a response body in an error, in characters."""
 
 HIDDEN = "•••"
 
 _MIN_SECRET = 6
-"""A key shorter than this is a placeholder of a local server; hiding it would only garble the text."""
+"""A shorter key is a placeholder for a local server; redacting it would garble the text."""
 
 _SECRET_PATTERNS = re.compile(
     r"""
-    \b(?:sk|pk|rk|gsk|xai|csk|pplx|hf|nvapi|fw|tgp|r8)[-_][A-Za-z0-9_\-*]{6,}   # the makers' prefixes
+    \b(?:sk|pk|rk|gsk|xai|csk|pplx|hf|nvapi|fw|tgp|r8)[-_][A-Za-z0-9_\-*]{6,}   # prefixes of providers
     | \bAIza[A-Za-z0-9_\-]{10,}                                                     # Google
     | \beyJ[A-Za-z0-9_\-]{10,}(?:\.[A-Za-z0-9_\-]*){1,2}                            # JSON web tokens
     | (?<=[Bb]earer\ )[^\s"',;]{6,}
@@ -36,7 +36,7 @@ _IS_PAGE = re.compile(r"<(!doctype|html|head|body|center|h1|title|div|p)\b", re.
 
 
 def redact(text: str, keys: Iterable[SecretStr | None] = ()) -> str:
-    """Replace the given keys, and everything that looks like one, by dots."""
+    """Replace `keys`, and everything that looks like a key, by dots."""
     for key in keys:
         secret = key.get_secret_value() if key else ""
         if len(secret) >= _MIN_SECRET:
@@ -45,7 +45,7 @@ def redact(text: str, keys: Iterable[SecretStr | None] = ()) -> str:
 
 
 def excerpt(body: bytes | str, keys: Iterable[SecretStr | None] = (), limit: int = MAX_EXCERPT_CHARS) -> str:
-    """Give the beginning of a foreign body as one redacted line: `limit` characters, and how many are left out."""
+    """Return the start of a response body as one redacted line, with the number of omitted characters."""
     text = body[: limit * 40].decode("utf-8", "replace") if isinstance(body, bytes) else body[: limit * 40]
     if _IS_PAGE.search(text):
         text = re.sub(r"<(script|style)\b.*?(</\1>|$)", " ", text, flags=re.DOTALL | re.IGNORECASE)

@@ -1,9 +1,9 @@
-"""Server-sent events: bytes in, events out, without I/O.
+"""Parse server-sent events from bytes, without I/O.
 
-Follows https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream, with three
-leniencies that real servers need: the last event counts although no blank line follows it (`close`), events that
-are not separated by blank lines are told apart where each is JSON of its own, and an event without data is nothing.
-The cost is linear in the bytes, however they are cut.
+Follows https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream, with three exceptions
+for real servers: the last event counts without a blank line after it (`close`), events that are not separated by blank
+lines are split if each is a JSON object, and an event without data is ignored. The cost is linear in the bytes, however
+they are split.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from nbtool.errors import ReplyTooLarge
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
-"""Bytes that one event, and so one line, may have at most."""
+"""Maximum size of one event, and so of one line, in bytes."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -28,26 +28,25 @@ class ServerEvent(NamedTuple):
 
 
 class EventParser:
-    """Parses one stream; it can be fed at any cut, and copied with `copy.deepcopy`.
+    """Parses one stream from bytes, split anywhere; it can be copied with `copy.deepcopy`.
 
-    `comments` counts the comment lines that came: servers send them to keep a connection alive, and they are no
-    progress. A `feed` that gives no event has brought nothing to read.
+    `comments` counts the comment lines, which servers send to keep a connection alive, and which are not progress.
     """
 
     def __init__(self) -> None:
         self.comments = 0
-        self._tail: list[bytes] = []  # the bytes of a line that has not ended yet
-        self._buffered = 0  # how many bytes wait in the tail and in the event that is not over yet
+        self._tail: list[bytes] = []  # the bytes of an incomplete line
+        self._buffered = 0  # the size of the tail and of the incomplete event
         self._data: list[bytes] = []
         self._name = ""
         self._has_begun = False
-        self._after_cr = False  # the last byte was CR: a LF that comes next belongs to it
+        self._after_cr = False  # the last byte was CR: a following LF belongs to it
 
     def feed(self, data: bytes) -> list[ServerEvent]:
-        """Take the next bytes and give the events that they complete.
+        """Parse the next bytes and return the events that they complete.
 
         Raises:
-            nbtool.errors.ReplyTooLarge: an event grew over `MAX_EVENT_BYTES`.
+            nbtool.errors.ReplyTooLarge: an event exceeds `MAX_EVENT_BYTES`.
         """
         if self._after_cr and data:
             self._after_cr = False
@@ -67,7 +66,7 @@ class EventParser:
         return self._parse_blocks(data)
 
     def close(self) -> list[ServerEvent]:
-        """Take note that no more bytes will come, and give the event that no blank line has ended."""
+        """Signal the end of the bytes, and return the last event, even without a blank line after it."""
         events: list[ServerEvent] = []
         line = b"".join(self._tail)
         self._tail.clear()
@@ -76,7 +75,7 @@ class EventParser:
         return events
 
     def _strip_bom(self, data: bytes) -> bytes:
-        """Drop a byte order mark, which may come in pieces."""
+        """Remove a byte order mark, which may be split."""
         head = b"".join((*self._tail, data))
         self._tail.clear()
         self._buffered = 0
@@ -92,7 +91,7 @@ class EventParser:
             self._count(len(data))
 
     def _parse_blocks(self, data: bytes) -> list[ServerEvent]:
-        """Read what blank lines separate; nearly every block is one `data:` line, or `event:` and `data:`."""
+        """Parse blocks separated by blank lines; nearly every block is one `data:` line, or `event:` and `data:`."""
         events: list[ServerEvent] = []
         *blocks, rest = data.split(b"\n\n")
         may_be_large = len(data) + self._buffered > MAX_EVENT_BYTES
@@ -116,7 +115,7 @@ class EventParser:
         return events
 
     def _parse_named_block(self, block: bytes, events: list[ServerEvent]) -> bool:
-        """Read a block that is an `event:` line and a `data:` line; say whether it was."""
+        """Parse a block of an `event:` line and a `data:` line; return False for any other block."""
         head, _, line = block.partition(b"\n")
         if not line.startswith(b"data: ") or len(line) == 6 or b"\n" in line:
             return False
@@ -124,7 +123,7 @@ class EventParser:
         return True
 
     def _parse_line(self, line: bytes, events: list[ServerEvent]) -> None:
-        """Read one line of any kind."""
+        """Parse one line of any kind."""
         if not line:
             self._dispatch(events)
             return
@@ -143,7 +142,7 @@ class EventParser:
             self._name = value.strip().decode("utf-8", "replace")
 
     def _split_unseparated(self, events: list[ServerEvent]) -> None:
-        """End the event before where the blank line was forgotten: one line that is whole JSON takes no second."""
+        """End the previous event if the blank line is missing: a complete JSON object has no second line."""
         if len(self._data) == 1 and _is_object(self._data[0]):
             self._dispatch(events)
 
@@ -162,7 +161,7 @@ class EventParser:
 
 
 def _is_object(data: bytes) -> bool:
-    """Whether these bytes are one whole JSON object, so that what follows must be another event."""
+    """Whether these bytes are a complete JSON object, so that the next line belongs to another event."""
     if not (data.startswith(b"{") and data.endswith(b"}")):
         return False
     try:

@@ -1,4 +1,4 @@
-"""What two dialects have in common: a stream of events that name their type, or the whole reply as one document."""
+"""The common decoder of two dialects: a stream of typed events, or the reply as one document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nbtool.wire.framing.json_payloads import DONE, PayloadReader
 
 
 class TypedEventDecoder(ABC):
-    """Reads one reply, event by event; what an event means is the dialect's own."""
+    """Decodes one reply, event by event; subclasses interpret the events of a dialect."""
 
     dialect: str
 
@@ -23,30 +23,30 @@ class TypedEventDecoder(ABC):
 
     @property
     def is_done(self) -> bool:
-        """Whether the terminal signal was seen."""
+        """Whether the terminal signal was received."""
         return self._is_done
 
     def feed(self, data: bytes) -> list[Delta]:
-        """Take the next bytes; an error that follows deltas is raised by the next call, so that none is lost."""
+        """Decode the next bytes; an error after deltas is raised by the next call, so that no delta is lost."""
         self._raise_pending()
         return [] if self._is_done else self._decode_values(self._reader.feed(data))
 
     def close(self) -> list[Delta]:
-        """Take note that no more bytes will come."""
+        """Signal the end of the bytes."""
         self._raise_pending()
         return [] if self._is_done else self._decode_values(self._reader.close())
 
     @abstractmethod
     def _decode_document(self, document: Any, deltas: list[Delta]) -> None:
-        """Read a reply that is one document."""
+        """Decode a reply that is one document."""
 
     @abstractmethod
     def _decode_event(self, kind: str, event: dict[str, Any], deltas: list[Delta]) -> None:
-        """Read one event; those of no interest, and those nobody knows yet, are passed over."""
+        """Decode one event; irrelevant and unknown events are ignored."""
 
     @abstractmethod
     def _finish(self, deltas: list[Delta]) -> None:
-        """Take `[DONE]`, which gateways send: nothing comes after it."""
+        """Handle `[DONE]`, which gateways send as the last event."""
 
     def _raise_pending(self) -> None:
         if self._error:

@@ -121,7 +121,7 @@ def _is_schema(args: dict[str, Any]) -> bool:
 
 
 def match_tool_name(name_written: str, names: Iterable[str] | None) -> str | None:
-    """Give the tool that a written name means: the very name, or the only one that differs in form alone.
+    """Return the tool that a written name means: the very name, or the only one that differs in form alone.
 
     Form is a `functions.` before the name, capitals, and what separates words (`-`, `_`, `.`, blanks). Without
     `names` every name stands for itself.
@@ -137,7 +137,7 @@ def match_tool_name(name_written: str, names: Iterable[str] | None) -> str | Non
 
 
 def match_tools(calls: Iterable[ParsedCall], names: Iterable[str] | None) -> list[ParsedCall]:
-    """Give the calls under the names of the tools they mean; nothing at all when one of them means none.
+    """Return the calls under the names of the tools they mean; nothing at all when one of them means none.
 
     A call without arguments is believed only where its tool is known by `names`.
     """

@@ -22,13 +22,13 @@ _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 def find_call_list(text: str, position: int = 0) -> int:
-    """Give the position of the next `[name(` at or behind `position`, or -1."""
+    """Return the position of the next `[name(` at or behind `position`, or -1."""
     match = _STARTS.search(text, position)
     return match.start() if match else -1
 
 
 def end_of_call_list(text: str, start: int) -> int:
-    """Give the position behind the list that begins at `start`, or -1 where it does not close or nests too deep."""
+    """Return the position behind the list that begins at `start`, or -1 where it does not close or nests too deep."""
     stack: list[str] = []
     for token in _TOKEN.finditer(text, start, start + MAX_LENGTH):
         if token[0] in _CLOSERS:

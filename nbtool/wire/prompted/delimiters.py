@@ -165,7 +165,7 @@ def _parse_tags(text: str, pattern: re.Pattern[str]) -> dict[str, Any] | None:
 
 
 def _guess_value(text: str, is_text: str | None) -> Any:
-    """Give the value of a tag that does not say its type: JSON where it is JSON, or else the text itself."""
+    """Return the value of a tag that does not say its type: JSON where it is JSON, or else the text itself."""
     if text.startswith("<![CDATA[") and text.endswith("]]>"):
         return text[9:-3]
     if text.startswith("\n") and text.endswith("\n"):

@@ -84,7 +84,7 @@ class PromptFormat:
 
 
 def format_for(abilities: Iterable[str]) -> PromptFormatName:
-    """Give the form that suits a model: what its `prompted:…` ability says, or our own fenced JSON."""
+    """Return the form that suits a model: what its `prompted:…` ability says, or our own fenced JSON."""
     for ability in sorted(abilities):
         if ability == f"{_ABILITY}hermes":
             return "hermes"
@@ -94,7 +94,7 @@ def format_for(abilities: Iterable[str]) -> PromptFormatName:
 
 
 def arguments_json(call: ToolCall) -> str:
-    """Give a call's arguments as the text of a JSON object, whatever the model sent."""
+    """Return a call's arguments as the text of a JSON object, whatever the model sent."""
     return json.dumps(call.args, ensure_ascii=False) if call.args is not None else valid_arguments(call.arguments)
 
 

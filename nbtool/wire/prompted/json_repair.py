@@ -151,7 +151,7 @@ def _single_object(text: str, repairs: list[str], is_closed: bool) -> str:
 
 
 def _missing_closers(text: str) -> str:
-    """Give the closers that lack at the very end.
+    """Return the closers that lack at the very end.
 
     Raises:
         InvalidArguments: a string has no end, brackets do not pair, or the text stops before a value.
@@ -228,7 +228,7 @@ def _normalize_tokens(text: str, repairs: list[str]) -> str:
 
 
 def _with_following(text: str) -> Iterator[tuple[Token, Token]]:
-    """Give each token together with the next one that means something."""
+    """Return each token together with the next one that means something."""
     all_tokens = list(tokens(text))
     following = Token("mark", "", len(text))
     pairs = []
@@ -336,7 +336,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _content_letters(text: str) -> str:
-    """Give the letters and digits outside comments, constants in one spelling: what a mend must not change."""
+    """Return the letters and digits outside comments, constants in one spelling: what a mend must not change."""
     texts = (CONSTANTS.get(token.text, token.text) for token in tokens(text) if token.kind != "comment")
     unescaped = re.sub(r"\\(?:u[0-9a-fA-F]{4}|[bfnrt])", "", "".join(texts))
     return "".join(_LETTERS.findall(unescaped))

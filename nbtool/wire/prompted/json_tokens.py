@@ -38,7 +38,7 @@ class Token(NamedTuple):
 
 
 def strip_fence(text: str) -> str | None:
-    """Give what stands in a code fence that is all of the text; None where there is none."""
+    """Return what is in a code fence that is all of the text; None where there is none."""
     text = text.strip()
     opener = _OPENER.match(text)
     if not opener or len(text) < opener.end() + 3 or not text.endswith("```"):
@@ -61,7 +61,7 @@ def is_closed_string(text: str) -> bool:
 
 
 def find_end(text: str, start: int = 0) -> int:
-    """Give the position behind the bracket that closes the one at `start`, or -1 where none does.
+    """Return the position behind the bracket that closes the one at `start`, or -1 where none does.
 
     Brackets inside strings and comments do not count; a closer of the wrong kind ends the search.
     """

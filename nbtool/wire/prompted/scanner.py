@@ -55,7 +55,7 @@ class Scanner:
         self._segments: list[TextSegment | CallSegment] = []
 
     def feed(self, text: str) -> list[TextSegment | CallSegment | PendingSegment]:
-        """Take the next piece of the reply and give what can be told by now."""
+        """Feed the next piece of the reply and return what can be told by now."""
         segments: list[TextSegment | CallSegment | PendingSegment] = [*self._run(text)]
         if self._state in ("block", "bare"):
             segments.append(
@@ -64,7 +64,7 @@ class Scanner:
         return segments
 
     def flush(self) -> list[TextSegment | CallSegment]:
-        """Give what is held back of prose, because something other than text comes next; a begun call stays held."""
+        """Return what is held back of prose, because something other than text comes next; a begun call stays held."""
         if self._state == "start":
             self._state = "prose"
         return self._run("", final=True) if self._state == "prose" else []
@@ -163,7 +163,7 @@ class Scanner:
         return True
 
     def _close_call(self, body: str, closer: str) -> None:
-        """Give the calls of a block that has ended, or its text where it holds none."""
+        """Return the calls of a block that has ended, or its text where it holds none."""
         delimiter = self._call_buffer.delimiter
         parsed = parse_call_body(body, is_closed=bool(closer), opener=delimiter.opener)
         self.has_invalid_call |= not parsed

@@ -1,1 +1,1 @@
-"""Providers: the catalog, credentials, and what a model name means; no sockets."""
+"""The provider catalog, credentials and model kinds, without network access."""

@@ -1,6 +1,6 @@
-"""Providers as data, and model ids: `provider:model` → whom to ask, where, and in which dialect.
+"""The provider catalog, and model ids: `provider:model` → provider, address and dialect.
 
-A person's own file `providers.toml` in the folder of nbtool adds providers and changes ours, field by field:
+The user's file `providers.toml` in nbtool's data folder adds providers and overrides built-in ones, field by field:
 
     [lab]
     base_url = "https://llm.lab.example/v1"
@@ -19,45 +19,46 @@ from typing import Any, Literal
 from nbtool.errors import BadUsage, SettingsError, UnknownModel
 from nbtool.server_url import parse_server_url
 from nbtool.settings import data_dir, display_path
+from nbtool.shorten import shorten
 
 SETTINGS_FILE = "providers.toml"
 
 ABILITIES = {
-    "tools": "takes tools natively; without it tools go through the prompt",
-    "images": "takes images (some of its models do)",
-    "audio": "takes sound",
-    "files": "takes files, PDF among them",
-    "json_schema": "takes a JSON schema as the rule of an answer, where no tools are offered",
-    "no_stream_options": "refuses `stream_options`, or sends the usage unasked",
-    "max_completion_tokens": "wants `max_completion_tokens` in place of `max_tokens`",
-    "echo_reasoning": "wants the model's thoughts back with every message",
-    "echo_reasoning_with_calls": "wants the thoughts back with messages that ask for calls only",
-    "encrypted_reasoning": "gives its reasoning encrypted, to be sent back (Responses)",
-    "empty_content": "fails on messages without `content`, and takes an empty one beside calls",
-    "short_call_ids": "takes ids of calls of nine letters and digits only",
-    "developer_role": "wants the system prompt under the role `developer`",
-    "reports_cost": "says with every reply what it cost in US dollars",
-    "no_cache_control": "refuses `cache_control` marks on the Messages wire",
-    "kind:chat": "its models chat, whatever they are called",
-    "kind:image": "its models make images",
+    "tools": "supports native tool calling; without it tools are described in the prompt",
+    "images": "accepts images (at least some of its models do)",
+    "audio": "accepts audio",
+    "files": "accepts files, including PDF",
+    "json_schema": "supports a JSON schema as response format, without tools",
+    "no_stream_options": "rejects `stream_options`, or always sends the usage",
+    "max_completion_tokens": "requires `max_completion_tokens` instead of `max_tokens`",
+    "echo_reasoning": "requires the reasoning back with every message",
+    "echo_reasoning_with_calls": "requires the reasoning back with messages that contain tool calls only",
+    "encrypted_reasoning": "returns encrypted reasoning, to be sent back (Responses)",
+    "empty_content": "requires `content` in every message, empty next to tool calls",
+    "short_call_ids": "requires call ids of nine letters and digits",
+    "developer_role": "requires the system prompt under the role `developer`",
+    "reports_cost": "reports the cost of every reply in US dollars",
+    "no_cache_control": "rejects `cache_control` on the Messages wire",
+    "kind:chat": "its models are chat models, whatever their names",
+    "kind:image": "its models generate images",
     "kind:image-edit": "its models edit images",
-    "kind:transcription": "its models write down what is said",
-    "kind:speech": "its models read text aloud",
+    "kind:transcription": "its models transcribe speech",
+    "kind:speech": "its models convert text to speech",
 }
-"""Every word an ability can be, and what it says of a provider. Wires read them; chats read the first five."""
+"""All abilities of a provider, with a description. Wires read them; chats read the first five."""
 
 KIND_PREFIX = "kind:"
-"""How an ability begins that says what all models of a provider do; without one their names say it."""
+"""The prefix of an ability that sets the kind of all models of a provider; without it their names decide."""
 
 KeyHeader = Literal["authorization", "x-api-key", "api-key"]
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One who offers models over HTTP.
+    """A provider of models over HTTP.
 
-    `keys` and `addresses` are names of environment variables; the first one that is set holds. `port` is the usual
-    port of a local server, which needs no key. `default_model` is asked where a key was found and nothing chosen.
+    `keys` and `addresses` are names of environment variables; the first one that is set is used. `port` is the default
+    port of a local server, which needs no key. `default_model` is used if a key was found and no model was chosen.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Provider:
 
     @property
     def needs_key(self) -> bool:
-        """Whether nothing can be asked without a key."""
+        """Whether requests require a key."""
         return bool(self.keys) and not self.port
 
 
@@ -183,7 +184,7 @@ _BUILTIN = (
 )  # fmt: skip
 
 BUILTIN: dict[str, Provider] = {provider.name: provider for provider in _BUILTIN}
-"""The providers that come with nbtool, those tried first for a default model first."""
+"""The built-in providers, in the order in which a default model is searched."""
 
 _ALIASES = {
     "gemini": "google", "claude": "anthropic", "grok": "xai", "hf": "huggingface", "llama.cpp": "llamacpp",
@@ -201,10 +202,10 @@ _MODEL_PREFIXES = (
 
 
 def providers() -> dict[str, Provider]:
-    """Give every provider by name: the person's file laid over ours.
+    """Return all providers by name: the built-in ones with the overrides of the user's file.
 
     Raises:
-        nbtool.errors.SettingsError: the file cannot be read, or says something that makes no sense.
+        nbtool.errors.SettingsError: the file cannot be read, or is invalid.
     """
     path = data_dir() / SETTINGS_FILE
     try:
@@ -212,19 +213,17 @@ def providers() -> dict[str, Provider]:
     except FileNotFoundError:
         return dict(BUILTIN)
     except (OSError, ValueError) as error:
-        raise SettingsError(
-            f"{display_path(path)} cannot be read ({error}).", fix="Mend it, or move it away."
-        ) from None
+        raise SettingsError(f"{display_path(path)} cannot be read ({error}).", fix="Fix it, or remove it.") from None
     return BUILTIN | {name: _with_overrides(name, table, display_path(path)) for name, table in tables.items()}
 
 
 def parse_model(model_id: str) -> tuple[Provider, str]:
-    """Read `provider:model` or `provider/model`.
+    """Parse `provider:model` or `provider/model`.
 
-    Whether the provider knows the model is its own business: only the provider must be known here.
+    Only the provider is checked here; whether the model exists is decided by the provider.
 
     Raises:
-        nbtool.errors.UnknownModel: no provider is named, or none of that name is known, or the model is missing.
+        nbtool.errors.UnknownModel: the provider is missing or unknown, or the model is missing.
     """
     catalog = providers()
     parts = re.fullmatch(r"\s*([^:/\s]+)\s*[:/]\s*(\S.*?)?\s*", model_id)
@@ -233,10 +232,11 @@ def parse_model(model_id: str) -> tuple[Provider, str]:
     if parts and name in catalog:
         if parts[2]:
             return catalog[name], parts[2]
-        wanted_name = catalog[name].default_model or "MODEL"
-        raise UnknownModel(f"{model_id!r} names a provider and no model.", fix=f"Write {name}:{wanted_name}.")
+        default_name = catalog[name].default_model or "MODEL"
+        raise UnknownModel(f"{model_id!r} has no model name.", fix=f"Write {name}:{default_name}.")
     raise UnknownModel(
-        f"{model_id!r} names no provider that is known.", fix=_suggestion(model_id.strip(), name, catalog)
+        f"Unknown provider {shorten(name, 100)!r}." if parts else f"{model_id!r} has no provider.",
+        fix=_suggestion(model_id.strip(), name, catalog),
     )
 
 
@@ -251,14 +251,14 @@ def _suggestion(model_id: str, name: str, catalog: dict[str, Provider]) -> str:
     for model_prefix, provider in _MODEL_PREFIXES:
         if name.startswith(model_prefix):
             return f"Did you mean {provider}:{model_id}?"
-    return f"Write provider:model; providers are {', '.join(catalog)}."
+    return f"Write provider:model; the providers are {', '.join(catalog)}."
 
 
 def _with_overrides(name: str, table: Any, path: str) -> Provider:
-    """Lay one table of the person's file over the provider of that name."""
+    """Return the provider with this name, with the overrides of one table of the user's file."""
     location = f"[{name}] in {path}"
     if not isinstance(table, dict):
-        raise SettingsError(f"{location} is no table.", fix="Write `[name]` and below it `base_url = …`.")
+        raise SettingsError(f"{location} is not a table.", fix="Write `[name]` and below it `base_url = …`.")
     kinds: dict[str, type] = {
         field.name: {"keys": list, "addresses": list, "abilities": list, "port": int}.get(field.name, str)
         for field in fields(Provider)
@@ -266,7 +266,7 @@ def _with_overrides(name: str, table: Any, path: str) -> Provider:
     }
     for key, value in table.items():
         if key not in kinds:
-            raise SettingsError(f"{location} has an unknown field {key!r}.", fix=f"Known are {', '.join(kinds)}.")
+            raise SettingsError(f"{location} has an unknown field {key!r}.", fix=f"Available: {', '.join(kinds)}.")
         if not isinstance(value, kinds[key]):
             raise SettingsError(f"{location}: {key} must be a {kinds[key].__name__}.", fix=f"It is {value!r}.")
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
@@ -290,6 +290,6 @@ def _parse_base_url(text: str, location: str) -> str:
 def _checked_abilities(abilities: frozenset[str], location: str) -> frozenset[str]:
     if unknown := abilities - ABILITIES.keys():
         raise SettingsError(
-            f"{location} has an unknown ability {min(unknown)!r}.", fix=f"Known are {', '.join(ABILITIES)}."
+            f"{location} has an unknown ability {min(unknown)!r}.", fix=f"Available: {', '.join(ABILITIES)}."
         )
     return abilities

@@ -1,7 +1,7 @@
-"""Keys and addresses: where they are found, and which of them belong together.
+"""Find the keys and addresses of providers, and decide to which host a key may be sent.
 
-The environment goes first, then the nearest `.env` upwards from the working folder, which is read once and never
-overrides. A key belongs to a scheme, a host and a port, and is sent to no other.
+The environment takes precedence over the nearest `.env` upwards from the working directory, which is read once. A key
+is bound to a scheme, a host and a port, and is sent to no other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.providers.catalog import Provider
 
 MAX_ENV_FILE = 256 * 1024
-"""Bytes of a `.env` that are read."""
+"""Maximum number of bytes read from a `.env`."""
 
 _ASSIGNMENT = re.compile(
     r"""\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^#]*?))\s*(?:\#.*)?"""
@@ -29,7 +29,7 @@ _ASSIGNMENT = re.compile(
 
 
 class Credential(NamedTuple):
-    """A value and where it was found, in words."""
+    """A secret value and a description of its source."""
 
     value: SecretStr
     source: str
@@ -38,24 +38,24 @@ class Credential(NamedTuple):
 
 
 def find_key(provider: Provider) -> Credential | None:
-    """Give the provider's key and where it was found."""
+    """Return the provider's key and its source."""
     return lookup(provider.keys)
 
 
 def find_base_url(provider: Provider) -> Credential | None:
-    """Give the address that the person set in place of the provider's own."""
+    """Return the configured address that overrides the provider's own."""
     return lookup(provider.addresses)
 
 
 def key_for_host(provider: Provider, base_url: str, *, address: Credential | None) -> Credential | None:
-    """Give the key of a provider for an address, or None where the provider needs none.
+    """Return the key of a provider for an address, or None if the provider needs none.
 
-    A key of the environment goes to the provider's own origin (scheme, host and port), or to the one the person set
-    beside it; an address out of a `.env`, which may have come with somebody's project, gets no key but one out of the
-    same file.
+    A key from the environment is sent to the provider's own origin (scheme, host and port), or to the address that is
+    configured in the environment too; an address from a `.env`, which may belong to a downloaded project, receives only
+    a key from the same file.
 
     Raises:
-        nbtool.errors.MissingKey: there is none, or there is one that must not go there.
+        nbtool.errors.MissingKey: there is no key, or it must not be sent to this address.
     """
     credential = find_key(provider)
     if credential is None:
@@ -76,17 +76,17 @@ def key_for_host(provider: Provider, base_url: str, *, address: Credential | Non
     source = url.netloc if url.scheme == "https" else f"{url.scheme}://{url.netloc}"
     raise MissingKey(
         f"{credential.source} belongs to {provider.name} and is not sent to {source}.",
-        fix=f"Give a key for that address (api_key=…), or set {provider.addresses[0]} beside the key."
+        fix=f"Pass a key for this address (api_key=…), or set {provider.addresses[0]} where the key is set."
         if provider.addresses
-        else "Give a key for that address (api_key=…).",
+        else "Pass a key for this address (api_key=…).",
     )
 
 
 def parse_address(provider: Provider, credential: Credential) -> ServerUrl:
-    """Read the address that was set in place of a provider's own; a local server's usual port may be left out.
+    """Parse the configured address of a provider; the default port of a local server may be omitted.
 
     Raises:
-        nbtool.errors.SettingsError: it is no address.
+        nbtool.errors.SettingsError: it is invalid.
     """
     text = credential.value.get_secret_value()
     try:
@@ -99,10 +99,10 @@ def parse_address(provider: Provider, credential: Credential) -> ServerUrl:
 
 
 def configured_url(provider: Provider, wire: str) -> tuple[ServerUrl | None, Credential | None]:
-    """Give where a provider is reached, and what was set in place of its own address; None where there is none.
+    """Return the address of a provider, and the setting that overrides its own; each None if there is none.
 
     Raises:
-        nbtool.errors.SettingsError: what was set is no address.
+        nbtool.errors.SettingsError: the configured address is invalid.
     """
     credential = find_base_url(provider)
     if credential is None:
@@ -116,7 +116,7 @@ def configured_url(provider: Provider, wire: str) -> tuple[ServerUrl | None, Cre
 
 
 def lookup(names: Iterable[str]) -> Credential | None:
-    """Give the first of these names that is set: all of them in the environment, then all in the nearest `.env`."""
+    """Return the first of these names that is set, in the environment, then in the nearest `.env`."""
     for name in names:
         if value := os.environ.get(name, "").strip():
             return Credential(SecretStr(value), name, from_env_file=False, name=name)
@@ -128,18 +128,18 @@ def lookup(names: Iterable[str]) -> Credential | None:
 
 
 def shown_path(path: str) -> str:
-    """Give a path as it is seen from the working folder: outputs are saved, and tell nobody where a home lies."""
+    """Return a path relative to the working directory: saved outputs must not contain the home folder."""
     try:
         return os.path.relpath(path) if path else ".env"
-    except (OSError, ValueError):  # the folder is gone; another drive
+    except (OSError, ValueError):  # the directory was deleted, or is on another drive
         return Path(path).name
 
 
 @cache
 def find_env_file() -> tuple[dict[str, SecretStr], str]:
-    """Read the nearest `.env`, upwards from the working folder; give its values and its path.
+    """Return the values and the path of the nearest `.env`, upwards from the working directory.
 
-    It is read once; `find_env_file.cache_clear()` forgets it.
+    The result is cached; `find_env_file.cache_clear()` clears it.
     """
     try:
         start = Path.cwd()
@@ -176,9 +176,9 @@ def _searched_places(provider: Provider) -> str:
 
 def _setup_hint(provider: Provider) -> str:
     name = provider.keys[0]
-    page = f" Keys are made at {provider.key_page}." if provider.key_page else ""
+    page = f" Create a key at {provider.key_page}." if provider.key_page else ""
     return (
-        f"Write {name}=… into a file .env beside the notebook or set it in the shell before Jupyter starts; "
-        f"for this kernel alone: import os, getpass; os.environ['{name}'] = getpass.getpass()."
-        f" Not into a cell: cells are saved.{page}"
+        f"Write {name}=… to a file .env next to the notebook, or set it in the shell before Jupyter starts; "
+        f"for this kernel only: import os, getpass; os.environ['{name}'] = getpass.getpass()."
+        f" Do not write it into a cell: cells are saved.{page}"
     )

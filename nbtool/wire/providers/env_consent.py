@@ -1,6 +1,6 @@
-"""Consent to what only a `.env` names: a model or an address, which may have come with somebody else's project.
+"""Consent to a model or an address that only a `.env` names, which may belong to a downloaded project.
 
-It is given once for a folder and the content of its file, and kept in the folder of nbtool, not in the project.
+It is stored per folder and file content, in nbtool's data folder, not in the project.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from nbtool.settings import display_path as shown_absolute
 from nbtool.wire.providers.credentials import Credential, find_env_file, shown_path
 
 FOLDER = "allowed-env-files"
-"""Holds an empty file for each file that was allowed, named after a hash of its path and values."""
+"""The folder with one empty file per allowed `.env`, named by the hash of its path and values."""
 
 VARIABLE = "NBTOOL_ALLOW_ENV_FILE"
-"""Set to 1 in the environment (not in a `.env`), it allows every file: for places where nobody can be asked."""
+"""Set to 1 in the environment (not in a `.env`), it allows every file, for non-interactive use."""
 
 
 def check_allowed(credentials: Iterable[Credential | None], destination: str) -> None:
-    """See to it that whatever only a `.env` names was allowed by a person.
+    """Check that the user allowed the settings that come from a `.env`.
 
     Raises:
-        EnvFileNotAllowed: it was not.
+        EnvFileNotAllowed: they were not allowed.
     """
     names = [from_env_file.name for from_env_file in credentials if from_env_file and from_env_file.from_env_file]
     if names and not is_allowed():
@@ -32,7 +32,7 @@ def check_allowed(credentials: Iterable[Credential | None], destination: str) ->
 
 
 def is_allowed() -> bool:
-    """Whether the nearest `.env`, as it was read, may name models and addresses."""
+    """Whether the nearest `.env`, as read, may name models and addresses."""
     if env(VARIABLE) == "1":
         return True
     try:
@@ -42,10 +42,10 @@ def is_allowed() -> bool:
 
 
 def allow() -> None:
-    """Remember that a person allowed the nearest `.env`, as it was read.
+    """Store that the user allowed the nearest `.env`, as read.
 
     Raises:
-        SettingsError: it cannot be remembered.
+        SettingsError: it cannot be stored.
     """
     folder = data_dir() / FOLDER
     try:
@@ -58,7 +58,7 @@ def allow() -> None:
 
 
 def forget() -> None:
-    """Take back what `allow` remembered of this file."""
+    """Revoke `allow` for this file."""
     (data_dir() / FOLDER / _digest()).unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""Which models make images or sound in place of a conversation: names and what they say of a model, as data."""
+"""The kind of a model (chat, image, speech, …), derived from its name or its provider's abilities."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from nbtool.wire.providers.catalog import KIND_PREFIX, Provider
 Kind = Literal["chat", "image", "image-edit", "transcription", "speech"]
 
 MEDIA_KINDS: dict[str, str] = {
-    "image": "makes images",
+    "image": "generates images",
     "image-edit": "edits images",
-    "transcription": "writes down what is said",
-    "speech": "reads text aloud",
+    "transcription": "transcribes speech",
+    "speech": "converts text to speech",
 }
-"""The kinds that are no chat, each the name of its wire, and what a model of it does."""
+"""The kinds other than chat, which are also the names of their wires, with a description."""
 
 _NAMES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("transcription", re.compile(r"(^|-)whisper|transcribe|(^|-)asr(-|$)|^parakeet")),
@@ -29,28 +29,28 @@ _NAMES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ),
     ),
 )
-"""Tried in this order on a model's name, in lower case and without what stands before its last `/`."""
+"""Patterns, matched in this order with a model's name in lower case, without the part before its last `/`."""
 
 _GENERATE_ONLY = re.compile(r"^dall-e-3|^imagen")
 _WANTS_BASE64 = re.compile(r"^dall-e|^imagen|^gemini-|^grok-")
 
 
 def kind_of(provider: Provider, model: str) -> Kind:
-    """Say what a model does: what its provider's `kind:…` ability says, or else its name."""
+    """Return the kind of a model, by its provider's `kind:…` ability, else by its name."""
     for ability in sorted(provider.abilities):
         if ability.startswith(KIND_PREFIX):
-            return ability.removeprefix(KIND_PREFIX)  # type: ignore[return-value]  # ABILITIES lists one word for each kind
+            return ability.removeprefix(KIND_PREFIX)  # type: ignore[return-value]  # ABILITIES lists one for each kind
     name = _base_name(model)
     return next((kind for kind, pattern in _NAMES if pattern.search(name)), "chat")
 
 
 def can_edit(model: str) -> bool:
-    """Whether a model that makes images may be given one to work on."""
+    """Whether an image model can edit images."""
     return not _GENERATE_ONLY.search(_base_name(model))
 
 
 def returns_urls(model: str) -> bool:
-    """Whether a model answers with the address of its image unless it is asked for the bytes."""
+    """Whether a model returns the URL of its image unless the bytes are requested."""
     return bool(_WANTS_BASE64.search(_base_name(model)))
 
 

@@ -1,1 +1,1 @@
-"""The network: the one place that uses httpx."""
+"""The HTTP transport, the only package that uses httpx."""

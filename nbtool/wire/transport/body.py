@@ -1,8 +1,8 @@
-"""Bodies of answers: unpacked piece by piece, within a bound that counts unpacked bytes.
+"""Decompress response bodies incrementally, with a limit on the decompressed size.
 
-A few hundred bytes of gzip can unpack to gigabytes, and each further layer multiplies that. So httpx never unpacks
-anything here: every body is read raw, through `BodyReader`, which knows one layer of gzip or deflate and never unpacks
-more than a piece ahead of what was taken.
+A few hundred bytes of gzip can decompress to gigabytes, and each further layer multiplies that. So httpx never
+decompresses anything here: every body is read raw, through `BodyReader`, which supports one layer of gzip or deflate
+and decompresses at most one chunk ahead.
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ if TYPE_CHECKING:
     import httpx
 
 ACCEPT_ENCODING = "gzip, deflate"
-"""The encodings that are asked for, and the only ones that are read."""
+"""The `accept-encoding` header: the only supported encodings."""
 
 CHUNK_BYTES = 64 * 1024
-"""Bytes that are unpacked at a time."""
+"""Bytes that are decompressed at a time."""
 
 MAX_MEMBERS = 1_000
-"""Members of one gzip body: RFC 1952 allows several in a row."""
+"""Maximum number of members of one gzip body (RFC 1952 allows several)."""
 
 _PLAIN = frozenset({"", "identity"})
 _GZIP = frozenset({"gzip", "x-gzip"})
-_GZIP_BITS, _ZLIB_BITS, _RAW_BITS = 31, 15, -15  # how zlib is told which head to expect, with the widest window
+_GZIP_BITS, _ZLIB_BITS, _RAW_BITS = 31, 15, -15  # the `wbits` of zlib for each header, with the largest window
 _DECODE_FIX = "Try again, or have the server send it without compression."
 
 
 class BodyReader:
-    """Unpacks one body; it is fed what comes from the socket, cut anywhere.
+    """Decompresses one body from bytes, split anywhere.
 
-    `limit` bounds the unpacked bytes, and the packed ones as well; `is_over_limit` says that it was reached, after
-    which nothing more is given.
+    `limit` applies to the decompressed and to the compressed size; once `is_over_limit`, nothing more is returned.
 
     Raises:
-        nbtool.errors.InvalidReply: the body is compressed more than once, or in a way that was not asked for.
+        nbtool.errors.InvalidReply: the body is compressed more than once, or with an encoding that was not accepted.
     """
 
     def __init__(self, encoding: str, limit: int, label: str) -> None:
@@ -47,10 +46,10 @@ class BodyReader:
             name for encoding_name in encoding.lower().split(",") if (name := encoding_name.strip()) not in _PLAIN
         ]
         if len(layers) > 1:
-            raise InvalidReply(f"{label} sent a body that is compressed {len(layers)} times over.", fix=_DECODE_FIX)
+            raise InvalidReply(f"{label} sent a body that is compressed {len(layers)} times.", fix=_DECODE_FIX)
         if layers and layers[0] not in (*_GZIP, "deflate"):
             raise InvalidReply(
-                f"{label} compressed a body as {shorten(layers[0], 40)!r}, which was not asked for.", fix=_DECODE_FIX
+                f"{label} compressed a body as {shorten(layers[0], 40)!r}, which was not requested.", fix=_DECODE_FIX
             )
         self.is_over_limit = False
         self._label = label
@@ -59,20 +58,20 @@ class BodyReader:
         self._is_gzip = bool(layers) and layers[0] in _GZIP
         self._is_compressed = bool(layers)
         self._decompressor: zlib._Decompress | None = None
-        self._head = b""  # the first bytes of a packed body, until they say how it is packed
+        self._head = b""  # the first bytes of a compressed body, until its header is complete
 
     @property
     def is_complete(self) -> bool:
-        """Whether what was given is a whole body, as far as its encoding can tell."""
+        """Whether the body is complete, as far as its encoding can tell."""
         if self.is_over_limit or not self._is_compressed:
             return not self.is_over_limit
         return not self._received or (self._decompressor is not None and self._decompressor.eof)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Take the next bytes and give what they unpack to, a piece at a time.
+        """Feed the next bytes and yield the decompressed chunks.
 
         Raises:
-            nbtool.errors.InvalidReply: they cannot be unpacked.
+            nbtool.errors.InvalidReply: they cannot be decompressed.
         """
         self._received += len(data)
         for chunk in self._decompress(data) if self._is_compressed else (data,):
@@ -83,7 +82,7 @@ class BodyReader:
             if len(chunk) > remaining:
                 self.is_over_limit = True
                 return
-        self.is_over_limit = self._received > self._limit  # what unpacks to nothing has no end either
+        self.is_over_limit = self._received > self._limit  # input without output is limited too
 
     def _decompress(self, data: bytes) -> Iterator[bytes]:
         if self._decompressor is None:
@@ -96,7 +95,7 @@ class BodyReader:
                 chunk = self._decompressor.decompress(data, CHUNK_BYTES)
             except zlib.error as error:
                 raise InvalidReply(
-                    f"{self._label} sent a body that cannot be unpacked ({error}).", fix=_DECODE_FIX
+                    f"{self._label} sent a body that cannot be decompressed ({error}).", fix=_DECODE_FIX
                 ) from None
             yield chunk
             data = self._decompressor.unused_data if self._decompressor.eof else self._decompressor.unconsumed_tail
@@ -104,7 +103,7 @@ class BodyReader:
                 return
 
     def _begin_member(self, data: bytes) -> bool:
-        """Say whether another member of a gzip body follows, and make ready for it; anything else is padding."""
+        """Start the next member of a gzip body, if one follows; anything else is padding."""
         if not (self._is_gzip and data and b"\x1f\x8b".startswith(data[:2])):
             return False
         self._members += 1
@@ -115,7 +114,7 @@ class BodyReader:
 
 
 def _window_bits(head: bytes, *, is_gzip: bool) -> int:
-    """Choose how to unpack; servers exist that send deflate without the zlib head (RFC 1950) that belongs before it."""
+    """Return the `wbits` for zlib; some servers send deflate without the required zlib header (RFC 1950)."""
     if is_gzip:
         return _GZIP_BITS
     is_zlib = head[0] & 0x0F == 8 and int.from_bytes(head[:2], "big") % 31 == 0
@@ -123,11 +122,11 @@ def _window_bits(head: bytes, *, is_gzip: bool) -> int:
 
 
 async def read_body(response: httpx.Response, limit: int, label: str) -> AsyncGenerator[bytes, None]:
-    """Give the body of an answer as it comes, unpacked.
+    """Yield the decompressed body of a response as it arrives.
 
     Raises:
         nbtool.errors.ReplyTooLarge: it is larger than `limit`.
-        nbtool.errors.InvalidReply: it cannot be unpacked.
+        nbtool.errors.InvalidReply: it cannot be decompressed.
     """
     reader = BodyReader(response.headers.get("content-encoding", ""), limit, label)
     async for data in response.aiter_raw():

@@ -1,4 +1,4 @@
-"""The HTTP client: one for each event loop, so that connections are kept alive from request to request."""
+"""One HTTP client per event loop, so that connections are reused."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_IDLE_CONNECTIONS = 8
-"""Idle connections that a loop keeps open."""
+"""Maximum number of idle connections per loop."""
 
 IDLE_SECONDS = 60.0
-"""How long an idle connection is kept."""
+"""Seconds after which an idle connection is closed."""
 
 _clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bool, httpx.AsyncClient]] = (
     weakref.WeakKeyDictionary()
@@ -29,13 +29,12 @@ _clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bool, httpx.
 
 
 def client_for(url: str) -> httpx.AsyncClient:
-    """Give the running loop's client for an address.
+    """Return the running loop's client for a URL.
 
-    Proxies and CA files are taken from the environment as usual; an address of this machine itself is never
-    reached through a proxy.
+    Proxies and CA files are taken from the environment; loopback is never accessed through a proxy.
 
     Raises:
-        nbtool.errors.SettingsError: a proxy or a CA file of the environment cannot be used.
+        nbtool.errors.SettingsError: a proxy or a CA file from the environment cannot be used.
     """
     is_local = is_loopback(urlsplit(url).hostname or "")
     clients = _clients.setdefault(asyncio.get_running_loop(), {})
@@ -53,7 +52,7 @@ async def close_clients() -> None:
 
 @lru_cache(maxsize=64)
 def is_loopback(hostname: str) -> bool:
-    """Whether a host is this machine itself."""
+    """Whether a host is loopback."""
     if hostname == "localhost" or hostname.endswith(".localhost"):
         return True
     try:
@@ -63,7 +62,7 @@ def is_loopback(hostname: str) -> bool:
 
 
 def _new_client(*, trust_env: bool) -> httpx.AsyncClient:
-    import httpx  # noqa: PLC0415 - the network loads when it is first used
+    import httpx  # noqa: PLC0415 - imported on first use of the network
 
     try:
         return httpx.AsyncClient(
@@ -78,7 +77,7 @@ def _new_client(*, trust_env: bool) -> httpx.AsyncClient:
         names = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
         raise SettingsError(
             f"The certificates of {' and '.join(names) or 'Python'} cannot be read ({error.strerror or error}).",
-            fix="Name a file in PEM form there, or take the variable away, and restart the kernel.",
+            fix="Set it to a PEM file, or unset it, and restart the kernel.",
         ) from None
     except (ImportError, ValueError, httpx.InvalidURL) as error:
         raise SettingsError(
@@ -87,7 +86,7 @@ def _new_client(*, trust_env: bool) -> httpx.AsyncClient:
 
 
 def certificates() -> ssl.SSLContext | bool:
-    """Honour REQUESTS_CA_BUNDLE too; httpx itself reads SSL_CERT_FILE and SSL_CERT_DIR only."""
+    """Return the TLS context for REQUESTS_CA_BUNDLE; httpx itself reads only SSL_CERT_FILE and SSL_CERT_DIR."""
     bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
     if not bundle or os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
         return True
@@ -98,5 +97,5 @@ def certificates() -> ssl.SSLContext | bool:
     except OSError as error:
         raise SettingsError(
             f"The certificates in {bundle} cannot be read ({error.strerror or error}).",
-            fix="REQUESTS_CA_BUNDLE must name a PEM file.",
+            fix="Set REQUESTS_CA_BUNDLE to a PEM file.",
         ) from None

@@ -1,7 +1,8 @@
-"""Fragments of a call that came at once, joined: nobody acts upon a part of its arguments.
+"""Join the fragments of a call that arrive together.
 
-A model's arguments come in pieces of a few characters, and each piece would go through plugins, journal and readers as
-an event of its own. What one read of the socket brought of a call becomes one event; prose stays as it came.
+Arguments are streamed in pieces of a few characters, and each piece would pass through plugins, journal and readers as
+a separate event, although partial arguments are of no use to them. The fragments of a call from one read of the socket
+become one event; text is not changed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from nbtool.events import CallDelta, Delta
 
 
 def coalesce(deltas: Iterable[Delta]) -> list[Delta]:
-    """Join neighbouring fragments of one call; those that name it, or stand for all of it, begin anew."""
+    """Join adjacent fragments of one call; a fragment with an id or a name, or a final one, starts a new delta."""
     coalesced: list[Delta] = []
     last: CallDelta | None = None
     texts: list[str] = []
@@ -32,7 +33,7 @@ def coalesce(deltas: Iterable[Delta]) -> list[Delta]:
 
 
 def _flush(last: CallDelta | None, texts: list[str]) -> None:
-    """Put the fragments that followed into the one they followed."""
+    """Append the collected fragments to the delta before them."""
     if last and texts:
         last.arguments += "".join(texts)
         texts.clear()

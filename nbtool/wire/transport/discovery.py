@@ -1,4 +1,4 @@
-"""Which model, when none is named: a setting, a key, a server on this machine, or the practice model."""
+"""Find the default model: a setting, a provider with a key, a local server, or the practice model."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from nbtool.wire.transport.body import BodyReader
 PRACTICE_MODEL = "practice:default"
 
 PROBE_SECONDS = 0.15
-"""How long local servers are waited for, all together."""
+"""Seconds to wait for all local servers together."""
 
 _MAX_LIST = 256 * 1024
 
 
 class Discovery(NamedTuple):
-    """The model to use where none is named: its id, in a few words why this one, and the setting that names it."""
+    """The default model: its id, a short reason, and the setting that names it."""
 
     model_id: str
     reason: str
@@ -31,16 +31,16 @@ class Discovery(NamedTuple):
 
 
 def default_model() -> tuple[str, str]:
-    """Give the id of the model to use, and in a few words why this one; see `find_model`."""
+    """Return the id of the default model and a short reason; see `find_model`."""
     discovery = find_model()
     return discovery.model_id, discovery.reason
 
 
 def find_model() -> Discovery:
-    """Give the model to use where none is named.
+    """Return the default model.
 
-    Touches no network but loopback. In this order: `NBTOOL_MODEL`, a provider whose key is set, a local server that
-    answers on its usual port, the practice model.
+    Accesses no network but loopback. In this order: `NBTOOL_MODEL`, a provider whose key is set, a local server that
+    answers on its default port, the practice model.
     """
     if configured := lookup(("NBTOOL_MODEL",)):
         return Discovery(configured.value.get_secret_value(), configured.source, configured)
@@ -56,10 +56,10 @@ def find_model() -> Discovery:
 
 
 def destination(model_id: str) -> tuple[str, bool]:
-    """Give the host that a model's requests go to, "" for one in this process, and whether only a `.env` names it.
+    """Return the host of a model's requests, "" for one in this process, and whether only a `.env` names it.
 
     Raises:
-        nbtool.errors.NbtoolError: there is no such model, or a setting that cannot be read.
+        nbtool.errors.NbtoolError: the model is unknown, or a setting cannot be read.
     """
     provider, _ = parse_model(model_id)
     url, credential = configured_url(provider, provider.wire)
@@ -67,7 +67,7 @@ def destination(model_id: str) -> tuple[str, bool]:
 
 
 def _probe_servers(local: list[Provider]) -> list[str]:
-    """Ask each local server for its first model, all at once."""
+    """Return the first model of each local server, queried concurrently."""
     pool = ThreadPoolExecutor(max(1, len(local)), thread_name_prefix="nbtool-probe")
     requests = [pool.submit(_first_model, provider.base_url) for provider in local]
     wait(requests, timeout=PROBE_SECONDS)
@@ -76,7 +76,7 @@ def _probe_servers(local: list[Provider]) -> list[str]:
 
 
 def _first_model(base_url: str) -> str:
-    """Ask a server on this machine for its models; an empty string where there is none, or something else listens."""
+    """Return the first model of a local server; empty if no server, or another service, listens there."""
     parts = urlsplit(base_url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PROBE_SECONDS)
     try:

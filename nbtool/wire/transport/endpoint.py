@@ -1,7 +1,7 @@
-"""The one socket: a wire and an address become an endpoint.
+"""The HTTP endpoint: a wire, an address and a key.
 
-One streamed POST for each prompt. Progress is a decoded delta, never a byte: a server that only keeps the
-connection alive runs into the same time-out as one that is silent.
+One streamed POST per prompt. Only decoded deltas count as progress, not bytes: a server that only keeps the connection
+alive runs into the same timeout as a silent one.
 """
 
 from __future__ import annotations
@@ -53,36 +53,36 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
 ERROR_SECONDS = 10.0
-"""How long an error's body is read."""
+"""Time limit for reading the body of an error."""
 
 DRAIN_SECONDS = 0.05
-"""How long the end of the body is waited for after the reply's own end, so that the connection can be used again."""
+"""Seconds to wait for the end of the body after the end of the reply, so that the connection can be reused."""
 
 LARGE = 64 * 1024
-"""Bytes of a reply up to which they are decoded on nbtool's own loop."""
+"""Maximum number of bytes that are decoded on nbtool's own loop; more are decoded in a thread."""
 
 AT_ONCE = 64
-"""Deltas that are given out before the loop may do something else."""
+"""Deltas that are yielded before control returns to the loop."""
 
 HINT_SECONDS = 3.0
-"""How long an error about an unknown model waits for the list of those that there are."""
+"""Time limit for listing the models for the error about an unknown model."""
 
 _RETRY_FIX = "Send it again."
-_NO_STREAM_FIX = "Send it again with `--no-stream`: some servers say only then what is wrong."
+_NO_STREAM_FIX = "Send it again with `--no-stream`: some servers report errors only without streaming."
 _NEVER_RETRIED = (
     AuthenticationFailed,
     ContextTooLong,
     ModelNotFound,
     ToolsNotSupported,
-)  # whatever the status: some servers say 500
+)  # with any status: some servers send 500
 
 
 @dataclass(frozen=True)
 class HttpEndpoint:
     """A model behind a wire; see `nbtool.wire.base.Endpoint`.
 
-    The key goes to `base_url` and nowhere else: redirects are not followed. `can_retry` is asked before each
-    repetition, and no repetition happens once something of the reply was given out.
+    The key is sent to `base_url` only: redirects are not followed. `can_retry` is called before each retry; there is no
+    retry once a delta of the reply was yielded.
     """
 
     wire: Wire
@@ -104,17 +104,17 @@ class HttpEndpoint:
         secret = self.key.get_secret_value() if self.key else ""
         if secret and not url.may_carry_key:
             raise MissingKey(
-                f"A key is not sent to {url.host} over plain HTTP, where everybody on the way can read it.",
-                fix="Use https://…, or reach the server through localhost, or leave out the key.",
+                f"The key is not sent to {url.host} over unencrypted HTTP.",
+                fix="Use https://…, or a tunnel through localhost, or no key.",
             )
         if not (secret.isascii() and secret.isprintable()):
             raise MissingKey(
-                f"The key for {self.label} holds characters that no key has.", fix="Copy it again, without quotes."
+                f"The key for {self.label} contains invalid characters.", fix="Copy it again, without quotes."
             )
 
     @cached_property
     def host(self) -> str:
-        """The host, with its port where the address has one."""
+        """The host, with its port if it is not the default."""
         return parse_server_url(self.base_url).netloc
 
     @property
@@ -124,28 +124,28 @@ class HttpEndpoint:
 
     @property
     def label(self) -> str:
-        """Provider and host, as errors name them."""
+        """Provider and host, for error messages."""
         return f"{self.provider} ({self.host})" if self.provider else self.host
 
     @property
     def target(self) -> Target:
-        """Whom a prompt is encoded for."""
+        """The target for encoding a prompt."""
         return Target(self.host, self.model, self.abilities)
 
     async def list_models(self) -> list[str]:
-        """Ask for the names of the models there; an error waits for them, so not for long."""
+        """Return the names of the server's models, within a short time limit: an error message waits for them."""
         return await fetch_model_list(self, seconds=HINT_SECONDS)
 
     def preview(self, prompt: Prompt) -> Request:
-        """Give the request that `stream` would make, without making it."""
+        """Return the request that `stream` would send, without sending it."""
         return self.wire.encode(prompt, self.target)
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        """Send a prompt and give the deltas of the reply as they come.
+        """Send a prompt and yield the deltas of the reply as they arrive.
 
         Raises:
             nbtool.errors.WireError: see its subclasses.
-            nbtool.errors.ModelError: the prompt cannot be put into the dialect.
+            nbtool.errors.ModelError: the prompt cannot be encoded in the dialect.
         """
         request, content = self._encode(prompt)
         attempt = 0
@@ -163,7 +163,9 @@ class HttpEndpoint:
             except _Retryable as retryable:
                 failure = self._sanitized(retryable.error)
                 delay = None if has_output else self._retry_delay(failure, attempt)
-                if isinstance(failure, IncompleteReply):  # it failed after its headers: only a whole reply can say why
+                if isinstance(
+                    failure, IncompleteReply
+                ):  # it failed after its headers: only an unstreamed reply can contain the reason
                     request, content = self._encode(replace(prompt, stream=False))
             except WireError as error:
                 failure, delay = self._sanitized(error), None
@@ -178,12 +180,12 @@ class HttpEndpoint:
         return replace(request, headers={"content-type": content_type, **request.headers}), content
 
     def _sanitized(self, error: WireError) -> WireError:
-        """Say whose error it is, and take the key out of it."""
+        """Return the error with its source, and without the key."""
         error_with_source = error.with_source(self.label)
         return error_with_source.changed(message=redact(error_with_source.message, [self.key]))
 
     def _retry_delay(self, error: WireError, attempt: int) -> float | None:
-        """Give the seconds until the next attempt, or None where there is to be none."""
+        """Return the seconds before the next attempt, or None if there is none."""
         if attempt > self.retries.attempts or (self.can_retry and not self.can_retry()):
             return None
         requested = error.retry_after if isinstance(error, ProviderError) else None
@@ -192,7 +194,7 @@ class HttpEndpoint:
         return self.retries.delay(attempt, requested)
 
     async def _attempt(self, request: Request, content: bytes) -> AsyncGenerator[list[Delta], None]:
-        """Make the request once and give the deltas of each piece that arrives."""
+        """Send the request once and yield the deltas of each chunk."""
         deadline = Deadline(self.timeouts.first_token if request.stream else self.timeouts.total)
         decoder = self.wire.decoder(stream=request.stream)
         async with (
@@ -214,24 +216,24 @@ class HttpEndpoint:
             remaining = await _decoded(decoder.close, size)
             if pending := getattr(decoder, "pending", ""):
                 raise InvalidReply(
-                    f"{self.label} makes this reply in the background (it is {pending!r}), which is not supported.",
-                    fix="Leave out the option `background`.",
+                    f"{self.label} runs this request in the background (status {pending!r}), which is not supported.",
+                    fix="Remove the option `background`.",
                 )
             if not (size or remaining):
                 fix = _NO_STREAM_FIX if request.stream else _RETRY_FIX
-                raise _Retryable(IncompleteReply(f"{self.label} closed the connection and sent nothing.", fix=fix))
+                raise _Retryable(IncompleteReply(f"{self.label} closed the connection without a reply.", fix=fix))
             yield remaining
             if remaining and not isinstance(remaining[-1], ReplyEnd):
-                yield decoder.close()  # an error that follows deltas is raised by the next call
+                yield decoder.close()  # an error after deltas is raised by the next call
 
     def _idle_limit(self, request: Request, decoder: Decoder) -> float:
-        """Give the seconds that the next delta may take."""
+        """Return the time limit for the next delta."""
         if decoder.is_done:
             return self.timeouts.trailing
         return self.timeouts.idle if request.stream else self.timeouts.total
 
     async def _read_chunk(self, body: ReadAhead, deadline: Deadline, decoder: Decoder) -> bytes:
-        """Give what has come since, or nothing where the reply is over."""
+        """Return the next bytes, empty once the reply is over."""
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
         try:
@@ -241,7 +243,7 @@ class HttpEndpoint:
             if decoder.is_done:
                 return b""
             raise TimedOut(
-                f"{self.label} sent nothing new for {deadline.limit:g} s.", fix="Try again, or choose another model."
+                f"{self.label} sent no new data for {deadline.limit:g} s.", fix="Try again, or choose another model."
             ) from None
         except httpx.HTTPError as error:
             if decoder.is_done:
@@ -250,7 +252,7 @@ class HttpEndpoint:
 
     @asynccontextmanager
     async def _response(self, request: Request, content: bytes, deadline: Deadline) -> AsyncIterator[httpx.Response]:
-        """Send the request and give an answer whose status is good; the socket is closed with the context."""
+        """Send the request and yield a successful response, which is closed at the end of the context."""
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
         url = self.base_url.rstrip("/") + request.path
@@ -274,7 +276,7 @@ class HttpEndpoint:
             await response.aclose()
 
     def sign(self, request: httpx.Request) -> httpx.Request:
-        """Put the key on the request at the last moment: no frame of ours ever holds it in the open."""
+        """Add the key to the request as late as possible, so that no frame of nbtool holds it in clear text."""
         if self.key and self.key.get_secret_value():
             scheme = "Bearer " if self.key_header == "authorization" else ""
             request.headers[self.key_header] = scheme + self.key.get_secret_value()
@@ -288,7 +290,7 @@ class HttpEndpoint:
             fix = "Start it, or choose another model." if self._is_local else "Check the address and the network."
             return _Retryable(TimedOut(f"{self.label} did not answer within {seconds:g} s.", fix=fix))
         if isinstance(error, TimeoutError):
-            return TimedOut(f"{self.label} sent nothing for {limit:g} s.", fix="Try again later.")
+            return TimedOut(f"{self.label} sent no data for {limit:g} s.", fix="Try again later.")
         if isinstance(error, httpx.ConnectError | httpx.ProxyError):
             failure, can_retry = connect_error(error, self.label, self.base_url)
             return _Retryable(failure) if can_retry else failure
@@ -299,13 +301,13 @@ class HttpEndpoint:
         return is_loopback(parse_server_url(self.base_url).host)
 
     async def _error_response(self, response: httpx.Response) -> Exception:
-        """Read an answer that is no reply, within bounds, and say what it means."""
+        """Read an error response, within limits, and return its error."""
         status = response.status_code
         if status < 400:
             location = _host_of(response.headers.get("location", ""))
             return ProviderError(
-                f"{self.label} answered {status} and points to {location}; a key is not sent on.",
-                fix="Set the address to where the server really is.",
+                f"{self.label} answered {status}, a redirect to {location}; redirects are not followed.",
+                fix="Set the server's final address.",
                 status=status,
             )
         body = await _error_body(response, self.label)
@@ -316,13 +318,13 @@ class HttpEndpoint:
 
 
 def _parse_base_url(base_url: str) -> ServerUrl:
-    """Read the address of an endpoint, which names its scheme."""
+    """Parse the address of an endpoint, which must have a scheme."""
     if "://" not in base_url:
-        raise BadUsage("This is no address of a server: it has no scheme.", fix="Give it as https://host/v1.")
+        raise BadUsage("Invalid server address: it has no scheme.", fix="Write it as https://host/v1.")
     try:
         return parse_server_url(base_url)
     except BadUsage as error:
-        raise BadUsage(f"This is no address of a server: {error.message}", fix=error.fix) from None
+        raise BadUsage(f"Invalid server address: {error.message}", fix=error.fix) from None
 
 
 def _host_of(location: str) -> str:
@@ -341,7 +343,7 @@ class _Retryable(Exception):
 
 
 def _decode(decoder: Decoder, chunk: bytes) -> list[Delta]:
-    """Decode, and mark the errors inside a stream after which the request may be made again."""
+    """Decode a chunk, and mark the errors in a stream after which the request may be retried."""
     try:
         return coalesce(decoder.feed(chunk))
     except (ServerOverloaded, RateLimited) as error:
@@ -349,7 +351,7 @@ def _decode(decoder: Decoder, chunk: bytes) -> list[Delta]:
 
 
 async def _in_parts(batches: AsyncGenerator[list[Delta], None]) -> AsyncGenerator[list[Delta], None]:
-    """Give large batches of deltas in parts, between which the loop may do something else."""
+    """Yield large batches of deltas in parts, and return control to the loop in between."""
     async with aclosing(batches):
         async for batch in batches:
             for start in range(0, len(batch), AT_ONCE):
@@ -359,7 +361,7 @@ async def _in_parts(batches: AsyncGenerator[list[Delta], None]) -> AsyncGenerato
 
 
 async def _decoded(decode: Callable[[], list[Delta]], size: int) -> list[Delta]:
-    """Decode so many bytes: on the loop where that takes no time, else in a thread, so that a stop is heard."""
+    """Decode small chunks on the loop, and large ones in a thread, so that a cancel is handled in time."""
     if size <= LARGE:
         return decode()
     outcome = await run_in_worker(decode)
@@ -370,13 +372,13 @@ async def _decoded(decode: Callable[[], list[Delta]], size: int) -> list[Delta]:
 
 
 def _encode_body(request: Request) -> tuple[bytes, str]:
-    """Write what leaves, and give its content type: JSON, or a form where files go along."""
+    """Return the body of a request and its content type: JSON, or a form if it has uploads."""
     if request.uploads:
         return encode_multipart(request)
     try:
         try:
             body = _dump_json(request.body)
-        except ValueError:  # a reply that is sent back may hold a number that JSON cannot write
+        except ValueError:  # a reply that is sent back may contain a number without a JSON form
             finite_messages = {
                 name: _replace_non_finite(value)
                 for name, value in request.body.items()
@@ -385,7 +387,7 @@ def _encode_body(request: Request) -> tuple[bytes, str]:
             body = _dump_json({**request.body, **finite_messages})
         return body.encode(), "application/json"
     except (TypeError, ValueError) as error:
-        raise BadUsage(f"The request cannot be written as JSON ({error}).", fix="Check options and schemas.") from None
+        raise BadUsage(f"The request cannot be encoded as JSON ({error}).", fix="Check options and schemas.") from None
 
 
 def _dump_json(body: dict[str, Any]) -> str:
@@ -393,7 +395,7 @@ def _dump_json(body: dict[str, Any]) -> str:
 
 
 def _replace_non_finite(value: Any) -> Any:
-    """Leave out of a JSON value the numbers that are none: `NaN` and the infinite."""
+    """Replace `NaN` and infinite numbers in a JSON value by null."""
     if isinstance(value, list):
         return [_replace_non_finite(item) for item in value]
     if isinstance(value, dict):
@@ -403,7 +405,7 @@ def _replace_non_finite(value: Any) -> Any:
 
 async def _error_body(response: httpx.Response, label: str) -> bytes:
     body = bytearray()
-    with suppress(Exception):  # whatever goes wrong here, the status has said the main thing
+    with suppress(Exception):  # the body is optional: the status is already known
         async with asyncio.timeout(ERROR_SECONDS):
             async for chunk in read_body(response, MAX_ERROR_BODY, label):
                 body += chunk

@@ -1,4 +1,4 @@
-"""What only the request, or the server itself, can say about an error: the models on offer, and what is so large."""
+"""Fixes for provider errors from the request or the server: available models, and the largest parts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from nbtool.wire.base import Prompt
 from nbtool.wire.transport.retry import RetryPolicy, format_delay
 
 MAX_NAMED = 6
-"""Models, and parts of a request, that an error names."""
+"""Maximum number of models, or of parts of a request, in an error message."""
 
 MAX_NAME = 60
-"""Characters of a model's name, or of a prompt's beginning, that an error shows."""
+"""Maximum length of a model's name, or of a prompt's excerpt, in an error message."""
 
 
 class HintTarget(Protocol):
-    """Whom a request was for, as far as advice depends on it."""
+    """The endpoint of a request, as far as hints depend on it."""
 
     @property
     def model(self) -> str:
@@ -30,37 +30,37 @@ class HintTarget(Protocol):
 
     @property
     def provider(self) -> str:
-        """The provider's name, empty for a server that has none."""
+        """The provider's name, empty if there is none."""
 
     @property
     def key_from(self) -> str:
-        """Where the key was found, in words."""
+        """A description of the source of the key."""
 
     @property
     def retries(self) -> RetryPolicy:
-        """How often, and after how long, it is asked again."""
+        """The retry policy."""
 
     async def list_models(self) -> list[str]:
-        """Ask which models there are."""
+        """Return the names of the server's models."""
 
 
 async def find_fix(error: WireError, prompt: Prompt, target: HintTarget) -> str:
-    """Return what to do about an error, as far as it can be learnt; else what the error itself says."""
+    """Return the fix for an error: a specific one if it can be determined, else the error's own."""
     match error:
         case ContextTooLong():
             return context_hint(prompt)
         case AuthenticationFailed() if target.key_from:
-            return f"Check the key: it is {target.key_from}."
+            return f"Check the key ({target.key_from})."
         case ModelNotFound():
             with suppress(NbtoolError):  # the server does not list its models
                 return suggest_models(await target.list_models(), target.model, target.provider) or error.fix
         case ProviderError(retry_after=float(seconds)) if seconds > target.retries.max_delay:
-            return f"It asks to come again {format_delay(seconds)}."
+            return f"Try again {format_delay(seconds)}."
     return error.fix
 
 
 def suggest_models(names: list[str], requested: str, provider: str) -> str:
-    """Name the models of a server that are spelt most like the one that was wanted; '' where it offers none."""
+    """Return a hint with the models that are most similar to the requested one; empty if there are none."""
     close_matches = difflib.get_close_matches(requested, names, n=MAX_NAMED, cutoff=0.5)
     listed = [*close_matches, *(name for name in names if name not in close_matches)][:MAX_NAMED]
     if not listed:
@@ -69,22 +69,21 @@ def suggest_models(names: list[str], requested: str, provider: str) -> str:
         f"{provider}:{shorten(name, MAX_NAME)}" if provider else shorten(name, MAX_NAME) for name in listed
     )
     omitted = len(names) - len(listed)
-    return f"It offers {listing}{f' and {omitted} more: `%chat models` lists them' if omitted else ''}."
+    return f"Available: {listing}{f' and {omitted} more (see `%chat models`)' if omitted else ''}."
 
 
 def context_hint(prompt: Prompt) -> str:
-    """Name the largest parts of a request, and how each is made smaller."""
+    """Return a hint with the largest parts of a request, and how to reduce them."""
     parts = sorted(_part_sizes(prompt), key=lambda part: -part[0])
     listing = ", ".join(f"{label} ({_format_size(size)})" for size, label in parts[:MAX_NAMED] if size)
     return (
-        f"Largest in this request: {listing}. Hand large values over by reference, "
-        "take tools away (`-T NAME`), hide old "
-        "turns (`%chat hide TURN`), start anew (`--new`), or choose a model that reads more."
+        f"Largest parts of this request: {listing}. Pass large values by reference, remove tools (`-T NAME`), hide old "
+        "turns (`%chat hide TURN`), start a new chat (`--new`), or choose a model with a larger context."
     )
 
 
 def _part_sizes(prompt: Prompt) -> Iterator[tuple[int, str]]:
-    """Give every part of a request with its characters; for what is attached, with its bytes."""
+    """Yield the size and the label of every part of a request, in characters, or in bytes for attachments."""
     yield len(prompt.system), "the system text"
     tool_specs = [{"name": tool.name, "description": tool.description, **tool.parameters} for tool in prompt.tools]
     yield sum(len(json.dumps(spec, default=str)) for spec in tool_specs), f"{len(tool_specs)} tools"

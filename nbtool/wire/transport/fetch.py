@@ -1,8 +1,8 @@
-"""Fetching a page for a model: no credentials, no private addresses, and bounds on everything.
+"""Fetch a page for a model, without credentials, from public addresses only, and within limits.
 
-A name is resolved once. What it resolves to is judged, and the connection goes to that very address, with the name only
-in the `Host` header and in TLS: a name that means something else a moment later is of no use to anybody. Every redirect
-goes through the same. Proxies are not used, for a proxy would resolve the name again.
+A name is resolved once, the address is checked, and the connection is made to that address, with the name only in the
+`Host` header and in TLS; this prevents DNS rebinding. Every redirect is checked the same way. Proxies are not used,
+because a proxy would resolve the name again.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_URL = 4_000
-"""Characters of an address."""
+"""Maximum length of a URL, in characters."""
 
 MAX_REDIRECTS = 5
-"""Times that a page may point to another place."""
+"""Maximum number of redirects."""
 
 MAX_PAGE = 2_000_000
-"""Bytes of a page that are kept, unpacked; what follows is not read."""
+"""Maximum decompressed size of a page in bytes; the rest is not read."""
 
 FETCH_SECONDS = 20.0
-"""Seconds that a page may take, its redirects together."""
+"""Time limit for a page, including its redirects."""
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 AddressFilter = Callable[[IPAddress], bool]
@@ -59,7 +59,7 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What an address gave. `is_complete` is False where it was longer than `MAX_PAGE`."""
+    """The response for a URL. `is_complete` is False if it was larger than `MAX_PAGE`."""
 
     url: str
     status: int
@@ -69,12 +69,12 @@ class Page:
 
     @property
     def mime(self) -> str:
-        """The kind of content, in lower case and without parameters."""
+        """The media type, in lower case and without parameters."""
         return self.content_type.partition(";")[0].strip().lower()
 
     @property
     def text(self) -> str:
-        """The content as text, by the charset that the server or the page itself names; UTF-8 where neither does."""
+        """The content as text, in the charset of the header or of the page, else UTF-8."""
         charset_match = _CHARSET.search(self.content_type) or _CHARSET.search(self.data[:2_048].decode("latin-1"))
         charset = charset_match[1] if charset_match and _KNOWN_CHARSET.fullmatch(charset_match[1]) else "utf-8"
         try:
@@ -84,14 +84,14 @@ class Page:
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Look a name up in the system's own way."""
+    """Resolve a name with the system's resolver."""
     addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in addresses))
 
 
 @dataclass(frozen=True, slots=True)
 class Fetcher:
-    """Fetches pages. How names are resolved and which addresses may be reached can be replaced, for tests above all."""
+    """Fetches pages; the resolver and the address filter can be replaced, mainly for tests."""
 
     resolve: Resolver = resolve
     is_allowed: AddressFilter = is_public
@@ -100,11 +100,11 @@ class Fetcher:
     tls: ssl.SSLContext | None = None
 
     async def fetch(self, url: str) -> Page:
-        """Get a page, whatever its status.
+        """Return a page, with any status.
 
         Raises:
-            BadUsage: the address is none that may be fetched.
-            WireError: nothing came, or not in time, or what came is no answer.
+            BadUsage: the URL is invalid or not allowed.
+            WireError: there is no valid response within the time limit.
         """
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
@@ -123,12 +123,12 @@ class Fetcher:
         raise InvalidReply(f"{location.host} redirects more than {MAX_REDIRECTS} times.", fix="Try another page.")
 
     async def _request(self, location: httpx.URL) -> Page | httpx.URL:
-        """Make one request, and give the page or where it points to."""
-        import httpx  # noqa: PLC0415 - the same
+        """Send one request, and return the page or the target of a redirect."""
+        import httpx  # noqa: PLC0415 - imported on first use of the network
 
         address = await self._address(location)
         host = location.netloc.decode("ascii")
-        # A client of its own for each hop: nothing that one server sets goes along to the next.
+        # A new client for each hop: cookies of one server are not sent to the next.
         transport = httpx.AsyncHTTPTransport(verify=self.tls or _tls(), trust_env=False, retries=0)
         async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=None) as client:
             request = client.build_request(
@@ -148,64 +148,66 @@ class Fetcher:
                 )
 
     async def _address(self, location: httpx.URL) -> IPAddress:
-        """Resolve the host, once, and give the address to connect to."""
+        """Resolve the host once, and return the address to connect to."""
         port = location.port or (443 if location.scheme == "https" else 80)
         try:
             addresses = [ipaddress.ip_address(text) for text in await self.resolve(hostname(location), port)]
         except (OSError, ValueError, UnicodeError):
             addresses = []
         if not addresses:
-            raise ConnectionFailed(f"There is no host {shorten(location.host, 100)}.", fix="Check the address.")
+            raise ConnectionFailed(
+                f"The host {shorten(location.host, 100)} cannot be resolved.", fix="Check the address."
+            )
         if not all(self.is_allowed(address) for address in addresses):
             raise BadUsage(
-                f"{shorten(location.host, 100)} is on a private network or this machine itself, and is not fetched.",
-                fix="Only public addresses are open.",
+                f"{shorten(location.host, 100)} is on a private network or this machine, and is not fetched.",
+                fix="Use a public address.",
             )
         return addresses[0]
 
 
 def validate_url(url: str) -> httpx.URL:
-    """Read an address strictly: a public scheme, a host, nothing that two readers could read differently.
+    """Parse a URL strictly: http or https, a host, and nothing that two parsers could read differently.
 
     Raises:
-        BadUsage: it is none.
+        BadUsage: it is invalid.
     """
     import httpx  # noqa: PLC0415 - the network loads when it is first used
 
     if len(url) > MAX_URL:
-        raise BadUsage(f"The address has {len(url):,} characters; at most {MAX_URL:,} are expected.")
+        raise BadUsage(f"The address has {len(url):,} characters; the limit is {MAX_URL:,}.")
     if not url.isprintable() or " " in url or "\\" in url:
-        raise BadUsage("The address holds a character that none has.", fix="Write it as https://host/path.")
+        raise BadUsage("The address contains an invalid character.", fix="Write it as https://host/path.")
     try:
         location = httpx.URL(url)
         host, has_user = hostname(location), bool(location.userinfo)
     except (httpx.InvalidURL, UnicodeError, ValueError):
-        raise BadUsage("The address cannot be read.", fix="Write it as https://host/path.") from None
+        raise BadUsage("The address is invalid.", fix="Write it as https://host/path.") from None
     if location.scheme not in ("http", "https"):
         raise BadUsage(f"{shorten(location.scheme, 20) or 'No scheme'!r}: only http and https are fetched.")
     if not host or "%" in host or not 0 < (location.port or 80) < 65_536:
-        raise BadUsage("The address names no host.", fix="Write it as https://host/path.")
+        raise BadUsage("The address has no host.", fix="Write it as https://host/path.")
     if has_user:
-        raise BadUsage("The address holds a user or a password.", fix="Leave it out.")
+        raise BadUsage("The address contains a user or a password.", fix="Remove it.")
     return location
 
 
 def hostname(location: httpx.URL) -> str:
-    """Give the host as it is looked up: in ASCII."""
+    """Return the host in its ASCII form."""
     return location.raw_host.decode("ascii")
 
 
 def _redirect_target(base: httpx.URL, location: str) -> str:
-    import httpx  # noqa: PLC0415 - the same
+    import httpx  # noqa: PLC0415 - imported on first use of the network
 
     try:
         return str(base.join(location))
     except (httpx.InvalidURL, UnicodeError, ValueError):
-        raise InvalidReply(f"{base.host} redirects to an address that cannot be read.") from None
+        raise InvalidReply(f"{base.host} redirects to an invalid address.") from None
 
 
 @cache
 def _tls() -> ssl.SSLContext:
-    import httpx  # noqa: PLC0415 - the same
+    import httpx  # noqa: PLC0415 - imported on first use of the network
 
     return httpx.create_ssl_context(verify=certificates())

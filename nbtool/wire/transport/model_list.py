@@ -1,4 +1,4 @@
-"""Which models a server offers: one request, and lists of three shapes."""
+"""List the models of a server, in one of three response formats."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     import httpx
 
 LIST_SECONDS = 15.0
-"""How long a list of models may take."""
+"""Time limit for a list of models."""
 
 MAX_LIST = 16 * 1024 * 1024
-"""Bytes of a list of models; the longest that are known have a few hundred entries and take less than 2 MB."""
+"""Maximum size of a list of models in bytes; real lists of a few hundred entries are below 2 MB."""
 
 MAX_MODELS = 10_000
-"""Models of one list."""
+"""Maximum number of models in a list."""
 
 MAX_NAME = 500
-"""Characters of a model's name; an entry whose name is longer is passed over."""
+"""Maximum length of a model's name; longer entries are skipped."""
 
 
 class ModelServer(Protocol):
-    """What has models: where it listens, what errors call it, and how a request to it is signed."""
+    """A server with models: its address, its label in errors, and its authentication."""
 
     @property
     def base_url(self) -> str:
@@ -50,14 +50,14 @@ class ModelServer(Protocol):
         """The header of the key."""
 
     def sign(self, request: httpx.Request) -> httpx.Request:
-        """Put the key on a request."""
+        """Add the key to a request."""
 
 
 async def fetch_model_list(server: ModelServer, *, seconds: float = LIST_SECONDS) -> list[str]:
-    """Ask a server for the names of its models, sorted.
+    """Return the sorted names of a server's models.
 
     Raises:
-        nbtool.errors.WireError: it does not answer, or not with a list.
+        nbtool.errors.WireError: it does not answer with a list of models.
     """
     import httpx  # noqa: PLC0415 - the network loads when it is first used
 
@@ -87,10 +87,10 @@ async def fetch_model_list(server: ModelServer, *, seconds: float = LIST_SECONDS
 
 
 def model_names(body: bytes, label: str) -> list[str]:
-    """Read a list of models, in the shape of OpenAI, of Ollama, or bare.
+    """Parse a list of models in the format of OpenAI or Ollama, or a bare list.
 
     Raises:
-        nbtool.errors.InvalidReply: it is no list of models.
+        nbtool.errors.InvalidReply: it is not a list of models.
     """
     try:
         value = parse(body)
@@ -99,13 +99,11 @@ def model_names(body: bytes, label: str) -> list[str]:
     if isinstance(value, dict):
         value = value.get("data") or value.get("models") or ([] if "data" in value else None)
     if not isinstance(value, list):
-        raise InvalidReply(f"{label} answered with no list of models.", fix="Check the address.")
+        raise InvalidReply(f"{label} did not return a list of models.", fix="Check the address.")
     if len(value) > MAX_MODELS:
-        raise ReplyTooLarge(
-            f"{label} lists {len(value):,} models; at most {MAX_MODELS:,} are read.", fix=_NAME_MODEL_FIX
-        )
+        raise ReplyTooLarge(f"{label} lists {len(value):,} models; the limit is {MAX_MODELS:,}.", fix=_NAME_MODEL_FIX)
     names = [item.get("id") or item.get("name") for item in value if isinstance(item, dict)]
     return [name.removeprefix("models/") for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME]
 
 
-_NAME_MODEL_FIX = "Name the model yourself: no list is needed for that."
+_NAME_MODEL_FIX = "Specify the model by name."

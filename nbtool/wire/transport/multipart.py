@@ -1,4 +1,4 @@
-"""A request with files, written as a form: `multipart/form-data` (RFC 7578)."""
+"""Encode a request with files as `multipart/form-data` (RFC 7578)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from nbtool.errors import BadUsage
 from nbtool.wire.base import Request
 
 MAX_UPLOAD = 64 * 1024 * 1024
-"""Bytes of files that one request takes along at most."""
+"""Maximum total size of the files of one request, in bytes."""
 
 
 def encode_multipart(request: Request) -> tuple[bytes, str]:
-    """Write the fields and files of a request; gives the bytes and their content type.
+    """Return the form with the fields and files of a request, and its content type.
 
-    A list becomes a field for each of its items; what is neither text nor number is written as JSON.
+    A list becomes one field per item; a value that is not a string is encoded as JSON.
 
     Raises:
-        nbtool.errors.BadUsage: the files are too large, or a field cannot be written.
+        nbtool.errors.BadUsage: the files are too large, or a field cannot be encoded.
     """
     import httpx  # noqa: PLC0415 - the network loads when it is first used
 
     size = sum(len(upload.data) for upload in request.uploads)
     if size > MAX_UPLOAD:
         raise BadUsage(
-            f"The attached files are {size >> 20} MiB; at most {MAX_UPLOAD >> 20} MiB are sent.", fix="Attach less."
+            f"The attached files have {size >> 20} MiB; the limit is {MAX_UPLOAD >> 20} MiB.", fix="Attach less."
         )
     fields = {name: _field(value) for name, value in request.body.items()}
     files = [(upload.field_name, (upload.filename, upload.data, upload.mime)) for upload in request.uploads]
@@ -43,4 +43,4 @@ def _text(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise BadUsage(f"The request cannot be written as a form ({error}).", fix="Check the options.") from None
+        raise BadUsage(f"The request cannot be encoded as a form ({error}).", fix="Check the options.") from None

@@ -1,7 +1,7 @@
-"""A body, read ahead by a task of its own: what one read of the socket brought is decoded in one go.
+"""Read a body ahead in a task, so that all chunks of one socket read are decoded together.
 
-Servers send every event as an HTTP chunk, and an HTTP library gives every chunk on its own. A timer, a decoder and
-three generators for each of them cost more than the event.
+Servers send every event as an HTTP chunk, and HTTP libraries yield every chunk separately. A timer, a decoder run and
+three generators per chunk cost more than the event itself.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import AsyncIterator
 
 MAX_BUFFERED_BYTES = 1024 * 1024
-"""Bytes that are read before somebody takes them; then the server has to wait."""
+"""Size of the buffer in bytes; reading pauses while it is full."""
 
 
 class ReadAhead:
-    """Reads a body from the moment it is made; `aclose` it, whatever happens."""
+    """Reads a body in the background from its creation; it must be closed with `aclose`."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -24,7 +24,7 @@ class ReadAhead:
         self._reader_task = asyncio.ensure_future(self._fill())
 
     async def read(self) -> bytes:
-        """Give all that has come, or, at the end of the body, nothing. Raises: what reading raised, after the rest."""
+        """Return the buffered bytes, b"" at the end of the body; a read error is raised after the last bytes."""
         while not self._buffer and not self._reader_task.done():
             self._has_data.clear()
             await self._has_data.wait()
@@ -35,7 +35,7 @@ class ReadAhead:
         return data
 
     async def drain(self, seconds: float) -> None:
-        """Read to the end of the body where it is at hand: a connection that was read to its end is used again."""
+        """Read to the end of the body if it arrives within `seconds`, so that the connection can be reused."""
         if not self._reader_task.done():
             await asyncio.wait({self._reader_task}, timeout=seconds)
 
@@ -45,7 +45,7 @@ class ReadAhead:
             self._reader_task.cancel()
             await asyncio.wait({self._reader_task})
         if not self._reader_task.cancelled():
-            self._reader_task.exception()  # whoever wanted to know has taken it
+            self._reader_task.exception()  # retrieved, so that asyncio does not log it
 
     async def _fill(self) -> None:
         try:

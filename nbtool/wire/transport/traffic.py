@@ -1,4 +1,4 @@
-"""What left this process: requests and bytes, by host. It only counts; what was said stands in the history."""
+"""Count the requests and bytes sent by this process, per host; the content is not recorded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nbtool.loop import reset_after_fork
 
 @dataclass(frozen=True, slots=True)
 class HostTraffic:
-    """How much went to one host. `size` counts the bytes of the requests' bodies; their headers are not counted."""
+    """The traffic to one host. `size` is the sum of the request bodies in bytes, without headers."""
 
     requests: int = 0
     size: int = 0
@@ -29,13 +29,13 @@ reset_after_fork(_renew_lock)
 
 
 def record(host: str, size: int) -> None:
-    """Count a request that is about to leave."""
+    """Count a request that is about to be sent."""
     with _lock:
         previous = _totals.get(host, HostTraffic())
         _totals[host] = replace(previous, requests=previous.requests + 1, size=previous.size + size)
 
 
 def totals() -> dict[str, HostTraffic]:
-    """Give what has left so far, by host, in the order of their first requests."""
+    """Return the traffic so far by host, in the order of the first requests."""
     with _lock:
         return dict(_totals)

@@ -409,7 +409,7 @@ def test_a_row_that_spent_the_budget_of_its_own_turn_does_not_stop_the_others() 
 
 
 def test_dollars_without_a_price_are_refused_before_any_row_is_asked() -> None:
-    with ScriptedWire([]) as wire, pytest.raises(BadUsage, match=r"0\.5 USD cannot be kept.*Nothing was sent"):
+    with ScriptedWire([]) as wire, pytest.raises(BadUsage, match=r"0\.5 USD cannot be checked.*Nothing was sent"):
         Chat(wire=wire).map(["a", "b"], usd=0.5, concurrency=1)
 
     assert wire.prompts == []

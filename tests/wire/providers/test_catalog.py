@@ -123,7 +123,7 @@ def test_a_persons_file_adds_providers_and_changes_ours(empty_folder: Path, monk
     ("text", "said"),
     [
         ("[lab", "cannot be read"),
-        ("lab = 1", "no table"),
+        ("lab = 1", "not a table"),
         ("[lab]\nurl = 'x'", "unknown field 'url'"),
         ("[lab]\nbase_url = 1", "must be a str"),
         ("[lab]\nwire = 'chat'", "no address"),
@@ -301,9 +301,9 @@ def test_any_wire_can_be_forced(monkeypatch: pytest.MonkeyPatch, wire: str) -> N
 
 
 def test_an_unknown_wire_or_ability_is_told() -> None:
-    with pytest.raises(BadUsage, match="no wire 'telex'"):
+    with pytest.raises(BadUsage, match="Unknown wire 'telex'"):
         make_endpoint("ollama:x", wire="telex")
-    with pytest.raises(Unsupported, match="no ability 'fly'"):
+    with pytest.raises(Unsupported, match="Unknown ability 'fly'"):
         make_endpoint("ollama:x", abilities=["fly"])
 
 
@@ -473,7 +473,7 @@ class models_server:  # noqa: N801 - reads as the context it opens
 
 @pytest.mark.parametrize("model", ["", "  "])
 def test_with_an_address_a_model_still_has_to_be_named(model: str) -> None:
-    with pytest.raises(BadUsage, match="A model must be named"):
+    with pytest.raises(BadUsage, match="The model id is empty"):
         connect.make_endpoint(model, base_url="http://127.0.0.1:1/v1")
 
 

@@ -27,8 +27,8 @@ def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"all_proxy": "socks5://b:2"}, ("ALL_PROXY", "b:2")),
         ({"all_proxy": "socks5://b:2", "https_proxy": "http://a:1"}, ("HTTPS_PROXY", "a:1")),
         ({"https_proxy": "http://a:1", "no_proxy": "example.org"}, ("", "")),
-        ({"https_proxy": "http://name:word@[a"}, ("HTTPS_PROXY", "whose address makes no sense")),
-        ({"https_proxy": "http://a:99999"}, ("HTTPS_PROXY", "whose address makes no sense")),
+        ({"https_proxy": "http://name:word@[a"}, ("HTTPS_PROXY", "with an invalid address")),
+        ({"https_proxy": "http://a:99999"}, ("HTTPS_PROXY", "with an invalid address")),
     ],
 )
 def test_the_proxy_on_the_way_is_named_without_its_password(
@@ -57,8 +57,8 @@ def test_a_name_that_is_not_known_asks_for_the_address_or_a_proxy() -> None:
 
     assert may_help
     assert str(error).startswith("lab cannot be reached (no).")
-    assert "its name is not known here" in str(unknown)
-    assert unknown.fix == "Check the address and the network; where only a proxy leads out, set HTTPS_PROXY."
+    assert "its name cannot be resolved" in str(unknown)
+    assert unknown.fix == "Check the address and the network; if a proxy is required, set HTTPS_PROXY."
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ class _OpenBlock:
         self.fragments.setdefault(name, []).append(text)
 
     def value(self) -> Block:
-        """Give the block in its final form; the arguments of a tool come as the JSON of its `input`."""
+        """Return the block in its final form; the arguments of a tool come as the JSON of its `input`."""
         block = dict(self.block)
         if self.citations:
             initial = block.get("citations")

@@ -69,7 +69,7 @@ class AnthropicMessages:
         return Request("/messages", body, body.get("stream") is True, {"anthropic-version": VERSION})
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
-        """Give a fresh decoder for one reply, streamed or whole."""
+        """Return a fresh decoder for one reply, streamed or whole."""
         return AnthropicDecoder()
 
 
@@ -126,7 +126,7 @@ class _MessageEncoder:
         return block
 
     def _native(self, message: Message) -> list[Block]:
-        """Give the blocks of a reply as they came, or nothing where they do not hold here."""
+        """Return the blocks of a reply as they came, or nothing where they do not hold here."""
         native = message.native
         if native is None or (native.wire, native.host, native.model) != self._origin:
             return []

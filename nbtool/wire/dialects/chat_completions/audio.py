@@ -40,7 +40,7 @@ class AudioBuffer:
             self.is_readable = False
 
     def media(self, *, is_complete: bool) -> Media | None:
-        """Give the sound as a file; None where none came, or none that can be read."""
+        """Return the sound as a file; None where none came, or none that can be read."""
         data = b"".join(self._chunks)
         if not data or not self.is_readable:
             return None

@@ -72,7 +72,7 @@ class ChatDecoder:
         return self._is_ended or self._error is not None
 
     def feed(self, data: bytes) -> list[Delta]:
-        """Take the next bytes and give the deltas they complete.
+        """Feed the next bytes and return the deltas they complete.
 
         An error that follows deltas in the same bytes is raised by the next call, so that nothing is lost.
         """
@@ -86,7 +86,7 @@ class ChatDecoder:
         return deltas
 
     def close(self) -> list[Delta]:
-        """Take note that no more bytes will come; a `ReplyEnd` appears only where a terminal signal was seen."""
+        """Signal that no more bytes will come; a `ReplyEnd` appears only where a terminal signal was seen."""
         self._raise_pending()
         deltas: list[Delta] = []
         if self._is_finished:
@@ -306,7 +306,7 @@ class ChatDecoder:
         return STOP_REASONS.get((self._finish_reason or "").lower(), "unknown")
 
     def _native(self) -> dict[str, Any]:
-        """Give the message as it has to be echoed."""
+        """Return the message as it has to be echoed."""
         message: dict[str, Any] = {"role": "assistant"}
         if text := "".join(self._text) or "".join(self._refusal):
             message["content"] = text

@@ -88,7 +88,7 @@ class ChatCompletions:
         return Request("/chat/completions", body, stream=body.get("stream") is True)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the first byte says it, whatever was asked for
-        """Give a fresh decoder; it reads a stream and a whole body alike."""
+        """Return a fresh decoder; it reads a stream and a whole body alike."""
         return ChatDecoder()
 
     def _messages(self, messages: tuple[Message, ...], target: Target) -> Encoded:
@@ -104,7 +104,7 @@ class ChatCompletions:
 
 
 def _ids(message: Message, ids: CallIds, target: Target) -> tuple[str, ...]:
-    """Give the ids of a message's calls, or of the calls that its results answer, in order."""
+    """Return the ids of a message's calls, or of the calls that its results answer, in order."""
     if message.calls:
         reserved = _is_native(message, target) and ids.reserve(message)
         assigned = tuple(call.id if reserved else ids.id_for_call(call) for call in message.calls)
@@ -167,7 +167,7 @@ def _assistant(message: Message, ids: tuple[str, ...], target: Target) -> Encode
 
 
 def _native_message(message: Message, ids: tuple[str, ...]) -> dict[str, Any] | None:
-    """Give the message as its server sent it, with the ids of this request; None where it does not fit its parts."""
+    """Return the message as its server sent it, with the ids of this request; None where it does not fit its parts."""
     payload = message.native.payload if message.native else None
     if not isinstance(payload, dict):
         return None
@@ -181,7 +181,7 @@ def _native_message(message: Message, ids: tuple[str, ...]) -> dict[str, Any] | 
 
 
 def _with_safe_name(call: dict[str, Any], call_id: str) -> dict[str, Any]:
-    """Give a call as it came, with the id of this request and with arguments that are JSON."""
+    """Return a call as it came, with the id of this request and with arguments that are JSON."""
     copy = {**call, "id": call_id}
     function = call.get("function")
     if isinstance(function, dict):
@@ -271,7 +271,7 @@ def _choice(choice: str) -> str | dict[str, Any]:
 
 
 def _options(prompt: Prompt, target: Target) -> dict[str, Any]:
-    """Give the person's options, with the limit of tokens under the name that the target knows."""
+    """Return the person's options, with the limit of tokens under the name that the target knows."""
     options = dict(prompt.options)
     if MAX_COMPLETION_TOKENS in target.abilities and "max_tokens" in options:
         options.setdefault("max_completion_tokens", options.pop("max_tokens"))

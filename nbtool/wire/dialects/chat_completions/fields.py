@@ -37,7 +37,7 @@ class ReasoningDetails:
         return bool(self._entries)
 
     def add(self, detail: dict[str, Any]) -> str:
-        """Take a piece and give the text in it that can be shown."""
+        """Take a piece and return the text in it that can be shown."""
         index = detail.get("index")
         key = repr((detail.get("type"), detail.get("id") if index is None else index))
         fields, fragments = self._entries.setdefault(key, ({}, {}))
@@ -51,7 +51,7 @@ class ReasoningDetails:
         return text if isinstance(text, str) else ""
 
     def merged(self) -> list[dict[str, Any]]:
-        """Give the list as a whole message would carry it."""
+        """Return the list as a whole message would carry it."""
         merged = []
         for fields, fragments in self._entries.values():
             merged.append(fields | {name: "".join(texts) for name, texts in fragments.items()})
@@ -98,12 +98,12 @@ def filtered_categories(choice: dict[str, Any]) -> str:
 
 
 def get_field(value: Any, name: str) -> Any:
-    """Give a field of an object, and None for anything that is no object."""
+    """Return a field of an object, and None for anything that is no object."""
     return value.get(name) if isinstance(value, dict) else None
 
 
 def content_text(part: Any) -> str:
-    """Give the text of a part, of a list of parts, or of a text."""
+    """Return the text of a part, of a list of parts, or of a text."""
     if isinstance(part, str):
         return part
     if isinstance(part, list):
@@ -113,7 +113,7 @@ def content_text(part: Any) -> str:
 
 
 def thinking_text(part: dict[str, Any]) -> str:
-    """Give the thought in a part of a content: Mistral's `thinking`, or the `summary` of a `reasoning` (Databricks).
+    """Return the thought in a part of a content: Mistral's `thinking`, or the `summary` of a `reasoning` (Databricks).
 
     See https://docs.mistral.ai/capabilities/reasoning/ and
     https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models.

@@ -88,7 +88,7 @@ class ToolCallAssembler:
         return deltas
 
     def native(self) -> list[dict[str, Any]]:
-        """Give the calls in the dialect's own form."""
+        """Return the calls in the dialect's own form."""
         return [_native(call) for call in self._calls]
 
     def _append_fast(self, fragment: Any) -> CallDelta | None:

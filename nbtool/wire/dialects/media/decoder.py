@@ -46,7 +46,7 @@ class MediaDecoder:
         return False
 
     def feed(self, data: bytes) -> list[Delta]:
-        """Take the next bytes.
+        """Feed the next bytes.
 
         Raises:
             nbtool.errors.ReplyTooLarge: the body is over its bound.

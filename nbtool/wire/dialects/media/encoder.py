@@ -73,27 +73,27 @@ class MediaWire:
         return replace(request, body=merge_options(request.body, prompt.options))
 
     def decoder(self, *, stream: bool = False) -> MediaDecoder:  # noqa: ARG002 - these replies always come whole
-        """Give a fresh decoder for one reply."""
+        """Return a fresh decoder for one reply."""
         return MediaDecoder(self.read)
 
 
 def image() -> MediaWire:
-    """Give the wire of models that make images, and edit the ones they are given."""
+    """Return the wire of models that make images, and edit the ones they are given."""
     return MediaWire("image", _write_image, read_images)
 
 
 def image_edit() -> MediaWire:
-    """Give the wire of models that only edit images."""
+    """Return the wire of models that only edit images."""
     return MediaWire("image-edit", _write_edit, read_images)
 
 
 def transcription() -> MediaWire:
-    """Give the wire of models that write down what is said."""
+    """Return the wire of models that write down what is said."""
     return MediaWire("transcription", _write_transcription, read_transcription)
 
 
 def speech() -> MediaWire:
-    """Give the wire of models that read text aloud."""
+    """Return the wire of models that read text aloud."""
     return MediaWire("speech", _write_speech, read_speech)
 
 

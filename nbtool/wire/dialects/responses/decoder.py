@@ -232,7 +232,7 @@ _FIX = "Check the address and the wire (`--wire`)."
 
 
 def _error_in_response(body: Item) -> WireError | None:
-    """Give the error that a body without any items tells of, which may stand in it bare."""
+    """Return the error that a body without any items tells of, which may stand in it bare."""
     return provider_error(_untyped_error(body)) if body.get("type") == "error" else error_in_body(body)
 
 
@@ -242,7 +242,7 @@ def _untyped_error(error: Item) -> Item:
 
 
 def _stop_reason(response: Item, items: list[Item]) -> StopReason:
-    """Say why a reply stopped; a call that is itself incomplete was cut off, whatever the response says of itself."""
+    """Return why a reply stopped; with an incomplete call it was cut off, whatever the response reports."""
     details = response.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
     if reason == "content_filter":

@@ -64,7 +64,7 @@ class Responses:
         return Request("/responses", body, stream=body.get("stream") is True)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
-        """Give a fresh decoder for one reply, streamed or whole."""
+        """Return a fresh decoder for one reply, streamed or whole."""
         return ResponsesDecoder()
 
 
@@ -107,7 +107,7 @@ class _InputEncoder:
         return {"type": kind, "call_id": call_id, "output": output}
 
     def _native(self, message: Message) -> list[Item]:
-        """Give the items of a round as they came, or nothing where they do not hold here."""
+        """Return the items of a round as they came, or nothing where they do not hold here."""
         native = message.native
         if native is None or (native.wire, native.host, native.model) != self._origin:
             return []

@@ -67,11 +67,11 @@ class OutputItems:
         self._by_key: dict[tuple[int | None, str], OutputItem] = {}
 
     def on_added(self, event: Item, item: Item) -> OutputItem:
-        """Give the slot of an item that begins."""
+        """Return the slot of an item that begins."""
         return self._item_for(event, item, is_start=True)
 
     def on_done(self, event: Item, item: Item) -> OutputItem:
-        """Give the slot of an item that is done, whether its beginning was seen or not."""
+        """Return the slot of an item that is done, whether its beginning was seen or not."""
         slot = self._item_for(event, item, is_start=False)
         self.finish(slot)
         return slot
@@ -82,7 +82,7 @@ class OutputItems:
         self._open.get(slot.type, {}).pop(slot.key, None)
 
     def on_delta(self, event: Item, item_type: str) -> OutputItem:
-        """Give the slot that a fragment belongs to.
+        """Return the slot that a fragment belongs to.
 
         Raises:
             nbtool.errors.InvalidReply: it could belong to several calls; merging would make a call nobody asked for.
@@ -135,7 +135,7 @@ class OutputItems:
         return self._newest(str(item.get("type")))
 
     def _newest(self, item_type: str) -> OutputItem | None:
-        """Give the item of a type that began last of those that are not done."""
+        """Return the item of a type that began last of those that are not done."""
         return next(reversed(self._open.get(item_type, {}).values()), None)
 
     def _find(self, index: int | None, item_id: str) -> OutputItem | None:
@@ -158,7 +158,7 @@ class OutputItems:
 
 
 def texts(item: Item) -> dict[str, list[str]]:
-    """Give all prose of an item by kind, in its parts: text, refusal, summary (of the reasoning), and the reasoning.
+    """Return all prose of an item by kind, in its parts: text, refusal, summary (of the reasoning), and the reasoning.
 
     The item's own type decides: whatever a bridge calls the parts of a `reasoning`, none of them is the answer.
     """
@@ -187,7 +187,7 @@ _PROSE = {
 
 
 def arguments(item: Item) -> str:
-    """Give what the model wrote for a call; some servers send the object in place of its text."""
+    """Return what the model wrote for a call; some servers send the object in place of its text."""
     value = item.get(CALLS[item["type"]])
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
@@ -205,7 +205,7 @@ _ACTIONS = {
 
 
 def requested_action(item: Item) -> str:
-    """Say what an item asks a client to do beside calling a function; empty for all others."""
+    """Return what an item asks a client to do beside calling a function; empty for all others."""
     action = _ACTIONS.get(str(item.get("type")), "")
     if item.get("type") == "mcp_approval_request":
         return f"{action} {shorten(str(item.get('name')), 80)!r} on {shorten(str(item.get('server_label')), 80)!r}"
@@ -213,7 +213,7 @@ def requested_action(item: Item) -> str:
 
 
 def parse_image(item: Item) -> Media | None:
-    """Give the finished picture of an image generation, if the item holds one."""
+    """Return the finished picture of an image generation, if the item holds one."""
     result = item.get("result")
     if item.get("type") != "image_generation_call" or not isinstance(result, str) or not result:
         return None

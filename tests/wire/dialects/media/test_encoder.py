@@ -314,9 +314,9 @@ def test_what_is_no_whole_sound_is_an_error(body: bytes, error: type[Exception])
         ("tts-1", ["hi", SOUND], {}, Unsupported, "takes no attachment"),
         ("tts-1", [""], {}, BadUsage, "no text is given"),
         ("tts-1", ["hi"], {"options": {"stream": True}}, BadUsage, "answers whole"),
-        ("tts-1", ["hi"], {"options": {"speed": float("nan")}}, BadUsage, "cannot be written as JSON"),
-        ("whisper-1", [SOUND], {"options": {"temperature": object()}}, BadUsage, "cannot be written as a form"),
-        ("whisper-1", [Media("audio/wav", data=bytes(MAX_UPLOAD + 1))], {}, BadUsage, "at most 64 MiB are sent"),
+        ("tts-1", ["hi"], {"options": {"speed": float("nan")}}, BadUsage, "cannot be encoded as JSON"),
+        ("whisper-1", [SOUND], {"options": {"temperature": object()}}, BadUsage, "cannot be encoded as a form"),
+        ("whisper-1", [Media("audio/wav", data=bytes(MAX_UPLOAD + 1))], {}, BadUsage, "the limit is 64 MiB"),
     ],
 )
 def test_what_a_kind_needs_is_checked_before_anything_is_sent(
