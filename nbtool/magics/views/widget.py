@@ -78,7 +78,7 @@ class WidgetView(OutputView):
         document, since = run_sync(_snapshot(before.transcript))
         above, below = document["blocks"][:since], document["blocks"][since:]
         lower: Document = {**document, "blocks": below}
-        card = self._create_widget(in_cell=False, transcript=before.transcript, since=since, document=lower)
+        card = self._create_widget(in_cell=False, transcript=before.transcript, first_block=since, document=lower)
         note = _notice_block(PARKED.format(at=self._parked_at))
         self._above = _partial_bundle({**document, "blocks": [*above, note]}, before.transcript.media)
         self._handle.update(self._above, raw=True)
