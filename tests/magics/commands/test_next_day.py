@@ -13,7 +13,7 @@ from nbtool.chat.journal import journal
 from tests.magics.commands.saying import run_command
 
 CELLS = (Path(__file__).parents[3] / "js" / "src" / "lab" / "actions.ts").read_text()
-TABLE = re.search(r"const CELLS.*?= \{\n(.*?)\n\};", CELLS, re.DOTALL)
+TABLE = re.search(r"const ACTION_CELLS.*?= \{\n(.*?)\n\};", CELLS, re.DOTALL)
 BUTTONS = re.findall(r"^  (\w+): \(", TABLE[1] if TABLE else "", re.MULTILINE)
 WRITTEN = {
     "rerun": "%%chat --rerun {turn}",

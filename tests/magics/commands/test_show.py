@@ -31,7 +31,7 @@ def test_the_command_under_a_turn_that_is_cut_prints_all_of_it(
     shell: Any, output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "yours." not in output
-    command = re.search(r"`%chat (show \S+ --whole)` prints all of it", output)
+    command = re.search(r"`%chat (show \S+ --whole)` prints them", output)
     assert command
     whole = run_command(shell, command[1], capsys)
 
