@@ -27,7 +27,7 @@ class ThinkTagWire:
         return self._inner.encode(prompt, target)
 
     def decoder(self, *, stream: bool = True) -> Decoder:
-        """Return a fresh decoder for one reply."""
+        """Return a new decoder for one reply."""
         return _ThinkTagDecoder(self._inner.decoder(stream=stream))
 
 
@@ -52,7 +52,7 @@ class _ThinkTagDecoder:
         return str(getattr(self._inner, "pending", ""))
 
     def feed(self, data: bytes) -> list[Delta]:
-        """Feed the next bytes; an error waits until the text that was held back has been given."""
+        """Feed the next bytes; an error is raised after the buffered text."""
         self._raise_pending()
         try:
             deltas = self._inner.feed(data)
@@ -61,7 +61,7 @@ class _ThinkTagDecoder:
         return self._paragraphs(deltas if self._is_passthrough else self._split(deltas))
 
     def close(self) -> list[Delta]:
-        """Signal that no more bytes will come."""
+        """Signal the end of the bytes."""
         self._raise_pending()
         try:
             deltas = self._inner.close()

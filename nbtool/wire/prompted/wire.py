@@ -71,7 +71,7 @@ class PromptedWire:
         return self._inner.encode(inner_prompt, target)
 
     def decoder(self, *, stream: bool = True) -> Decoder:
-        """Return a fresh decoder for one reply."""
+        """Return a new decoder for one reply."""
         scanner = Scanner(
             delimiters=self._format.delimiters, names=self._names, allow_undelimited=self._format.allows_undelimited
         )
@@ -99,7 +99,7 @@ class _PromptedDecoder:
         return str(getattr(self._inner, "pending", ""))
 
     def feed(self, data: bytes) -> list[Delta]:
-        """Feed the next bytes; an error waits until the text that was held back has been given."""
+        """Feed the next bytes; an error is raised after the buffered text."""
         self._raise_error()
         try:
             return self._translate_all(self._inner.feed(data))
@@ -107,7 +107,7 @@ class _PromptedDecoder:
             return self._fail_after_flush(error)
 
     def close(self) -> list[Delta]:
-        """Signal that no more bytes will come."""
+        """Signal the end of the bytes."""
         self._raise_error()
         try:
             deltas = self._translate_all(self._inner.close())

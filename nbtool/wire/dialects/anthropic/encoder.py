@@ -69,7 +69,7 @@ class AnthropicMessages:
         return Request("/messages", body, body.get("stream") is True, {"anthropic-version": VERSION})
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
-        """Return a fresh decoder for one reply, streamed or whole."""
+        """Return a new decoder for one reply, streamed or not."""
         return AnthropicDecoder()
 
 

@@ -86,7 +86,7 @@ class ChatDecoder:
         return deltas
 
     def close(self) -> list[Delta]:
-        """Signal that no more bytes will come; a `ReplyEnd` appears only where a terminal signal was seen."""
+        """Signal the end of the bytes; a `ReplyEnd` appears only where a terminal signal was seen."""
         self._raise_pending()
         deltas: list[Delta] = []
         if self._is_finished:

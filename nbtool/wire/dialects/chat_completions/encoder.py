@@ -88,7 +88,7 @@ class ChatCompletions:
         return Request("/chat/completions", body, stream=body.get("stream") is True)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the first byte says it, whatever was asked for
-        """Return a fresh decoder; it reads a stream and a whole body alike."""
+        """Return a new decoder; it reads a stream and a whole body alike."""
         return ChatDecoder()
 
     def _messages(self, messages: tuple[Message, ...], target: Target) -> Encoded:

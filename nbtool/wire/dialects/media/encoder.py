@@ -73,12 +73,12 @@ class MediaWire:
         return replace(request, body=merge_options(request.body, prompt.options))
 
     def decoder(self, *, stream: bool = False) -> MediaDecoder:  # noqa: ARG002 - these replies always come whole
-        """Return a fresh decoder for one reply."""
+        """Return a new decoder for one reply."""
         return MediaDecoder(self.read)
 
 
 def image() -> MediaWire:
-    """Return the wire of models that make images, and edit the ones they are given."""
+    """Return the wire of models that generate and edit images."""
     return MediaWire("image", _write_image, read_images)
 
 
@@ -88,12 +88,12 @@ def image_edit() -> MediaWire:
 
 
 def transcription() -> MediaWire:
-    """Return the wire of models that write down what is said."""
+    """Return the wire of models that transcribe speech."""
     return MediaWire("transcription", _write_transcription, read_transcription)
 
 
 def speech() -> MediaWire:
-    """Return the wire of models that read text aloud."""
+    """Return the wire of models that convert text to speech."""
     return MediaWire("speech", _write_speech, read_speech)
 
 

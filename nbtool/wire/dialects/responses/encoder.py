@@ -64,7 +64,7 @@ class Responses:
         return Request("/responses", body, stream=body.get("stream") is True)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
-        """Return a fresh decoder for one reply, streamed or whole."""
+        """Return a new decoder for one reply, streamed or not."""
         return ResponsesDecoder()
 
 

@@ -67,7 +67,7 @@ class OutputItems:
         self._by_key: dict[tuple[int | None, str], OutputItem] = {}
 
     def on_added(self, event: Item, item: Item) -> OutputItem:
-        """Return the slot of an item that begins."""
+        """Return the slot of a new item."""
         return self._item_for(event, item, is_start=True)
 
     def on_done(self, event: Item, item: Item) -> OutputItem:
@@ -77,7 +77,7 @@ class OutputItems:
         return slot
 
     def finish(self, slot: OutputItem) -> None:
-        """Take note that an item is done."""
+        """Mark an item as done."""
         slot.is_done = True
         self._open.get(slot.type, {}).pop(slot.key, None)
 
