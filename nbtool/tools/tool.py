@@ -272,7 +272,7 @@ def _make_instance(cls: type) -> Any:
         return cls()
     except TypeError as error:
         raise BadUsage(
-            f"{cls.__name__} cannot be created without arguments: {error}.", fix="Give an instance."
+            f"{cls.__name__} cannot be created without arguments: {error}.", fix="Pass an instance."
         ) from error
 
 

@@ -100,7 +100,7 @@ def test_a_class_that_needs_arguments_is_refused_with_advice() -> None:
 
         def buy(self) -> None: ...
 
-    with pytest.raises(BadUsage, match="Give an instance"):
+    with pytest.raises(BadUsage, match="Pass an instance"):
         as_tools(Shop)
     assert [one.name for one in as_tools(Shop(3))] == ["buy"]
 

@@ -42,10 +42,10 @@ def script_tools() -> Toolset:
 async def run_script(script: Annotated[str, AfterValidator(validate)]) -> Any:
     """Run one Python script that calls the other tools as functions; use it where many calls depend on each other.
 
-    Every other tool is a function of its name (with _ for -), with the same arguments, and gives the raw value, not the
-    text of it. A call that fails or is not approved raises ToolFailed. There are no imports, no classes and no names
-    that begin with _; the plain builtins are there. Pass a variable as "$VAR_REF{{name}}" in an argument of a tool.
-    What is printed is the result, with the value of the last expression or of a return.
+    Every other tool is a function of its name (with _ for -), with the same arguments, and returns the raw value, not
+    the text of it. A call that fails or is not approved raises ToolFailed. There are no imports, no classes and no
+    names that begin with _; the plain builtins are there. Pass a variable as "$VAR_REF{{name}}" in an argument of
+    a tool. What is printed is the result, with the value of the last expression or of a return.
 
     Args:
         script: the Python code.

@@ -61,7 +61,7 @@ def test_only_plain_arguments_of_plain_parameters_are_bound_on_the_loop(
 
 def test_a_persons_own_validator_never_holds_up_the_loop() -> None:
     ran_on.clear()
-    record = make_harness(tool(take_checked, run="auto")).run(ask_for("take", n=3))
+    record = make_harness(tool(take_checked, run="auto")).run(ask_for("take_checked", n=3))
 
     assert record.status == "ok"
     assert set(ran_on) == {BUSY_NAME}

@@ -38,7 +38,7 @@ class Custom(BaseException):
 
 def test_an_approved_call_runs_once_and_the_decision_is_told() -> None:
     desk = make_harness(double_if_allowed, approver=yes)
-    record = desk.run(ask_for("asked", n=2))
+    record = desk.run(ask_for("double_if_allowed", n=2))
 
     assert (record.status, record.result) == ("ok", 4)
     assert desk.kinds() == ["call_ready", "call_asked", "call_decided", "call_started", "call_finished"]
@@ -46,7 +46,7 @@ def test_an_approved_call_runs_once_and_the_decision_is_told() -> None:
     (decided,) = record.decisions
     assert json.loads(question.shown) == {"n": 2}
     assert (question.tool, question.description, question.schema["required"]) == (
-        "asked",
+        "double_if_allowed",
         "Twice, when allowed.",
         ["n"],
     )
@@ -55,7 +55,7 @@ def test_an_approved_call_runs_once_and_the_decision_is_told() -> None:
 
 def test_a_denied_call_tells_the_model_why() -> None:
     desk = make_harness(double_if_allowed, approver=lambda _: Denied("use the cached one"))
-    record = desk.run(ask_for("asked", n=2))
+    record = desk.run(ask_for("double_if_allowed", n=2))
 
     assert (record.status, record.reason) == ("denied", "use the cached one")
     assert record.shown == "The user did not approve this call. Reason: use the cached one"
@@ -81,7 +81,7 @@ async def in_a_coroutine(question: Question) -> Approved:
     [(Person(), "Ada"), (in_a_coroutine, "approver"), (lambda question: in_a_coroutine(question), "approver")],
 )
 def test_approvers_may_be_objects_functions_and_coroutines(approver: Any, by: str) -> None:
-    record = make_harness(double_if_allowed, approver=approver).run(ask_for("asked", n=1))
+    record = make_harness(double_if_allowed, approver=approver).run(ask_for("double_if_allowed", n=1))
 
     assert record.status == "ok"
     assert record.decisions[0].by == by
@@ -100,7 +100,9 @@ def test_an_approver_that_fails_approves_nothing(error: BaseException, kind: str
     async def coroutine(question: Question) -> Approved:
         raise error
 
-    record = make_harness(double_if_allowed, approver=sync if kind == "sync" else coroutine).run(ask_for("asked", n=1))
+    record = make_harness(double_if_allowed, approver=sync if kind == "sync" else coroutine).run(
+        ask_for("double_if_allowed", n=1)
+    )
 
     assert record.status == "denied"
     assert "The approver failed" in record.reason
@@ -110,7 +112,7 @@ def test_an_approver_that_fails_approves_nothing(error: BaseException, kind: str
 @pytest.mark.promise("fails-closed")
 @pytest.mark.parametrize("answer", [True, "yes", Released(), 1])
 def test_an_answer_that_does_not_fit_approves_nothing(answer: Any) -> None:
-    record = make_harness(double_if_allowed, approver=lambda _: answer).run(ask_for("asked", n=1))
+    record = make_harness(double_if_allowed, approver=lambda _: answer).run(ask_for("double_if_allowed", n=1))
 
     assert record.status == "denied"
     assert "does not fit" in record.reason
@@ -125,9 +127,9 @@ def test_a_decision_may_come_by_another_road_and_the_first_one_wins() -> None:
         return Approved()
 
     desk = make_harness(double_if_allowed, approver=click)
-    by_button = desk.run(ask_for("asked", n=1))
+    by_button = desk.run(ask_for("double_if_allowed", n=1))
     desk.bench.approver = slow_yes
-    late = desk.run(ask_for("asked", n=1))
+    late = desk.run(ask_for("double_if_allowed", n=1))
 
     assert (by_button.status, by_button.decisions[0].by) == ("denied", "button")
     assert (late.status, late.decisions[0].by) == ("denied", "button")
@@ -135,7 +137,7 @@ def test_a_decision_may_come_by_another_road_and_the_first_one_wins() -> None:
 
 def test_edited_arguments_are_what_runs_and_the_model_is_told_that_they_were() -> None:
     desk = make_harness(double_if_allowed, approver=lambda _: Approved(arguments={"n": 50}))
-    record = desk.run(ask_for("asked", n=2))
+    record = desk.run(ask_for("double_if_allowed", n=2))
 
     assert (record.result, record.resolved, record.arguments) == (100, {"n": plain("50")}, '{"n": 2}')
     assert record.decisions[0].edited
@@ -147,7 +149,7 @@ def test_edited_arguments_that_do_not_fit_go_back_to_the_person_with_the_problem
     decisions = iter([Approved(arguments=arguments), Approved(arguments={"n": 7})])
     questions: list[Question] = []
     desk = make_harness(double_if_allowed, approver=lambda question: questions.append(question) or next(decisions))  # type: ignore[func-returns-value]
-    record = desk.run(ask_for("asked", n=2))
+    record = desk.run(ask_for("double_if_allowed", n=2))
 
     again = questions[1].again
     assert again is not None
@@ -162,7 +164,7 @@ def test_edited_arguments_that_do_not_fit_go_back_to_the_person_with_the_problem
 def test_an_edit_that_never_fits_ends_the_call_and_tells_the_model_no_problem() -> None:
     count: list[int] = []
     desk = make_harness(double_if_allowed, approver=lambda _: count.append(1) or Approved(arguments={"n": "x"}))  # type: ignore[func-returns-value]
-    record = desk.run(ask_for("asked", n=2))
+    record = desk.run(ask_for("double_if_allowed", n=2))
 
     assert (record.status, record.shown, record.started) == ("denied", INVALID_EDITS, None)
     assert len(count) == MAX_EDITS
@@ -170,7 +172,7 @@ def test_an_edit_that_never_fits_ends_the_call_and_tells_the_model_no_problem() 
 
 def test_after_an_edit_that_did_not_fit_the_model_s_own_arguments_may_still_be_approved() -> None:
     decisions = iter([Approved(arguments={"n": "x"}), Approved()])
-    record = make_harness(double_if_allowed, approver=lambda _: next(decisions)).run(ask_for("asked", n=2))
+    record = make_harness(double_if_allowed, approver=lambda _: next(decisions)).run(ask_for("double_if_allowed", n=2))
 
     assert (record.result, record.edited) == (4, "")
 
@@ -186,14 +188,14 @@ def test_no_remembered_approval_answers_in_place_of_a_person_whose_edit_did_not_
         return Approved(arguments={"n": "x"})
 
     desk = make_harness(double_if_allowed, approver=approve)
-    record = desk.run(ask_for("asked", n=2))
+    record = desk.run(ask_for("double_if_allowed", n=2))
 
     assert (record.status, record.started, len(questions)) == ("denied", None, 2)
 
 
 def test_edited_arguments_that_are_no_json_are_refused() -> None:
     record = make_harness(double_if_allowed, approver=lambda _: Approved(arguments={"n": object()})).run(
-        ask_for("asked", n=2)
+        ask_for("double_if_allowed", n=2)
     )
 
     assert (record.status, record.started) == ("denied", None)
@@ -345,9 +347,11 @@ def test_a_tool_redefined_while_it_is_asked_about_asks_again() -> None:
 
 
 def test_a_tool_taken_away_while_it_is_asked_about_does_not_run() -> None:
-    desk = make_harness(double_if_allowed, approver=lambda _: desk.bench.tools.remove("asked") or Approved())  # type: ignore[func-returns-value]
+    desk = make_harness(
+        double_if_allowed, approver=lambda _: desk.bench.tools.remove("double_if_allowed") or Approved()
+    )  # type: ignore[func-returns-value]
 
-    assert desk.run(ask_for("asked", n=1)).status == "not_found"
+    assert desk.run(ask_for("double_if_allowed", n=1)).status == "not_found"
 
 
 def test_what_changes_each_time_it_is_asked_about_is_denied() -> None:
@@ -358,7 +362,7 @@ def test_what_changes_each_time_it_is_asked_about_is_denied() -> None:
         return Approved()
 
     desk = make_harness(double_if_allowed, notebook=notebook, expose=["x"], approver=approve)
-    record = desk.run(ask_for("asked", n="$VAR_REF{{x}}"))
+    record = desk.run(ask_for("double_if_allowed", n="$VAR_REF{{x}}"))
 
     assert (record.status, len(record.decisions)) == ("denied", MAX_CHANGES)
     assert "changed each time" in record.shown
@@ -381,7 +385,7 @@ def test_a_policy_of_the_arguments_decides_and_one_that_raises_allows_nothing() 
 @pytest.mark.promise("withheld")
 def test_a_withheld_result_reaches_the_model_by_no_road() -> None:
     desk = make_harness(secret_if_released, approver=lambda _: Withheld("personal data"))
-    record = desk.run(ask_for("gated"))
+    record = desk.run(ask_for("secret_if_released"))
 
     assert (record.status, record.reason, record.result) == ("withheld", "personal data", "SECRET")
     assert record.shown == "The user withheld its result. Reason: personal data"
@@ -392,7 +396,7 @@ def test_a_withheld_result_reaches_the_model_by_no_road() -> None:
 
 def test_an_edited_result_is_all_that_is_told_and_remembered() -> None:
     desk = make_harness(secret_if_released, approver=lambda _: Released("[redacted]"))
-    record = desk.run(ask_for("gated"))
+    record = desk.run(ask_for("secret_if_released"))
 
     assert (record.status, record.shown) == ("ok", "[redacted]")
     assert record.decisions[0].edited
@@ -401,7 +405,7 @@ def test_an_edited_result_is_all_that_is_told_and_remembered() -> None:
 
 
 def test_a_released_result_goes_on_as_it_is() -> None:
-    record = make_harness(secret_if_released, approver=yes).run(ask_for("gated"))
+    record = make_harness(secret_if_released, approver=yes).run(ask_for("secret_if_released"))
 
     assert (record.shown, record.decisions[0].verdict) == ("SECRET", "released")
 

@@ -78,7 +78,7 @@ class Gates(GateMachine):
         it = self.notebook[name]
         it.append(len(it)) if isinstance(it, list) else it.update(a=it["a"] + 1)
 
-    @precondition(lambda self: not any(question.again for question in self.bench.desk.pending()))
+    @precondition(lambda self: not any(question.again for question in self.bench.approvals.pending()))
     @rule(name=st.sampled_from(ASKS), how=st.sampled_from(["wrapper", "state"]))
     def change_tool(self, name: str, how: str) -> None:
         """Change a tool in place: its wrapper is defined anew over the same function, or its object's state changes."""

@@ -62,7 +62,7 @@ def test_where_a_tool_of_ones_own_failed_is_told_to_the_person_and_to_no_model()
     assert lines[0] == "Traceback (most recent call last):"
     assert lines[-1] == "KeyError"
     assert "    return ROWS[name]" in lines
-    assert any(line.startswith(f"  {Path(__file__).name}, line ") and line.endswith("in look") for line in lines)
+    assert any(line.startswith(f"  {Path(__file__).name}, line ") and line.endswith("in look_up") for line in lines)
     assert turn.calls[0].traceback == outcome.traceback
     assert "ROWS[name]" not in sent
 
