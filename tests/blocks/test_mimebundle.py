@@ -255,10 +255,3 @@ def test_a_turn_that_was_saved_without_an_end_reason_is_read() -> None:
 
     assert "end_reason" not in data["head"]
     VALID.validate(data)
-
-
-def test_the_page_tells_end_reasons_in_the_same_words() -> None:
-    words = (SCHEMA_FILE.parents[1] / "text" / "format.ts").read_text(encoding="utf-8")
-
-    assert [f'["{reason}", "{told}"]' in words for reason, told in END_REASONS.items()] == [True] * len(END_REASONS)
-    assert set(END_REASONS) == set(get_args(EndReason)) - {""}
