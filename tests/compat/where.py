@@ -54,7 +54,7 @@ PLACES = (
         ("tests/browser/test_first_chat.py",),
     ),
     Environment(
-        "the same, a page that is loaded anew while its cell runs, saved or not",
+        "the same, a page that is reloaded while its cell runs, saved or not",
         f"{WIDGET} again",
         IN_CELL,
         ("tests/browser/test_reload.py",),

@@ -153,7 +153,7 @@ export class TurnList extends Component<ListProps, State> {
     const snippet = this.props.found?.turns.get(version.turn_id);
     const isExplained = matchesFilter(version, this.props.filter, null);
     return (
-      // biome-ignore lint/a11y/useKeyWithClickEvents: the tree hears the keys
+      // biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys
       // biome-ignore lint/a11y/useFocusableInteractive: the tree has the focus, and names the item that is active
       <div
         key={row.node_id}

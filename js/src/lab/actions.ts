@@ -22,7 +22,7 @@ const ACTION_CELLS: Record<TurnAction, (of: CellContext) => string | undefined> 
   },
 };
 
-/** The deeds that a saved turn offers where a kernel lives; the way to other versions only where they are known. */
+/** The actions of a saved turn with a running kernel; those of other versions only where there are any. */
 export function actionsFor(head: Head): TurnAction[] {
   const actions = Object.keys(ACTION_CELLS) as TurnAction[];
   return actions.filter((deed) => deed !== "version" || head.turns?.length === head.versions);

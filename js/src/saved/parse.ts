@@ -8,7 +8,7 @@ export const TURN_MIME = "application/vnd.nbtool.turn+json";
 
 const validator = new Validator(schema as unknown as Schema, "2020-12");
 
-/** A saved turn, where it is one in every part of it: whoever made the file, this is all that is ever shown. */
+/** A saved turn, valid in every part: nothing else of a file is ever shown, whatever its origin. */
 export function parseSavedTurn(value: unknown): Document | null {
   try {
     if ((value as Document | null)?.v !== VERSION || !validator.validate(value).valid) return null;

@@ -24,7 +24,7 @@ interface State {
 
 /**
  * The questions that wait, as plain as can be: until the card of the rich module is there, and where it never comes.
- * It never takes the focus, hears no click in its first half second, and allows nothing before all of it was in view.
+ * It never takes the focus, ignores clicks in its first half second, and allows nothing before all of it was in view.
  */
 export class Approval extends Component<{ connection: Connection }, State> {
   override state: State = { armed: "", opened: {} };

@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
 import type { Block } from "../protocol";
 
-/** Milliseconds between two announcements: a screen reader finishes one before it hears the next. */
+/** Milliseconds between two announcements: a screen reader finishes one before it gets the next. */
 const PAUSE_MS = 1500;
 
 /** Characters of one announcement. */

@@ -2,7 +2,7 @@ import { Component, createRef, type JSX } from "preact";
 import type { MediaData } from "../protocol";
 import { plural, singleLine } from "../text/format";
 
-/** What every browser draws or plays without running anything; all else is told of, and not shown. */
+/** What every browser draws or plays without running anything; anything else is named and not shown. */
 const DISPLAYABLE = /^(?:image\/(?:png|jpeg|webp|gif)|audio\/(?:wav|mpeg|ogg|flac|aac|mp4))$/;
 
 /** Bytes that the kernel sends at most; mirrors nbtool/blocks/media.py. */
@@ -84,7 +84,7 @@ class MediaItem extends Component<MediaItemProps, { address: string; isBroken: b
     else this.setState({ isBroken: true });
   }
 
-  /** Why it is told of and not shown; empty where it is. */
+  /** Why it is named and not shown; empty if it is shown. */
   #hiddenReason(): string {
     const { media, look } = this.props;
     if (!DISPLAYABLE.test(media.mime)) return " ";

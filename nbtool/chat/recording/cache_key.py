@@ -120,11 +120,11 @@ def result_digests(names: Iterable[str], variables: Variables) -> tuple[dict[Par
     """Return the parts for results of earlier turns that a turn used, and uncomparable ones with the reason."""
     parts, unknown = {}, {}
     for name in names:
-        fingerprint = content_hash_or_reason(variables.value(name))
-        if fingerprint.digest is None:
-            unknown[Part("result", name)] = fingerprint.reason
+        code_hash = content_hash_or_reason(variables.value(name))
+        if code_hash.digest is None:
+            unknown[Part("result", name)] = code_hash.reason
         else:
-            parts[Part("result", name)] = fingerprint.digest[:DIGEST_CHARS]
+            parts[Part("result", name)] = code_hash.digest[:DIGEST_CHARS]
     return parts, unknown
 
 
@@ -162,18 +162,18 @@ def _add_code(parts: dict[Part, str], inputs: TurnInputs) -> dict[Part, str]:
     """Add plugins and tools; return those whose code cannot be compared, with the reason."""
     unknown = {}
     for plugin in inputs.plugins:
-        part, fingerprint = Part("plugin", type(plugin).__name__), content_hash_or_reason(type(plugin))
-        parts[part] = (fingerprint.digest or "")[:DIGEST_CHARS]
-        if fingerprint.digest is None:
-            unknown[part] = fingerprint.reason
+        part, code_hash = Part("plugin", type(plugin).__name__), content_hash_or_reason(type(plugin))
+        parts[part] = (code_hash.digest or "")[:DIGEST_CHARS]
+        if code_hash.digest is None:
+            unknown[part] = code_hash.reason
     for name, tool in inputs.tools.items():
-        fingerprint = content_hash_or_reason(tool.function)
-        digest = fingerprint.digest or tool.digest
+        code_hash = content_hash_or_reason(tool.function)
+        digest = code_hash.digest or tool.digest
         parts[Part("tool", name)] = hash_json(
             [tool.name, tool.description, dict(tool.parameters.schema), tool.store_as, digest]
         )
-        if fingerprint.is_unhashable_code:
-            unknown[Part("tool", name)] = fingerprint.reason
+        if code_hash.is_unhashable_code:
+            unknown[Part("tool", name)] = code_hash.reason
     return unknown
 
 
@@ -200,19 +200,17 @@ def _add_objects(parts: dict[Part, str], inputs: TurnInputs, deadline: float) ->
                 parts, unknown = parts | more, unknown | failures
             continue
         try:
-            fingerprint = content_hash_or_reason(
-                inputs.variables.value(entry.name), seconds=deadline - time.monotonic()
-            )
+            code_hash = content_hash_or_reason(inputs.variables.value(entry.name), seconds=deadline - time.monotonic())
         except UnknownReference:
             parts[part] = "gone"
             continue
         readable = " read" if entry.is_readable else ""
-        if fingerprint.digest is not None:
-            parts[part] = fingerprint.digest[:DIGEST_CHARS] + readable
+        if code_hash.digest is not None:
+            parts[part] = code_hash.digest[:DIGEST_CHARS] + readable
         elif entry.name in in_prompt:
-            unknown[part] = fingerprint.reason
+            unknown[part] = code_hash.reason
         else:
-            maybe[entry.name] = fingerprint.reason
+            maybe[entry.name] = code_hash.reason
             parts[part] = hash_json(inputs.variables.describe(entry.name)) + readable
     return CacheKey(parts, unknown, maybe)
 

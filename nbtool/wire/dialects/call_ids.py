@@ -1,7 +1,7 @@
 """The ids by which calls and their results find each other in one request.
 
 A provider's ids are not to be trusted: servers restart them in every round, send the same one twice, or use letters
-that another dialect refuses. So each request gives every call an id anew: the provider's own wherever it can stand.
+that another dialect refuses. So ids are assigned for each request: the provider's own wherever it can stand.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class _ThinkTagDecoder:
             if isinstance(delta, ThinkingDelta):
                 self._tags.stop()
             if isinstance(delta, ReplyEnd) and self._has_thinking:
-                # The provider's own form holds the thinking as text: the message is built anew from its parts.
+                # The provider's own form holds the thinking as text: the message is rebuilt from its parts.
                 delta = replace(delta, native=None)
             passed.append(delta)
         return passed

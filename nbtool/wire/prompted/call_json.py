@@ -32,7 +32,7 @@ MAX_NESTING = 4
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """A call that was found in text: its name as the model wrote it, its arguments, and what was mended.
+    """A call that was found in text: its name as the model wrote it, its arguments, and what was repaired.
 
     One that `lacks_arguments` names a tool and nothing else; it is believed only where the tool is known.
     """
@@ -44,7 +44,7 @@ class ParsedCall:
 
     @property
     def all_repairs(self) -> tuple[str, ...]:
-        """What was mended, in words."""
+        """What was repaired, in words."""
         return ("missing arguments", *self.repairs) if self.lacks_arguments else self.repairs
 
 
@@ -124,7 +124,7 @@ def match_tool_name(name_written: str, names: Iterable[str] | None) -> str | Non
     """Return the tool that a written name means: the very name, or the only one that differs in form alone.
 
     Form is a `functions.` before the name, capitals, and what separates words (`-`, `_`, `.`, blanks). Without
-    `names` every name stands for itself.
+    `names` every name is accepted as it is.
     """
     if names is None:
         return name_written

@@ -1,8 +1,8 @@
-"""Broken JSON from a model: one object, and the name of every mend it needed.
+"""Broken JSON from a model: one object, and the name of every repair it needed.
 
 Strict first; then our own small steps over a string-aware reading of the text; then, for what is left (a missing
 comma, a quote inside a string), the json-repair library on that one object, whose answer is believed only when it
-kept every letter and digit. Syntax is mended, values never: an expression, an identifier, a string without its end
+kept every letter and digit. Syntax is repaired, values never: an expression, an identifier, a string without its end
 or brackets that do not pair are refused, because each of them has more than one meaning.
 
 Only calls that were written as text come here. Native arguments are strict JSON (see `reply.parse_arguments`).
@@ -47,7 +47,7 @@ _LETTERS = re.compile(r"[^\W_]", re.UNICODE)
 
 @dataclass(frozen=True, slots=True)
 class RepairedJson:
-    """A value that was read, and the names of the mends it needed, in the order in which they were made."""
+    """A value that was read, and the names of the repairs it needed, in the order in which they were made."""
 
     value: Any
     repairs: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def parse_object(text: str, *, is_closed: bool = False) -> RepairedJson:
     `is_closed` there; anywhere else the text may have been cut off.
 
     Raises:
-        InvalidArguments: there is no object, there are several, or what is wrong cannot be mended without guessing.
+        InvalidArguments: there is no object, there are several, or what is wrong cannot be repaired without guessing.
     """
     parsed = parse_value(text, is_closed=is_closed)
     if not isinstance(parsed.value, dict):
@@ -144,7 +144,7 @@ def _single_object(text: str, repairs: list[str], is_closed: bool) -> str:
         repairs.append("tag residue")
         rest = rest[tags.end() :]
     if rest.strip("}]"):
-        raise InvalidArguments("One JSON object is expected; more text stands behind it.")
+        raise InvalidArguments("One JSON object is expected; more text follows it.")
     if rest:
         repairs.append("extra closer")
     return text[:end]
@@ -210,7 +210,7 @@ def _without_tuples(text: str, repairs: list[str]) -> str:
 
 
 def _normalize_tokens(text: str, repairs: list[str]) -> str:
-    """Write the text anew, token by token, as JSON; what may not be mended raises, the rest is left as it is."""
+    """Rewrite the text as JSON, token by token; what cannot be repaired raises, the rest is unchanged."""
     output: list[str] = []
     previous = Token("mark", "", 0)
     for token, following in _with_following(text):
@@ -293,14 +293,14 @@ def _word_as_json(token_text: str, previous: Token, following: Token, repairs: l
 
 def _repair_with_library(text: str, repairs: list[str]) -> Any:
     if len(text) > MAX_LIBRARY_CHARS or _missing_commas(text) > MAX_GAPS:
-        raise InvalidArguments("The object is broken, and too long or in too many places to be mended.")
+        raise InvalidArguments("The object is broken, and too long or in too many places to be repaired.")
     from json_repair import repair_json  # noqa: PLC0415 - start-up time: hardly a reply needs it
 
     value = None
     with suppress(Exception):  # it asserts what strangers' texts do not hold to
         value = repair_json(text, return_objects=True, skip_json_loads=True)
     if not isinstance(value, dict | list) or not _keeps_content(value, text):
-        raise InvalidArguments("The object is broken in a way that cannot be mended without guessing.")
+        raise InvalidArguments("The object is broken in a way that cannot be repaired without guessing.")
     repairs.append("json-repair")
     return value
 
@@ -311,7 +311,7 @@ def _missing_commas(text: str) -> int:
 
 
 def _keeps_content(value: Any, source: str) -> bool:
-    """Whether a mended value kept every letter, and made no string of what was not one."""
+    """Whether a repaired value kept every letter, and made no string of what was not one."""
     if _content_letters(json.dumps(value, ensure_ascii=False)) != _content_letters(source):
         return False
     return all(not _SUSPICIOUS_STRING.search(text) and _is_in_source(text, source) for text in _strings(value))
@@ -336,7 +336,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _content_letters(text: str) -> str:
-    """Return the letters and digits outside comments, constants in one spelling: what a mend must not change."""
+    """Return the letters and digits outside comments, constants in one spelling: what a repair must not change."""
     texts = (CONSTANTS.get(token.text, token.text) for token in tokens(text) if token.kind != "comment")
     unescaped = re.sub(r"\\(?:u[0-9a-fA-F]{4}|[bfnrt])", "", "".join(texts))
     return "".join(_LETTERS.findall(unescaped))

@@ -1,6 +1,6 @@
 """Tools through the prompt, around any dialect, for models without function calling.
 
-The inner wire never hears of tools: they are told in the system text, calls and results are written as text in the
+The inner wire gets no tools: they are told in the system text, calls and results are written as text in the
 history, and what the model writes is read back by the scanner. Calls that the inner wire brings in its own way
 pass through.
 """

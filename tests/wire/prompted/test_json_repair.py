@@ -216,5 +216,5 @@ def test_values_in_a_row_are_split_and_prose_is_not() -> None:
 
 
 def test_a_text_on_which_the_library_fails_is_refused_like_any_other() -> None:
-    with pytest.raises(InvalidArguments, match="cannot be mended"):
+    with pytest.raises(InvalidArguments, match="cannot be repaired"):
         parse_object('[{"```json\n{{[\'a```json\n{"/*()x|y"//é`$”b1a“```json\n$``{__class__[0]\\u\'.', is_closed=True)

@@ -29,7 +29,7 @@ interface Props {
 }
 
 /**
- * All questions that wait, on one card. It never takes the focus, and keeps it where a person had it; it hears nothing
+ * All questions that wait, on one card. It never takes the focus, and keeps it where a person had it; it ignores all keys and clicks
  * in its first half second, nor in the half second after a question came or went.
  */
 export class Card extends Component<Props, State> {

@@ -19,7 +19,7 @@ interface State {
   status: string;
 }
 
-/** The text of a result: read it, take out what is selected, or write it anew. */
+/** The text of a result: read it, take out what is selected, or replace it. */
 export class Result extends Component<Props, State> {
   override state: State = { isEverywhere: true, status: "" };
   #pre = createRef<HTMLPreElement>();

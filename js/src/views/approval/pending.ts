@@ -27,7 +27,7 @@ export function mayAsk({ head, blocks }: Document): boolean {
   return blocks.some((block) => block.kind === "call" && (isRunning || block.question));
 }
 
-/** What tells one set of questions from another: with each new one, the card is armed anew. */
+/** Identifies a set of questions: with each new one, the card is armed again. */
 export function questionKey(calls: PendingCall[]): string {
   return calls.map(({ question }) => question.digest).join();
 }

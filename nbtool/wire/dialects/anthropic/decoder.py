@@ -234,7 +234,7 @@ class AnthropicDecoder(TypedEventDecoder):
                 self._start_block(index, deltas)
         blocks = [self._blocks[index].value() for index in sorted(self._blocks)]
         stop_reason = self._reason()
-        is_held = bool(blocks) and stop_reason not in TRUNCATED_REASONS  # a reply cut short is built anew
+        is_held = bool(blocks) and stop_reason not in TRUNCATED_REASONS  # a truncated reply is rebuilt from its parts
         deltas.append(ReplyEnd(stop_reason, self._stop_reason or "", blocks if is_held else None, self._explanation))
         self._is_done = True
 

@@ -145,7 +145,7 @@ def _system(prompt: Prompt, target: Target) -> Encoded:
 
 
 def _assistant(message: Message, ids: tuple[str, ...], target: Target) -> Encoded:
-    """Echo a message of the same model as it came; build any other anew from its parts.
+    """Echo a message of the same model as it came; rebuild any other from its parts.
 
     A message that only asks for calls has no `content` at all: servers exist that refuse null, and servers that
     refuse an empty string. Those that cannot do without have an ability that says so.

@@ -77,7 +77,7 @@ class ToolCallAssembler:
         return self._append(call, {}, function, is_snapshot=False)
 
     def finish(self) -> list[CallDelta]:
-        """Mend the calls whose every fragment was the whole text so far, now that no more can come."""
+        """Repair the calls whose every fragment was the whole text so far, now that no more can come."""
         deltas: list[CallDelta] = []
         for call in self._calls:
             if call.can_be_snapshots and len(call.fragments) > 1 and not _is_object("".join(call.fragments)):

@@ -218,7 +218,7 @@ class ResponsesDecoder(TypedEventDecoder):
         explanation = "; ".join(filter(None, map(requested_action, items)))
         if explanation and stop_reason == "end":
             stop_reason = "action"
-        # A reply that was cut short is built anew, and so is one whose items nobody can answer.
+        # A truncated reply is rebuilt from its parts, and so is one whose items nobody can answer.
         is_held = is_complete and bool(items) and stop_reason not in TRUNCATED_REASONS and not explanation
         finish_reason = _text(response, "status")
         if stop_reason == "error":
@@ -232,7 +232,7 @@ _FIX = "Check the address and the wire (`--wire`)."
 
 
 def _error_in_response(body: Item) -> WireError | None:
-    """Return the error that a body without any items tells of, which may stand in it bare."""
+    """Return the error of a body without items, with or without an envelope."""
     return provider_error(_untyped_error(body)) if body.get("type") == "error" else error_in_body(body)
 
 

@@ -3,7 +3,7 @@
 Every round carries everything: instructions, tools and the whole conversation as a list of items, so nothing has to
 be stored at the provider (`store: false`) and any turn can be edited, branched or sent elsewhere. What a reasoning
 model thought goes back in the items it came in, whole rounds at a time: the provider checks that a call and the
-reasoning it came of stand together, by their ids, so a round is sent back unchanged or built anew with neither.
+reasoning it came of stand together, by their ids, so a round is sent back unchanged or rebuilt with neither.
 
 See https://platform.openai.com/docs/api-reference/responses/create and
 https://platform.openai.com/docs/guides/reasoning.
