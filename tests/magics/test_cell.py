@@ -109,7 +109,7 @@ def test_dry_run_shows_the_request_and_sends_nothing(shell: Any, capsys: pytest.
     [
         ("%%chat --modle x\nHi", "Did you mean --model?"),
         ("%%chat -s 'open\nHi", "Close the quotation mark."),
-        ("%%chat -m nonsense:x\nHi", "names no provider"),
+        ("%%chat -m nonsense:x\nHi", "Unknown provider"),
         ("%%chat -m openai:gpt-5-mini\nHi", "OPENAI_API_KEY is set neither"),
         ("%%chat -t duoble\nHi", "Did you mean double?"),
         ("%%chat -v farme\nHi", "Did you mean frame"),
@@ -220,4 +220,4 @@ def test_a_failed_cell_says_its_error_to_whoever_runs_it_unseen(shell: Any) -> N
     failed = shell.run_cell("%%chat -m practice:quick\nHi.")
 
     assert "does not exist" in str(failed.error_in_exec)
-    assert "It offers practice:default, practice:fast" in str(failed.error_in_exec)
+    assert "Available: practice:default, practice:fast" in str(failed.error_in_exec)

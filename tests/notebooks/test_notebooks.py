@@ -48,7 +48,7 @@ SAID = {
     "07_your_own_provider.ipynb": {
         "once": "completed · I am nbtool's embedded practice model",
         "models": "lab:fast",
-        "wrong": "It offers practice:default, practice:fast",
+        "wrong": "Available: practice:default, practice:fast",
         "tools": "plain does not support native tools; they are described in the prompt instead.",
         "status": "lab:fast (set by you)",
     },

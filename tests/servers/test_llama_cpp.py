@@ -141,7 +141,7 @@ def test_a_server_that_cannot_stream_the_models_own_choice_is_asked_for_whole_re
 
     repeated = [event.reason for event in events if isinstance(event, Retrying)]
     assert len(repeated) == 1
-    assert "sent nothing" in repeated[0]
+    assert "without a reply" in repeated[0]
     assert (turn.status, turn.error) == ("completed", None)
     assert len(coin.flips) == len(turn.calls)
 

@@ -104,7 +104,7 @@ class HttpEndpoint:
         secret = self.key.get_secret_value() if self.key else ""
         if secret and not url.may_carry_key:
             raise MissingKey(
-                f"The key is not sent to {url.host} over unencrypted HTTP.",
+                f"The key is not sent to {url.host} over plain HTTP.",
                 fix="Use https://…, or a tunnel through localhost, or no key.",
             )
         if not (secret.isascii() and secret.isprintable()):

@@ -298,9 +298,15 @@ def test_what_is_no_whole_sound_is_an_error(body: bytes, error: type[Exception])
 @pytest.mark.parametrize(
     ("model", "said", "more", "error", "line"),
     [
-        ("gpt-image-1", ["a cat"], {"tools": (TOOL,)}, Unsupported, "gpt-image-1 makes images and cannot call tools."),
-        ("whisper-1", [SOUND], {"tools": (TOOL,)}, Unsupported, "whisper-1 writes down what is said and cannot call"),
-        ("tts-1", ["hi"], {"tools": (TOOL,)}, Unsupported, "tts-1 reads text aloud and cannot call tools."),
+        (
+            "gpt-image-1",
+            ["a cat"],
+            {"tools": (TOOL,)},
+            Unsupported,
+            "gpt-image-1 generates images and cannot call tools.",
+        ),
+        ("whisper-1", [SOUND], {"tools": (TOOL,)}, Unsupported, "whisper-1 transcribes speech and cannot call"),
+        ("tts-1", ["hi"], {"tools": (TOOL,)}, Unsupported, "tts-1 converts text to speech and cannot call tools."),
         ("qwen-image-edit", ["blue"], {}, BadUsage, "edits an image, and none is attached. Attach one with `-a PATH`"),
         ("qwen-image-edit", [PICTURE], {}, BadUsage, "needs to be told what to change, and no text is given"),
         ("gpt-image-1", [" "], {}, BadUsage, "makes an image from a description, and no text is given"),
