@@ -132,7 +132,8 @@ def _tools_of_toolsets(source: CompletionSource) -> list[str]:
 
 def _tools_to_remove(source: CompletionSource) -> list[str]:
     """Return the tools of the chats, and the names that added them."""
-    return [*_tools(source), *(name for chat in source.kernel_chats.chats.values() for name in chat.tools.tools())]
+    offered = [tool for chat in source.kernel_chats.chats.values() for tool in chat.tools.tools().values()]
+    return [*_tools(source), *(tool.display_name for tool in offered)]
 
 
 def _variables(source: CompletionSource) -> list[str]:

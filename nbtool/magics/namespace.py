@@ -15,9 +15,18 @@ from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.magics.earlier_names import EarlierState
 from nbtool.magics.rebinding import RebindingTracker
-from nbtool.magics.tool_choice import Offer, choose_tools, find_source, matches
+from nbtool.magics.tool_choice import (
+    Offer,
+    choose_tools,
+    find_server_tool,
+    find_source,
+    matches,
+    near_names,
+    spellings,
+    unknown_word,
+)
 from nbtool.messages import Part
-from nbtool.tools.toolset import Toolset, as_tool_source, unknown_tool
+from nbtool.tools.toolset import Toolset, as_tool_source
 from nbtool.toolsets import standard
 
 STANDARD_PREFIX = "nbtool:"
@@ -26,6 +35,10 @@ STANDARD_PREFIX = "nbtool:"
 
 NOTES = "nbtool:notes"
 """The toolset for the model's own notes: WriteVar and RemoveVars, which every chat has for its own variables."""
+
+
+TOOLS = "function or toolset"
+"""What an argument of `-t` names."""
 
 
 class NotebookNamespace:
@@ -50,8 +63,11 @@ class NotebookNamespace:
             return NOTES
         if name.startswith(STANDARD_PREFIX):
             return standard(name.removeprefix(STANDARD_PREFIX))
-        public = [candidate for candidate in self._names if not candidate.startswith("_")]
-        near = difflib.get_close_matches(name, public, n=3, cutoff=0.6)
+        public = {key: value for key, value in self._names.items() if not key.startswith("_")}
+        if wanted == TOOLS:
+            near = near_names(name, spellings(public))
+        else:
+            near = difflib.get_close_matches(name, public, n=3, cutoff=0.6)
         hint = f"Did you mean {' or '.join(near)}?" if near else "Run the cell that defines it first."
         raise BadUsage(f"There is no {wanted} called {name!r} in this notebook.", fix=hint)
 
@@ -69,12 +85,17 @@ class NotebookNamespace:
                 name, pattern = self._split(arg)
                 for thing in choose_tools(name, self._find_tool_object(name), [pattern] if pattern else []):
                     coming.add(thing)
-        offered = {*chat.tools.tools(), *coming.tools(), *back}
-        wanted = [name for name in mentioned if name not in offered]
+        tools = [*chat.tools.tools().values(), *coming.tools().values()]
+        offered = {*(tool.name for tool in tools), *(tool.display_name for tool in tools), *back}
+        wanted = [name for name in mentioned if name not in offered and self._may_be_tool(name)]
         for name in wanted:
             if self._is_disabled(chat, name):
                 raise BadUsage(f"The tool {name!r} was removed from this chat.", fix=f"`-t {name}` adds it again.")
-            self.find(name, "function or toolset")
+            owner, pattern = self._split(name)
+            if pattern:
+                choose_tools(owner, self._find_tool_object(owner), [pattern])
+            else:
+                self.find(name, TOOLS)
         return wanted
 
     def add_tools(self, chat: Chat, args: Iterable[str]) -> None:
@@ -150,13 +171,19 @@ class NotebookNamespace:
             inside = {*offer.names, *(source.tools() if source else ())}
             matching = [name for name, tool in tools.items() if name in inside and matches(tool, pattern)]
         if not matching:
-            raise unknown_tool(arg, tools)
+            raise unknown_word(arg, tools.values())
         provided = {name for offer in self._offers(chat).values() for name in offer.names}
         for name in matching:
             if chat.tools.has_own(name) and name not in provided:
                 chat.tools.remove(name)
             else:
                 chat.tools.disable(name)
+
+    def _may_be_tool(self, name: str) -> bool:
+        """Return whether a mention refers to a tool; a dotted name does if it begins with the name of a toolset."""
+        owner, dot, _ = name.partition(".")
+        thing = self._names.get(owner)
+        return not dot or as_tool_source(thing) is not None or find_source(owner, self._names.values()) is not None
 
     def _is_disabled(self, chat: Chat, arg: str) -> bool:
         return arg not in self._names and arg in chat.tools.all_tools() and arg not in chat.tools
@@ -165,6 +192,8 @@ class NotebookNamespace:
         """Split an argument into a name of the notebook or of a standard toolset, and the selected part of it."""
         if arg in self._names:
             return arg, ""
+        if "." not in arg and (tool := find_server_tool(arg, list(self._names.values()))):
+            arg = tool.qualified_name
         prefix = STANDARD_PREFIX if arg.startswith(STANDARD_PREFIX) else ""
         name, _, pattern = arg.removeprefix(prefix).partition(".")
         return prefix + name, pattern
@@ -173,7 +202,7 @@ class NotebookNamespace:
         """Find the object of this name, or the toolset of this name inside another object."""
         if name not in self._names and (source := find_source(name, list(self._names.values()))):
             return source
-        return self.find(name, "function or toolset")
+        return self.find(name, TOOLS)
 
     def expose(self, chat: Chat, names: Iterable[str], *, read: bool = False) -> None:
         """Expose variables to a chat; a name refers to its current object at each use."""

@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 from nbtool.errors import BadUsage
 from nbtool.view.turn_messages import is_valid_name
 
-_MENTION = re.compile(r"(?<![\\\w])([$&])`([A-Za-z_]\w*)`")
-"""`` $`name` `` mentions a variable, `` &`name` `` a tool; nothing else in a body is syntax."""
+_MENTION = re.compile(r"(?<![\\\w])(?:([$&])`([A-Za-z_]\w*)`|(&)`([A-Za-z_][\w-]*\.[\w./-]+)`)")
+"""`` $`name` `` mentions a variable, `` &`name` `` or `` &`server.tool` `` a tool; nothing else is syntax."""
 
 MAX_LINE = 10_000
 """Characters of a magic's line that are accepted."""
@@ -37,7 +37,7 @@ class Mentions:
 
 def mentions(body: str) -> Mentions:
     """Find the variables and tools mentioned in a body."""
-    matches = _MENTION.findall(body)
+    matches = [(match[1] or match[3], match[2] or match[4]) for match in _MENTION.finditer(body)]
     variables = dict.fromkeys(name for mark, name in matches if mark == "$")
     tools = dict.fromkeys(name for mark, name in matches if mark == "&")
     return Mentions(tuple(variables), tuple(tools))

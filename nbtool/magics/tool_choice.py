@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any
 
-from nbtool.errors import BadUsage
-from nbtool.shorten import list_names
+from nbtool.errors import BadUsage, UnknownTool
+from nbtool.shorten import list_names, shorten
 from nbtool.tools.tool import MAX_METHODS, Tool, as_tools, count_methods
 from nbtool.tools.toolset import FilteredTools, ToolSource, as_tool_source
 
@@ -21,6 +21,12 @@ MAX_NAMES = 20
 
 MAX_NEAR = 3
 """Similar names suggested in an error."""
+
+MAX_WORD = 64
+"""Characters of a mistyped word that are compared and shown."""
+
+NEAR = 0.6
+"""How much of a word has to be the same for a name to be proposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ def matches(tool: Tool, pattern: str) -> bool:
     """Return whether a pattern matches a tool, by its name or the end of its origin (`server.tool`)."""
     parts = tool.origin.split(".")
     ends = (".".join(parts[at:]) for at in range(len(parts)))
-    return any(fnmatchcase(name, pattern) for name in (tool.name, *ends))
+    return any(fnmatchcase(name, pattern) for name in (tool.name, tool.display_name, *ends))
 
 
 def choose_tools(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
@@ -67,18 +73,68 @@ def choose_tools(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
 
 def short_names(tools: Iterable[Tool]) -> list[str]:
     """Return tool names without the prefix of their toolset."""
-    return [tool.origin.rpartition(".")[2] if tool.origin.startswith("mcp.") else tool.name for tool in tools]
+    return [tool.qualified_name.partition(".")[2] or tool.name for tool in tools]
+
+
+def all_sources(things: Iterable[Any]) -> list[ToolSource]:
+    """Return the toolsets among the things of a notebook, and those in them."""
+    own = [one for one in things if isinstance(one, ToolSource) and type(one).__module__.startswith("nbtool.")]
+    return [source for one in own for source in (one, *getattr(one, "sources", ()))]
 
 
 def find_source(name: str, things: Iterable[Any]) -> ToolSource | None:
     """Find a toolset by its own name among the objects of a notebook and the toolsets inside them."""
-    for thing in things:
-        if isinstance(thing, ToolSource) and type(thing).__module__.startswith("nbtool."):
-            inside: Iterable[ToolSource] = getattr(thing, "sources", ())
-            for source in (thing, *inside):
-                if source.name == name:
-                    return source
-    return None
+    return next((source for source in all_sources(things) if source.name == name), None)
+
+
+def find_server_tool(name: str, things: Iterable[Any]) -> Tool | None:
+    """Find a server's tool by the name that the model knows it by."""
+    tools = (source.tools().get(name) for source in all_sources(things))
+    return next((tool for tool in tools if tool and tool.qualified_name), None)
+
+
+def spellings(names: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a person may have meant by a word of `-t`, each spelling with the name to propose."""
+    spelled: dict[str, str] = {}
+    for source in all_sources(names.values()):
+        owner = next((name for name, value in names.items() if value is source), source.name)
+        spelled[owner] = owner
+        spelled |= tool_spellings(source.tools().values(), owner)
+    own = [
+        name
+        for name, value in names.items()
+        if callable(value) or as_tool_source(value) is not None or type(value).__module__ == "__main__"
+    ]
+    return spelled | {name: name for name in own}
+
+
+def tool_spellings(tools: Iterable[Tool], owner: str = "") -> dict[str, str]:
+    """Return the names that tools may be called by, each with the one that a person types."""
+    spelled: dict[str, str] = {}
+    for tool, short in ((tool, short_names([tool])[0]) for tool in tools):
+        typed = tool.qualified_name or (f"{owner}.{short}" if owner else tool.name)
+        spelled |= dict.fromkeys((short, tool.name, typed), typed)
+    return spelled
+
+
+def near_names(word: str, spelled: Mapping[str, str]) -> list[str]:
+    """Return the names that a mistyped word is near to, best first; another case is a slip too."""
+    lower = {name.lower(): typed for name, typed in spelled.items()}
+    whole, last = word[:MAX_WORD], word[:MAX_WORD].rpartition(".")[2]
+    near: dict[str, None] = {}
+    for part, names in ((whole, spelled), (whole.lower(), lower), (last, spelled), (last.lower(), lower)):
+        matches = difflib.get_close_matches(part, names, n=MAX_NEAR, cutoff=NEAR)
+        near |= dict.fromkeys(names[match] for match in matches)
+    return list(near)[:MAX_NEAR]
+
+
+def unknown_word(word: str, tools: Iterable[Tool]) -> UnknownTool:
+    """Return the error for an argument of `-T` that matches no tool of the chat, with names that a person types."""
+    available = list(tools)
+    near = near_names(word, tool_spellings(available))
+    listing = list_names(sorted(tool.display_name for tool in available), MAX_NAMES)
+    fix = f"Did you mean {' or '.join(near)}?" if near else f"This chat's tools: {listing or 'none'}."
+    return UnknownTool(f"There is no tool {shorten(word, MAX_WORD)!r} in this chat.", fix=fix)
 
 
 def _refuse_data(name: str, thing: Any, patterns: Sequence[str]) -> None:

@@ -117,7 +117,8 @@ def _find_mentions(request: ParsedRequest) -> list[Mention]:
     quoted_ranges = _quoted_spans(request.prompt, [tool.name for tool in tools])
     for tool in tools:
         name = re.escape(tool.name)
-        for match in re.finditer(rf"(?<![$\w])[&@]?`{name}`|(?<![\w`${{.]){name}(?![\w`])", request.prompt):
+        quoted = name.replace("_", "[._]")  # a person writes `server.tool`
+        for match in re.finditer(rf"(?<![$\w])[&@]?`{quoted}`|(?<![\w`${{.]){name}(?![\w`])", request.prompt):
             if any(match.start() in span for span in quoted_ranges):
                 continue
             is_marked = "`" in match[0] or "_" in tool.name or request.prompt.startswith("(", match.end())

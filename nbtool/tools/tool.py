@@ -76,6 +76,7 @@ class Tool:
         in_order: run after the earlier calls of the same round.
         is_async: calling the function returns a coroutine or an async generator. It runs on an event loop: on
             nbtool's own if `is_builtin`.
+        qualified_name: `server.tool` for a tool of a server, whose `name` for the model differs from it.
     """
 
     function: Callable[..., Any]
@@ -96,6 +97,7 @@ class Tool:
     preview_effect: Callable[..., str] | None = None
     sends_to: Literal["", "model", "server"] = ""
     in_order: bool = False
+    qualified_name: str = ""
     is_async: bool = field(init=False)
     is_builtin: bool = field(init=False)
 
@@ -104,6 +106,11 @@ class Tool:
         is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
         object.__setattr__(self, "is_async", is_async)  # read several times per call
         object.__setattr__(self, "is_builtin", str(getattr(function, "__module__", "")).startswith("nbtool."))
+
+    @property
+    def display_name(self) -> str:
+        """The name that a person reads and types: `server.tool` for a tool of a server."""
+        return self.qualified_name or self.name
 
     @property
     def spec(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nbtool.errors import BadUsage, UnknownTool
-from nbtool.shorten import shorten
+from nbtool.shorten import list_names, shorten
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.tool import NAME, Tool, as_tools
 from nbtool.tools.values.sanitize import single_line
@@ -277,7 +277,9 @@ class PrefixedTools:
                 f"{name!r} is not a valid tool name.", fix="Use a short prefix of letters, digits, '_' or '-'."
             )
         if tool not in self._cache:
-            self._cache[tool] = replace(tool, name=name, digest=make_digest(tool=tool.digest, name=name))
+            qualified = tool.qualified_name and f"{self._prefix}{tool.qualified_name}"
+            digest = make_digest(tool=tool.digest, name=name)
+            self._cache[tool] = replace(tool, name=name, digest=digest, qualified_name=qualified)
         return self._cache[tool]
 
 
@@ -328,14 +330,11 @@ def as_tool_source(obj: Any) -> ToolSource | None:
 
 
 def unknown_tool(name: str, tools: Iterable[str]) -> UnknownTool:
-    """Return the error for an unknown tool name, with similar names listed first."""
+    """Return the error for an unknown tool name, with similar names or else all names."""
     names = sorted(tools)
-    close_matches = difflib.get_close_matches(name[:64], names, n=3)
-    names_listed = [*close_matches, *(other for other in names if other not in close_matches)][:MAX_NAMED]
-    more = f" and {len(names) - len(names_listed)} more" if len(names) > len(names_listed) else ""
-    return UnknownTool(
-        f"There is no tool {shorten(name, 64)!r}.", fix=f"Tools: {', '.join(names_listed) or 'none'}{more}."
-    )
+    near = difflib.get_close_matches(name[:64], names, n=3)
+    fix = f"Did you mean {' or '.join(near)}?" if near else f"Tools: {list_names(names, MAX_NAMED) or 'none'}."
+    return UnknownTool(f"There is no tool {shorten(name, 64)!r}.", fix=fix)
 
 
 def _collision(name: str, toolset_name: str) -> BadUsage:

@@ -113,11 +113,16 @@ def test_a_cell_chooses_its_tools(tools_after_cells: Any, lines: list[str], tool
     [
         ("-t files.raed_file", "'files' has no tool 'raed_file'. Did you mean files.read_file"),
         ("-t files.zzz", "'files' has no tool 'zzz'. Its tools: read_all, read_file, write_file."),
-        ("-t file.read_file", "There is no function or toolset called 'file' in this notebook. Did you mean files?"),
+        ("-t file.read_file", "There is no function or toolset called 'file' in this notebook. Did you mean files"),
         ("-t shop.prize", "'shop' has no tool 'prize'. Did you mean shop.price?"),
-        ("-T wriet_file", "There is no tool 'wriet_file'. Tools: write_file, "),
-        ("-T 'zzz_*'", "There is no tool 'zzz_*'. Tools: "),
-        ("-T files.zzz", "There is no tool 'files.zzz'. Tools: "),
+        ("-T wriet_file", "There is no tool 'wriet_file' in this chat. Did you mean write_file"),
+        ("-T files.raed_all", "There is no tool 'files.raed_all' in this chat. Did you mean read_all"),
+        ("-T 'zzz_*'", "There is no tool 'zzz_*' in this chat. This chat's tools: read_all, read_file, write_file."),
+        ("-T files.zzz", "There is no tool 'files.zzz' in this chat. This chat's tools: "),
+        ("-t wriet_file", "'wriet_file' in this notebook. Did you mean files.write_file"),
+        ("-t Flies", "'Flies' in this notebook. Did you mean files"),
+        ("-t shpo", "'shpo' in this notebook. Did you mean shop"),
+        ("-t qqqq", "'qqqq' in this notebook. Run the cell that defines it first."),
     ],
 )
 def test_a_tool_that_is_not_there_is_answered_with_near_ones(tools_after_cells: Any, line: str, says: str) -> None:
@@ -173,7 +178,9 @@ def test_a_mention_of_a_tool_that_was_taken_away_says_how_it_comes_back(shell: A
     )
 
 
-def test_one_tool_of_an_mcp_server_is_chosen_and_taken_away(shell: Any, tools_after_cells: Any) -> None:
+def test_one_tool_of_an_mcp_server_is_chosen_and_taken_away(
+    shell: Any, tools_after_cells: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = {"command": sys.executable, "args": ["-I", "-S", HOSTILE, "pages"]}
     config = {"mcpServers": {"web": command}}
     shell.run_cell(f"from nbtool.tools.mcp import mcp_servers\nservers = mcp_servers({config})")
@@ -184,5 +191,40 @@ def test_one_tool_of_an_mcp_server_is_chosen_and_taken_away(shell: Any, tools_af
         assert tools_after_cells("-T servers.page2") == []
         assert tools_after_cells("-t servers") == ["web_page0", "web_page1", "web_page2"]
         assert tools_after_cells("-T 'web.page[01]'") == ["web_page2"]
+        assert tools_after_cells("-t web_page0") == ["web_page0", "web_page2"]
+        assert tools_after_cells("-T web_page0 web.page2") == []
+        shell.run_cell("%%chat -q\nLook at &`web.page1` in &`np.zeros`.")
+        assert tools_after_cells("-q") == ["web_page1"]
+        shell.run_line_magic("chat", "tools")
+        assert "web.page1  " in capsys.readouterr().out
+    finally:
+        shell.run_cell("servers.close()")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("-t web.paeg1", "'web' has no tool 'paeg1'. Did you mean web.page"),
+        ("-t wbe.page1", "called 'wbe' in this notebook. Did you mean web"),
+        ("-t page1", "called 'page1' in this notebook. Did you mean web.page1"),
+        ("-t web_paeg1", "called 'web_paeg1' in this notebook. Did you mean web.page"),
+        ("-t Web.page1", "called 'Web' in this notebook. Did you mean web"),
+        ("-T web.paeg1", "no tool 'web.paeg1' in this chat. Did you mean web.page"),
+        ("-T web_paeg1", "no tool 'web_paeg1' in this chat. Did you mean web.page"),
+        ("-T paeg1", "no tool 'paeg1' in this chat. Did you mean web.page"),
+        ("-T zzz", "no tool 'zzz' in this chat. This chat's tools: web.page0, web.page1, web.page2."),
+    ],
+)
+def test_a_mistyped_tool_of_a_server_is_answered_with_the_name_that_a_person_types(
+    shell: Any, tools_after_cells: Any, line: str, says: str
+) -> None:
+    command = {"command": sys.executable, "args": ["-I", "-S", HOSTILE, "pages"]}
+    config = {"mcpServers": {"web": command}}
+    shell.run_cell(f"from nbtool.tools.mcp import mcp_servers\nservers = mcp_servers({config})")
+    try:
+        tools_after_cells("-t servers")
+        with pytest.raises(Exception, match=r"no function|no tool") as raised:
+            tools_after_cells(line)
+        assert says in str(raised.value)
     finally:
         shell.run_cell("servers.close()")

@@ -31,8 +31,10 @@ def test_tools_are_found_by_name() -> None:
 
 
 def test_an_unknown_name_is_answered_with_real_ones() -> None:
-    with pytest.raises(UnknownTool, match=r"no tool 'prize'\. Tools: price, volume\."):
+    with pytest.raises(UnknownTool, match=r"no tool 'prize'\. Did you mean price\?"):
         Toolset("market", [volume, price]).get("prize")
+    with pytest.raises(UnknownTool, match=r"no tool 'zzz'\. Tools: price, volume\."):
+        Toolset("market", [volume, price]).get("zzz")
     with pytest.raises(UnknownTool, match="Tools: none"):
         Toolset().get("x")
 

@@ -51,7 +51,7 @@ def models(context: CommandContext, _: list[str]) -> str:
 def tools(context: CommandContext, _: list[str]) -> str:
     """List the tools and when they need approval."""
     offered = context.chat.tools.tools().values()
-    rows = [(tool.name, f"{tool.policy.run}; {one_line(tool.description, 80)}") for tool in offered]
+    rows = [(tool.display_name, f"{tool.policy.run}; {one_line(tool.description, 80)}") for tool in offered]
     return (
         format_table(*rows) if rows else "No tools. Expose a function with `%%chat -t NAME` or &`name` in the prompt."
     )
@@ -100,7 +100,7 @@ COMMANDS: dict[str, Command] = {
 def _tool_names(chat: Chat) -> str:
     """Return the tool names that a turn offers: the chat's own, and those that read its variables."""
     readers = [name for name in chat.turn_tools().tools() if name not in chat.tools.tools()]
-    own = ", ".join(chat.tools.tools())
+    own = ", ".join(tool.display_name for tool in chat.tools.tools().values())
     return f"{own or 'none of your own'}; for variables: {', '.join(readers)}" if readers else own or "none"
 
 

@@ -26,6 +26,7 @@ from nbtool.tools.mcp.tool_list import (
     RemoteTool,
     diff_tools,
     model_tool_name,
+    qualified_tool_name,
     quoted_instructions,
     server_label,
 )
@@ -187,6 +188,7 @@ class McpServer:
             origin=f"mcp.{self.name}.{accepted.name}",
             notice=notice,
             sends_to="server",
+            qualified_name=qualified_tool_name(self.name, accepted.name),
         )
 
     async def _call_tool(

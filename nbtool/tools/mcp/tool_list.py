@@ -48,6 +48,7 @@ MAX_DIFFERENCE = 50_000
 """Maximum number of characters of a change shown at a gate; a larger one requires `accept_changes()` before a call."""
 
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
+_QUALIFIED = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_./-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,12 @@ def model_tool_name(server: str, tool: str) -> str:
         return name
     suffix = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
     return f"{name[: MAX_NAME - 9]}_{suffix}"
+
+
+def qualified_tool_name(server: str, tool: str) -> str:
+    """Return the name that a person uses for a tool, `server.tool`; empty if either contains other characters."""
+    name = f"{server}.{tool}"
+    return name if _QUALIFIED.fullmatch(name) else ""
 
 
 def diff_tools(before: RemoteTool, after: RemoteTool) -> str:
