@@ -26,9 +26,9 @@ CHECK = "print('status:', answer.status, '|', threads, '|', [c.status for c in a
 BUSY = "import time\nprint('begun')\nwhile not threads: time.sleep(0.01)\nprint('saw the call')"
 
 
-def park(lab: Lab, kernel: str, *cells: str, setup: str = SETUP) -> Notebook:
+def park(lab: Lab, kernel: str, *cells: str, setup: str = SETUP, ask: str = ASK) -> Notebook:
     """Open a notebook and let its second cell park a turn."""
-    notebook = lab.open_cells(setup, ASK, *cells, kernel=kernel)
+    notebook = lab.open_cells(setup, ask, *cells, kernel=kernel)
     notebook.run_cell(0)
     notebook.wait_output(0, "nbtool: ")
     notebook.run_cell(1)
