@@ -18,7 +18,7 @@ MENTION = re.compile(r"\$`([^\W\d][\w./-]*)`")
 FINAL_REQUEST = re.compile(r"\[nbtool\]|without (calling )?(any )?(more )?tools|final (reply|answer)", re.IGNORECASE)
 NOTEBOOK_OBJECTS = re.compile(r"(?<!\s)\s*<notebook-objects>.*?(?:</notebook-objects>|\Z)", re.DOTALL)
 """Objects that nbtool lists in a prompt: they can be referenced, but the user did not name them."""
-SCHEMA_PROMPT = re.compile(r"must be JSON that fits this schema[^\n]{0,80}\n(?=\{)")
+SCHEMA_PROMPT = re.compile(r"must be JSON that matches this schema[^\n]{0,80}\n(?=\{)")
 PLACEHOLDERS = frozenset({"name", "var"})
 """Placeholder names in explanations of the reference syntax."""
 
