@@ -51,7 +51,7 @@ class NotebookNamespace:
         self._bound: dict[str, Any] = {}
         self.earlier: dict[str, EarlierState] = {}
 
-    def find(self, name: str, wanted: str) -> Any:
+    def find(self, name: str, wanted: str, *, is_tool: bool = False) -> Any:
         """Return the object of a name.
 
         Raises:
@@ -64,7 +64,7 @@ class NotebookNamespace:
         if name.startswith(STANDARD_PREFIX):
             return standard(name.removeprefix(STANDARD_PREFIX))
         public = {key: value for key, value in self._names.items() if not key.startswith("_")}
-        if wanted == TOOLS:
+        if is_tool:
             near = near_names(name, spellings(public))
         else:
             near = difflib.get_close_matches(name, public, n=3, cutoff=0.6)
@@ -95,7 +95,7 @@ class NotebookNamespace:
             if pattern:
                 choose_tools(owner, self._find_tool_object(owner), [pattern])
             else:
-                self.find(name, TOOLS)
+                self.find(name, TOOLS, is_tool=True)
         return wanted
 
     def add_tools(self, chat: Chat, args: Iterable[str]) -> None:
@@ -202,7 +202,7 @@ class NotebookNamespace:
         """Find the object of this name, or the toolset of this name inside another object."""
         if name not in self._names and (source := find_source(name, list(self._names.values()))):
             return source
-        return self.find(name, TOOLS)
+        return self.find(name, TOOLS, is_tool=True)
 
     def expose(self, chat: Chat, names: Iterable[str], *, read: bool = False) -> None:
         """Expose variables to a chat; a name refers to its current object at each use."""
