@@ -33,7 +33,7 @@ def read(*deltas: dict[str, Any], wire: Any = WIRE, finish: str = "stop") -> Rep
 
 
 @pytest.mark.parametrize(
-    "pieces", [["\n<think>Hm</think>\n\nHi"], list("\n<think>Hm</think>\n\nHi"), ["<th", "hasher>Hm</", "think>Hi"]]
+    "pieces", [["\n<think>Hm</think>\n\nHi"], list("\n<think>Hm</think>\n\nHi"), ["<th", "ink>Hm</", "think>Hi"]]
 )
 def test_tags_at_the_head_of_a_text_are_thinking(pieces: list[str]) -> None:
     reply = read(*({"content": piece} for piece in pieces))
