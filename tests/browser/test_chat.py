@@ -166,7 +166,7 @@ def test_a_conversation_is_read_as_one_and_what_is_sent_there_becomes_a_cell(lab
     expect(view.get_by_role("article").last).to_contain_text("embedded practice")
     screenshot(notebook.page, "conversation")
 
-    box = view.get_by_label("Go on")
+    box = view.get_by_label("Continue the chat")
     box.fill("And what else?")
     box.press("Shift+Enter")
 

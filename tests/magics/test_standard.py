@@ -56,7 +56,7 @@ def test_the_files_are_those_of_the_notebooks_folder(tmp_path: Path, monkeypatch
 def test_a_toolset_that_does_not_exist_is_one_line() -> None:
     chat, names = in_notebook()
 
-    with pytest.raises(BadUsage, match=r"There is no toolset nbtool:shell\. There are files, inspection"):
+    with pytest.raises(BadUsage, match=r"There is no toolset nbtool:shell\. Use files, inspection"):
         names.add_tools(chat, ["nbtool:shell"])
 
 

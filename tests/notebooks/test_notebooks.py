@@ -55,7 +55,7 @@ SAID = {
     "08_mcp.ipynb": {
         "start": "time_convert_time",
         "value": "h'",
-        "no": "denied · Nobody can be asked",
+        "no": "denied · No approver is available.",
         "narrow": "time_convert_time\n",
     },
     "09_batch.ipynb": {

@@ -138,7 +138,7 @@ def test_words_of_the_system_and_native_forms_do_not_come_with_a_file(text: str)
         (lambda whole: whole["nodes"][0].update(current="turn_1"), "is not one of its turns"),
         (lambda whole: whole["nodes"][0].update(node_id="<b>"), "is duplicate or invalid"),
         (lambda whole: whole["nodes"][1]["turns"].append(whole["nodes"][0]["turns"][0]), "do not match"),
-        (lambda whole: next(iter(whole["turns"].values())).clear(), "how this turn began"),
+        (lambda whole: next(iter(whole["turns"].values())).clear(), "no start event of this turn"),
         (lambda whole: next(iter(whole["turns"].values())).reverse(), "has an invalid beginning"),
         (lambda whole: next(iter(whole["turns"].values()))[-1].update(status="running"), "has an invalid end"),
         (lambda whole: next(iter(whole["turns"].values()))[0].update(kind="os.system"), "Event 1"),

@@ -101,7 +101,7 @@ def test_what_cannot_be_pickled_is_one_clear_line(processes: ProcessPoolExecutor
         notebook=notebook,
         expose=["lock"],
     )
-    argument = desk.run(ask_for("take", thing="$VAR_REF{{lock}}"))
+    argument = desk.run(ask_for("text_of", thing="$VAR_REF{{lock}}"))
     function = desk.run(ask_for("local"))
     result = desk.run(ask_for("broken"))
     after = desk.run(ask_for("where"))
@@ -238,7 +238,7 @@ def at_cluster(executor: Executor, function: Callable[..., Any], mark: Path, *, 
         expose=["lock"],
     )
     ran = desk.run(ask_for("where", n=3))
-    unsent = desk.run(ask_for("take", thing="$VAR_REF{{lock}}"))
+    unsent = desk.run(ask_for("text_of", thing="$VAR_REF{{lock}}"))
     stopped = cancelled(desk, ask_for("slow", mark=str(mark), seconds=1), wait_for_file(mark))
 
     assert ran.status == "ok"

@@ -224,7 +224,7 @@ def test_a_worker_past_its_deadline_is_said_to_be_still_running_and_is_not_run_t
 
 
 def test_a_tool_that_swallows_being_cancelled_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "GRACE", 0.05)
+    monkeypatch.setattr(runner, "STOP_GRACE_SECONDS", 0.05)
 
     @tool(run="auto", timeout=0.05)
     async def stubborn() -> None:
@@ -394,7 +394,7 @@ def test_a_person_who_interrupts_a_tool_cancels_the_turn() -> None:
 def test_a_turn_cancelled_while_a_result_waits_says_that_the_tool_ran() -> None:
     begun = threading.Event()
     desk = make_harness(secret_if_released, approver=lambda _: begun.set())
-    record = cancelled_record(desk, ask_for("gated"), begun)
+    record = cancelled_record(desk, ask_for("secret_if_released"), begun)
 
     assert record.status == "cancelled"
     assert record.shown == "The tool ran, and the turn was cancelled before its result was delivered."

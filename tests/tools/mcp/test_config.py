@@ -39,7 +39,7 @@ def test_a_file_says_what_a_mapping_says_and_disabled_servers_are_left_out(tmp_p
         ({"mcpServers": {"a": {"command": "x", "args": "y"}}}, "args a list of strings"),
         ({"mcpServers": {"a": {"command": "x\0"}}}, "command and cwd must be strings"),
         ({"mcpServers": {"a": {"command": "x", "env": {"A": 1}}}}, "env must be an object with string values"),
-        ({"mcpServers": {"a": {"url": "file:///etc/passwd"}}}, "'file' is no scheme"),
+        ({"mcpServers": {"a": {"url": "file:///etc/passwd"}}}, "Unsupported scheme 'file'"),
         ({"mcpServers": {"a": {"url": 3}}}, "url must be an http or https URL"),
         ({"mcpServers": {"a": {"type": "sse", "url": "http://x/sse"}}}, "uses the deprecated SSE transport"),
     ],

@@ -95,7 +95,7 @@ def test_an_error_at_the_end_waits_until_the_held_text_was_given() -> None:
     begun = b'{"choices": [{"message": {"content": "Hi <too'
     assert decoder.feed(begun) == []
 
-    with pytest.raises(WireError, match="middle of its JSON"):
+    with pytest.raises(WireError, match="The JSON of the reply is truncated"):
         decoder.close()
 
 
