@@ -31,7 +31,11 @@ def test_no_key_that_is_pressed_in_a_turn_changes_the_notebook(lab: Lab) -> None
 
     for name in ("Stop", "Deny", "Edit", "Approve"):
         press(notebook, live.get_by_role("button", name=name, exact=True))
-    for field in (live.locator(".nb-call > summary").first, live.get_by_label("Remember the decision"), live.locator(".nb-card")):
+    for field in (
+        live.locator(".nb-call > summary").first,
+        live.get_by_label("Remember the decision"),
+        live.locator(".nb-card"),
+    ):
         press(notebook, field)
     press(notebook, live.get_by_label("Reason, if you deny"))
     typed = live.get_by_label("Reason, if you deny").input_value()
