@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 VENV_IPYKERNEL6 := .venv-ipykernel6
 PYTEST_PARALLEL := --numprocesses 2 --dist loadfile
+SLOW_TESTS := browser chat/journal compat faults magics notebooks packaging practice security servers tools/mcp \
+	tools/calls/test_gates_machine.py tools/execution tools/test_frozen.py wire/test_cut_short.py \
+	wire/prompted/test_segments.py wire/transport/test_endpoint_faults.py plugins/test_ways_out.py plugins/test_spellings.py
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
 COLLABORATION_PACKAGES := jupyter-collaboration jupyter-collaboration-ui jupyter-docprovider jupyter-server-ydoc jupyter-ydoc \
 	jupyter-server-fileid pycrdt pycrdt-store pycrdt-websocket sqlite-anyio
@@ -27,8 +30,8 @@ test: check js build/.old install-chromium ## set everything up and run all test
 check: build/.nbtool js/node_modules/.package-lock.json ## format, lint and type checks of Python and TypeScript
 	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy
 	$(NPM) run check
-unit: build/.nbtool ## the tests that need neither a browser nor a kernel
-	$(BIN)/pytest --ignore=tests/browser --ignore=tests/notebooks $(PYTEST_PARALLEL)
+unit: build/.nbtool ## the fast lane: the tests that need no kernel, server process or browser
+	$(BIN)/pytest $(addprefix --ignore=tests/,$(SLOW_TESTS)) $(PYTEST_PARALLEL)
 browser: build/.old install-chromium ## the browser tests, in a real JupyterLab
 	$(BIN)/pytest tests/browser
 notebooks: build/.nbtool ## run the notebooks

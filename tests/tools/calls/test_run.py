@@ -69,7 +69,7 @@ CUT_OFF = replace(ask_for("double", n=1), args=None, error="The reply was cut of
 @pytest.mark.parametrize(
     ("call", "status", "text"),
     [
-        (ask_for("doubel", n=1), "not_found", r"no tool 'doubel'\. Tools: double"),
+        (ask_for("doubel", n=1), "not_found", r"no tool 'doubel'\. Did you mean double\?"),
         (BROKEN, "invalid", "not JSON"),
         (replace(BROKEN, error=None), "invalid", "cannot run"),
         (replace(BROKEN, arguments="[" * 100_000), "invalid", "not JSON"),
