@@ -30,7 +30,7 @@ test: check js build/.old install-chromium ## set everything up and run all test
 check: build/.nbtool js/node_modules/.package-lock.json ## format, lint and type checks of Python and TypeScript
 	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy
 	$(NPM) run check
-unit: build/.nbtool ## the fast lane: the tests that need no kernel, server process or browser
+unit: build/.nbtool ## the fast lane, about two minutes: the tests that need no kernel, server process or browser
 	$(BIN)/pytest $(addprefix --ignore=tests/,$(SLOW_TESTS)) $(PYTEST_PARALLEL)
 browser: build/.old install-chromium ## the browser tests, in a real JupyterLab
 	$(BIN)/pytest tests/browser
