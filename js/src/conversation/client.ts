@@ -48,8 +48,8 @@ export function createConversationClient(model: Model, signal: AbortSignal): Con
   );
 
   function toSavedTurn({ prompt, document, cells }: Turn): SavedTurn {
-    const act = (deed: TurnAction): void => {
-      const text = cells[deed];
+    const act = (action: TurnAction): void => {
+      const text = cells[action];
       if (text) insertCell(text);
     };
     const bytes = {

@@ -103,9 +103,9 @@ class StepCall extends Component<StepCallProps, { isOpen: boolean }> {
 
   #renderActions(): JSX.Element {
     const { block, client, turn } = this.props;
-    const button = (deed: CellAction, label: string, round: number, call = ""): JSX.Element | false =>
-      client.actions.includes(deed) && (
-        <ActionButton label={label} press={() => client.requestCell({ deed, turn, round, call })} />
+    const button = (action: CellAction, label: string, round: number, call = ""): JSX.Element | false =>
+      client.actions.includes(action) && (
+        <ActionButton label={label} press={() => client.requestCell({ deed: action, turn, round, call })} />
       );
     return (
       <div class="nb-row nb-x-actions">

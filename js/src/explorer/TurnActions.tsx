@@ -28,10 +28,14 @@ export function TurnActions({ client, turn, status, compare }: TurnActionsProps)
   return (
     <div class="nb-row nb-x-actions">
       {offers.map(
-        ([deed, label, fits]) =>
+        ([action, label, fits]) =>
           fits &&
-          client.actions.includes(deed) && (
-            <ActionButton key={deed} label={label} press={() => client.requestCell({ deed, turn })} />
+          client.actions.includes(action) && (
+            <ActionButton
+              key={action}
+              label={label}
+              press={() => client.requestCell({ deed: action, turn })}
+            />
           ),
       )}
       <ActionButton label="Compare with…" press={compare} />
@@ -39,7 +43,7 @@ export function TurnActions({ client, turn, status, compare }: TurnActionsProps)
   );
 }
 
-/** A small button of a deed. */
+/** A small button that runs an action. */
 export function ActionButton({ label, press }: { label: string; press: () => void }): JSX.Element {
   return (
     <button type="button" class="nb-button nb-x-action" onClick={press}>

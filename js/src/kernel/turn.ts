@@ -47,7 +47,7 @@ export interface Connection {
   /** Bind the result of a call to a name in the notebook; its state is in `requests` under `bindRequestKey`. */
   bind(callId: string, name: string, replace: boolean): void;
   /** Request a cell that does something with the whole turn; it is inserted below where the page can. */
-  runAction(deed: TurnAction, version?: number): void;
+  runAction(action: TurnAction, version?: number): void;
   dismissCell(): void;
   /** Request the bytes of an image or a sound; they arrive in `media`. Missing where there is no kernel. */
   requestMedia?(key: string): void;
@@ -229,9 +229,9 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     stop: () => request(STOP_REQUEST, { kind: "stop" }),
     bind: (call_id, name, replace) =>
       request(bindRequestKey(call_id), { kind: "bind", call_id, name, ...(replace && { replace }) }),
-    runAction(deed, version) {
+    runAction(action, version) {
       show({ insertedCell: { state: "requested", text: "" } });
-      send({ kind: "act", deed, ...(version && { version }) });
+      send({ kind: "act", deed: action, ...(version && { version }) });
     },
     dismissCell: () => show({ insertedCell: null }),
     requestMedia: (key) => void send({ kind: "media", key }),

@@ -25,7 +25,7 @@ const ACTION_CELLS: Record<TurnAction, (of: CellContext) => string | undefined> 
 /** The actions of a saved turn with a running kernel; those of other versions only where there are any. */
 export function actionsFor(head: Head): TurnAction[] {
   const actions = Object.keys(ACTION_CELLS) as TurnAction[];
-  return actions.filter((deed) => deed !== "version" || head.turns?.length === head.versions);
+  return actions.filter((action) => action !== "version" || head.turns?.length === head.versions);
 }
 
 /** The notebook that an element stands in. */

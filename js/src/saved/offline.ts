@@ -16,7 +16,7 @@ interface MediaLoader {
 /** Hold a saved turn; what a reader wants to be done with it goes to `act`. */
 export function offlineConnection(
   document: Document,
-  runAction: (deed: TurnAction, version?: number) => void,
+  runAction: (action: TurnAction, version?: number) => void,
   bytes?: MediaLoader,
 ): OfflineConnection {
   const listeners = new Set<() => void>();

@@ -7,7 +7,7 @@ import { Notice } from "./Notice";
 
 interface FooterProps {
   document: Document;
-  runAction: (deed: TurnAction, version?: number) => void;
+  runAction: (action: TurnAction, version?: number) => void;
 }
 
 const ACTION_LABELS: Record<Exclude<TurnAction, "version">, string> = {
