@@ -41,6 +41,12 @@ def reset_after_fork(reset: Callable[[], object]) -> None:
         os.register_at_fork(after_in_child=reset)
 
 
+def is_cancelling() -> bool:
+    """Whether the running task is being cancelled, as opposed to something in it raising CancelledError."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class LoopThread(threading.Thread):
     """A thread that runs an event loop of nbtool."""
 

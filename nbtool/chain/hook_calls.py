@@ -13,6 +13,7 @@ from nbtool.chain.cancellation import shield_until_done, stop_all
 from nbtool.chain.hooks import Cleanup
 from nbtool.chain.plugin_check import HOOKS, check_plugins
 from nbtool.errors import HookFailed, NbtoolError
+from nbtool.loop import is_cancelling
 from nbtool.thread_pool import Outcome, run_in_worker
 
 
@@ -156,9 +157,3 @@ def _as_async_hook(call: Callable[[], Any]) -> Callable[[Any], Any]:
         return await call()
 
     return call_async
-
-
-def is_cancelling() -> bool:
-    """Whether the running task is being cancelled, as opposed to something in it raising CancelledError."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -17,6 +17,7 @@ from nbtool.chain.hooks import CallContext, CallsContext, ReplyContext, RequestC
 from nbtool.chain.limits import HOOK_STOP_SECONDS
 from nbtool.chain.repair import NO_RESULT
 from nbtool.events import CallReady, ErrorRaised, Event, Phase
+from nbtool.loop import is_cancelling
 from nbtool.messages import Message, ToolCall, results
 from nbtool.tools.calls.ordering import CallSlot, make_slots
 from nbtool.tools.calls.run import CallRecord, ToolRuntime, run_call, skip_call
@@ -154,7 +155,13 @@ class ToolCalling:
             record = await skip_call(call, runtime, round=reply.round, reason=reason)
             self.records.append(record)
         else:
-            record = await run_call(call, runtime, round=reply.round, on_record=self.records.append, slot=slot)
+            try:
+                record = await run_call(call, runtime, round=reply.round, on_record=self.records.append, slot=slot)
+            except asyncio.CancelledError:
+                if not is_cancelling():  # the person interrupted the tool, which stops the turn
+                    reply.turn.cancel.cancel()
+                    await asyncio.Event().wait()  # ends with the turn: nothing else of the round may run before
+                raise
         if record.status in FAILURE_PHASES:
             await reply.turn.emit(ErrorRaised(FAILURE_PHASES[record.status], f"{record.name}: {record.reason}"))
         context.record = record

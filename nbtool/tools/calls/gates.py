@@ -9,7 +9,7 @@ from functools import partial
 
 from nbtool.errors import AlreadyDecided, NbtoolError
 from nbtool.events import CallAsked, CallDecided, Emit, Gate
-from nbtool.loop import CallerThread
+from nbtool.loop import CallerThread, is_cancelling
 from nbtool.shorten import shorten
 from nbtool.thread_pool import capture, run_with_timeout
 from nbtool.tools.approval import (
@@ -181,12 +181,6 @@ def _is_edited(decision: Decision) -> bool:
     return (isinstance(decision, Approved) and decision.arguments is not None) or (
         isinstance(decision, Released) and decision.text is not None
     )
-
-
-def is_cancelling() -> bool:
-    """Whether the running task is being cancelled, as opposed to code in it raising CancelledError."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def refusal_message(decision: Decision, *, subject: str = "its result") -> str:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from nbtool.errors import ToolError, ToolFailed, UnknownTool
 from nbtool.events import CallProgress, CallReady, CallStarted, Emit, Notice, RepeatedQuestion
-from nbtool.loop import CallerThread
+from nbtool.loop import CallerThread, is_cancelling
 from nbtool.messages import ToolCall
 from nbtool.thread_pool import Outcome, run_with_timeout
 from nbtool.tools.approval import (
@@ -35,7 +35,6 @@ from nbtool.tools.calls.disclosure import CLOSED_PROGRESS, UnreadableValues
 from nbtool.tools.calls.gates import (
     BY_REMEMBERED,
     gate_mode,
-    is_cancelling,
     record_decision,
     refusal_message,
     request_decision,
