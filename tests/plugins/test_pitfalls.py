@@ -234,22 +234,6 @@ def test_an_interrupted_tool_stops_the_turn_before_its_caller_does() -> None:
     assert ran == []
 
 
-def test_an_interrupted_tool_stops_the_turn_before_its_caller_does() -> None:
-    @tool(run="auto")
-    def interrupted() -> None:
-        "Be interrupted by the person."
-        raise KeyboardInterrupt
-
-    wire = ScriptedWire([[call("interrupted"), call("double", n=1)]])
-    turn = Chat(wire=wire, tools=[interrupted, double]).compose("Go.")
-    with pytest.raises(KeyboardInterrupt):
-        turn.caller_thread.run_until(turn.done, on_start=turn.start)
-    turn.caller_thread.run_until(turn.done)
-
-    assert (turn.status, turn.error) == ("cancelled", None)
-    assert ran == []
-
-
 def test_calls_of_a_reply_that_was_stopped_in_the_middle_do_not_run() -> None:
     class Stopping:
         async def on_stream_data(self, context: StreamContext) -> None:
