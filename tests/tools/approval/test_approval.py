@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from nbtool.errors import AlreadyDecided, ApprovalError
-from nbtool.tools import approval as module
 from nbtool.tools.approval import (
     ApprovalQueue,
     Approved,
@@ -208,9 +207,8 @@ def test_what_must_ask_each_time_is_never_remembered() -> None:
     assert desk.find_remembered(sensitive) is None
 
 
-def test_the_list_of_closed_questions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_DECIDED", 2)
-    desk = ApprovalQueue()
+def test_the_list_of_closed_questions_is_bounded() -> None:
+    desk = ApprovalQueue(max_decided=2)
     for digest in ("d1", "d2", "d3"):
         desk.add(question(digest))
         desk.decide(digest, Approved())

@@ -1,0 +1,64 @@
+"""What a person, a policy or a script answers to a question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from nbtool.tools.approval.digest import json_copy
+
+Scope = Literal["call", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """The call may run, with `arguments` in place of its own if set.
+
+    `remember` skips later questions: for this `call` (same tool, same arguments), or for the whole `tool` as it is now.
+    """
+
+    arguments: Mapping[str, Any] | None = None
+    remember: Literal["", "call", "tool"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The call must not run; the reason is sent to the model."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The result may be sent to the model, with `text` in place of its own if set."""
+
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """The result must not reach the model in any form; the reason is sent to the model."""
+
+    reason: str = ""
+
+
+Decision = Approved | Denied | Released | Withheld
+
+BY_POLICY = "policy"
+"""The `by` of a resolution made by nbtool's own rules, without a person or an approver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A decision, and who made it."""
+
+    decision: Decision
+    by: str
+
+    def copy(self) -> Resolution:
+        """Return the resolution with a copy of the edited arguments."""
+        decision = self.decision
+        if not isinstance(decision, Approved) or decision.arguments is None:
+            return self
+        return replace(self, decision=replace(decision, arguments=json_copy(decision.arguments)))

@@ -1,0 +1,82 @@
+"""What is decided at a gate, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
+from nbtool.messages import Media
+from nbtool.tools.approval.decisions import Decision, Denied, Scope, Withheld
+from nbtool.tools.approval.digest import json_copy
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """May this call run, or may this result be sent to the model?
+
+    Args:
+        shown: what is decided: the canonical arguments as JSON, or the text of the result.
+        resolved: describes the value of each argument.
+        effect: what the call would change, as reported by the tool.
+        media: the images of a result; sent to the model if its text is released unchanged.
+        notice: what the person must know first, such as how the tool changed; shown in full.
+        remember_keys: the keys under which an approval can be remembered, for the call and for the tool. There is
+            none for a call with an object that cannot be watched for changes.
+        previews: the first rows of readable variables.
+        notes: lines for the person.
+        again: why the call is asked about again.
+    """
+
+    call_id: str
+    gate: Gate
+    digest: str
+    tool: str
+    shown: str
+    description: str = ""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    resolved: Mapping[str, ResolvedArgument] = field(default_factory=dict)
+    effect: str = ""
+    notice: str = ""
+    media: tuple[Media, ...] = field(default=(), repr=False)
+    sensitive: bool = False
+    can_remember: bool = False
+    remember_keys: Mapping[Scope, str] = field(default_factory=dict)
+    previews: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = ()
+    again: RepeatedQuestion | None = None
+
+    @property
+    def can_remember_call(self) -> bool:
+        """Whether an approval of these arguments can be remembered, not only one of the tool."""
+        return self.can_remember and "call" in self.remember_keys
+
+    def copy(self) -> Question:
+        """Return the question with copies of its arguments and mappings, so that changing them affects nothing else."""
+        return replace(
+            self,
+            arguments=json_copy(self.arguments),
+            schema=json_copy(self.schema),
+            resolved=dict(self.resolved),
+            remember_keys=dict(self.remember_keys),
+            previews={name: dict(preview) for name, preview in self.previews.items()},
+        )
+
+    def denial(self, reason: str) -> Decision:
+        """Return the decision that fails closed at this gate."""
+        return Denied(reason) if self.gate == "run" else Withheld(reason)
+
+
+class Approver(Protocol):
+    """Answers questions; a callable with the signature of `ask` works too.
+
+    None means that the decision will be passed to the queue in another way.
+    """
+
+    def ask(self, question: Question) -> Decision | Awaitable[Decision | None] | None:
+        """Answer one question."""
+
+
+AskFunction = Callable[[Question], Decision | Awaitable[Decision | None] | None]

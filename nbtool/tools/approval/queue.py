@@ -1,0 +1,230 @@
+"""The pending questions, and the approvals that skip later ones."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from nbtool.errors import AlreadyDecided, ApprovalError
+from nbtool.messages import new_id
+from nbtool.tools.approval.decisions import Approved, Decision, Denied, Released, Resolution, Scope, Withheld
+from nbtool.tools.approval.digest import json_copy
+from nbtool.tools.approval.question import Question
+from nbtool.tools.content_hash.tool_states import ToolStates
+
+MAX_DECIDED = 10_000
+"""Maximum number of decided questions that the queue remembers, so that a late decision gets the first one's origin."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingQuestion:
+    """A question in the queue; awaiting it returns the resolution."""
+
+    question: Question
+    future: Future[Resolution] = field(default_factory=Future, repr=False)
+
+    def __await__(self) -> Generator[Any, None, Resolution]:
+        return asyncio.wrap_future(self.future).__await__()
+
+
+@dataclass(frozen=True, slots=True)
+class StandingApproval:
+    """An approval that skips later questions until it is revoked or the kernel stops."""
+
+    approval_id: str
+    scope: Scope
+    tool: str
+    shown: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChange:
+    """What a listener of the queue receives; `resolution` only if there was a decision."""
+
+    kind: Literal["asked", "decided", "withdrawn"]
+    question: Question
+    resolution: Resolution | None = None
+
+    def copy(self) -> QueueChange:
+        """Return the change with copies of its arguments and mappings, so that changing them affects nothing else."""
+        return replace(self, question=self.question.copy(), resolution=self.resolution and self.resolution.copy())
+
+
+Listener = Callable[[QueueChange], None]
+
+
+class ApprovalQueue:
+    """Pending questions; the first decision counts. Thread-safe.
+
+    `tool_states` holds the states in which approved runs left their tools.
+    """
+
+    def __init__(self, *, max_decided: int = MAX_DECIDED) -> None:
+        self._max_decided = max_decided
+        self._lock = threading.Lock()
+        self._open: dict[str, PendingQuestion] = {}
+        self._decided: OrderedDict[str, str] = OrderedDict()
+        self._remembered: dict[str, StandingApproval] = {}
+        self.tool_states = ToolStates()
+        self._listeners: list[Listener] = []
+
+    def add(self, question: Question) -> PendingQuestion:
+        """Add a question to the queue.
+
+        Raises:
+            ApprovalError: the same question is pending or was decided: no question is asked or used twice.
+        """
+        pending = PendingQuestion(question)
+        pending.future.set_running_or_notify_cancel()  # so that cancelling one wait does not cancel it for the others
+        with self._lock:
+            if question.digest in self._open or question.digest in self._decided:
+                raise ApprovalError(
+                    f"The question {question.digest[:12]} was asked before.", fix="Create a new question."
+                )
+            self._open[question.digest] = pending
+        self._notify(QueueChange("asked", question))
+        return pending
+
+    def decide(self, digest: str, decision: Decision, *, by: str = "script") -> None:
+        """Decide the question with this digest.
+
+        Raises:
+            AlreadyDecided: it was decided or withdrawn before.
+            ApprovalError: no question has this digest, or the decision does not fit its gate.
+        """
+        with self._lock:
+            pending = self._find(digest)
+            resolution = Resolution(_copy_decision(pending.question, decision), by)
+            self._close(digest, f"Decided by {by}.")
+        pending.future.set_result(resolution)
+        self._notify(QueueChange("decided", pending.question, resolution))
+
+    def expire(self, digest: str, reason: str = "Nobody answered in time.") -> None:
+        """Deny the question; raises as `decide`."""
+        with self._lock:
+            denial = self._find(digest).question.denial(reason)
+        self.decide(digest, denial, by="expired")
+
+    def withdraw(self, digest: str, reason: str = "The call was cancelled.") -> bool:
+        """Remove a question from the queue; return whether it was pending."""
+        with self._lock:
+            pending = self._open.get(digest)
+            if pending is None:
+                return False
+            self._close(digest, reason)
+        pending.future.set_result(Resolution(pending.question.denial(reason), "withdrawn"))
+        self._notify(QueueChange("withdrawn", pending.question))
+        return True
+
+    def pending(self) -> tuple[Question, ...]:
+        """Return the pending questions, oldest first."""
+        with self._lock:
+            return tuple(entry.question.copy() for entry in self._open.values())
+
+    def remember(self, question: Question, scope: Scope, *, by: str) -> StandingApproval:
+        """Skip later questions that this approval covers; in memory only.
+
+        Raises:
+            ApprovalError: approvals of this tool or this call are not remembered.
+        """
+        _check_scope(question, scope)
+        entry = StandingApproval(new_id("approval"), scope, question.tool, question.shown, by)
+        with self._lock:
+            return self._remembered.setdefault(question.remember_keys[scope], entry)
+
+    def find_remembered(self, question: Question) -> StandingApproval | None:
+        """Return the remembered approval that covers a question, if there is one."""
+        if not question.can_remember:
+            return None
+        with self._lock:
+            entries = (self._remembered.get(key) for key in question.remember_keys.values())
+            return next((entry for entry in entries if entry), None)
+
+    def remembered(self) -> tuple[StandingApproval, ...]:
+        """Return the remembered approvals, oldest first."""
+        with self._lock:
+            return tuple(self._remembered.values())
+
+    def revoke(self, approval_id: str) -> None:
+        """Forget a remembered approval.
+
+        Raises:
+            ApprovalError: no approval has this id.
+        """
+        with self._lock:
+            for key, entry in self._remembered.items():
+                if entry.approval_id == approval_id:
+                    del self._remembered[key]
+                    return
+        raise ApprovalError(
+            f"No remembered approval has the id {approval_id!r}.", fix="List them with `%chat approvals`."
+        )
+
+    def add_listener(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` on every change, on the thread that makes it; return a function that removes it.
+
+        A listener that raises is removed.
+        """
+        with self._lock:
+            self._listeners.append(listener)
+        return lambda: self._remove_listener(listener)
+
+    def _find(self, digest: str) -> PendingQuestion:
+        if pending := self._open.get(digest):
+            return pending
+        if reason := self._decided.get(digest):
+            raise AlreadyDecided(f"The question {digest[:12]} is closed: {reason}")
+        raise ApprovalError(
+            f"No question with the digest {digest[:12]!r} is pending.", fix="Decide one of `pending()`."
+        )
+
+    def _close(self, digest: str, reason: str) -> None:
+        del self._open[digest]
+        self._decided[digest] = reason
+        while len(self._decided) > self._max_decided:
+            self._decided.popitem(last=False)
+
+    def _notify(self, change: QueueChange) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(change.copy())
+            except Exception:  # noqa: BLE001 - a listener that fails must not stop a decision
+                self._remove_listener(listener)
+
+    def _remove_listener(self, listener: Listener) -> None:
+        with self._lock:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+
+def _copy_decision(question: Question, decision: Decision) -> Decision:
+    """Return the decision with a copy of its arguments, or raise if it does not fit the question."""
+    allowed = (Approved, Denied) if question.gate == "run" else (Released, Withheld)
+    if not isinstance(decision, allowed):
+        names = " or ".join(kind.__name__ for kind in allowed)
+        raise ApprovalError(f"The {question.gate} gate takes {names}, not {type(decision).__name__}.")
+    if isinstance(decision, Approved) and decision.remember:
+        _check_scope(question, decision.remember)
+    if not isinstance(decision, Approved) or decision.arguments is None:
+        return decision
+    try:
+        return replace(decision, arguments=json_copy(decision.arguments))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ApprovalError(f"The arguments are not JSON: {error}.", fix="Pass a dict of JSON values.") from None
+
+
+def _check_scope(question: Question, scope: Scope) -> None:
+    if not question.can_remember:
+        raise ApprovalError(f"An approval of {question.tool!r} cannot be remembered.", fix="It asks before every call.")
+    if scope == "call" and not question.can_remember_call:
+        raise ApprovalError(
+            f"An approval of this call of {question.tool!r} cannot be remembered: its objects, or data that the tool"
+            " uses, cannot be watched for changes.",
+            fix="Approve it once, or remember the tool.",
+        )
