@@ -26,16 +26,25 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from nbtool.chain.limits import CancelSignal, Limits, Meter
 from nbtool.errors import NbtoolError
-from nbtool.events import Delta, Emit, EndReason, Event
+from nbtool.events import CallDecided, Delta, Emit, EndReason, Event
 from nbtool.messages import Message, ToolCall
 from nbtool.wire.base import Prompt, ToolSpec
 from nbtool.wire.reply import Reply
 
 Cleanup = Callable[[], Awaitable[None] | None]
+
+
+class ApprovalService(Protocol):
+    """Asks a person, as for a tool call; tool calling provides it."""
+
+    async def request_approval(
+        self, call_id: str, name: str, text: str, *, description: str, approver: Any = None
+    ) -> CallDecided:
+        """Ask for an approval that is not remembered; `approver` decides instead of the turn's own."""
 
 
 @dataclass(slots=True)
@@ -57,6 +66,7 @@ class TurnContext:
     meter: Meter
     chain: list[Message] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
+    approvals: ApprovalService | None = None
     notice_topics: set[EndReason] = field(default_factory=set)
     status: str = "running"
     host: str = ""

@@ -19,7 +19,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import ToolFailed
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
 from nbtool.tools.approval import Policy
-from nbtool.tools.calls.run import RunningCall, current_call
+from nbtool.tools.calls.runtime import RunningCall, current_call
 from nbtool.tools.execution.threads import STOP_GRACE_SECONDS
 from nbtool.tools.tool import Tool, as_tools, tool
 from nbtool.tools.values.describe import format_number

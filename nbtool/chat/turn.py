@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from nbtool.chat.edits import VersionDiff
     from nbtool.plugins.structured import Structured
     from nbtool.tools.approval import Approver
-    from nbtool.tools.calls.run import CallRecord
+    from nbtool.tools.calls.record import CallRecord
     from nbtool.wire.reply import Reply
 
 Listener = Callable[[Event], None]

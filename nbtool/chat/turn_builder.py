@@ -38,7 +38,7 @@ from nbtool.plugins.structured import Structured
 from nbtool.plugins.tools import ToolCalling
 from nbtool.settings import check_choice
 from nbtool.tools.approval import ApprovalQueue, Approver
-from nbtool.tools.calls.run import ToolRuntime
+from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.excerpt import masking
 from nbtool.tools.variable_tools import variable_tools

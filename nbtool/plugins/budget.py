@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from math import inf
 from typing import ClassVar
 
@@ -17,12 +16,11 @@ from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContex
 from nbtool.chain.limits import Limits, require_known_cost
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import CallFinished, CallStatus
-from nbtool.loop import CallerThread
 from nbtool.messages import Usage, new_id
-from nbtool.plugins.tools import RUNTIME_KEY
-from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction, Question
-from nbtool.tools.calls.gates import record_decision, request_decision
-from nbtool.tools.calls.run import ToolRuntime
+from nbtool.tools.approval import Approver, AskFunction
+from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.toolset import Toolset
+from nbtool.tools.variables.store import Variables
 
 MILLION = 1_000_000
 
@@ -142,18 +140,11 @@ class Budget:
 
     async def _ask_for_more(self, reason: str, turn: TurnContext) -> bool:
         """Ask for an approval as for a sensitive call, and close its row in the view."""
-        runtime: ToolRuntime | None = turn.state.get(RUNTIME_KEY)
+        service = turn.approvals or ToolRuntime(Toolset("none", []), Variables(), turn.emit)
         call_id, text = new_id("budget"), f"{reason} Allow the same amount again?"
-        digest = sha256(f"{call_id} {text}".encode()).hexdigest()
-        question = Question(call_id, "run", digest, "budget", text, "Spend more than the budget.", sensitive=True)
-        approvals, caller_thread = (
-            (runtime.approvals, runtime.caller_thread) if runtime else (ApprovalQueue(), CallerThread())
+        decision = await service.request_approval(
+            call_id, "budget", text, description="Spend more than the budget.", approver=self.ask
         )
-        approver = self.ask or (runtime.approver if runtime else None)
-        resolution = await request_decision(
-            question, approvals=approvals, approver=approver, caller_thread=caller_thread, emit=turn.emit
-        )
-        decision = await record_decision(question, resolution, turn.emit)
         is_allowed = decision.verdict == "approved"
         status: CallStatus = "ok" if is_allowed else "denied"
         await turn.emit(CallFinished(call_id, "budget", turn.meter.rounds, status, reason, reason=decision.reason))

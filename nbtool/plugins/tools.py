@@ -20,12 +20,11 @@ from nbtool.events import CallReady, ErrorRaised, Event, Phase
 from nbtool.loop import is_cancelling
 from nbtool.messages import Message, ToolCall, results
 from nbtool.tools.calls.ordering import CallSlot, make_slots
-from nbtool.tools.calls.run import CallRecord, ToolRuntime, run_call, skip_call
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.run import run_call, skip_call
+from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.base import ToolSpec
-
-RUNTIME_KEY = "bench"
-"""The key in `TurnContext.state` of the turn's `ToolRuntime`: its approval queue, approver and thread."""
 
 FAILURE_PHASES: dict[str, Phase] = {
     "error": "tool",
@@ -66,8 +65,8 @@ class ToolCalling:
         self._hooks = Hooks(self.call_listeners)
 
     def on_turn_start(self, turn: TurnContext) -> None:
-        """Store the runtime for plugins that need an approval, and select the tools."""
-        turn.state[RUNTIME_KEY] = self.runtime
+        """Let other plugins ask for approvals, and select the tools."""
+        turn.approvals = self.runtime
         if self.select:
             self.runtime.tools = Toolset("chosen", [self.runtime.tools.filtered(tuple(self.select(turn)))])
 

@@ -14,7 +14,7 @@ from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.shorten import shorten
 from nbtool.tools.approval import Policy, ResultMode
 from nbtool.tools.builtin import builtin_tool
-from nbtool.tools.calls.run import current_call
+from nbtool.tools.calls.runtime import current_call
 from nbtool.tools.toolset import Toolset, toolset_factory
 from nbtool.tools.values.describe import describe as described
 from nbtool.tools.values.describe import has_value_labels

@@ -16,7 +16,7 @@ from nbtool.events import Event
 from nbtool.messages import ToolCall, user
 from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedWire, call, thinking
-from nbtool.tools.calls.run import ToolRuntime
+from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
 

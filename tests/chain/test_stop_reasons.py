@@ -23,7 +23,7 @@ from nbtool.events import Event
 from nbtool.messages import user
 from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedReply, ScriptedWire, call, cut, thinking
-from nbtool.tools.calls.run import ToolRuntime
+from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
 from tests.chain.test_cancelling import call_ids, result_ids

@@ -19,7 +19,7 @@ from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedApprover, play
 from nbtool.tools import Toolset, tool
 from nbtool.tools.approval import Approved, Denied
-from nbtool.tools.calls.run import ToolRuntime
+from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.variables.store import Variables
 from nbtool.wire.base import Prompt, ToolSpec
 from nbtool.wire.registry import find_wire

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from nbtool.events import Event
 from nbtool.loop import CallerThread, background_loop
 from nbtool.messages import ToolCall, new_id
-from nbtool.tools.calls.run import CallRecord, ToolRuntime, run_call
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.run import run_call
+from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
+
+T = TypeVar("T")
 
 
 def ask_for(tool: str, /, **arguments: Any) -> ToolCall:
@@ -43,15 +48,14 @@ class ToolHarness:
         """Run calls at once, with this thread lent to them."""
 
         async def work() -> list[CallRecord]:
-            await self.lent()
             return list(await asyncio.gather(*(run_call(call, self.bench, round=1) for call in calls)))
 
-        return self.bench.caller_thread.run_until(background_loop().submit(work()))
+        return self.bench.caller_thread.run_until(self.submit(work()))
 
-    async def lent(self) -> None:
-        """Wait until a thread is lent, as it is in a cell long before a model asks for its first call."""
-        while not self.bench.caller_thread.is_attached:
-            await asyncio.sleep(0.001)
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start work with this thread lent to it, as a cell lends its own before a model asks for its first call."""
+        self.bench.caller_thread.attach()
+        return background_loop().submit(work)
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from nbtool.tools import Approved, tool
-from nbtool.tools.calls.run import CallRecord, RunningCall
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.runtime import RunningCall
 from nbtool.tools.script.compile import validate
 from nbtool.tools.script.run import ScriptRun
 from nbtool.tools.script.tool import script_tools

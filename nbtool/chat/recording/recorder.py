@@ -37,7 +37,7 @@ from nbtool.errors import BadRecording, BadUsage, NbtoolError, NotRecorded
 from nbtool.events import Delta, Emit, Event, MessageAppended, Notice, TurnStarted
 from nbtool.messages import Media, Message
 from nbtool.settings import Setting, env, resolve_setting
-from nbtool.tools.calls.run import ToolRuntime
+from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.wire.base import Endpoint, Prompt
 
 ReplayMode = Literal["auto", "only", "off"]

@@ -43,7 +43,8 @@ from nbtool.events import (
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, Usage
 from nbtool.tools.approval import Approver, Decision, Question, Released
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import ToolRuntime, run_call
+from nbtool.tools.calls.run import run_call
+from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 

@@ -15,7 +15,8 @@ from typing import Any
 from nbtool.errors import ToolFailed
 from nbtool.messages import ToolCall, new_id
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import RunningCall, ToolRuntime
+from nbtool.tools.calls.run import run_call
+from nbtool.tools.calls.runtime import RunningCall, ToolRuntime
 from nbtool.tools.script.compile import BUILTINS, MAIN_NAME, OWN_NAMES, SCRIPT_FILE
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
@@ -169,7 +170,9 @@ class ScriptRun:
                 else json.dumps(arguments)
             )
             call = ToolCall(tool.name, text, call_id=new_id("call"), args=json.loads(text), runnable=True)
-            return await self._runtime.run_nested(call, runtime, self._call.round)
+            if nested := self._runtime.run_nested:
+                return await nested(call, runtime, self._call.round)
+            return await run_call(call, runtime, round=self._call.round)
         finally:
             self._task = None
             for name in names:

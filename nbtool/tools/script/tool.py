@@ -16,7 +16,7 @@ from nbtool.errors import ToolFailed
 from nbtool.thread_pool import run_in_worker
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
-from nbtool.tools.calls.run import current_call
+from nbtool.tools.calls.runtime import current_call
 from nbtool.tools.script.compile import compile_script, validate
 from nbtool.tools.script.run import ScriptRun
 from nbtool.tools.toolset import Toolset, toolset_factory

@@ -16,8 +16,8 @@ from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.messages import ToolCall
 from nbtool.tools import Policy, tool
 from nbtool.tools.calls import result as result_module
-from nbtool.tools.calls import run as module
-from nbtool.tools.calls.run import CallRecord, run_call, skip_call
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.run import run_call, skip_call
 from tests.resolved import plain
 from tests.tools.calling import ask_for, make_harness
 
@@ -265,8 +265,7 @@ def test_a_result_that_hangs_while_it_is_drawn_does_not_hang_the_turn(monkeypatc
     assert drawn_by == ["nbtool-tool"]
 
 
-def test_references_that_take_too_long_to_read_do_not_hang_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BIND_SECONDS", 0.05)
+def test_references_that_take_too_long_to_read_do_not_hang_the_turn() -> None:
     release = threading.Event()
 
     class Slow:
@@ -274,7 +273,7 @@ def test_references_that_take_too_long_to_read_do_not_hang_the_turn(monkeypatch:
             release.wait(10)
             return "at last"
 
-    desk = make_harness(double, notebook={"x": Slow()}, expose=["x"])
+    desk = make_harness(double, notebook={"x": Slow()}, expose=["x"], bind_seconds=0.05)
     record = desk.run(ask_for("double", n="$VAR_REF{{x:0}}"))
     release.set()
 

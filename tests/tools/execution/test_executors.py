@@ -17,7 +17,8 @@ import pytest
 from nbtool import tool
 from nbtool.errors import BadUsage
 from nbtool.loop import run_sync
-from nbtool.tools.calls.run import CallRecord, run_call
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.run import run_call
 from tests.tools import far
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from nbtool.loop import background_loop
 from nbtool.messages import ToolCall
 from nbtool.tools import Progress, tool
-from nbtool.tools.calls.run import CallRecord, run_call
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.run import run_call
 from nbtool.tools.execution import runner
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
@@ -246,8 +246,6 @@ def cancelled_record(
     kept: list[CallRecord] = []
 
     async def work() -> str:
-        if caller_thread:
-            await desk.lent()
         task = asyncio.create_task(run_call(call, desk.bench, round=1, on_record=kept.append))
         await asyncio.to_thread(begun.wait, 10)
         task.cancel()
@@ -256,7 +254,7 @@ def cancelled_record(
         return "cancelled"
 
     if caller_thread:
-        future: Future[str] = background_loop().submit(work())
+        future: Future[str] = desk.submit(work())
         assert desk.bench.caller_thread.run_until(future) == "cancelled"
     else:
         assert asyncio.run(work()) == "cancelled"
@@ -361,14 +359,13 @@ def test_a_call_that_waits_for_the_lent_thread_is_cancelled_without_running() ->
     desk = make_harness(first, tool(lambda: ran.append(1), run="auto", name="second"))
 
     async def work() -> list[Any]:
-        await desk.lent()
         tasks = [asyncio.create_task(run_call(ask_for(name), desk.bench, round=1)) for name in ("first", "second")]
         await asyncio.to_thread(begun.wait, 10)
         for task in reversed(tasks):
             task.cancel()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    outcomes = desk.bench.caller_thread.run_until(background_loop().submit(work()))
+    outcomes = desk.bench.caller_thread.run_until(desk.submit(work()))
 
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
     assert ran == []
@@ -379,10 +376,9 @@ def test_a_person_who_interrupts_a_tool_cancels_the_turn() -> None:
     kept: list[CallRecord] = []
 
     async def work() -> None:
-        await desk.lent()
         await run_call(ask_for("interrupted"), desk.bench, round=1, on_record=kept.append)
 
-    future = background_loop().submit(work())
+    future = desk.submit(work())
     with pytest.raises(KeyboardInterrupt):
         desk.bench.caller_thread.run_until(future)
     with pytest.raises(CancelledError):

@@ -23,7 +23,7 @@ from nbtool.loop import background_loop
 from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
-from nbtool.tools.calls.run import CallRecord
+from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.mcp import McpServers, mcp_servers, server, session, supervisor
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer

@@ -13,7 +13,8 @@ from nbtool.chat.chat import TurnSettings
 from nbtool.errors import ToolFailed
 from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
-from nbtool.tools.calls.run import CallRecord, run_call
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.run import run_call
 from nbtool.tools.script import run as run_module
 from nbtool.tools.script.compile import validate
 from nbtool.tools.script.tool import script_tools

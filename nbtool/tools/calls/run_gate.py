@@ -1,0 +1,126 @@
+"""Ask for approval before a call runs, until the call that was approved is the call that would run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from nbtool.errors import ToolError
+from nbtool.events import RepeatedQuestion
+from nbtool.tools.approval import BY_POLICY, Approved, Resolution, Scope
+from nbtool.tools.calls.binding import BoundCall
+from nbtool.tools.calls.gates import BY_REMEMBERED, gate_mode, refusal_message
+from nbtool.tools.calls.ordering import CallSlot
+from nbtool.tools.calls.reask import CallQuestions
+from nbtool.tools.calls.record import CallEnded, CallRecord
+from nbtool.tools.calls.runtime import ToolRuntime
+
+
+@dataclass(slots=True)
+class RunGate:
+    """The approval of one call before it runs."""
+
+    runtime: ToolRuntime
+    record: CallRecord
+    slot: CallSlot
+    _questions: CallQuestions = field(default_factory=CallQuestions)
+
+    async def approve(self, bound: BoundCall) -> BoundCall:
+        """Ask for approval if it is required, and wait for the call's turn; return the call as approved and unchanged.
+
+        Raises:
+            CallEnded: it was not approved, or changed too often.
+        """
+        if not bound.tool.runs_in_order:
+            self.slot.mark_ran()
+        while not self._questions.is_over:
+            mode = await gate_mode(bound, "run")
+            mode = "ask_always" if bound.discloses_values else mode
+            bound = bound if mode == "auto" else await self._read_tool_token(bound)
+            await self.slot.wait_to_ask()
+            if mode == "auto":
+                current = await self._wait_and_rebind(bound)
+                if bound.same_tool_as(current):
+                    return current
+                self._questions.ask_again(current, RepeatedQuestion("changed"))
+            elif approved := await self._ask(bound, is_remembered=mode == "ask_once"):
+                return approved
+            bound = self._questions.bound or bound
+        raise CallEnded("denied", self._questions.reason)
+
+    async def _ask(self, bound: BoundCall, *, is_remembered: bool) -> BoundCall | None:
+        """Ask once; return the approved call if it is unchanged, and None if approval must be asked again."""
+        questions, call_id = self._questions, self.record.call_id
+        resolution = await self.runtime.request_decision(
+            bound.question(call_id, "run", bound.arguments_text, attempt=questions.count, repeated=questions.repeated),
+            self.record,
+        )
+        try:
+            approved, scope = await self._apply_decision(bound, resolution)
+        except ToolError as error:  # the person's own arguments: reported to the person, not to the model
+            questions.refuse_edit(bound, error, resolution.decision)
+            return None
+        current = await self._ignore_own_changes(approved, await self._wait_and_rebind(approved, was_asked=True))
+        approved = self._ignore_changing_tool(approved, current)
+        if not approved.same_as(current) or not bound.same_tool_as(current):
+            shown = bound if current.arguments_json == bound.arguments_json else approved
+            questions.ask_again(current, RepeatedQuestion("changed", shown.differences(current)))
+            return None
+        if current.notes and resolution.by != BY_REMEMBERED and not questions.is_next_to_run:
+            questions.ask_again(current, RepeatedQuestion("unwatched"), is_next_to_run=True)
+            return None
+        if scope := scope or ("call" if is_remembered else None):
+            self._remember(current, scope, resolution.by)
+        return current
+
+    def _ignore_changing_tool(self, approved: BoundCall, current: BoundCall) -> BoundCall:
+        """Note whether only the data that the tool uses changed; once the person was informed of it, ignore that."""
+        if self._questions.is_tool_changing:
+            return replace(approved, tool_token=current.tool_token)
+        if approved.same_as(replace(current, tool_token=approved.tool_token)):
+            self._questions.is_tool_changing = approved.tool_token != current.tool_token
+        return approved
+
+    def _remember(self, current: BoundCall, scope: Scope, by: str) -> None:
+        """Remember the approval, if it was given now and one of this scope can be remembered."""
+        if by in (BY_REMEMBERED, BY_POLICY):
+            return
+        question = current.question(self.record.call_id, "run", current.arguments_text)
+        if scope in question.remember_keys:
+            self.runtime.approvals.remember(question, scope, by=by)
+
+    async def _read_tool_token(self, bound: BoundCall) -> BoundCall:
+        if bound_now := await self.runtime.read_tool_token(bound):
+            return bound_now
+        raise CallEnded("invalid", f"The data that the tool {bound.tool.name!r} uses could not be read.")
+
+    async def _ignore_own_changes(self, approved: BoundCall, current: BoundCall) -> BoundCall:
+        """Recompute the tool's token; a change during an approved run of the same tool is attributed to that run."""
+        token, states = approved.tool_token, self.runtime.approvals.tool_states
+        was_running = states.is_running(token)
+        current = await self._read_tool_token(current)
+        if current.tool_token != token and (was_running or states.is_running(token)):
+            states.record(token, current.tool_token)
+            return replace(current, tool_token=token)
+        return current
+
+    async def _apply_decision(self, bound: BoundCall, resolution: Resolution) -> tuple[BoundCall, Scope | None]:
+        """Return the approved call, with edited arguments if there are any, and the scope to remember.
+
+        Raises:
+            ToolError: the edited arguments do not fit.
+        """
+        decision = resolution.decision
+        if not isinstance(decision, Approved):
+            raise CallEnded("denied", refusal_message(decision), getattr(decision, "reason", ""))
+        if decision.arguments is not None:
+            edited = await self.runtime.bind(bound.tool.name, decision.arguments)
+            bound = replace(edited, tool_token=bound.tool_token, tool_problem=bound.tool_problem)
+        return bound, decision.remember or None
+
+    async def _wait_and_rebind(self, bound: BoundCall, *, was_asked: bool = False) -> BoundCall:
+        """Wait for the call's turn; bind it again if approval was asked or it had to wait."""
+        waited = bound.tool.runs_in_order and await self.slot.wait_to_run()
+        if was_asked or waited:
+            bound = await self.runtime.bind(bound.tool.name, bound.arguments, earlier=bound)
+        self.record.resolved = bound.described_arguments
+        return bound

@@ -1,0 +1,136 @@
+"""What the calls of a turn share: tools, variables, approvals and limits; and the call in which code runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from nbtool.errors import ToolFailed
+from nbtool.events import CallDecided, Emit
+from nbtool.loop import CallerThread
+from nbtool.messages import ToolCall
+from nbtool.thread_pool import Outcome, run_with_timeout
+from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction, Question, Resolution, make_digest
+from nbtool.tools.calls.binding import BoundCall, bind, is_cheap
+from nbtool.tools.calls.gates import record_decision, request_decision
+from nbtool.tools.calls.record import CallEnded, CallRecord
+from nbtool.tools.toolset import Toolset
+from nbtool.tools.values.render import RESULT_CHARS, format_error
+from nbtool.tools.variables.store import Variables
+
+BIND_SECONDS = 10.0
+"""Seconds that resolving and rendering references may take."""
+
+RunNested = Callable[[ToolCall, "ToolRuntime", int], Awaitable[CallRecord]]
+
+
+@dataclass(slots=True)
+class ToolRuntime:
+    """The services that a call uses.
+
+    Args:
+        approver: None means that no one can be asked.
+        timeout: seconds, for tools without their own.
+        run_nested: makes a call for a tool of the chat; the turn counts, limits and records it.
+        bind_seconds: seconds that resolving and rendering references may take.
+        outcome_texts: replace the text for the model, per outcome; `{name}` and `{reason}` are filled in.
+        plugins: the plugins of the chat; they also process what a tool sends to a model itself.
+        has_unreadable_input: the calls are made by a script that received unreadable values.
+        check_results: ask for approval of every result, whatever the tool's policy.
+    """
+
+    tools: Toolset
+    variables: Variables
+    emit: Emit
+    approvals: ApprovalQueue = field(default_factory=ApprovalQueue)
+    approver: Approver | AskFunction | None = None
+    caller_thread: CallerThread = field(default_factory=CallerThread)
+    budget: int = RESULT_CHARS
+    timeout: float | None = None
+    outcome_texts: Mapping[str, str] = field(default_factory=dict)
+    plugins: tuple[object, ...] = ()
+    has_unreadable_input: bool = False
+    check_results: bool = False
+    abandoned: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
+    run_nested: RunNested | None = None
+    bind_seconds: float = BIND_SECONDS
+
+    async def request_decision(self, question: Question, record: CallRecord) -> Resolution:
+        """Return the decision on a question and write it to the journal."""
+        resolution, decided = await self._decide(question, self.approver)
+        record.decisions.append(decided)
+        return resolution
+
+    async def request_approval(
+        self, call_id: str, name: str, text: str, *, description: str, approver: Approver | AskFunction | None = None
+    ) -> CallDecided:
+        """Ask for an approval as for a sensitive call; implements `nbtool.chain.hooks.ApprovalService`."""
+        digest = make_digest(call_id=call_id, text=text)
+        question = Question(call_id, "run", digest, name, text, description, sensitive=True)
+        _, decided = await self._decide(question, approver or self.approver)
+        return decided
+
+    async def _decide(
+        self, question: Question, approver: Approver | AskFunction | None
+    ) -> tuple[Resolution, CallDecided]:
+        resolution = await request_decision(
+            question, approvals=self.approvals, approver=approver, caller_thread=self.caller_thread, emit=self.emit
+        )
+        return resolution, await record_decision(question, resolution, self.emit)
+
+    async def bind(self, name: str, arguments: Mapping[str, Any], *, earlier: BoundCall | None = None) -> BoundCall:
+        """Look up the tool and resolve the arguments as they are now, off the event loop if that may take long.
+
+        An `earlier` binding of the same arguments is reused if the tool is the same and there are no references.
+        """
+        tool = self.tools.get(name)
+        if is_cheap(tool, arguments):
+            return earlier if earlier and earlier.tool is tool else bind(tool, arguments, self.variables)
+        outcome = await run_with_timeout(partial(bind, tool, arguments, self.variables), self.bind_seconds)
+        if outcome is None:
+            raise CallEnded("invalid", f"The references took longer than {self.bind_seconds:g} s to read.")
+        if isinstance(outcome.error, Exception):
+            raise outcome.error
+        if outcome.error:
+            raise CallEnded("error", format_error(outcome.error))
+        bound: BoundCall = outcome.value
+        return bound
+
+    async def read_tool_token(self, bound: BoundCall) -> BoundCall | None:
+        """Compute the token of the data that the tool uses, off the event loop; None if it could not be read."""
+        outcome = await run_with_timeout(partial(bound.with_tool_token, self.approvals.tool_states), self.bind_seconds)
+        return outcome.value if outcome and not outcome.error else None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """The call in which some code runs, for tools that use the chat."""
+
+    runtime: ToolRuntime
+    call_id: str
+    round: int
+    record: CallRecord
+
+
+_current_call: ContextVar[RunningCall] = ContextVar("nbtool_call")
+
+
+def current_call() -> RunningCall:
+    """Return the call in which the caller runs: in a tool, on any thread, or in a policy.
+
+    Raises:
+        ToolFailed: there is none.
+    """
+    try:
+        return _current_call.get()
+    except LookupError:
+        raise ToolFailed("This works only as a tool of a chat.") from None
+
+
+def set_current_call(call: RunningCall) -> None:
+    """Make a call the one in which the caller's task runs."""
+    _current_call.set(call)
