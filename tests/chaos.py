@@ -4,8 +4,9 @@
         HttpEndpoint(wire, server.url, "m")
 
 What follows `serve` are the steps of one answer, in order; `serve_each` takes a list of answers, one for each
-request, of which the last is repeated. A step is bytes to send, or one of the deeds below. After the last step the
-server closes the connection, unless the answer had a length of its own (`whole`).
+request, of which the last is repeated; `serve_by` takes a function that makes the answer to a request. A step is bytes
+to send, or one of the deeds below. After the last step the server closes the connection, unless the answer had a length
+of its own (`whole`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,6 +85,7 @@ class ChaosServer:
 
     answers: Sequence[Sequence[Step]]
     port: int = 0
+    respond: Callable[[Received], Sequence[Step]] | None = None
     requests: list[Received] = field(default_factory=list)
     connections: int = 0
     left: threading.Event = field(default_factory=threading.Event)
@@ -103,7 +105,7 @@ class ChaosServer:
         self.connections += 1
         try:
             while request := await _receive(reader):
-                answer = self.answers[min(len(self.requests), len(self.answers) - 1)]
+                answer = self._next_answer(request)
                 self.requests.append(request)
                 await self._answer(answer, reader, writer)
                 if not any(isinstance(step, bytes) and b"content-length:" in step for step in answer):
@@ -113,6 +115,11 @@ class ChaosServer:
         finally:
             with suppress(Exception):
                 writer.close()
+
+    def _next_answer(self, request: Received) -> Sequence[Step]:
+        if self.respond:
+            return self.respond(request)
+        return self.answers[min(len(self.requests), len(self.answers) - 1)]
 
     async def _answer(self, answer: Sequence[Step], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for step in answer:
@@ -164,7 +171,19 @@ def serve(*steps: Step) -> Iterator[ChaosServer]:
 @contextmanager
 def serve_each(*answers: Sequence[Step]) -> Iterator[ChaosServer]:
     """Run a server that gives each request the next answer."""
-    server = ChaosServer(answers)
+    with _running(ChaosServer(answers)) as server:
+        yield server
+
+
+@contextmanager
+def serve_by(respond: Callable[[Received], Sequence[Step]]) -> Iterator[ChaosServer]:
+    """Run a server whose answers are made from the requests."""
+    with _running(ChaosServer((), respond=respond)) as server:
+        yield server
+
+
+@contextmanager
+def _running(server: ChaosServer) -> Iterator[ChaosServer]:
     started = threading.Event()
     stop: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 

@@ -1,0 +1,103 @@
+"""Every row of the table: the provider's double refuses in its own words, and the endpoint says them, typed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+from pydantic import SecretStr
+
+from nbtool.errors import ProviderError
+from nbtool.wire import WIRES, Prompt, Reply, ReplyBuilder, find_wire
+from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.retry import RetryPolicy
+from tests.providers.behaviours import BEHAVIOURS, Behaviour
+from tests.providers.replies import STREAMS, Answer
+from tests.providers.simulator import KEY_HEADERS, PATHS, Provider, simulate
+
+NAMES = [f"{row.provider}, {row.dialect}: {row.name}" for row in BEHAVIOURS]
+ROWS = [row for row in BEHAVIOURS if row.dialect in WIRES]
+
+
+def endpoint_of(provider: Provider, dialect: str, model: str) -> HttpEndpoint:
+    return HttpEndpoint(
+        find_wire(dialect), provider.url, model, provider=provider.name, key=SecretStr(provider.key),
+        key_header=KEY_HEADERS.get((provider.name, dialect), "authorization"),  # type: ignore[arg-type]  # its names
+        retries=RetryPolicy(attempts=0),
+    )  # fmt: skip
+
+
+def send(provider: Provider, dialect: str, model: str, prompt: Prompt) -> Reply:
+    endpoint = endpoint_of(provider, dialect, model)
+
+    async def read() -> Reply:
+        builder = ReplyBuilder()
+        async with aclosing(endpoint.stream(prompt)) as deltas:
+            async for delta in deltas:
+                builder.add(delta)
+        return builder.reply()
+
+    return asyncio.run(read())
+
+
+def test_every_row_has_a_name_of_its_own() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{row.provider}, {row.dialect}: {row.name}" for row in ROWS])
+def test_a_provider_refuses_in_its_own_words_and_the_error_is_typed(row: Behaviour) -> None:
+    with simulate(row.provider, behaviours=[row]) as provider, pytest.raises(ProviderError) as caught:
+        send(provider, row.dialect, row.model, row.trigger)
+
+    assert provider.refused == [row.name]
+    assert type(caught.value) is row.error
+    assert caught.value.status == row.status
+    assert words_of(row)[:60] in caught.value.message
+
+
+def words_of(row: Behaviour) -> str:
+    error = row.body.get("error", row.body)
+    return str(error["message"]).replace("{model}", row.model).split("\n")[0]
+
+
+# --- the double itself ----------------------------------------------------------------------------------------
+
+ANSWER = Answer("Let me see.", calls=(("double", {"n": 21}), ("double", {"n": 4})))
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("dialect", [name for name in STREAMS if name in WIRES])
+def test_an_answer_reads_the_same_in_every_dialect(dialect: str, stream: bool) -> None:
+    with simulate("any", ANSWER) as provider:
+        reply = send(provider, dialect, "m", Prompt(PLAIN_MESSAGES, stream=stream))
+
+    assert reply.complete
+    assert reply.text == "Let me see."
+    assert [(call.name, call.args, call.runnable) for call in reply.calls] == [
+        ("double", {"n": 21}, True),
+        ("double", {"n": 4}, True),
+    ]
+    assert provider.dialects == [dialect]
+
+
+def test_a_key_expires_after_its_requests() -> None:
+    with simulate("any", keys={"short": 1}) as provider:
+        send(provider, "chat", "m", Prompt(PLAIN_MESSAGES))
+        with pytest.raises(ProviderError) as caught:
+            send(provider, "chat", "m", Prompt(PLAIN_MESSAGES))
+
+    assert caught.value.status == 401
+    assert provider.refused == ["key"]
+
+
+def test_a_header_that_is_demanded_and_missing_is_refused() -> None:
+    with simulate("any", headers={"x-team": "blue"}) as provider, pytest.raises(ProviderError, match="x-team"):
+        send(provider, "chat", "m", Prompt(PLAIN_MESSAGES))
+
+
+def test_every_dialect_has_a_path_and_an_answer() -> None:
+    assert set(PATHS) == set(STREAMS)
+
+
+PLAIN_MESSAGES = BEHAVIOURS[0].trigger.messages
