@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
 from nbtool.events import EndReason
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall
+from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.excerpt import excerpt
 
 PREVIEW = 200
@@ -49,39 +49,20 @@ _STATUS = {
 }
 
 
-class CallView(Protocol):
-    """The fields of a call that the compact form uses."""
-
-    @property
-    def call_id(self) -> str: ...  # noqa: D102 - the names are those of `Turn.calls`
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def status(self) -> str: ...  # noqa: D102
-    @property
-    def shown(self) -> str: ...  # noqa: D102
-    @property
-    def reference(self) -> str: ...  # noqa: D102
-    @property
-    def arguments_reference(self) -> str: ...  # noqa: D102
-    @property
-    def edited(self) -> str: ...  # noqa: D102
-
-
-def system_hint(calls: Sequence[CallView]) -> str:
+def system_hint(calls: Sequence[CallRecord]) -> str:
     """Return the list of the tools that ran and their references; empty if none ran."""
     if not calls:
         return ""
     return _HINT.format(tools="\n".join(map(_tool_line, calls)), title=LOG_TITLE)
 
 
-def _tool_line(call: CallView) -> str:
+def _tool_line(call: CallRecord) -> str:
     references = (("args", call.arguments_reference), ("result", call.reference))
     targets = ", ".join(f"{what}=$VAR_REF{{{{{name}}}}}" for what, name in references if name)
     return f"- `{call.name}` ({targets})" if targets else f"- `{call.name}`: {call.status}"
 
 
-def natural_flow(chain: Iterable[Message], calls: Sequence[CallView]) -> str:
+def natural_flow(chain: Iterable[Message], calls: Sequence[CallRecord]) -> str:
     """Return a turn's messages as text, with each call as a log block."""
     records = {call.call_id: call for call in calls}
     pieces: list[str] = []
@@ -117,7 +98,7 @@ def end_note(end_reason: EndReason, explanation: str = "") -> str:
     return f"[nbtool] {_END_NOTES[end_reason]}{f': {reason}' if reason else '.'}" if end_reason in _END_NOTES else ""
 
 
-def _log_block(call: ToolCall, record: CallView | None) -> str:
+def _log_block(call: ToolCall, record: CallRecord | None) -> str:
     status = _STATUS.get(record.status, f"✗ {record.status}") if record else _STATUS["not_run"]
     changed = " (the user changed the arguments before it ran)" if record and record.edited else ""
     lines = [f"Arguments: {_arguments(call)}", f"Status: {status}{changed}"]

@@ -13,19 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TurnStarted
 from nbtool.messages import new_id
-
-
-class HasTurnId(Protocol):
-    """The interface of a version."""
-
-    @property
-    def turn_id(self) -> str: ...  # noqa: D102 - the name says it
-
+from nbtool.turn_view import HasTurnId
 
 V = TypeVar("V", bound=HasTurnId)
 

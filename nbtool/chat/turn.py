@@ -44,7 +44,7 @@ from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
     from nbtool.chain.turn import Outcome
-    from nbtool.chat.edits import VersionDiff
+    from nbtool.chat.version_diff import VersionDiff
     from nbtool.plugins.structured import Structured
     from nbtool.tools.approval import Approver
     from nbtool.tools.calls.record import CallRecord

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
-from nbtool.events import Event
 from nbtool.loop import background_loop
 from nbtool.tools.approval import ApprovalQueue, Question
+from nbtool.turn_view import LiveTurn
 from nbtool.view.turn import TurnWidget
 from nbtool.view.turn_messages import to_decision
-
-
-class FollowableTurn(Protocol):
-    """The part of a turn (`nbtool.chat.turn.Turn`) that its widget uses."""
-
-    @property
-    def turn_id(self) -> str:
-        """Its id."""
-
-    def follow(self, listener: Callable[[Event], None]) -> None:
-        """Call `listener` with every event, past ones first; on nbtool's own thread."""
-
-    def abort(self) -> None:
-        """Stop it."""
 
 
 def by_click(question: Question) -> None:
     """Leave a question to a click, without a time limit: the `approver` of a turn shown by `turn_widget`."""
 
 
-def turn_widget(turn: FollowableTurn, approvals: ApprovalQueue) -> TurnWidget:
+def turn_widget(turn: LiveTurn, approvals: ApprovalQueue) -> TurnWidget:
     """Return the live view of a turn that runs in the background, with its questions and its Stop button.
 
         turn = chat.start("Which ticker is cheapest?", approver=by_click)

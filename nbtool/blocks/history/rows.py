@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from nbtool.blocks.history.protocol import Index, Row, Version
-from nbtool.blocks.history.source import NodeSource, TurnSource
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import CallFinished, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.messages import Usage
+from nbtool.turn_view import NodeView, TurnView
 
 MAX_NODES = 5_000
 """Nodes in an index, the first ones in tree order."""
@@ -27,7 +27,7 @@ MAX_PROMPT_CHARS = 140
 """Characters of a prompt in a row."""
 
 
-def tree_rows(roots: Sequence[NodeSource], line: Container[str]) -> Index:
+def tree_rows(roots: Sequence[NodeView], line: Container[str]) -> Index:
     """Return the tree as rows; `line` are the ids of the nodes on the active line."""
     rows: list[Row] = []
     left_out = 0
@@ -45,7 +45,7 @@ def tree_rows(roots: Sequence[NodeSource], line: Container[str]) -> Index:
     return {"rows": rows, "left_out": left_out}
 
 
-def version_row(turn: TurnSource) -> Version:
+def version_row(turn: TurnView) -> Version:
     """Return the row data of a turn."""
     log = list(turn.log)
     began = next((event for event in log if isinstance(event, TurnStarted)), None)
@@ -71,12 +71,12 @@ def version_row(turn: TurnSource) -> Version:
     }
 
 
-def origin_of(turn: TurnSource) -> str:
+def origin_of(turn: TurnView) -> str:
     """Describe in one line how a turn was derived from another version; empty if it was not."""
     return one_line(str(turn.difference), 300) if turn.difference is not None else ""
 
 
-def _row(node: NodeSource, parent: int, depth: int, *, branches: bool, is_on_line: bool) -> Row:
+def _row(node: NodeView, parent: int, depth: int, *, branches: bool, is_on_line: bool) -> Row:
     versions = list(node.versions)
     dropped = max(0, len(versions) - MAX_VERSIONS)
     return {
@@ -92,7 +92,7 @@ def _row(node: NodeSource, parent: int, depth: int, *, branches: bool, is_on_lin
     }
 
 
-def _split_branches(children: Sequence[NodeSource], line: Container[str]) -> tuple[NodeSource | None, list[NodeSource]]:
+def _split_branches(children: Sequence[NodeView], line: Container[str]) -> tuple[NodeView | None, list[NodeView]]:
     """Return the node that continues the line, and those that branch off."""
     if not children:
         return None, []

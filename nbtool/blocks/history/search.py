@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nbtool.blocks.history.protocol import SearchHit
-from nbtool.blocks.history.source import TurnSource
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import CallFinished, CallReady, ReplyFinished
+from nbtool.turn_view import TurnView
 
 MAX_QUERY = 200
 """Characters of a search that are used."""
@@ -22,7 +22,7 @@ _SNIPPET = 120
 _BEFORE = 30
 
 
-def search(turns: Iterable[TurnSource], text: str) -> list[SearchHit]:
+def search(turns: Iterable[TurnView], text: str) -> list[SearchHit]:
     """Return the turns that contain all these words, ignoring case; none for no words."""
     words = text[:MAX_QUERY].casefold().split()
     hits: list[SearchHit] = []
@@ -37,7 +37,7 @@ def search(turns: Iterable[TurnSource], text: str) -> list[SearchHit]:
     return hits
 
 
-def _searchable_text(turn: TurnSource) -> str:
+def _searchable_text(turn: TurnView) -> str:
     pieces = [turn.prompt.text, turn.turn_id]
     for event in list(turn.log):
         match event:

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks.history.protocol import Index, Row, TotalRow, Totals, Version
-from nbtool.blocks.history.source import TurnSource
 from nbtool.blocks.labels import format_seconds
 from nbtool.blocks.static_html import to_html as turn_html
 from nbtool.blocks.transcript import Transcript
 from nbtool.blocks.truncate import fit_document
 from nbtool.events import TurnStatus
 from nbtool.shorten import shorten
+from nbtool.turn_view import TurnView
 
 HTML_LIMIT = 150_000
 """Approximate bytes of UTF-8 of a conversation in a saved notebook; the latest turns are rendered in full first."""
@@ -43,12 +43,12 @@ _STATUS_SIGNS: dict[TurnStatus, str] = {
 }  # fmt: skip
 
 
-def mimebundle(index: Index, totals: Totals, turns: Mapping[str, TurnSource]) -> dict[str, str]:
+def mimebundle(index: Index, totals: Totals, turns: Mapping[str, TurnView]) -> dict[str, str]:
     """Return the saved form, `text/html` and `text/plain`; `turns` by their ids."""
     return {"text/html": to_html(index, totals, turns), "text/plain": to_text(index, totals)}
 
 
-def to_html(index: Index, totals: Totals, turns: Mapping[str, TurnSource]) -> str:
+def to_html(index: Index, totals: Totals, turns: Mapping[str, TurnView]) -> str:
     """Render a conversation as safe HTML: its totals, and each node as a fold of its versions."""
     head = f'<summary style="cursor:pointer">{escapeHtml(_headline(index, totals))}</summary>{_tables(totals)}'
     rows, left_out = index["rows"][-MAX_LINES:], _left_out(index, MAX_LINES)
@@ -70,7 +70,7 @@ def to_text(index: Index, totals: Totals) -> str:
 class _TurnWriter:
     """Renders nodes with their turns within a size limit; after that, only their lines."""
 
-    def __init__(self, turns: Mapping[str, TurnSource], limit: int) -> None:
+    def __init__(self, turns: Mapping[str, TurnView], limit: int) -> None:
         self._turns = turns
         self._bytes_left = limit
 

@@ -20,12 +20,24 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.shorten import left_out
+from nbtool.turn_view import TurnView
+
+TimedLog = Sequence[tuple[float | None, Event]]
+"""Events, each with its time in seconds since the epoch if it is known."""
 
 MAX_SPANS = 400
 """Spans of one turn in a timeline, the first ones."""
 
 
-def spans(log: Sequence[tuple[float | None, Event]]) -> list[Span]:
+def timed_log(turn: TurnView) -> TimedLog:
+    """Return the events of a turn, each with its time if known; safe while the turn is running."""
+    log, event_times = list(turn.log), list(turn.event_times)
+    if len(event_times) < len(log):
+        return [(None, event) for event in log]
+    return list(zip(event_times, log, strict=False))
+
+
+def spans(log: TimedLog) -> list[Span]:
     """Return the spans of a turn in the order of their starts.
 
     Unknown times are estimated from durations in the events: then a person's thinking time is what the other

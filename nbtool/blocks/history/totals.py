@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nbtool.blocks.history.protocol import Party, TotalRow, Totals
-from nbtool.blocks.history.source import TurnSource, timed_log
-from nbtool.blocks.history.timeline import spans, total_waits
+from nbtool.blocks.history.timeline import spans, timed_log, total_waits
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import CallFinished, Event, ReplyFinished, RequestStarted, TurnStarted
 from nbtool.messages import Usage
+from nbtool.turn_view import TurnView
 
 MAX_ROWS = 20
 """Tools, rounds or models listed separately; the others are one sum."""
@@ -18,7 +18,7 @@ SUCCEEDED = ("ok", "withheld")
 """The outcomes of a call that do not count as failed."""
 
 
-def totals(turns: Iterable[TurnSource]) -> Totals:
+def totals(turns: Iterable[TurnView]) -> Totals:
     """Add turns; rounds whose replies were replayed cost nothing and are not counted."""
     count = 0
     total = _total_row("all")

@@ -12,8 +12,7 @@ from typing import Any, cast
 
 from nbtool.blocks.history.protocol import Detail, Step
 from nbtool.blocks.history.rows import origin_of
-from nbtool.blocks.history.source import TurnSource, timed_log
-from nbtool.blocks.history.timeline import spans
+from nbtool.blocks.history.timeline import TimedLog, spans, timed_log
 from nbtool.blocks.labels import CALL_STATE_LABELS, decision_text
 from nbtool.blocks.limits import omitted_marker, truncate
 from nbtool.blocks.protocol import Patch
@@ -21,6 +20,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import DELTAS, CallAsked, Event, TurnStarted
 from nbtool.messages import Media
+from nbtool.turn_view import TurnView
 
 MAX_STEPS = 500
 """Steps of one turn; everything after them is one more step."""
@@ -34,13 +34,13 @@ _MIN_CHARS = 500
 _MAX_NAME_CHARS = 48
 
 
-def detail(turn: TurnSource) -> Detail:
-    """Return one turn: its steps and its time line."""
-    log = timed_log(turn)
+def detail(turn: TurnView, log: TimedLog | None = None) -> Detail:
+    """Return one turn: its steps and its timeline; `log` are its events with times from elsewhere."""
+    log = timed_log(turn) if log is None else log
     return {"turn_id": turn.turn_id, "made": origin_of(turn), "steps": _fit_steps(_steps(log)), "spans": spans(log)}
 
 
-def media(turn: TurnSource) -> Mapping[str, Media]:
+def media(turn: TurnView) -> Mapping[str, Media]:
     """Return the images and sounds in a turn's steps, by key."""
     transcript = Transcript()
     for event in turn.log:
@@ -48,7 +48,7 @@ def media(turn: TurnSource) -> Mapping[str, Media]:
     return transcript.media
 
 
-def _steps(log: list[tuple[float | None, Event]]) -> list[Step]:
+def _steps(log: TimedLog) -> list[Step]:
     transcript, names = Transcript(), _StepLabels()
     began = next((event.started for _, event in log if isinstance(event, TurnStarted)), 0.0)
     steps: list[Step] = []

@@ -3,63 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from nbtool.chat.export.calls import arguments_of
 from nbtool.chat.export.literals import NotLiteral
+from nbtool.chat.turn import Turn
 from nbtool.errors import UnknownReference
-from nbtool.messages import Message
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.references import Reference, parse
 
-
-class TurnCalls(Protocol):
-    """The fields of a turn that an export uses."""
-
-    @property
-    def turn_id(self) -> str: ...  # noqa: D102 - the names are those of `Turn`
-    @property
-    def prompt(self) -> Message: ...  # noqa: D102
-    @property
-    def calls(self) -> list[CallRecord]: ...  # noqa: D102
+TurnCalls = tuple[Turn, Sequence[CallRecord]]
+"""A turn, and those of its calls that are exported."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnPart:
-    """A turn with some of its calls."""
-
-    turn_id: str
-    prompt: Message
-    calls: list[CallRecord]
-
-
-def required_calls(before: Sequence[TurnCalls], turns: Sequence[TurnCalls]) -> list[TurnPart]:
+def required_calls(before: Sequence[TurnCalls], turns: Sequence[TurnCalls]) -> list[TurnCalls]:
     """Return the calls of earlier turns whose results these turns use, directly or indirectly."""
     wanted: set[str] = set()
-    for turn in reversed(turns):
-        for call in reversed(successful_calls(turn)):
-            wanted = (wanted - names_defined(call)) | names_read(call)
-    parts: list[TurnPart] = []
-    for turn in reversed(before):
+    for call in reversed(successful_calls(turns)):
+        wanted = (wanted - names_defined(call)) | names_read(call)
+    required: list[TurnCalls] = []
+    for turn, turn_calls in reversed(before):
         calls: list[CallRecord] = []
-        for call in reversed(successful_calls(turn)):
+        for call in reversed(successful_calls([(turn, turn_calls)])):
             if names_defined(call) & wanted:
                 wanted = (wanted - names_defined(call)) | names_read(call)
                 calls.append(call)
         if calls:
-            parts.append(TurnPart(turn.turn_id, turn.prompt, calls[::-1]))
-    return parts[::-1]
+            required.append((turn, calls[::-1]))
+    return required[::-1]
 
 
-def successful_calls(turn: TurnCalls) -> list[CallRecord]:
-    """Return the calls of a turn that ran and whose results were sent to the model."""
-    return [call for call in turn.calls if call.status == "ok"]
+def successful_calls(turns: Iterable[TurnCalls]) -> list[CallRecord]:
+    """Return the calls of these turns that ran and whose results were sent to the model."""
+    return [call for _, calls in turns for call in calls if call.status == "ok"]
 
 
 def names_used(turns: Iterable[TurnCalls]) -> set[str]:
     """Return all names that the calls of these turns refer to."""
-    return {name for turn in turns for call in successful_calls(turn) for name in names_read(call)}
+    return {name for call in successful_calls(turns) for name in names_read(call)}
 
 
 def names_defined(call: CallRecord) -> set[str]:

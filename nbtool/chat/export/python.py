@@ -8,7 +8,7 @@ separate, marked cells. Text of the model cannot escape the string or the commen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nbtool.blocks.sanitize import escape_invisible, one_line
@@ -19,6 +19,7 @@ from nbtool.chat.export.literals import LiteralWriter, NotLiteral, text_literal
 from nbtool.chat.export.model_code import BY_MODEL, UNSEEN, as_comment, as_source, compiles, names_in
 from nbtool.chat.export.names import NotebookNames
 from nbtool.chat.export.references import Binding, ReferenceWriter
+from nbtool.chat.turn import Turn
 from nbtool.errors import UnknownReference
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.eviction import EvictedResult
@@ -79,18 +80,26 @@ class PythonExport:
 
 
 def export_python(
-    turns: Sequence[TurnCalls], context: ExportContext, *, before: Sequence[TurnCalls] = ()
+    turns: Sequence[Turn], context: ExportContext, *, before: Sequence[Turn] = (), call_id: str = ""
 ) -> PythonExport:
-    """Return turns as plain Python, with those calls of the turns `before` whose results they use."""
-    parts = required_calls(before, turns)
-    everything: list[TurnCalls] = [*parts, *turns]
+    """Return turns as plain Python, with those calls of the turns `before` whose results they use.
+
+    With `call_id`, only this call of the first turn, and the calls before it that it uses.
+    """
+    earlier = [(turn, turn.calls) for turn in before]
+    selected = [(turn, turn.calls) for turn in turns]
+    at = next((at for at, call in enumerate(turns[0].calls if turns else ()) if call.call_id == call_id), None)
+    if at is not None:
+        earlier, selected = [*earlier, (turns[0], turns[0].calls[:at])], [(turns[0], [turns[0].calls[at]])]
+    required = required_calls(earlier, selected)
+    everything = [*required, *selected]
     names = NotebookNames(context.notebook, _names_of_code(everything))
     references = ReferenceWriter(names, context.variables)
     sheet = _Builder(names, references, CallWriter(names, references, context), names_used(everything))
-    for part in parts:
-        sheet.turn(part, "Needed from the turn")
-    for turn in turns:
-        sheet.turn(turn, "Turn")
+    for turn, calls in required:
+        sheet.turn(turn, calls, "Needed from the turn")
+    for turn, calls in selected:
+        sheet.turn(turn, calls, "Turn")
     code = sheet.code()
     return code if compiles(code.text, script=context.script) else _commented_out(code)
 
@@ -109,13 +118,13 @@ class _Builder:
         self._calls = 0
         self._omitted: Counter[str] = Counter()
 
-    def turn(self, turn: TurnCalls, title: str) -> None:
-        """Add the calls of a turn, if it has any."""
-        if not turn.calls:
+    def turn(self, turn: Turn, calls: Sequence[CallRecord], title: str) -> None:
+        """Add these calls of a turn, if there are any."""
+        if not calls:
             return
         self._turn_id = turn.turn_id
         self._lines.append(f"# {title} {one_line(turn.turn_id, 40)}: {one_line(turn.prompt.text, 100)}")
-        for call in turn.calls:
+        for call in calls:
             if call.status == "ok":
                 self._call(call)
             else:
@@ -254,9 +263,9 @@ def _title(used: Definitions) -> str:
     return TITLE_WITH_NBTOOL.format(names=", ".join(used.from_nbtool)) if used.from_nbtool else TITLE
 
 
-def _names_of_code(turns: Sequence[TurnCalls]) -> set[str]:
+def _names_of_code(turns: Iterable[TurnCalls]) -> set[str]:
     """Return the names in code of the model, which the surrounding code must not reuse."""
-    codes = [_code_in(call) for turn in turns for call in successful_calls(turn)]
+    codes = [_code_in(call) for call in successful_calls(turns)]
     return {name for code in codes for name in names_in(code)}
 
 

@@ -7,12 +7,12 @@ outcomes from it, and runs all other calls.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chain.hooks import TurnContext
-from nbtool.chat.edits import TurnView
+from nbtool.chat.rerun.recovery import Round
 from nbtool.events import Notice
 from nbtool.messages import Part, ToolCall, Usage, new_id
 from nbtool.tools.calls.record import CallRecord
@@ -70,25 +70,24 @@ class CarryOver:
 
 
 def carry_over(
-    turn: TurnView,
-    rounds: int,
+    rounds: Iterable[Round],
     *,
     runs: ShouldRun,
     arguments: Mapping[str, Mapping[str, Any]] | None = None,
     results: Mapping[str, str] | None = None,
     compare: bool = False,
 ) -> CarryOver:
-    """Reuse the first `rounds` of a turn; a call runs if `runs` returns True, else its outcome is reused.
+    """Reuse the first rounds of a turn; a call runs if `runs` returns True, else its outcome is reused.
 
     `arguments` and `results` replace the recorded ones, by the ids of their calls. With `compare`, a reply is reused
     only as long as the outcomes of the calls before it are unchanged.
     """
     carry = CarryOver()
-    for index, reply in enumerate(turn.rounds[:rounds]):
+    for round in rounds:
+        reply = round.reply
         new_reply, ids = _with_new_ids(reply, arguments or {})
         carry.replies += (new_reply,)
-        records = [record for record in turn.calls if record.round == index + 1]
-        by_id = {record.call_id: record for record in records}
+        by_id = {record.call_id: record for record in round.calls}
         if compare:
             carry.expected_outcomes += (tuple(_outcome(by_id.get(call.call_id)) for call in reply.calls),)
         carried = {call.call_id for call in reply.calls if not runs(call, by_id.get(call.call_id))} & by_id.keys()
@@ -99,7 +98,9 @@ def carry_over(
         if (
             carried and carried == ids.keys()
         ):  # inner calls are carried with a call; which call made them is not recorded
-            inner = tuple(_carried_record(record, new_id("call")) for record in records if record.call_id not in ids)
+            inner = tuple(
+                _carried_record(record, new_id("call")) for record in round.calls if record.call_id not in ids
+            )
             last = ids[reply.calls[-1].call_id]
             carry.known_outcomes[last] += inner
     return carry

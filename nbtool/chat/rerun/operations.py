@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.chat.conversation import Conversation, TurnRef
-from nbtool.chat.edits import CallEdit, VersionDiff, parse_edits
 from nbtool.chat.rerun.carry_over import CarryOver, carry_over
-from nbtool.chat.rerun.recovery import complete_rounds, is_pending, recover
+from nbtool.chat.rerun.edits import parse_edits
+from nbtool.chat.rerun.recovery import complete_rounds, is_pending, recover, rounds_of
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
+from nbtool.chat.version_diff import CallEdit, VersionDiff
 from nbtool.errors import BadUsage
 from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
@@ -103,8 +104,7 @@ class Rerun:
         count = self._rounds_to_keep(turn, edits)
         changed = {edit.call_id for edit in edits if edit.what == "arguments"}
         carry = carry_over(
-            turn,
-            count,
+            rounds_of(turn)[:count],
             runs=lambda call, _: call.call_id in changed,
             arguments={edit.call_id: edit.value for edit in edits if edit.what == "arguments"},
             results={edit.call_id: edit.value for edit in edits if edit.what == "result"},
@@ -143,10 +143,9 @@ class Resume:
             raise BadUsage(f"{turn.turn_id} is still running.", fix="Wait for it, or stop it first.")
         if turn.status == "completed":
             raise BadUsage(f"{turn.turn_id} is complete, so nothing is pending.", fix="Use a rerun to send it again.")
-        recovered = recover(turn, lambda turn_id: conversation.find_turn(turn_id)[1])
-        count = complete_rounds(recovered)
-        carry = carry_over(recovered, count, runs=lambda _, record: is_pending(record))
-        return _new_version(node, turn, carry, VersionDiff("Resumed", turn.turn_id, count))
+        rounds = recover(turn, lambda turn_id: conversation.find_turn(turn_id)[1])
+        carry = carry_over(rounds, runs=lambda _, record: is_pending(record))
+        return _new_version(node, turn, carry, VersionDiff("Resumed", turn.turn_id, len(rounds)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,20 +163,19 @@ class Reexecute:
     def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one signature for all operations
         """Return the plan; raises BadUsage if the turn, round or call does not exist, or no tools were called."""
         node, turn = conversation.find_turn(self.turn)
-        first, count = _checked_round(turn, self.from_round), complete_rounds(turn)
+        first, rounds = _checked_round(turn, self.from_round), complete_rounds(turn)
         edits = parse_edits(turn, self.arguments, {})
         if too_early := {edit.round for edit in edits if edit.round < first}:
             raise BadUsage(
                 f"The edited calls are of round {_join_numbers(too_early)}, "
                 f"and round {first} is the first to run again."
             )
-        rounds = {call.call_id: number for number, reply in enumerate(turn.rounds[:count], 1) for call in reply.calls}
-        if not any(round >= first for round in rounds.values()):
+        numbers = {call.call_id: number for number, round in enumerate(rounds, 1) for call in round.reply.calls}
+        if not any(number >= first for number in numbers.values()):
             raise BadUsage(f"{turn.turn_id} called no tools from round {first} on, so there is nothing to run again.")
         carry = carry_over(
-            turn,
-            count,
-            runs=lambda call, _: rounds[call.call_id] >= first,
+            rounds,
+            runs=lambda call, _: numbers[call.call_id] >= first,
             arguments={edit.call_id: edit.value for edit in edits},
             compare=True,
         )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
-from nbtool.chat.edits import TurnView
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import TurnStarted
@@ -18,16 +18,28 @@ from nbtool.wire.reply import Reply
 
 
 @dataclass(frozen=True, slots=True)
-class RecoveredTurn:
-    """The replies of a turn, and the outcomes of their calls."""
+class Round:
+    """A reply of a turn, and the records of the calls of its round, those made by its tools included."""
 
-    turn_id: str
-    rounds: Sequence[Reply]
-    calls: Sequence[CallRecord]
+    reply: Reply
+    calls: tuple[CallRecord, ...]
 
 
-def recover(turn: Turn, find: Callable[[str], Turn]) -> TurnView:
-    """Return all known outcomes of a turn; `find` returns a version by its id, or raises `BadUsage`."""
+def rounds_of(turn: Turn) -> list[Round]:
+    """Return the rounds of a turn, in order."""
+    return [
+        Round(reply, tuple(record for record in turn.calls if record.round == number))
+        for number, reply in enumerate(turn.rounds, 1)
+    ]
+
+
+def complete_rounds(turn: Turn) -> list[Round]:
+    """Return the leading rounds of a turn whose replies are complete."""
+    return list(takewhile(lambda round: round.reply.complete, rounds_of(turn)))
+
+
+def recover(turn: Turn, find: Callable[[str], Turn]) -> list[Round]:
+    """Return all known complete rounds of a turn; `find` returns a version by its id, or raises `BadUsage`."""
     sources: list[tuple[Turn, int]] = []
     at: Turn | None = turn
     while at is not None and at.turn_id not in {
@@ -36,15 +48,10 @@ def recover(turn: Turn, find: Callable[[str], Turn]) -> TurnView:
         began = next((event for event in at.log if isinstance(event, TurnStarted)), None)
         sources.append((at, began.told_rounds if began else 0))
         at = _source_turn(began, find)
-    result: TurnView = sources[-1][0]
-    for later, rounds in reversed(sources[:-1]):
-        result = _merge(later, result, rounds)
+    result = complete_rounds(sources[-1][0])
+    for later, carried in reversed(sources[:-1]):
+        result = _merge(complete_rounds(later), result[: max(carried, 0)])
     return result
-
-
-def complete_rounds(turn: TurnView) -> int:
-    """Return the number of leading complete replies."""
-    return next((index for index, reply in enumerate(turn.rounds) if not reply.complete), len(turn.rounds))
 
 
 def is_pending(record: CallRecord | None) -> bool:
@@ -61,25 +68,18 @@ def _source_turn(began: TurnStarted | None, find: Callable[[str], Turn]) -> Turn
         return None
 
 
-def _merge(turn: Turn, former: TurnView, carried: int) -> RecoveredTurn:
-    """Merge the outcomes of a turn with those carried from the former version; its own take precedence."""
-    own, carried = complete_rounds(turn), min(carried, complete_rounds(former))
-    calls = [call for index in range(own) for call in _merge_calls(turn, former if index < carried else None, index)]
-    calls += [call for index in range(own, carried) for call in _calls_in_round(former, index)]
-    return RecoveredTurn(turn.turn_id, (*turn.rounds[:own], *former.rounds[own:carried]), calls)
+def _merge(own: Sequence[Round], carried: Sequence[Round]) -> list[Round]:
+    """Merge the rounds of a turn with those carried from the former version; its own take precedence."""
+    merged = [_merge_round(later, former) for later, former in zip(own, carried, strict=False)]
+    return [*merged, *own[len(carried) :], *carried[len(own) :]]
 
 
-def _merge_calls(turn: Turn, former: TurnView | None, index: int) -> list[CallRecord]:
-    """Return the calls of one round, with the former record of calls that never started in the turn."""
-    own = {record.call_id: record for record in _calls_in_round(turn, index)}
-    if former:
-        before = {record.call_id: record for record in _calls_in_round(former, index)}
-        for call, same in zip(turn.rounds[index].calls, former.rounds[index].calls, strict=False):
-            was = before.get(same.call_id)
-            if is_pending(own.get(call.call_id)) and was and not is_pending(was):
-                own[call.call_id] = replace(was, call_id=call.call_id)
-    return list(own.values())
-
-
-def _calls_in_round(turn: TurnView, index: int) -> list[CallRecord]:
-    return [record for record in turn.calls if record.round == index + 1]
+def _merge_round(later: Round, former: Round) -> Round:
+    """Return a round with the former records of calls that never started in the later version."""
+    own = {record.call_id: record for record in later.calls}
+    before = {record.call_id: record for record in former.calls}
+    for call, same in zip(later.reply.calls, former.reply.calls, strict=False):
+        was = before.get(same.call_id)
+        if is_pending(own.get(call.call_id)) and was and not is_pending(was):
+            own[call.call_id] = replace(was, call_id=call.call_id)
+    return Round(later.reply, tuple(own.values()))

@@ -10,7 +10,6 @@ from nbtool.chat import restore
 from nbtool.chat.chat import Chat
 from nbtool.chat.export import document, files
 from nbtool.chat.export.calls import ExportContext
-from nbtool.chat.export.dependencies import TurnCalls, TurnPart
 from nbtool.chat.export.markdown import as_markdown
 from nbtool.chat.export.python import PythonExport, export_python
 from nbtool.chat.export.visibility import is_imported, shareable_turn
@@ -68,13 +67,8 @@ def open_file(context: CommandContext, path: Path) -> str:
 def export_turn(context: CommandContext, turn: Turn, call_id: str = "") -> PythonExport:
     """Return a turn's calls, or one of them, as plain Python, including the earlier calls they depend on."""
     node = context.chat.tree.find(turn.turn_id)
-    before: list[TurnCalls] = [one.turn for one in context.chat.tree.path(node.parent) if one.turn]
-    at = next((at for at, call in enumerate(turn.calls) if call.call_id == call_id), None)
-    if at is None:
-        return _export_code(context, [turn], before)
-    one = TurnPart(turn.turn_id, turn.prompt, [turn.calls[at]])
-    earlier = TurnPart(turn.turn_id, turn.prompt, turn.calls[:at])
-    return export_python([one], _export_context(context, [turn]), before=[*before, earlier])
+    before = [one.turn for one in context.chat.tree.path(node.parent) if one.turn]
+    return export_python([turn], _export_context(context, [*before, turn]), before=before, call_id=call_id)
 
 
 COMMANDS: dict[str, Command] = {"code": code, "export": export}
@@ -92,18 +86,11 @@ def _export_text(context: CommandContext, kind: str) -> str:
             from nbtool.chat.export.notebook import as_notebook  # noqa: PLC0415 - nbformat is slow to load
 
             return as_notebook(turns, _export_context(context, turns), chat.plugins)
-    return _export_code(context, turns, [], script=True).text
+    return export_python(turns, _export_context(context, turns, script=True)).text
 
 
 def _active_turns(chat: Chat) -> list[Turn]:
     return [node.turn for node in chat.tree.active_path if node.turn and node.turn.done.done()]
-
-
-def _export_code(
-    context: CommandContext, turns: Sequence[Turn], before: Sequence[TurnCalls], *, script: bool = False
-) -> PythonExport:
-    live_turns = [turn for turn in (*before, *turns) if isinstance(turn, Turn)]
-    return export_python(turns, _export_context(context, live_turns, script=script), before=before)
 
 
 def _export_context(context: CommandContext, turns: Sequence[Turn], *, script: bool = False) -> ExportContext:

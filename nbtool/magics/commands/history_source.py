@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from nbtool.blocks.history import totals as summing
 from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
 from nbtool.blocks.history.rows import tree_rows
 from nbtool.blocks.history.search import search
 from nbtool.blocks.history.static import mimebundle
+from nbtool.blocks.history.timeline import TimedLog, timed_log
 from nbtool.blocks.history.turn import detail, media
 from nbtool.blocks.media import displayable_bytes
 from nbtool.chat.journal import journal, queries
 from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, JournalError
-from nbtool.events import Event, TurnStatus
+from nbtool.events import Event
 from nbtool.magics.command_context import CommandContext
 from nbtool.magics.commands.exports import export_turn
-from nbtool.messages import Message
 from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest
 
 LIVE_ACTIONS = tuple(action for action in CELL_ACTIONS if action != "go_on")
@@ -30,19 +29,6 @@ LIVE_ACTIONS = tuple(action for action in CELL_ACTIONS if action != "go_on")
 
 JOURNAL_ACTIONS = ("go_on",)
 """The cell actions for a past conversation: it has to be continued first."""
-
-
-@dataclass(frozen=True, slots=True)
-class TimedTurn:
-    """A turn from the journal, with the journal's times; see `blocks.history.source.TurnSource`."""
-
-    turn_id: str
-    prompt: Message
-    model: str
-    status: TurnStatus
-    log: Sequence[Event]
-    event_times: Sequence[float | None]
-    difference: object | None = None
 
 
 class HistorySource:
@@ -69,7 +55,8 @@ class HistorySource:
 
     def detail(self, turn_id: str) -> Detail:
         """Return one turn; raises BadUsage if it does not exist."""
-        return detail(_timed(self._turn(turn_id)))
+        turn = self._turn(turn_id)
+        return detail(turn, _timed_log(turn))
 
     def search(self, text: str) -> list[SearchHit]:
         """Return the turns that contain the text."""
@@ -124,18 +111,17 @@ class HistorySource:
         return (turn for node in self.tree.nodes() for turn in node.versions)
 
 
-def _timed(turn: Turn) -> Turn | TimedTurn:
-    """Return a turn with the times of its events, from the kernel or from the journal."""
+def _timed_log(turn: Turn) -> TimedLog:
+    """Return the events of a turn with their times, from the kernel or from the journal."""
     if len(turn.event_times) >= len(turn.log):
-        return turn
+        return timed_log(turn)
     times_by_key: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
     with suppress(JournalError):
         for at, event in journal().read(lambda connection: queries.event_times(connection, turn.turn_id)):
             times_by_key[_key(event)].append(at)
     for times in times_by_key.values():
         times.reverse()
-    moments = [times_by_key[_key(event)].pop() if times_by_key[_key(event)] else None for event in turn.log]
-    return TimedTurn(turn.turn_id, turn.prompt, turn.model, turn.status, turn.log, moments, turn.difference)
+    return [(times.pop() if (times := times_by_key[_key(event)]) else None, event) for event in turn.log]
 
 
 def _key(event: Event) -> tuple[object, ...]:

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nbtool.blocks.history import timeline as line
-from nbtool.blocks.history.source import timed_log
-from nbtool.blocks.history.timeline import spans, total_waits
+from nbtool.blocks.history.timeline import spans, timed_log, total_waits
 from nbtool.events import (
     CallAsked,
     CallDecided,
