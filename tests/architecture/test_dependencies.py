@@ -41,7 +41,7 @@ def imported_packages() -> set[str]:
 
 
 def distribution(module: str) -> str:
-    names = {"markdown_it": "markdown_it_py", "opentelemetry": "opentelemetry_api"}
+    names = {"dotenv": "python_dotenv", "markdown_it": "markdown_it_py", "opentelemetry": "opentelemetry_api"}
     return names.get(module, COMES_WITH.get(module, module)).lower()
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from nbtool.errors import JournalError
@@ -28,34 +26,15 @@ def file_lock(path: Path) -> Iterator[None]:
         JournalError: another kernel has held it for `WAIT_SECONDS`.
         OSError: the lock file cannot be created.
     """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - only where a recording is written
+
     folder = data_dir() / "locks"
     folder.mkdir(mode=0o700, exist_ok=True)
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
-    handle = os.open(folder / f"{name}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    lock = FileLock(folder / f"{name}.lock", mode=0o600)
     try:
-        _wait_for(handle, path)
+        held = lock.acquire(timeout=WAIT_SECONDS, poll_interval=RETRY_SECONDS)
+    except Timeout:  # an OSError as well, which would read as a file that cannot be written
+        raise JournalError(f"Another kernel is writing {path.name}.") from None
+    with held:
         yield
-    finally:
-        os.close(handle)  # releases the lock
-
-
-def _wait_for(handle: int, path: Path) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not _try_lock(handle):
-        if time.monotonic() > deadline:
-            raise JournalError(f"Another kernel is writing {path.name}.")
-        time.sleep(RETRY_SECONDS)
-
-
-def _try_lock(handle: int) -> bool:
-    with suppress(BlockingIOError, PermissionError):
-        if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415 - exists only on Windows
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl  # noqa: PLC0415 - does not exist on Windows
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False

@@ -13,8 +13,11 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from nbtool.errors import BadUsage, SettingsError, UnknownModel
 from nbtool.server_url import parse_server_url
@@ -69,8 +72,10 @@ class Provider:
     abilities: frozenset[str] = frozenset({"tools"})
     key_header: KeyHeader = "authorization"
     default_model: str = ""
-    port: int = 0
+    port: Annotated[int, Field(ge=0, le=65535, strict=True)] = 0
     key_page: str = ""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     @property
     def needs_key(self) -> bool:
@@ -259,25 +264,31 @@ def _with_overrides(name: str, table: Any, path: str) -> Provider:
     location = f"[{name}] in {path}"
     if not isinstance(table, dict):
         raise SettingsError(f"{location} is not a table.", fix="Write `[name]` and below it `base_url = …`.")
-    kinds: dict[str, type] = {
-        field.name: {"keys": list, "addresses": list, "abilities": list, "port": int}.get(field.name, str)
-        for field in fields(Provider)
-        if field.name != "name"
-    }
-    for key, value in table.items():
-        if key not in kinds:
-            raise SettingsError(f"{location} has an unknown field {key!r}.", fix=f"Available: {', '.join(kinds)}.")
-        if not isinstance(value, kinds[key]):
-            raise SettingsError(f"{location}: {key} must be a {kinds[key].__name__}.", fix=f"It is {value!r}.")
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-    if "abilities" in values:
-        values["abilities"] = _checked_abilities(frozenset(map(str, values["abilities"])), location)
-    if address := values.get("base_url"):
-        values["base_url"] = _parse_base_url(address, location)
-    provider = replace(BUILTIN.get(name, Provider(name, "")), **values)
+    values = asdict(BUILTIN.get(name, Provider(name, ""))) | table
+    try:
+        provider = _validator().validate_python(values)
+    except ValidationError as error:
+        raise _invalid_field(error, location) from None
+    if provider.name != name:
+        raise SettingsError(f"{location} has a field 'name'.", fix="The title of the table is the name: remove it.")
+    _check_abilities(provider.abilities, location)
     if not provider.base_url and not provider.addresses and name != "practice":
         raise SettingsError(f"{location} has no address.", fix='Add `base_url = "https://…/v1"`.')
-    return provider
+    return replace(provider, base_url=_parse_base_url(provider.base_url, location)) if "base_url" in table else provider
+
+
+@cache
+def _validator() -> TypeAdapter[Provider]:
+    return TypeAdapter(Provider)
+
+
+def _invalid_field(error: ValidationError, location: str) -> SettingsError:
+    first = error.errors(include_url=False, include_context=False)[0]
+    field, value = ".".join(map(str, first["loc"])), shorten(repr(first["input"]), 100)
+    if first["type"] == "unexpected_keyword_argument":
+        known = ", ".join(one.name for one in fields(Provider) if one.name != "name")
+        return SettingsError(f"{location} has an unknown field {field!r}.", fix=f"Available: {known}.")
+    return SettingsError(f"{location}: {field}: {first['msg']}.", fix=f"It is {value}.")
 
 
 def _parse_base_url(text: str, location: str) -> str:
@@ -287,9 +298,8 @@ def _parse_base_url(text: str, location: str) -> str:
         raise SettingsError(f"{location}: base_url: {error.message}", fix=error.fix) from None
 
 
-def _checked_abilities(abilities: frozenset[str], location: str) -> frozenset[str]:
+def _check_abilities(abilities: frozenset[str], location: str) -> None:
     if unknown := abilities - ABILITIES.keys():
         raise SettingsError(
             f"{location} has an unknown ability {min(unknown)!r}.", fix=f"Available: {', '.join(ABILITIES)}."
         )
-    return abilities

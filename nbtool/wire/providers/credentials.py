@@ -6,8 +6,8 @@ is bound to a scheme, a host and a port, and is sent to no other.
 
 from __future__ import annotations
 
+import io
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
@@ -21,11 +21,7 @@ from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.providers.catalog import Provider
 
 MAX_ENV_FILE = 256 * 1024
-"""Maximum number of bytes read from a `.env`."""
-
-_ASSIGNMENT = re.compile(
-    r"""\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^#]*?))\s*(?:\#.*)?"""
-)
+"""Maximum size of a `.env`, in characters; a longer one is refused, because its last value could be half a key."""
 
 
 class Credential(NamedTuple):
@@ -140,6 +136,9 @@ def find_env_file() -> tuple[dict[str, SecretStr], str]:
     """Return the values and the path of the nearest `.env`, upwards from the working directory.
 
     The result is cached; `find_env_file.cache_clear()` clears it.
+
+    Raises:
+        nbtool.errors.SettingsError: it is larger than `MAX_ENV_FILE`.
     """
     try:
         start = Path.cwd()
@@ -153,18 +152,19 @@ def find_env_file() -> tuple[dict[str, SecretStr], str]:
 
 
 def _read_env_file(path: Path) -> dict[str, SecretStr]:
+    from dotenv import dotenv_values  # noqa: PLC0415 - only where there is a `.env`
+
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
-            text = file.read(MAX_ENV_FILE)
+            text = file.read(MAX_ENV_FILE + 1)
     except OSError:
         return {}
-    values: dict[str, SecretStr] = {}
-    for line in text.splitlines():
-        if match := _ASSIGNMENT.fullmatch(line):
-            name, double, single, unquoted = match.groups()
-            if value := double.replace('\\"', '"') if double else single or unquoted:
-                values[name] = SecretStr(value)
-    return values
+    if len(text) > MAX_ENV_FILE:
+        limit = f"{MAX_ENV_FILE >> 10} KiB"
+        raise SettingsError(f"{shown_path(str(path))} is larger than {limit} and is not read.", fix="Shorten it.")
+    # no interpolation: a project's `https://host/${OPENAI_API_KEY}` must not read the environment
+    values = dotenv_values(stream=io.StringIO(text), interpolate=False)
+    return {name: SecretStr(value) for name, value in values.items() if value}
 
 
 def _searched_places(provider: Provider) -> str:

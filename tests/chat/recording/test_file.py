@@ -107,6 +107,29 @@ def test_a_kernel_that_holds_the_file_for_too_long_is_named(path: Path, monkeypa
         pass
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no forks")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_that_was_forked_during_a_write_does_not_keep_the_file_locked(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "WAIT_SECONDS", 0.5)
+    end_child, ended = os.pipe()
+    with lock.file_lock(path):
+        child = os.fork()
+        if child == 0:
+            os.close(ended)
+            os.read(end_child, 1)  # returns when the parent closes its end
+            os._exit(0)
+    try:
+        Recording(path, writes=True).add(turn("one"))
+    finally:
+        os.close(ended)
+        os.waitpid(child, 0)
+        os.close(end_child)
+
+    assert Recording(path).turns() == (turn("one"),)
+
+
 def test_a_write_that_fails_leaves_the_former_file_and_no_draft(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recording = Recording(path, writes=True)
     recording.add(turn("one"))

@@ -28,7 +28,7 @@ from nbtool.errors import (
 from nbtool.wire import connect
 from nbtool.wire.connect import default_model, list_models, make_endpoint, register_local_server
 from nbtool.wire.providers.catalog import ABILITIES, BUILTIN, parse_model, providers
-from nbtool.wire.providers.credentials import find_env_file, find_key, key_for_host
+from nbtool.wire.providers.credentials import MAX_ENV_FILE, find_env_file, find_key, key_for_host
 from nbtool.wire.registry import WIRES
 from nbtool.wire.transport import discovery
 from nbtool.wire.transport.clients import close_clients
@@ -125,7 +125,13 @@ def test_a_persons_file_adds_providers_and_changes_ours(empty_folder: Path, monk
         ("[lab", "cannot be read"),
         ("lab = 1", "not a table"),
         ("[lab]\nurl = 'x'", "unknown field 'url'"),
-        ("[lab]\nbase_url = 1", "must be a str"),
+        ("[lab]\nbase_url = 1", "base_url: Input should be a valid string. It is 1."),
+        ("[lab]\nbase_url = 'https://x'\nkeys = 'K'", "keys: Input should be a valid tuple. It is 'K'."),
+        ("[lab]\nbase_url = 'https://x'\nkeys = ['K', 1]", r"keys\.1: Input should be a valid string. It is 1."),
+        ("[lab]\nbase_url = 'https://x'\nport = true", "port: Input should be a valid integer. It is True."),
+        ("[lab]\nbase_url = 'https://x'\nport = 65536", "port: .*less than or equal to 65535. It is 65536."),
+        ("[lab]\nbase_url = 'https://x'\nkey_header = 'X'", "key_header: Input should be 'authorization', 'x-api"),
+        ("[lab]\nbase_url = 'https://x'\nname = 'other'", "The title of the table is the name"),
         ("[lab]\nwire = 'chat'", "no address"),
         ("[lab]\nbase_url = 'https://x'\nabilities = ['fly']", "unknown ability 'fly'"),
     ],
@@ -177,6 +183,39 @@ def test_a_key_comes_from_the_nearest_env_file_and_never_overrides(
         'say "x"',
     ]
     assert "EMPTY" not in values
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("GROQ_API_KEY=sk-a#b", "sk-a#b"),
+        ("GROQ_API_KEY=sk-a # a comment", "sk-a"),
+        ('GROQ_API_KEY="line 1\nline 2"', "line 1\nline 2"),
+        (r'GROQ_API_KEY="line 1\nline 2"', "line 1\nline 2"),
+        (r"GROQ_API_KEY='it\'s'", "it's"),
+        ("GROQ_API_KEY=a\u2028b", "a\u2028b"),
+        ("not an assignment\nGROQ_API_KEY=sk-a", "sk-a"),
+        ("GROQ_API_KEY=sk-${OPENAI_API_KEY}", "sk-${OPENAI_API_KEY}"),
+        ("GROQ_API_KEY=", ""),
+        ("GROQ_API_KEY", ""),
+    ],
+)
+def test_an_env_file_is_read_as_other_tools_read_it_and_expands_nothing(
+    line: str, value: str, empty_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    (empty_folder / ".env").write_text(line, "utf-8")
+
+    found = find_key(BUILTIN["groq"])
+
+    assert secret(found and found.value) == value
+
+
+def test_an_env_file_that_is_too_large_is_refused_instead_of_read_in_part(empty_folder: Path) -> None:
+    (empty_folder / ".env").write_text("A=b\n" * (MAX_ENV_FILE // 4) + f"GROQ_API_KEY={KEY}")
+
+    with pytest.raises(SettingsError, match=r"\.env is larger than 256 KiB and is not read"):
+        make_endpoint("groq:m")
 
 
 def test_an_env_file_is_read_once(empty_folder: Path) -> None:
