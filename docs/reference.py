@@ -22,6 +22,7 @@ PUBLIC = (
     "nbtool.tools.mcp",
     "nbtool.tools.script.tool",
     "nbtool.toolsets",
+    "nbtool.chain.plugin",
     "nbtool.chain.hooks",
     "nbtool.plugins.budget",
     "nbtool.plugins.event_log",

@@ -11,7 +11,8 @@ from typing import Any
 from nbtool.chain import limits
 from nbtool.chain.cancellation import shield_until_done, stop_all
 from nbtool.chain.hooks import Cleanup
-from nbtool.chain.plugin_check import HOOKS, check_plugins
+from nbtool.chain.plugin import HOOKS
+from nbtool.chain.plugin_check import check_plugins
 from nbtool.errors import HookFailed, NbtoolError
 from nbtool.loop import is_cancelling
 from nbtool.thread_pool import Outcome, run_in_worker

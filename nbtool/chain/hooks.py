@@ -1,26 +1,4 @@
-"""The plugin interface: the hooks of a turn, their contexts and their order.
-
-A plugin is any object with some of these methods, sync or async, each taking one context:
-
-    on_turn_start      TurnContext     in order; may return a clean-up; an error ends the turn
-      on_before_request  RequestContext  in order, every round; may change what is sent
-      on_stream_data     StreamContext   in order, every delta; may change or drop it
-      on_after_request   ReplyContext    all together; may append messages and ask for another request
-        on_before_calls    CallsContext    in order, once for the calls of a round
-        on_call_start      CallContext     in order, before each call
-        on_call_end        CallContext     in order, after each call, whatever its outcome
-    on_turn_end        TurnContext     in order, for completed and cancelled turns
-    clean-ups                          last in, first out, one at a time, always
-
-`on_message_append` (AppendContext) is called for every message that the engine or a plugin appends, in order, before
-it is appended; not for the user's message. `on_event` (EventContext, a sync function) receives every event of the turn
-once it is in the journal, deltas too; a plugin that raises receives no more events, and the turn continues.
-`on_journal` (JournalContext, a sync function) may remove from each text what the journal must not store.
-
-Every hook has a time limit in seconds: `hook_seconds` of its plugin, else `HOOK_SECONDS`; None is no limit, for a hook
-that waits for a person. A sync hook runs in a worker thread, so that one that blocks delays nothing else;
-`on_stream_data` and the hooks of a plugin with `runs_on_loop` are called on nbtool's own loop, and must be fast.
-"""
+"""The contexts that the hooks of a plugin receive; see `nbtool.chain.plugin`."""
 
 from __future__ import annotations
 

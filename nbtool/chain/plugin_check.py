@@ -6,16 +6,8 @@ import difflib
 import inspect
 from collections.abc import Iterable
 
+from nbtool.chain.plugin import HOOKS, PLAIN_HOOKS
 from nbtool.errors import BadUsage
-
-HOOKS = (
-    "on_turn_start", "on_before_request", "on_stream_data", "on_after_request", "on_message_append", "on_turn_end",
-    "on_before_calls", "on_call_start", "on_call_end",
-)  # fmt: skip
-"""The hooks that the turn awaits; each may be sync or async."""
-
-PLAIN_HOOKS = ("on_event", "on_journal")
-"""The hooks that must be sync functions."""
 
 
 def check_plugins(plugins: Iterable[object]) -> None:

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from nbtool.chain.hooks import EventContext, TurnContext
 from nbtool.chain.limits import Limits, Meter
+from nbtool.chain.plugin import Plugin
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chain.repair import repair_history
 from nbtool.chain.turn import Engine
@@ -87,7 +88,7 @@ class TurnBuilder(Conversation):
         history: HistoryMode = "compact",
         options: Mapping[str, Any] | None = None,
         approver: Approver | None = None,
-        plugins: Sequence[object] = (),
+        plugins: Sequence[Plugin] = (),
         notebook: Mapping[str, Any] | None = None,
         check_results: bool = False,
     ) -> None:
@@ -103,7 +104,7 @@ class TurnBuilder(Conversation):
         self.options = dict(options or {})
         self.approver = approver
         self.check_results = check_results
-        self.plugins = list(plugins or ())
+        self.plugins: list[object] = list(plugins or ())
         self.variables = Variables(notebook)
         self.variables.max_bytes = result_bytes
         self._variable_tools = variable_tools(self.variables, writable=False)

@@ -15,7 +15,7 @@ from nbtool import tool
 from nbtool.chain import limits as bounds
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
-from nbtool.chain.plugin_check import HOOKS
+from nbtool.chain.plugin import HOOKS
 from nbtool.chain.repair import repair_history
 from nbtool.chain.turn import Engine, Outcome
 from nbtool.errors import ConnectionFailed

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chain.plugin_check import HOOKS, PLAIN_HOOKS
+from nbtool.chain.plugin import HOOKS, PLAIN_HOOKS
 from nbtool.chat import chat as module
 from nbtool.events import Event
 from nbtool.magics.interrupts import one_interrupt

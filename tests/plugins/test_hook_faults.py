@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from nbtool import Chat, tool
 from nbtool.chain import limits
-from nbtool.chain.plugin_check import HOOKS, PLAIN_HOOKS
+from nbtool.chain.plugin import HOOKS, PLAIN_HOOKS
 from nbtool.chain.repair import NO_RESULT, repair_history
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError

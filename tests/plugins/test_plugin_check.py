@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from nbtool import Chat
-from nbtool.chain.plugin_check import HOOKS, PLAIN_HOOKS
+from nbtool.chain.plugin import HOOKS, PLAIN_HOOKS
 from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedWire
 
@@ -57,3 +60,10 @@ def test_an_attribute_that_only_begins_like_a_hook_and_is_no_function_is_none_of
         turn = Chat(wire=wire, plugins=[plugin_with("on_duty", True)]).send("Hi")
 
     assert turn.status == "completed"
+
+
+def test_the_guide_for_authors_lists_every_hook_and_no_other() -> None:
+    guide = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`on_\w+`(?:, `on_\w+`)*) \| ", guide, re.MULTILINE)
+
+    assert sorted(re.findall(r"on_\w+", " ".join(rows))) == sorted(HOOKS + PLAIN_HOOKS)
