@@ -40,6 +40,7 @@ OWN = [
     Family("a table of a hundred columns", lambda size: "|a" * 99 + "|\n" + "|-" * 99 + "|\n" + "|\n" * (size // 2)),
     Family("a stack of combining marks", lambda size: "a" + "\u0301" * size),
     Family("formulas", lambda size: "$x^2$ " * (size // 6)),
+    Family("lines without a letter", lambda size: "\U0001f989" + "\n" * size),
     Family("code", lambda size: "```python\n" + "def f(\n" * (size // 7) + "```"),
 ]
 

@@ -160,6 +160,30 @@ def test_nothing_serious_stands_in_the_way_of_assistive_technology(
     page.close()
 
 
+SIDES = """async (document_) => {
+  const view = window.start(document_);
+  await window.frame();
+  for (const fold of view.el.querySelectorAll("details")) fold.open = true;
+  await window.frame();
+  const pre = [...view.el.querySelectorAll(".nb-bidi")].at(-1), area = pre.getBoundingClientRect();
+  const line = pre.querySelector(".nb-lines .nb-lines").firstChild, range = document.createRange();
+  const sides = [...line.data.matchAll(/.+/g)].map(({ index, 0: found }) => {
+    range.setStart(line, index);
+    range.setEnd(line, index + found.length);
+    const { left, right } = range.getBoundingClientRect();
+    return left - area.left < area.right - right ? "left" : "right";
+  });
+  view.close();
+  return sides;
+}"""
+
+
+def test_each_line_of_a_result_is_on_the_side_where_its_script_begins(bare: tuple[Page, list[str]]) -> None:
+    result = "Latin first\n\u05e9\u05dc\u05d5\u05dd\n12 \u05e9\u05dc\u05d5\u05dd\nLatin again"
+
+    assert bare[0].evaluate(SIDES, document([call(1, result=result)])) == ["left", "right", "right", "left"]
+
+
 FLOOD = """async ([size]) => {
   const view = window.start();
   const call = { id: "c", kind: "call", call_id: "c", name: "flood", round: 1, arguments: "{}", resolved: {},

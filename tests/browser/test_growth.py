@@ -17,6 +17,9 @@ from tests.faults.growth import COMMON, GROWTH, Family, families
 
 SIZES = (10_000, 30_000, 100_000)
 
+LONGER_SIZES = (30_000, 300_000)
+"""Sizes for texts whose growth shows late."""
+
 LONGEST_MS = 200
 """Milliseconds that one task of the page may take, in its thread's own time; the least of `TRIES`."""
 
@@ -84,6 +87,15 @@ def test_each_way_shows_its_text(quiet: Page, way: str) -> None:
     shown = "shown" if not way.endswith("of any arguments") else '{"shown": 1}'
 
     assert quiet.evaluate(RUN, WAYS[way](f"{shown}\n" * 9))
+
+
+@pytest.mark.parametrize("way", ["result", "plain text", "plain result", "explorer, turn, arguments"])
+def test_lines_without_a_letter_take_linear_time(quiet: Page, way: str) -> None:
+    tasks = Tasks(quiet.context, quiet)
+    [family] = [one for one in OWN if one.name == "lines without a letter"]
+
+    assert problem(quiet, tasks, way, family, LONGER_SIZES, Figures()) == ""
+    tasks.close()
 
 
 class Figures:

@@ -24,7 +24,11 @@ export function LongText({ text }: { text: string }): JSX.Element {
   return text.length > MIN_GRADUAL_CHARS ? <AppendOnlyText text={text} /> : <>{limitStacks(text)}</>;
 }
 
-/** A plain text that grows: only what is new is written to the page. */
+/**
+ * A plain text that grows: only what is new is written to the page. It has a `dir` of its own, because a browser that
+ * appends to an element with `dir="auto"` reads all of it again, until the first letter; `nb-bidi` gives each line its
+ * direction by style alone.
+ */
 export class AppendOnlyText extends Component<{ text: string | Rope }> {
   #el = createRef<HTMLSpanElement>();
   #current: Rope | undefined;
@@ -50,7 +54,7 @@ export class AppendOnlyText extends Component<{ text: string | Rope }> {
   }
 
   render(): JSX.Element {
-    return <span ref={this.#el} />;
+    return <span ref={this.#el} dir="ltr" />;
   }
 
   #update(value: string | Rope): void {

@@ -9,7 +9,7 @@ import { TruncationMarks } from "./Truncation";
 export function Reply({ block }: { block: ProseBlock }): JSX.Element {
   return (
     <LazyView view="prose" props={{ block, text: ropeOf(block, "text") }}>
-      <div class="nb-reply nb-prewrap" dir="auto" aria-busy={block.state === "open"}>
+      <div class="nb-reply nb-prewrap nb-bidi" aria-busy={block.state === "open"}>
         {block.refusal && <p class="nb-muted">The model refused:</p>}
         <AppendOnlyText text={ropeOf(block, "text")} />
         <TruncationMarks block={block} />

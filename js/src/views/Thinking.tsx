@@ -9,7 +9,7 @@ export function Thinking({ block }: { block: ProseBlock }): JSX.Element {
   return (
     <details class="nb-fold nb-thinking">
       <summary class="nb-muted">{block.state === "open" ? "Thinking…" : "Thinking"}</summary>
-      <div class="nb-fold-body nb-prewrap">
+      <div class="nb-fold-body nb-prewrap nb-bidi">
         <AppendOnlyText text={ropeOf(block, "text")} />
         <TruncationMarks block={block} />
       </div>

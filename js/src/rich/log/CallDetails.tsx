@@ -129,9 +129,7 @@ function ScrollArea({ title, children }: { title: string; children: ComponentChi
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section class="nb-scroll" tabIndex={0} aria-label={title}>
-      <pre class="nb-code nb-prewrap" dir="auto">
-        {children}
-      </pre>
+      <pre class="nb-code nb-prewrap nb-bidi">{children}</pre>
     </section>
   );
 }

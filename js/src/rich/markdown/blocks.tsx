@@ -45,7 +45,7 @@ export function renderBlock(token: Token): ComponentChildren {
     case "text":
       return renderInline(token);
     case "plain":
-      return <div dir="auto">{renderPlain(token.raw)}</div>;
+      return <div>{renderPlain(token.raw)}</div>;
     default:
       return <p dir="auto">{renderInline(token)}</p>;
   }
@@ -223,7 +223,7 @@ function renderSpan(token: Token): ComponentChildren {
 /** A text as it was written, and a line that says so. */
 function renderPlain(text: string): ComponentChildren {
   return [
-    <span class="nb-prewrap">
+    <span class="nb-prewrap nb-bidi">
       <LongText text={text.trimEnd()} />
     </span>,
     <span class="nb-muted nb-small"> {AS_SOURCE}</span>,

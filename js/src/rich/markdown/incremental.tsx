@@ -185,7 +185,7 @@ export class IncrementalMarkdown {
 function renderRun(run: OpenFence | PlainBlock, open: boolean): ComponentChildren {
   if (run instanceof OpenFence) return <Code text={run.code} language={run.language} open={open} />;
   return (
-    <div class="nb-prewrap" dir="auto">
+    <div class="nb-prewrap nb-bidi">
       <AppendOnlyText text={run.text} />
       <div class="nb-muted nb-small">{AS_SOURCE}</div>
     </div>
