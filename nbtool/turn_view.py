@@ -1,6 +1,6 @@
 """Read-only views of a turn and of its node, for code that reads a conversation without importing the chat.
 
-`nbtool.chat.turn.Turn` and `nbtool.chat.tree.Node` have all of these attributes, under the same names.
+`nbtool.chat.turn.Turn` and `nbtool.chat.conversation.tree.Node` have all of these attributes, under the same names.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbtool.chat.restore import restore_turn as recalled
-from nbtool.chat.tree import Tree
+from nbtool.chat.conversation.restore import restore_turn as recalled
+from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.events import (
     CallAsked,

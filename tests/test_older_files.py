@@ -11,7 +11,7 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 
 from nbtool.blocks.mimebundle import TURN_MIME
 from nbtool.blocks.protocol_schema import SCHEMA
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.export import document
 from nbtool.chat.export.visibility import is_imported, shareable_events
 from nbtool.chat.journal import Journal, queries

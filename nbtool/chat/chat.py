@@ -9,8 +9,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from nbtool.chat.batch import Batch, start_batch
+from nbtool.chat.batch import Batch
 from nbtool.chat.conversation import TurnRef
+from nbtool.chat.prompt_batch import build_batch
 from nbtool.chat.rerun.operations import Edit, Insert, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import TurnBuilder, TurnSettings
@@ -140,7 +141,7 @@ class Chat(TurnBuilder):
 
         Synchronous tools run on the calling thread. An interrupt cancels the remaining prompts, then is raised.
         """
-        return start_batch(self, prompts, rows, **kwargs).wait()
+        return build_batch(self, prompts, rows, **kwargs).wait()
 
     def start_map(self, prompts: Any, rows: Any = None, **kwargs: Any) -> Batch:
         """Send many independent prompts and return at once: iterate over the answers, or await all of them.
@@ -154,7 +155,7 @@ class Chat(TurnBuilder):
             nbtool.errors.BadUsage: the prompts, the rows or a setting are invalid.
             nbtool.errors.ModelError: the model is unknown, or has no API key. Later errors are in the answers.
         """
-        return start_batch(self, prompts, rows, **kwargs).start()
+        return build_batch(self, prompts, rows, **kwargs).start()
 
     def _run_operation(
         self,

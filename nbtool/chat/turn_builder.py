@@ -21,14 +21,15 @@ from nbtool.chain.repair import repair_history
 from nbtool.chain.turn import Engine
 from nbtool.chat.attachments import as_parts
 from nbtool.chat.conversation import Conversation
+from nbtool.chat.conversation.tree import Node
 from nbtool.chat.event_sink import EventSink
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
-from nbtool.chat.model import Model, PreviewableEndpoint, PreviewEndpoint
+from nbtool.chat.model import Model
+from nbtool.chat.model.preview import PreviewableEndpoint, PreviewEndpoint
 from nbtool.chat.prompt import HistoryMode, as_message, history_messages, system_prompt, with_context
 from nbtool.chat.recording.cache_key import TurnInputs
 from nbtool.chat.recording.recorder import Recorder, ReplayMode
 from nbtool.chat.rerun.operations import Rerun, TurnOperation, TurnPlan
-from nbtool.chat.tree import Node
 from nbtool.chat.turn import Messages, Turn
 from nbtool.errors import BadUsage
 from nbtool.events import Emit, Event, Notice, TurnStarted

@@ -39,6 +39,30 @@ def test_every_part_of_the_package_has_a_row(rules: Rules) -> None:
     assert parts - {"__init__"} <= set(rules.allowed)
 
 
+def test_every_folder_of_the_chat_has_a_row(rules: Rules) -> None:
+    folders = {path.parent.name for path in (ROOT / "nbtool" / "chat").glob("*/__init__.py")}
+
+    assert {f"chat.{name}" for name in folders} <= set(rules.allowed)
+
+
+def test_what_the_chat_consists_of_does_not_import_the_chat() -> None:
+    """Its folders may be read from the bottom to the top: of two of them, at most one imports the other."""
+    chat = ROOT / "nbtool" / "chat"
+    arrows = {
+        (_folder(chat, found.importer), _folder(chat, found.target))
+        for found in read_imports(ROOT / "nbtool")
+        if found.importer.startswith("nbtool.chat.") and found.target.startswith("nbtool.chat.")
+    }
+
+    assert {"journal", "turn", "conversation", ""} <= {importer for importer, _ in arrows}
+    assert {(a, b) for a, b in arrows if a != b and (b, a) in arrows} == set()
+
+
+def _folder(package: Path, module: str) -> str:
+    name = module.split(".")[2]
+    return name if (package / name).is_dir() else ""
+
+
 def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
     assert rules.allowed["errors"] == frozenset()
     assert rules.allowed["chain"] == {
@@ -68,6 +92,11 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
             "chain/turn.py",
             "from nbtool.wire.transport import endpoint",
             "nbtool/chain/turn.py:1: chain may not import nbtool.wire.transport.endpoint",
+        ),
+        (
+            "chat/journal/store.py",
+            "from nbtool.chat.turn import Turn",
+            "nbtool/chat/journal/store.py:1: chat.journal may not import nbtool.chat.turn",
         ),
         ("errors.py", "import re\nimport nbtool.events", "nbtool/errors.py:2: errors may not import nbtool.events"),
         (

@@ -12,7 +12,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.blocks.mimebundle import TURN_MIME
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal
 from nbtool.chat.prompt import HistoryMode, history_messages
 from nbtool.chat.turn import Turn

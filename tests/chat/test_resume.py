@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from nbtool import Approved, Chat, tool
-from nbtool.chat.restore import restore_turn as recalled
+from nbtool.chat.conversation.restore import restore_turn as recalled
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import CallAsked, CallFinished, CallStarted

@@ -43,7 +43,7 @@ ROWS = (
     Row(
         "C3",
         "calls, clicks, changes and cancellations in any order",
-        (r"tests/tools/calls/test_gates_machine.py::", r"tests/chat/test_tree_machine.py::"),
+        (r"tests/tools/calls/test_gates_machine.py::", r"tests/chat/conversation/test_tree_machine.py::"),
     ),
     Row(
         "C4",

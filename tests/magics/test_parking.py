@@ -10,8 +10,8 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.chain.hooks import TurnContext
-from nbtool.chat import restore
 from nbtool.chat.chat import wait_for_turn
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal
 from nbtool.chat.subchat import subchat
 from nbtool.errors import AlreadyDecided, BadUsage

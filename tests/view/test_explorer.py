@@ -9,7 +9,7 @@ from nbtool.blocks.history.rows import tree_rows
 from nbtool.blocks.history.search import search
 from nbtool.blocks.history.totals import totals
 from nbtool.blocks.history.turn import detail
-from nbtool.chat.tree import Tree
+from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.view.explorer import ExplorerWidget

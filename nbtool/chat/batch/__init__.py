@@ -1,6 +1,5 @@
 """Run many independent prompts: `Chat.map` and `Chat.start_map`.
 
-start.py         create a batch from a chat and its prompts
 prompts.py       parse prompts, columns and templates
 batch.py         the running batch: limited concurrency, answers on arrival and in order at the end
 rate_limit.py    the back-off that all requests of a batch share
@@ -14,7 +13,6 @@ from nbtool.chat.batch.batch import Answer, Batch, BatchDriver
 from nbtool.chat.batch.prompts import PromptItem, parse_prompts
 from nbtool.chat.batch.rate_limit import SharedBackoff
 from nbtool.chat.batch.settings import MapSettings
-from nbtool.chat.batch.start import start_batch
 
 __all__ = [
     "Answer",
@@ -26,5 +24,4 @@ __all__ = [
     "SharedBackoff",
     "answer_value",
     "parse_prompts",
-    "start_batch",
 ]

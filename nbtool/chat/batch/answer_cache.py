@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.chat import restore
 from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries, redactor_for
 from nbtool.chat.recording.cache_key import CacheKey, TurnInputs, hash_json, make_key
 from nbtool.chat.recording.key_part import labelled

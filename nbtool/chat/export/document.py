@@ -14,9 +14,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.blocks.sanitize import escape_invisible
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
+from nbtool.chat.conversation.tree import Node, Tree
 from nbtool.chat.export.visibility import imported_notice, shareable_events
-from nbtool.chat.tree import Node, Tree
 from nbtool.chat.turn import Messages, Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.event_json import dump_event, load_events

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import redactor_for
 from nbtool.chat.journal.redaction import redact_event
 from nbtool.chat.turn import Turn

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from pydantic import SecretStr
 
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.model import Model
 from nbtool.chat.recording.cache_key import (
     ANY_MODEL,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chain.turn import Outcome
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.recording.file import RecordedCall
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, InvalidAnswer

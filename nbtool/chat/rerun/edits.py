@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbtool.chat.turn import Turn
-from nbtool.chat.version_diff import CallEdit
+from nbtool.chat.turn.version_diff import CallEdit
 from nbtool.errors import BadUsage
 from nbtool.tools.calls.record import CallRecord
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.chat.conversation import Conversation, TurnRef
+from nbtool.chat.conversation.tree import Node
 from nbtool.chat.rerun.carry_over import CarryOver, carry_over
 from nbtool.chat.rerun.edits import parse_edits
 from nbtool.chat.rerun.recovery import complete_rounds, is_pending, recover, rounds_of
-from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
-from nbtool.chat.version_diff import CallEdit, VersionDiff
+from nbtool.chat.turn.version_diff import CallEdit, VersionDiff
 from nbtool.errors import BadUsage
 from nbtool.messages import Message
 from nbtool.plugins.structured import Structured

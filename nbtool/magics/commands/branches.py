@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.conversation import Conversation
-from nbtool.chat.tree import Node
+from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.command_context import Command, CommandContext, format_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from IPython.display import display
 
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
 from nbtool.magics.command_context import Command, CommandContext

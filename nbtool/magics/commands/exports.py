@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from nbtool.chat import restore
 from nbtool.chat.chat import Chat
+from nbtool.chat.conversation import restore
 from nbtool.chat.export import document, files
 from nbtool.chat.export.calls import ExportContext
 from nbtool.chat.export.markdown import as_markdown

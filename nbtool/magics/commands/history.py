@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nbtool.blocks.sanitize import one_line
-from nbtool.chat.restore import Interrupted
-from nbtool.chat.tree import Node
+from nbtool.chat.conversation.restore import Interrupted
+from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.magics.command_context import Command, CommandContext, format_table
 from nbtool.magics.commands.branches import branches

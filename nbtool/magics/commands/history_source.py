@@ -15,8 +15,8 @@ from nbtool.blocks.history.static import mimebundle
 from nbtool.blocks.history.timeline import TimedLog, timed_log
 from nbtool.blocks.history.turn import detail, media
 from nbtool.blocks.media import displayable_bytes
+from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.journal import journal, queries
-from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event

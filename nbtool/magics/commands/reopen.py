@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from nbtool.chat import restore
 from nbtool.chat.chat import Chat
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
 from nbtool.magics.command_context import CommandContext

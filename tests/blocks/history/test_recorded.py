@@ -13,7 +13,7 @@ from typing import Any
 from nbtool.blocks.history.rows import tree_rows
 from nbtool.blocks.history.totals import totals
 from nbtool.blocks.history.turn import detail
-from nbtool.chat.tree import Tree
+from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
 from tests.history_of_many import grow
 

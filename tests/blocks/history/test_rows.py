@@ -4,7 +4,7 @@ import pytest
 
 from nbtool.blocks.history import rows as indexing
 from nbtool.blocks.history.rows import tree_rows, version_row
-from nbtool.chat.tree import Tree
+from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.events import TreeChanged
 from nbtool.messages import user

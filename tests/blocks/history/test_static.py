@@ -5,7 +5,7 @@ import re
 from nbtool.blocks.history.rows import tree_rows
 from nbtool.blocks.history.static import HTML_LIMIT, MAX_LINES, TURN_LIMIT, mimebundle
 from nbtool.blocks.history.totals import totals
-from nbtool.chat.tree import Tree
+from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.events import CallFinished
 from tests.history_of_many import grow

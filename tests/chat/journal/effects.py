@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from nbtool import Chat, tool
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.chat.turn import Turn
 from nbtool.errors import ApprovalError, NbtoolError, ServerOverloaded

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import Journal, queries
 from nbtool.event_json import load_events
 

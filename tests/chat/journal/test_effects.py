@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import Journal, queries
 from nbtool.events import CallDecided
 from tests.chat.journal.test_crash import ROOT, shim

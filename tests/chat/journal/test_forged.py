@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import Journal, dataframe, journal, queries, search
 from nbtool.errors import JournalError
 from nbtool.event_json import dump_event, load_event

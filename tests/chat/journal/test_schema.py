@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.chat import restore
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import Journal, filesystem, queries, schema, search
 from nbtool.event_json import load_events
 from nbtool.events import Notice

@@ -6,8 +6,8 @@ import pytest
 
 from nbtool import Chat
 from nbtool.chat.chat import TurnSettings
+from nbtool.chat.conversation.restore import restore_turn as recalled
 from nbtool.chat.rerun.operations import Reexecute, Rerun
-from nbtool.chat.restore import restore_turn as recalled
 from nbtool.errors import BadUsage
 from nbtool.events import TextDelta
 from nbtool.testing import ScriptedWire, call

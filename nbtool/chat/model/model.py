@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Literal, get_args
 from uuid import uuid4
 
 from pydantic import SecretStr
 
 from nbtool import practice
-from nbtool.errors import BadUsage, ToolsNotSupported
-from nbtool.events import Delta, Retrying
+from nbtool.chat.model.tool_fallback import ToolFallbackEndpoint
+from nbtool.errors import BadUsage
 from nbtool.loop import run_sync
 from nbtool.server_url import parse_server_url
 from nbtool.settings import check_choice
-from nbtool.wire.base import Endpoint, Prompt, Request
+from nbtool.wire.base import Endpoint
 from nbtool.wire.connect import is_in_process, list_models, make_endpoint, register_local_server
-from nbtool.wire.prompted.instructions import format_for
-from nbtool.wire.prompted.wire import PromptedWire
 from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.transport.discovery import Discovery, destination, find_model
@@ -32,9 +29,6 @@ register_local_server("practice", practice.start)
 
 BY_USER = "set by you"
 """The source of a model that is named by a cell or an argument."""
-
-_without_native_tools: set[tuple[str, str]] = set()
-"""Hosts and models of this process that do not support native tools: they get tools through the prompt."""
 
 
 @dataclass(frozen=True)
@@ -139,96 +133,3 @@ class Model:
             raise BadUsage("A custom endpoint has no list of models.")
         provider = self.name.partition(":")[0]
         return run_sync(list_models(provider, base_url=self.base_url, api_key=self.api_key))
-
-
-@dataclass(frozen=True, slots=True)
-class ToolFallbackEndpoint:
-    """Send tools natively, and through the prompt if the model does not support them, or `always_prompted`."""
-
-    native: HttpEndpoint
-    fence: str
-    always_prompted: bool = False
-
-    @property
-    def host(self) -> str:
-        """The host."""
-        return self.native.host
-
-    @property
-    def model(self) -> str:
-        """The model."""
-        return self.native.model
-
-    @property
-    def dialect(self) -> str:
-        """The dialect of the native endpoint."""
-        return self.native.dialect
-
-    def preview(self, prompt: Prompt) -> Request:
-        """Return the request that `stream` would make."""
-        return self._endpoint(prompt).preview(prompt)
-
-    @property
-    def abilities(self) -> frozenset[str]:
-        """The abilities of the model's provider."""
-        return self.native.abilities
-
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        """Send a prompt; if tools are not supported, report it and retry with the tools in the prompt."""
-        try:
-            async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
-                async for delta in deltas:
-                    yield delta
-            return
-        except ToolsNotSupported:
-            if self._through_prompt or not prompt.tools:
-                raise
-        _without_native_tools.add((self.host, self.model))
-        yield Retrying(1, 0.0, f"{self.model} does not support native tools; they are described in the prompt instead.")
-        async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
-            async for delta in deltas:
-                yield delta
-
-    @property
-    def _through_prompt(self) -> bool:
-        return (
-            self.always_prompted
-            or "tools" not in self.native.abilities
-            or (self.host, self.model) in _without_native_tools
-        )
-
-    def _endpoint(self, prompt: Prompt) -> HttpEndpoint:
-        if not self._through_prompt:
-            return self.native
-        names = [tool.name for tool in prompt.tools]
-        form = format_for(self.native.abilities)
-        return replace(self.native, wire=PromptedWire(self.native.wire, self.fence, format=form, names=names))
-
-
-@runtime_checkable
-class PreviewableEndpoint(Protocol):
-    """An endpoint that can build a request without sending it."""
-
-    host: str
-    model: str
-    dialect: str
-
-    def preview(self, prompt: Prompt) -> Request:
-        """Return the request that `stream` would make."""
-
-
-class PreviewEndpoint:
-    """Replace an endpoint: store the request that it would send, without a reply."""
-
-    def __init__(self, endpoint: PreviewableEndpoint) -> None:
-        self.host, self.model, self.dialect = endpoint.host, endpoint.model, endpoint.dialect
-        self.abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
-        self._endpoint = endpoint
-        self.request = Request("", {}, stream=False)
-
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        """Store the request; yields nothing."""
-        self.request = self._endpoint.preview(prompt)
-        nothing: tuple[Delta, ...] = ()
-        for delta in nothing:
-            yield delta

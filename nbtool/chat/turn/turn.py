@@ -16,9 +16,9 @@ from nbtool.blocks.limits import DISPLAY_LIMITS, Limits
 from nbtool.blocks.mimebundle import turn_mimebundle
 from nbtool.blocks.transcript import Transcript
 from nbtool.chain.limits import CancelSignal
-from nbtool.chat import compact
-from nbtool.chat.event_queue import EventQueue
-from nbtool.chat.pending import PendingQuestions
+from nbtool.chat.turn import compact
+from nbtool.chat.turn.event_queue import EventQueue
+from nbtool.chat.turn.pending import PendingQuestions
 from nbtool.errors import Cancelled
 from nbtool.events import (
     DELTAS,
@@ -44,7 +44,7 @@ from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
     from nbtool.chain.turn import Outcome
-    from nbtool.chat.version_diff import VersionDiff
+    from nbtool.chat.turn.version_diff import VersionDiff
     from nbtool.plugins.structured import Structured
     from nbtool.tools.approval import Approver
     from nbtool.tools.calls.record import CallRecord

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chat import model as model_module
+from nbtool.chat.model import Model, tool_fallback
 from nbtool.events import Retrying
 from nbtool.wire.prompted.instructions import PromptFormat
 from tests.chaos import finish, head, serve_each, text, whole
@@ -19,7 +19,7 @@ def double(n: int) -> int:
 
 @pytest.fixture(autouse=True)
 def nothing_remembered():
-    model_module._without_native_tools.clear()
+    tool_fallback._without_native_tools.clear()
 
 
 def test_a_server_that_refuses_tools_gets_them_through_the_prompt_and_is_remembered() -> None:
@@ -73,7 +73,7 @@ def test_native_mode_says_that_the_tools_were_refused() -> None:
 
 
 def test_a_model_that_is_named_again_stays_the_same() -> None:
-    model = model_module.Model("practice:fast")
+    model = Model("practice:fast")
 
     assert model.with_changes("practice:fast") is model
     assert model.with_changes(None) is model

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from nbtool.chat.tree import Node, Tree
+from nbtool.chat.conversation.tree import Node, Tree
 from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TurnStarted
 from nbtool.messages import user

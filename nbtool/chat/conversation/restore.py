@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from nbtool.chain.turn import Outcome
-from nbtool.chat.tree import Tree
+from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import JournalError, NbtoolError
 from nbtool.events import (

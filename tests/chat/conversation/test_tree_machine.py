@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from nbtool.chat.tree import Node, Tree
+from nbtool.chat.conversation.tree import Node, Tree
 from nbtool.events import TreeChanged, TreeOp, TurnStarted
 from nbtool.messages import user
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import weakref
 
+from nbtool.chat.conversation.tree import Node, Tree
 from nbtool.chat.journal import TurnWriter, journal
-from nbtool.chat.tree import Node, Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TreeOp

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from nbtool import Approved, Chat, tool
-from nbtool.chat.compact import LOG_TITLE, QUOTED_TITLE
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn.compact import LOG_TITLE, QUOTED_TITLE
 from nbtool.errors import ToolFailed
 from nbtool.testing import ScriptedWire, call, say
 

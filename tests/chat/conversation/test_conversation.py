@@ -6,11 +6,11 @@ import pytest
 
 from nbtool import Chat
 from nbtool.chat.chat import TurnSettings
+from nbtool.chat.conversation.restore import restore_tree as recalled
+from nbtool.chat.conversation.tree import Node
 from nbtool.chat.journal import journal
 from nbtool.chat.journal.queries import chat_events
 from nbtool.chat.rerun.operations import Rerun
-from nbtool.chat.restore import restore_tree as recalled
-from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import Event, TreeChanged, TurnStarted

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from nbtool import Approved, Chat, Denied, tool
-from nbtool.chat import restore
 from nbtool.chat.chat import TurnSettings
+from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.chat.turn import Turn
 from nbtool.errors import JournalError, UnknownReference

@@ -19,7 +19,7 @@ from nbtool.tools.placed import ExecutorTools
 from nbtool.tools.toolset import Toolset
 
 
-def start_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
+def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
     chat: TurnBuilder,
     prompts: Any,
     rows: Any,
