@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -86,6 +87,7 @@ class ChaosServer:
     answers: Sequence[Sequence[Step]]
     port: int = 0
     respond: Callable[[Received], Sequence[Step]] | None = None
+    tls: ssl.SSLContext | None = None
     requests: list[Received] = field(default_factory=list)
     connections: int = 0
     left: threading.Event = field(default_factory=threading.Event)
@@ -94,7 +96,7 @@ class ChaosServer:
     @property
     def url(self) -> str:
         """The address, as a provider's base address."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}/v1"
 
     @property
     def host(self) -> str:
@@ -169,9 +171,9 @@ def serve(*steps: Step) -> Iterator[ChaosServer]:
 
 
 @contextmanager
-def serve_each(*answers: Sequence[Step]) -> Iterator[ChaosServer]:
+def serve_each(*answers: Sequence[Step], tls: ssl.SSLContext | None = None) -> Iterator[ChaosServer]:
     """Run a server that gives each request the next answer."""
-    with _running(ChaosServer(answers)) as server:
+    with _running(ChaosServer(answers, tls=tls)) as server:
         yield server
 
 
@@ -189,7 +191,7 @@ def _running(server: ChaosServer) -> Iterator[ChaosServer]:
 
     async def run() -> None:
         ending = asyncio.Event()
-        listener = await asyncio.start_server(server._converse, "127.0.0.1", 0)
+        listener = await asyncio.start_server(server._converse, "127.0.0.1", 0, ssl=server.tls)
         server.port = listener.sockets[0].getsockname()[1]
         stop.append((asyncio.get_running_loop(), ending))
         started.set()

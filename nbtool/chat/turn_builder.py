@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -46,7 +47,9 @@ from nbtool.tools.values.excerpt import masking
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import MAX_BYTES, Variable, Variables
 from nbtool.wire.base import Endpoint, Request
+from nbtool.wire.providers.connection import make_connection
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
+from nbtool.wire.transport.key_source import KeyFunction, check_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class TurnBuilder(Conversation):
         tools: Iterable[Any] = (),
         system: str = "",
         base_url: str | None = None,
-        api_key: str | SecretStr | None = None,
+        api_key: str | SecretStr | KeyFunction | None = None,
         wire: str | Endpoint | None = None,
         tool_mode: Literal["auto", "native", "prompted"] = "auto",
         max_rounds: int = 10,
@@ -92,12 +95,24 @@ class TurnBuilder(Conversation):
         plugins: Sequence[Plugin] = (),
         notebook: Mapping[str, Any] | None = None,
         check_results: bool = False,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        auth: str | None = None,
+        key_command: str | Sequence[str] | None = None,
+        key_seconds: float | None = None,
+        proxy: str | None = None,
+        verify: str | os.PathLike[str] | None = None,
+        client_certificate: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__()
         check_choice("history", history, get_args(HistoryMode))
         check_plugins(plugins or ())
-        secret = SecretStr(api_key) if isinstance(api_key, str) and api_key else api_key or None
-        self.model = Model(model, base_url=base_url, api_key=secret, wire=wire, tool_mode=tool_mode)
+        connection = make_connection({
+            "headers": headers, "query": query, "auth": auth, "key_command": key_command, "key_seconds": key_seconds,
+            "proxy": proxy, "verify": verify, "client_certificate": client_certificate,
+        })  # fmt: skip
+        key = check_key(api_key)
+        self.model = Model(model, base_url=base_url, api_key=key, wire=wire, tool_mode=tool_mode, connection=connection)
         self.tools = Toolset("chat", tools or ())
         self.system = system or ""
         self.limits = Limits(max_rounds=max_rounds)

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pydantic import SecretStr
 
-from nbtool.errors import BadUsage, MissingKey, Unsupported
-from nbtool.server_url import parse_server_url
+from nbtool.errors import BadUsage, MissingKey, SettingsError, Unsupported
+from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.dialects.think_tags import ThinkTagWire
-from nbtool.wire.providers.catalog import ABILITIES, KeyHeader, Provider, parse_model, providers
-from nbtool.wire.providers.credentials import configured_url, find_base_url, key_for_host
+from nbtool.wire.providers.catalog import ABILITIES, Provider, parse_model, providers
+from nbtool.wire.providers.connection import NO_AUTH, WIRE_AUTH, Connection, auth_header
+from nbtool.wire.providers.credentials import (
+    Credential,
+    configured_url,
+    find_base_url,
+    is_trusted,
+    key_for_host,
+    lookup,
+)
 from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.model_kinds import kind_of
 from nbtool.wire.registry import find_wire
 from nbtool.wire.transport.discovery import default_model
 from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.key_source import KeyFunction, KeySource, check_key, key_command_source
 from nbtool.wire.transport.model_list import fetch_model_list
 from nbtool.wire.transport.retry import Timeouts
 
@@ -63,35 +72,39 @@ HOST_ONLY_ABILITIES = frozenset({"max_completion_tokens", "encrypted_reasoning",
 @dataclass(frozen=True, slots=True)
 class _Address:
     base_url: str
-    key: SecretStr | None
+    key: SecretStr | None = None
     key_from: str = ""
+    key_source: KeySource | None = None
+    connection: Connection = field(default_factory=Connection)
 
 
-def make_endpoint(
+def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
     model_id: str,
     *,
     base_url: str | None = None,
-    api_key: str | SecretStr | None = None,
+    api_key: str | SecretStr | KeyFunction | KeySource | None = None,
     wire: str | None = None,
     abilities: Iterable[str] | None = None,
     timeouts: Timeouts | None = None,
+    connection: Connection | None = None,
 ) -> HttpEndpoint:
     """Return the endpoint of a model.
 
     With `base_url` the id may be a bare model name; the key is then `api_key`, or the provider's key if the host is the
-    provider's.
+    provider's. `connection` is merged over the provider's, which is used for the provider's own host only.
 
     Raises:
         nbtool.errors.UnknownModel: the id names no known provider.
         nbtool.errors.MissingKey: a required key was not found, or belongs to another host.
         nbtool.errors.EnvFileNotAllowed: only a `.env` names the address, and that file was not allowed.
-        nbtool.errors.BadUsage: an address, a wire or an ability is invalid.
+        nbtool.errors.BadUsage: an address, a wire, a key or an ability is invalid.
     """
     provider, model = _provider_and_model(model_id, base_url)
     if abilities is not None:
         provider = replace(provider, abilities=_checked_abilities(abilities))
     name = wire or _wire_of(provider, model)
-    address = _address(provider, base_url, api_key, name)
+    access = _Access(provider, check_key(api_key), connection or Connection(), name)
+    address = _address(access, base_url)
     abilities = (
         provider.abilities if _is_own_host(provider, address.base_url) else provider.abilities - HOST_ONLY_ABILITIES
     )
@@ -102,7 +115,8 @@ def make_endpoint(
         provider=provider.name,
         key=address.key,
         key_from=address.key_from,
-        key_header=_header(provider, name),
+        key_source=address.key_source,
+        connection=address.connection,
         abilities=abilities,
         timeouts=timeouts or Timeouts(),
     )
@@ -114,7 +128,11 @@ def is_in_process(provider: str) -> bool:
 
 
 async def list_models(
-    provider_name: str, *, base_url: str | None = None, api_key: str | SecretStr | None = None
+    provider_name: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | SecretStr | KeyFunction | KeySource | None = None,
+    connection: Connection | None = None,
 ) -> list[str]:
     """Return the sorted model ids of a provider, or of the server at `base_url`, for `make_endpoint`.
 
@@ -124,7 +142,7 @@ async def list_models(
     """
     provider = find_provider(provider_name) if base_url is None or provider_name in providers() else Provider("", "")
     name = f"{provider.name}:models" if provider.name else "models"
-    names = await fetch_model_list(make_endpoint(name, base_url=base_url, api_key=api_key))
+    names = await fetch_model_list(make_endpoint(name, base_url=base_url, api_key=api_key, connection=connection))
     return [f"{provider.name}:{name}" if provider.name else name for name in names]
 
 
@@ -155,32 +173,80 @@ def _is_own_host(provider: Provider, url: str) -> bool:
     return not own_url or parse_server_url(url).origin == parse_server_url(own_url).origin
 
 
-def _address(provider: Provider, base_url: str | None, api_key: str | SecretStr | None, wire: str) -> _Address:
-    """Select address and key: the caller's, else the configured ones, else the provider's own."""
-    explicit_key = SecretStr(api_key.strip()) if isinstance(api_key, str) else api_key
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """What a caller wants: a provider by a wire, with a key and settings that override the provider's."""
+
+    provider: Provider
+    api_key: SecretStr | KeySource | None
+    connection: Connection
+    wire: str
+
+
+def _address(access: _Access, base_url: str | None) -> _Address:
+    """Select address, key and settings: the caller's, else the configured ones, else the provider's own."""
+    provider, api_key = access.provider, access.api_key
     if base_url is None and provider.name in _local:
         server = _local[provider.name]()
-        return _Address(server.base_url, explicit_key or server.key)
-    url, is_explicit = configured_url(provider, wire) if base_url is None else (parse_server_url(base_url), None)
+        return _Address(server.base_url, api_key if isinstance(api_key, SecretStr) else server.key)
+    url, setting = configured_url(provider, access.wire) if base_url is None else (parse_server_url(base_url), None)
     if url is None:
         fix = f"Set {' or '.join(provider.addresses)}." if provider.addresses else "Pass base_url."
         raise MissingKey(f"{provider.name} has no default address.", fix=fix)
-    address = is_explicit or find_base_url(provider)
-    wants_key = explicit_key is None and bool(provider.name or provider.keys)
-    credential = key_for_host(provider, str(url), address=address) if wants_key else None
-    check_allowed([is_explicit], url.netloc)
-    if credential:
-        return _Address(str(url), credential.value, credential.source)
-    return _Address(str(url), explicit_key, "the one passed as api_key" if explicit_key else "")
+    if setting and setting.from_env_file and access.connection.carries_secrets:
+        raise MissingKey(
+            f"{setting.source} names {url.netloc}, which gets no headers, query or key command of yours.",
+            fix="Pass the address too: base_url=…",
+        )
+    connection = _connection(access, url, setting or find_base_url(provider))
+    address = _Address(str(url), connection=connection)
+    if connection.auth == NO_AUTH:
+        found = address
+    elif api_key is not None:
+        source = "the one passed as api_key"
+        found = (
+            replace(address, key=api_key, key_from=source)
+            if isinstance(api_key, SecretStr)
+            else replace(address, key_from=source, key_source=api_key)
+        )
+    elif command := connection.key_command:
+        key_source = key_command_source(command, connection.key_seconds)
+        found = replace(address, key_source=key_source, key_from="key_command")
+    else:
+        found = _with_found_key(address, access, url, setting)
+    check_allowed([setting], url.netloc)
+    return found
+
+
+def _connection(access: _Access, url: ServerUrl, setting: Credential | None) -> Connection:
+    """Return the settings for a server: the caller's over the provider's, if those may be sent there."""
+    provider, own = access.provider, Connection()
+    if is_trusted(provider, url, setting):
+        own = provider.connection
+    elif provider.connection.auth:
+        own = Connection(auth=provider.connection.auth)
+    try:
+        own = own.expand(lambda name: found.value if (found := lookup((name,))) else None)
+    except BadUsage as error:
+        raise SettingsError(f"[{provider.name}]: {error.message}", fix=error.fix) from None
+    merged = own.merge(access.connection)
+    return replace(merged, auth=merged.auth or WIRE_AUTH.get(access.wire, "bearer"))
+
+
+def _with_found_key(address: _Address, access: _Access, url: ServerUrl, setting: Credential | None) -> _Address:
+    """Return the address with the key of the environment, unless a header replaces it, or there is none."""
+    provider = access.provider
+    if not (provider.name or provider.keys) or not address.connection.sends_key(
+        auth_header(address.connection.auth)[0]
+    ):
+        return address
+    credential = key_for_host(provider, str(url), address=setting or find_base_url(provider))
+    return replace(address, key=credential.value, key_from=credential.source) if credential else address
 
 
 def _wire_of(provider: Provider, model: str) -> str:
     kind = kind_of(provider, model)
     return provider.wire if kind == "chat" else kind
-
-
-def _header(provider: Provider, wire: str) -> KeyHeader:
-    return "x-api-key" if wire == "anthropic" and provider.key_header == "authorization" else provider.key_header
 
 
 def _checked_abilities(abilities: Iterable[str]) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
 from uuid import uuid4
@@ -18,10 +18,12 @@ from nbtool.server_url import parse_server_url
 from nbtool.settings import check_choice
 from nbtool.wire.base import Endpoint
 from nbtool.wire.connect import is_in_process, list_models, make_endpoint, register_local_server
+from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.transport.discovery import Discovery, destination, find_model
 from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.key_source import KeySource
 
 ToolMode = Literal["auto", "native", "prompted"]
 
@@ -42,11 +44,12 @@ class Model:
 
     model_id: str | None = None
     base_url: str | None = None
-    api_key: SecretStr | None = None
+    api_key: SecretStr | KeySource | None = None
     wire: str | Endpoint | None = None
     tool_mode: ToolMode = "auto"
     chosen_by: str = BY_USER
     is_from_setting: bool = False
+    connection: Connection = field(default_factory=Connection)
 
     def __post_init__(self) -> None:
         check_choice("tool_mode", self.tool_mode, get_args(ToolMode))
@@ -79,7 +82,7 @@ class Model:
     ) -> Model:
         """Return a copy with another model, wire or tool mode; None keeps the current value.
 
-        The base URL and the API key belong to the model: they are not copied to another one.
+        The base URL, the API key and the connection belong to the model: they are not copied to another one.
         """
         if model_id and model_id != self.model_id:
             return Model(model_id, wire=wire, tool_mode=tool_mode or self.tool_mode)
@@ -101,7 +104,9 @@ class Model:
         """
         if self.wire is not None and not isinstance(self.wire, str):
             return self.wire
-        native = make_endpoint(self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire)
+        native = make_endpoint(
+            self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire, connection=self.connection
+        )
         if not is_in_process(native.provider):
             check_allowed([self._resolved.setting], native.host)
         native = replace(native, can_retry=can_retry)
@@ -132,4 +137,4 @@ class Model:
         if self.wire is not None and not isinstance(self.wire, str):
             raise BadUsage("A custom endpoint has no list of models.")
         provider = self.name.partition(":")[0]
-        return run_sync(list_models(provider, base_url=self.base_url, api_key=self.api_key))
+        return run_sync(list_models(provider, base_url=self.base_url, api_key=self.api_key, connection=self.connection))

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, get_args
 
 from pydantic import SecretStr
@@ -180,7 +181,7 @@ class TurnRecorder:
             self.endpoint.set_reason(self.reason)
 
     def _complete_key(self, key: CacheKey, history: Sequence[Message], version: int) -> CacheKey:
-        self._redactor = Redactor(self.inputs.plugins, [self.inputs.model.api_key, *_keys_of(self.endpoint)])
+        self._redactor = Redactor(self.inputs.plugins, partial(_secrets_of, self.endpoint))
         self._redactor.register(history)
         extra = {Part("history"): history_digest(history, self._redactor.hide)}
         self._redactor.register([self.inputs.prompt])
@@ -289,9 +290,9 @@ def _is_own(model: Model) -> bool:
     return model.wire is not None and not isinstance(model.wire, str)
 
 
-def _keys_of(endpoint: object) -> list[SecretStr | None]:
-    """Return the API keys of an endpoint, to redact them everywhere."""
-    return [getattr(one, "key", None) for one in (endpoint, getattr(endpoint, "native", None))]
+def _secrets_of(endpoint: object) -> list[SecretStr]:
+    """Return the keys, headers and query of an endpoint, to redact them everywhere."""
+    return [secret for one in (endpoint, getattr(endpoint, "native", None)) for secret in getattr(one, "secrets", ())]
 
 
 def stored_names(log: Sequence[Event]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 from pydantic import SecretStr
@@ -30,16 +30,16 @@ _NOTHING: frozenset[str] = frozenset()
 class Redactor:
     """Redact private values in texts that are stored, and restore those that are known."""
 
-    def __init__(self, plugins: Iterable[object] = (), keys: Sequence[SecretStr | None] = ()) -> None:
+    def __init__(self, plugins: Iterable[object] = (), keys: Callable[[], Iterable[SecretStr | None]] = tuple) -> None:
         hooks = (getattr(plugin, "masks", None) for plugin in plugins)
         self._masks = [masks.fork() for masks in hooks if isinstance(masks, Masks)]
-        self._keys = tuple(keys)
+        self._keys = keys  # called for each text: a key may be renewed during a turn
 
     def hide(self, text: str) -> str:
         """Return a text with private values and API keys redacted."""
         for masks in self._masks:
             text = masks.mask(text)
-        return redact(text, self._keys)
+        return redact(text, self._keys())
 
     def restore(self, text: str) -> str:
         """Return a text with known masks replaced by their values."""

@@ -6,6 +6,13 @@ The user's file `providers.toml` in nbtool's data folder adds providers and over
     base_url = "https://llm.lab.example/v1"
     keys = ["LAB_API_KEY"]
     abilities = ["tools", "images"]
+    auth = "bearer"
+    headers = { X-Team = "${LAB_TEAM}" }
+    query = { api-version = "2026-01-01" }
+    key_command = ["lab-login", "print-token"]
+    verify = "~/lab-ca.pem"
+
+See `Connection` for the settings from `auth` on; `${NAME}` in headers and query is an environment variable.
 """
 
 from __future__ import annotations
@@ -13,9 +20,9 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -23,6 +30,7 @@ from nbtool.errors import BadUsage, SettingsError, UnknownModel
 from nbtool.server_url import parse_server_url
 from nbtool.settings import data_dir, display_path
 from nbtool.shorten import shorten
+from nbtool.wire.providers.connection import CONNECTION_SETTINGS, Connection, make_connection
 
 SETTINGS_FILE = "providers.toml"
 
@@ -53,8 +61,6 @@ ABILITIES = {
 KIND_PREFIX = "kind:"
 """The prefix of an ability that sets the kind of all models of a provider; without it their names decide."""
 
-KeyHeader = Literal["authorization", "x-api-key", "api-key"]
-
 
 @dataclass(frozen=True, slots=True)
 class Provider:
@@ -70,7 +76,7 @@ class Provider:
     addresses: tuple[str, ...] = ()
     wire: str = "chat"
     abilities: frozenset[str] = frozenset({"tools"})
-    key_header: KeyHeader = "authorization"
+    connection: Connection = field(default_factory=Connection)
     default_model: str = ""
     port: Annotated[int, Field(ge=0, le=65535, strict=True)] = 0
     key_page: str = ""
@@ -79,8 +85,8 @@ class Provider:
 
     @property
     def needs_key(self) -> bool:
-        """Whether requests require a key."""
-        return bool(self.keys) and not self.port
+        """Whether requests require a key of the environment."""
+        return bool(self.keys) and not self.port and not self.connection.key_command
 
 
 def _abilities(*extra: str) -> frozenset[str]:
@@ -96,8 +102,8 @@ _BUILTIN = (
     ),
     Provider(
         "anthropic", "https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",), wire="anthropic",
-        abilities=_abilities("images", "files"), key_header="x-api-key", default_model="claude-sonnet-4-5",
-        key_page="https://console.anthropic.com/settings/keys",
+        abilities=_abilities("images", "files"), connection=Connection(auth="x-api-key"),
+        default_model="claude-sonnet-4-5", key_page="https://console.anthropic.com/settings/keys",
     ),
     Provider(
         "google", "https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
@@ -140,7 +146,7 @@ _BUILTIN = (
     Provider(
         "azure", "", ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
         abilities=_abilities("images", "json_schema", "max_completion_tokens", "encrypted_reasoning"),
-        key_header="api-key", key_page="https://portal.azure.com",
+        connection=Connection(auth="api-key"), key_page="https://portal.azure.com",
     ),
     Provider(
         "huggingface", "https://router.huggingface.co/v1", ("HF_TOKEN", "HUGGINGFACE_API_KEY"),
@@ -264,13 +270,18 @@ def _with_overrides(name: str, table: Any, path: str) -> Provider:
     location = f"[{name}] in {path}"
     if not isinstance(table, dict):
         raise SettingsError(f"{location} is not a table.", fix="Write `[name]` and below it `base_url = …`.")
-    values = asdict(BUILTIN.get(name, Provider(name, ""))) | table
+    access = {key: value for key, value in table.items() if key in CONNECTION_SETTINGS}
+    others = {key: value for key, value in table.items() if key not in access}
+    builtin = BUILTIN.get(name, Provider(name, ""))
+    values = {one.name: getattr(builtin, one.name) for one in fields(builtin)}
     try:
-        provider = _validator().validate_python(values)
+        provider = _validator().validate_python(values | others)
     except ValidationError as error:
         raise _invalid_field(error, location) from None
-    if provider.name != name:
-        raise SettingsError(f"{location} has a field 'name'.", fix="The title of the table is the name: remove it.")
+    for key, fix in (("name", "The title of the table is the name: remove it."), ("connection", "Remove it.")):
+        if key in table:
+            raise SettingsError(f"{location} has a field {key!r}.", fix=fix)
+    provider = replace(provider, connection=builtin.connection.merge(_parse_connection(access, location)))
     _check_abilities(provider.abilities, location)
     if not provider.base_url and not provider.addresses and name != "practice":
         raise SettingsError(f"{location} has no address.", fix='Add `base_url = "https://…/v1"`.')
@@ -284,11 +295,21 @@ def _validator() -> TypeAdapter[Provider]:
 
 def _invalid_field(error: ValidationError, location: str) -> SettingsError:
     first = error.errors(include_url=False, include_context=False)[0]
-    field, value = ".".join(map(str, first["loc"])), shorten(repr(first["input"]), 100)
+    path, value = ".".join(map(str, first["loc"])), first["input"]
     if first["type"] == "unexpected_keyword_argument":
-        known = ", ".join(one.name for one in fields(Provider) if one.name != "name")
-        return SettingsError(f"{location} has an unknown field {field!r}.", fix=f"Available: {known}.")
-    return SettingsError(f"{location}: {field}: {first['msg']}.", fix=f"It is {value}.")
+        own = (one.name for one in fields(Provider) if one.name not in ("name", "connection"))
+        available = ", ".join((*own, *CONNECTION_SETTINGS))
+        return SettingsError(f"{location} has an unknown field {path!r}.", fix=f"Available: {available}.")
+    # A text is not repeated: it may be a key.
+    description = repr(value) if isinstance(value, int | float) else f"of type {type(value).__name__}"
+    return SettingsError(f"{location}: {path}: {first['msg']}.", fix=f"It is {description}.")
+
+
+def _parse_connection(table: dict[str, Any], location: str) -> Connection:
+    try:
+        return make_connection(table)
+    except BadUsage as error:
+        raise SettingsError(f"{location}: {error.message}", fix=error.fix) from None
 
 
 def _parse_base_url(text: str, location: str) -> str:

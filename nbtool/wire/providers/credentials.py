@@ -78,6 +78,16 @@ def key_for_host(provider: Provider, base_url: str, *, address: Credential | Non
     )
 
 
+def is_trusted(provider: Provider, url: ServerUrl, address: Credential | None) -> bool:
+    """Whether the headers, the query and the key command of a provider's settings may be used for an address.
+
+    That is the provider's own origin, or the address that the environment sets; never one that only a `.env` sets.
+    """
+    if provider.base_url and url.origin == parse_server_url(provider.base_url).origin:
+        return True
+    return bool(address and not address.from_env_file and url.origin == parse_address(provider, address).origin)
+
+
 def parse_address(provider: Provider, credential: Credential) -> ServerUrl:
     """Parse the configured address of a provider; the default port of a local server may be omitted.
 

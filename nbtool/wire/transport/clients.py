@@ -1,4 +1,4 @@
-"""One HTTP client per event loop, so that connections are reused."""
+"""HTTP clients, one per event loop and way of access, so that connections are reused."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import asyncio
 import ipaddress
 import os
 import ssl
+import sys
 import weakref
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from nbtool.errors import SettingsError
+from nbtool.wire.providers.connection import CERTIFI, SYSTEM, Connection
 from nbtool.wire.transport.body import ACCEPT_ENCODING
 
 if TYPE_CHECKING:
     import httpx
+    from pydantic import SecretStr
 
 MAX_IDLE_CONNECTIONS = 8
 """Maximum number of idle connections per loop."""
@@ -23,24 +27,41 @@ MAX_IDLE_CONNECTIONS = 8
 IDLE_SECONDS = 60.0
 """Seconds after which an idle connection is closed."""
 
-_clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bool, httpx.AsyncClient]] = (
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """What connections depend on: requests that differ in it have different clients."""
+
+    uses_environment: bool
+    proxy: SecretStr | None
+    verify: str
+    environment_certificates: str
+    client_certificate: tuple[SecretStr, ...]
+
+
+_clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Access, httpx.AsyncClient]] = (
     weakref.WeakKeyDictionary()
 )
 
 
-def client_for(url: str) -> httpx.AsyncClient:
+def client_for(url: str, connection: Connection | None = None) -> httpx.AsyncClient:
     """Return the running loop's client for a URL.
 
-    Proxies and CA files are taken from the environment; loopback is never accessed through a proxy.
+    A proxy and certificates are those of the `connection`, else those of the environment; loopback is accessed through
+    the connection's own proxy only.
 
     Raises:
-        nbtool.errors.SettingsError: a proxy or a CA file from the environment cannot be used.
+        nbtool.errors.SettingsError: a proxy or a certificate cannot be used.
     """
-    is_local = is_loopback(urlsplit(url).hostname or "")
+    settings = connection or Connection()
+    uses_environment = settings.proxy is None and not is_loopback(urlsplit(url).hostname or "")
+    access = _Access(
+        uses_environment, settings.proxy, settings.verify, _environment_location()[0], settings.client_certificate
+    )
     clients = _clients.setdefault(asyncio.get_running_loop(), {})
-    client = clients.get(is_local)
+    client = clients.get(access)
     if client is None or client.is_closed:
-        client = clients[is_local] = _new_client(trust_env=not is_local)
+        client = clients[access] = _new_client(access)
     return client
 
 
@@ -61,41 +82,91 @@ def is_loopback(hostname: str) -> bool:
         return False
 
 
-def _new_client(*, trust_env: bool) -> httpx.AsyncClient:
+def _new_client(access: _Access) -> httpx.AsyncClient:
     import httpx  # noqa: PLC0415 - imported on first use of the network
 
+    context = tls_context(access.verify, access.client_certificate)
     try:
         return httpx.AsyncClient(
-            verify=certificates() if trust_env else True,
-            trust_env=trust_env,
+            verify=context,
+            trust_env=access.uses_environment,
+            proxy=access.proxy.get_secret_value() if access.proxy else None,
             follow_redirects=False,
             timeout=None,
             limits=httpx.Limits(max_keepalive_connections=MAX_IDLE_CONNECTIONS, keepalive_expiry=IDLE_SECONDS),
             headers={"user-agent": "nbtool", "accept-encoding": ACCEPT_ENCODING},
         )
-    except OSError as error:
-        names = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
+    except ImportError:
+        reason = "socksio is not installed: `%pip install httpx[socks]`"
+    except (ValueError, httpx.InvalidURL):
+        reason = "invalid address"  # not the error's text: the address may contain a password
+    if access.proxy:
+        raise SettingsError(f"The proxy cannot be used ({reason}).", fix="Check the setting `proxy`.")
+    raise SettingsError(
+        f"The proxy of the environment cannot be used ({reason}).", fix="Check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY."
+    )
+
+
+def tls_context(verify: str = "", client_certificate: tuple[SecretStr, ...] = ()) -> ssl.SSLContext:
+    """Return the TLS context for certificates of the system, of certifi, or of a file or folder.
+
+    Without `verify` the files of the environment are used, else the system's trust store.
+
+    Raises:
+        nbtool.errors.SettingsError: a certificate cannot be read.
+    """
+    location, source = (verify, "the setting `verify`") if verify else _environment_location()
+    try:
+        context = _trust(location)
+    except OSError as error:  # ssl.SSLError is one
         raise SettingsError(
-            f"The certificates of {' and '.join(names) or 'Python'} cannot be read ({error.strerror or error}).",
+            f"The certificates of {source} cannot be read ({error.strerror or error}).",
             fix="Set it to a PEM file, or unset it, and restart the kernel.",
         ) from None
-    except (ImportError, ValueError, httpx.InvalidURL) as error:
-        raise SettingsError(
-            f"The proxy of the environment cannot be used ({error}).", fix="Check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY."
-        ) from None
+    if client_certificate:
+        _load_client_certificate(context, client_certificate)
+    return context
 
 
-def certificates() -> ssl.SSLContext | bool:
-    """Return the TLS context for REQUESTS_CA_BUNDLE; httpx itself reads only SSL_CERT_FILE and SSL_CERT_DIR."""
-    bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-    if not bundle or os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
+def _environment_location() -> tuple[str, str]:
+    """Return the file or folder of certificates that the environment names, and the name of its variable."""
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        if path := os.environ.get(name):
+            return path, name
+    return "", "the system"
+
+
+def _trust(location: str) -> ssl.SSLContext:
+    if location == CERTIFI or (not location and not _has_system_certificates()):
+        import httpx  # noqa: PLC0415 - imported on first use of the network
+
+        return httpx.create_ssl_context(trust_env=False)  # the bundle of certifi
+    if location and location != SYSTEM:
+        is_folder = os.path.isdir(location)  # noqa: PTH112 - the setting names a file or a folder, as a plain string
+        if is_folder:
+            return ssl.create_default_context(capath=location)
+        return ssl.create_default_context(cafile=location)
+    import truststore  # noqa: PLC0415 - imported on first use of the network
+
+    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _has_system_certificates() -> bool:
+    """Whether the system has a trust store; minimal Linux images have none."""
+    if sys.platform in ("win32", "darwin"):
         return True
+    paths = ssl.get_default_verify_paths()
+    folder = paths.capath
+    return bool(paths.cafile) or bool(folder and any(os.scandir(folder)))
+
+
+def _load_client_certificate(context: ssl.SSLContext, parts: tuple[SecretStr, ...]) -> None:
+    certificate, *others = (part.get_secret_value() for part in parts)
     try:
-        if os.path.isdir(bundle):  # noqa: PTH112 - the variable names a file or a folder, as a plain string
-            return ssl.create_default_context(capath=bundle)
-        return ssl.create_default_context(cafile=bundle)
-    except OSError as error:
-        raise SettingsError(
-            f"The certificates in {bundle} cannot be read ({error.strerror or error}).",
-            fix="Set REQUESTS_CA_BUNDLE to a PEM file.",
-        ) from None
+        # Without a password OpenSSL would ask for one on the terminal.
+        context.load_cert_chain(certificate, others[0] if others else None, others[1] if others[1:] else "")
+    except (OSError, ValueError, TypeError):  # ssl.SSLError is an OSError
+        reason = "the certificate, its key, or the password of the key is wrong"
+    else:
+        return
+    raise SettingsError(f"The client certificate cannot be used: {reason}.", fix="Check `client_certificate`.")

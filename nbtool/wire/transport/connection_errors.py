@@ -13,11 +13,18 @@ from nbtool.errors import ConnectionFailed
 from nbtool.wire.transport.clients import is_loopback
 
 _RETRY_FIX = "Send it again."
+_CERTIFICATE_FIX = "Send it again; if the server requires a client certificate, set `client_certificate`."
 _OTHER_ADDRESS = (62, 64)
 """OpenSSL's error codes for a certificate of another name or address."""
 
 _OTHER_TIME = (9, 10)
 """OpenSSL's error codes for a certificate that is not yet valid or has expired."""
+
+_CLIENT_CERTIFICATE_ALERTS = (
+    "CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA", "CERTIFICATE_EXPIRED", "CERTIFICATE_UNKNOWN",
+    "UNSUPPORTED_CERTIFICATE", "CERTIFICATE_REVOKED", "ACCESS_DENIED",
+)  # fmt: skip
+"""The ends of OpenSSL's names for the alerts of a server that does not accept the client's certificate, or its lack."""
 
 _PLAIN_HTTP_REASONS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF", "HTTP_REQUEST")
 
@@ -44,8 +51,8 @@ def _host_of(address: str) -> str:
         return "with an invalid address"
 
 
-def connect_error(error: Exception, label: str, url: str) -> tuple[ConnectionFailed, bool]:
-    """Return the error for a failed connection, and whether a retry may help."""
+def connect_error(error: Exception, label: str, url: str, *, proxy: str = "") -> tuple[ConnectionFailed, bool]:
+    """Return the error for a failed connection, and whether a retry may help; `proxy` is the proxy of a setting."""
     import httpx  # noqa: PLC0415 - the network loads when it is first used
 
     for cause in _cause_chain(error):
@@ -55,12 +62,15 @@ def connect_error(error: Exception, label: str, url: str) -> tuple[ConnectionFai
             return ConnectionFailed(
                 f"{label} does not use https on this port.", fix="Check the port, or use http://."
             ), False
+    if is_certificate_required(error):
+        return _certificate_required(label), False
+    variable, proxy_host = ("proxy", _host_of(proxy)) if proxy else proxy_for(url)
+    bypass = "remove the setting" if proxy else f"bypass it: NO_PROXY={urlsplit(url).hostname}"
     if isinstance(error, httpx.ProxyError):
-        return _proxy_refused(error, label, url), False
-    variable, proxy = proxy_for(url)
+        return _proxy_refused(error, label, variable, proxy_host, bypass), False
     if variable:
-        message = f"{label} cannot be reached: the proxy {proxy} ({variable}) does not answer ({_reason(error)})."
-        fix = f"Check {variable}, or bypass the proxy: NO_PROXY={urlsplit(url).hostname}."
+        message = f"{label} cannot be reached: the proxy {proxy_host} ({variable}) does not answer ({_reason(error)})."
+        fix = f"Check {variable}, or {bypass}."
         return ConnectionFailed(message, fix=fix), True
     if is_loopback(urlsplit(url).hostname or ""):
         fix = "Start the server, or choose another model."
@@ -69,9 +79,26 @@ def connect_error(error: Exception, label: str, url: str) -> tuple[ConnectionFai
     return ConnectionFailed(f"{label} cannot be reached ({_reason(error)}).", fix=fix), True
 
 
-def disconnect_error(error: Exception, label: str) -> ConnectionFailed:
-    """Return the error for a connection that broke after it was established."""
-    return ConnectionFailed(f"The connection to {label} broke ({_reason(error)}).", fix=_RETRY_FIX)
+def disconnect_error(error: Exception, label: str, *, may_lack_certificate: bool = False) -> ConnectionFailed:
+    """Return the error for a connection that broke after it was established.
+
+    A server that misses a client certificate ends the connection after the handshake (RFC 8446 section 4.4.2.4), which
+    looks like any other end: `may_lack_certificate` says that it may be this one.
+    """
+    fix = _CERTIFICATE_FIX if may_lack_certificate else _RETRY_FIX
+    return ConnectionFailed(f"The connection to {label} broke ({_reason(error)}).", fix=fix)
+
+
+def is_certificate_required(error: Exception) -> bool:
+    """Whether a server ended the connection because it requires a client certificate, or refused the one it got."""
+    reasons = (str(getattr(cause, "reason", "")) for cause in _cause_chain(error) if isinstance(cause, ssl.SSLError))
+    return any("ALERT" in reason and reason.endswith(_CLIENT_CERTIFICATE_ALERTS) for reason in reasons)
+
+
+def _certificate_required(label: str) -> ConnectionFailed:
+    return ConnectionFailed(
+        f"{label} requires a client certificate, or refused this one.", fix="Set `client_certificate` to a PEM file."
+    )
 
 
 def _certificate_refused(error: ssl.SSLCertVerificationError, label: str) -> ConnectionFailed:
@@ -81,17 +108,19 @@ def _certificate_refused(error: ssl.SSLCertVerificationError, label: str) -> Con
     elif error.verify_code in _OTHER_TIME:
         fix = "Check this machine's clock, or contact the server's administrator."
     else:
-        fix = "If a private CA signs the certificate, set SSL_CERT_FILE to its CA file (PEM) and restart the kernel."
+        fix = (
+            "If a private CA signs the certificate, set `verify` or SSL_CERT_FILE to its CA file (PEM) and restart the "
+            "kernel."
+        )
     return ConnectionFailed(f"The certificate of {label} was refused ({problem}).", fix=fix)
 
 
-def _proxy_refused(error: Exception, label: str, url: str) -> ConnectionFailed:
+def _proxy_refused(error: Exception, label: str, variable: str, proxy: str, bypass: str) -> ConnectionFailed:
     """Return the error for a proxy's rejection; httpx puts its status and reason in the text of its error."""
-    variable, proxy = proxy_for(url)
     message = f"The proxy {proxy} ({variable}) refused the connection to {label}: {error}."
     if re.match(r"407\b", str(error)):
         return ConnectionFailed(message, fix=f"It requires credentials: {variable}=http://NAME:PASSWORD@{proxy}")
-    return ConnectionFailed(message, fix=f"Contact its administrator, or bypass it: NO_PROXY={urlsplit(url).hostname}")
+    return ConnectionFailed(message, fix=f"Contact its administrator, or {bypass}")
 
 
 def _cause_chain(error: BaseException | None) -> Iterator[BaseException]:

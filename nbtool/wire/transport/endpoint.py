@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import (
     AuthenticationFailed,
@@ -37,12 +37,15 @@ from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
 from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, QUOTA_CODES, error_from_response, is_retryable
 from nbtool.wire.framing.redaction import redact
+from nbtool.wire.providers.connection import Connection, auth_header
 from nbtool.wire.transport import traffic
+from nbtool.wire.transport.authorization import Authorization
 from nbtool.wire.transport.body import read_body
 from nbtool.wire.transport.clients import client_for, is_loopback
 from nbtool.wire.transport.coalesce import coalesce
-from nbtool.wire.transport.connection_errors import connect_error, disconnect_error
+from nbtool.wire.transport.connection_errors import connect_error, disconnect_error, is_certificate_required
 from nbtool.wire.transport.error_hints import find_fix
+from nbtool.wire.transport.key_source import KeySource
 from nbtool.wire.transport.model_list import fetch_model_list
 from nbtool.wire.transport.multipart import encode_multipart
 from nbtool.wire.transport.readahead import ReadAhead
@@ -81,8 +84,9 @@ _NEVER_RETRIED = (
 class HttpEndpoint:
     """A model behind a wire; see `nbtool.wire.base.Endpoint`.
 
-    The key is sent to `base_url` only: redirects are not followed. `can_retry` is called before each retry; there is no
-    retry once a delta of the reply was yielded.
+    The key, and the headers and query of `connection`, are sent to `base_url` only: redirects are not followed.
+    `key_source` returns keys that expire. `can_retry` is called before each retry; there is no retry once a delta of
+    the reply was yielded.
     """
 
     wire: Wire
@@ -91,10 +95,9 @@ class HttpEndpoint:
     provider: str = ""
     key: SecretStr | None = None
     key_from: str = ""
-    key_header: Literal["authorization", "x-api-key", "api-key"] = "authorization"
+    key_source: KeySource | None = None
+    connection: Connection = field(default_factory=Connection)
     abilities: frozenset[str] = frozenset()
-    headers: Mapping[str, str] = field(default_factory=dict)
-    query: Mapping[str, str] = field(default_factory=dict)
     timeouts: Timeouts = field(default_factory=Timeouts)
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     can_retry: Callable[[], bool] | None = None
@@ -102,9 +105,10 @@ class HttpEndpoint:
     def __post_init__(self) -> None:
         url = _parse_base_url(self.base_url)
         secret = self.key.get_secret_value() if self.key else ""
-        if secret and not url.may_carry_key:
+        if (secret or self.key_source or self.connection.carries_secrets) and not url.may_carry_key:
+            what = "The key is" if secret or self.key_source else "Headers and query are"
             raise MissingKey(
-                f"The key is not sent to {url.host} over plain HTTP.",
+                f"{what} not sent to {url.host} over plain HTTP.",
                 fix="Use https://…, or a tunnel through localhost, or no key.",
             )
         if not (secret.isascii() and secret.isprintable()):
@@ -148,13 +152,14 @@ class HttpEndpoint:
             nbtool.errors.ModelError: the prompt cannot be encoded in the dialect.
         """
         request, content = self._encode(prompt)
-        attempt = 0
+        attempt, is_renewed = 0, False
         while True:
             attempt += 1
             has_output = False
+            key = await self.current_key()
             failure: WireError
             try:
-                async with aclosing(_in_parts(self._attempt(request, content))) as batches:
+                async with aclosing(_in_parts(self._attempt(request, content, key))) as batches:
                     async for batch in batches:
                         for delta in batch:
                             has_output = has_output or not isinstance(delta, UsageDelta)
@@ -168,7 +173,9 @@ class HttpEndpoint:
                 ):  # it failed after its headers: only an unstreamed reply can contain the reason
                     request, content = self._encode(replace(prompt, stream=False))
             except WireError as error:
-                failure, delay = self._sanitized(error), None
+                failure = self._sanitized(error)
+                delay = None if is_renewed else self._renew_key(error, key)
+                is_renewed = delay is not None
             if delay is None:
                 raise failure.changed(fix=await find_fix(failure, prompt, self))
             yield Retrying(attempt, delay, failure.message)
@@ -182,7 +189,14 @@ class HttpEndpoint:
     def _sanitized(self, error: WireError) -> WireError:
         """Return the error with its source, and without the key."""
         error_with_source = error.with_source(self.label)
-        return error_with_source.changed(message=redact(error_with_source.message, [self.key]))
+        return error_with_source.changed(message=redact(error_with_source.message, self.secrets))
+
+    def _renew_key(self, error: WireError, refused: SecretStr | None) -> float | None:
+        """Discard a key that the server refused; return the seconds before the next attempt, None if there is none."""
+        if self.key_source is None or not is_refused_key(error):
+            return None
+        self.key_source.discard(refused)
+        return 0.0
 
     def _retry_delay(self, error: WireError, attempt: int) -> float | None:
         """Return the seconds before the next attempt, or None if there is none."""
@@ -193,12 +207,14 @@ class HttpEndpoint:
             return None
         return self.retries.delay(attempt, requested)
 
-    async def _attempt(self, request: Request, content: bytes) -> AsyncGenerator[list[Delta], None]:
+    async def _attempt(
+        self, request: Request, content: bytes, key: SecretStr | None
+    ) -> AsyncGenerator[list[Delta], None]:
         """Send the request once and yield the deltas of each chunk."""
         deadline = Deadline(self.timeouts.first_token if request.stream else self.timeouts.total)
         decoder = self.wire.decoder(stream=request.stream)
         async with (
-            self._response(request, content, deadline) as response,
+            self._response(request, content, deadline, self.authorization(key)) as response,
             aclosing(ReadAhead(read_body(response, MAX_BODY_BYTES, self.label))) as body,
         ):
             size = 0
@@ -251,21 +267,20 @@ class HttpEndpoint:
             raise _Retryable(disconnect_error(error, self.label)) from None
 
     @asynccontextmanager
-    async def _response(self, request: Request, content: bytes, deadline: Deadline) -> AsyncIterator[httpx.Response]:
+    async def _response(
+        self, request: Request, content: bytes, deadline: Deadline, authorization: Authorization
+    ) -> AsyncIterator[httpx.Response]:
         """Send the request and yield a successful response, which is closed at the end of the context."""
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
         url = self.base_url.rstrip("/") + request.path
-        client = client_for(url)
+        client = client_for(url, self.connection)
         limits = httpx.Timeout(None, connect=self.timeouts.connect)
-        headers = {**self.headers, **request.headers}
-        http_request = client.build_request(
-            "POST", url, content=content, headers=headers, params=dict(self.query) or None, timeout=limits
-        )
+        http_request = client.build_request("POST", url, content=content, headers=request.headers, timeout=limits)
         traffic.record(self.host, len(content))
         try:
             async with deadline.running():
-                response = await client.send(http_request, auth=self.sign, stream=True)
+                response = await client.send(http_request, auth=authorization, stream=True)
         except (TimeoutError, httpx.HTTPError) as error:
             raise self._connect_failure(error, deadline.limit) from None
         try:
@@ -275,12 +290,19 @@ class HttpEndpoint:
         finally:
             await response.aclose()
 
-    def sign(self, request: httpx.Request) -> httpx.Request:
-        """Add the key to the request as late as possible, so that no frame of nbtool holds it in clear text."""
-        if self.key and self.key.get_secret_value():
-            scheme = "Bearer " if self.key_header == "authorization" else ""
-            request.headers[self.key_header] = scheme + self.key.get_secret_value()
-        return request
+    @property
+    def secrets(self) -> list[SecretStr]:
+        """All values that no text may contain: the key, headers, query, and credentials of a proxy."""
+        current = self.key_source.current if self.key_source else None
+        return [*filter(None, (self.key, current)), *self.connection.secrets]
+
+    async def current_key(self) -> SecretStr | None:
+        """Return the key of the next request."""
+        return await self.key_source.key() if self.key_source else self.key
+
+    def authorization(self, key: SecretStr | None) -> Authorization:
+        """Return what adds a key, the headers and the query to a request."""
+        return Authorization(self.connection, *auth_header(self.connection.auth), key)
 
     def _connect_failure(self, error: Exception, limit: float) -> Exception:
         import httpx  # noqa: PLC0415 - the network loads when it is first used
@@ -292,9 +314,16 @@ class HttpEndpoint:
         if isinstance(error, TimeoutError):
             return TimedOut(f"{self.label} sent no data for {limit:g} s.", fix="Try again later.")
         if isinstance(error, httpx.ConnectError | httpx.ProxyError):
-            failure, can_retry = connect_error(error, self.label, self.base_url)
+            failure, can_retry = self._connect_error(error)
             return _Retryable(failure) if can_retry else failure
-        return _Retryable(disconnect_error(error, self.label))
+        if is_certificate_required(error):
+            return self._connect_error(error)[0]
+        is_tls = self.base_url.startswith("https:") and not self.connection.client_certificate
+        return _Retryable(disconnect_error(error, self.label, may_lack_certificate=is_tls))
+
+    def _connect_error(self, error: Exception) -> tuple[WireError, bool]:
+        proxy = self.connection.proxy
+        return connect_error(error, self.label, self.base_url, proxy=proxy.get_secret_value() if proxy else "")
 
     @property
     def _is_local(self) -> bool:
@@ -332,6 +361,11 @@ def _host_of(location: str) -> str:
         return parse_server_url(location, may_have_query=True).netloc if "://" in location else "elsewhere"
     except BadUsage:
         return "elsewhere"
+
+
+def is_refused_key(error: Exception) -> bool:
+    """Whether a server answered 401, so that another key may be accepted."""
+    return isinstance(error, AuthenticationFailed) and error.status == 401
 
 
 class _Retryable(Exception):

@@ -21,7 +21,7 @@ from nbtool.errors import BadUsage, ConnectionFailed, InvalidReply, TimedOut
 from nbtool.shorten import shorten
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.body import ACCEPT_ENCODING, read_start
-from nbtool.wire.transport.clients import certificates
+from nbtool.wire.transport.clients import tls_context
 from nbtool.wire.transport.ssrf import IPAddress, is_public
 
 if TYPE_CHECKING:
@@ -208,6 +208,4 @@ def _redirect_target(base: httpx.URL, location: str) -> str:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    import httpx  # noqa: PLC0415 - imported on first use of the network
-
-    return httpx.create_ssl_context(verify=certificates())
+    return tls_context()

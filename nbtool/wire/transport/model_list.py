@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Protocol
 from nbtool.errors import InvalidReply, ReplyTooLarge, TimedOut
 from nbtool.wire.framing.json_payloads import parse
 from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response
+from nbtool.wire.framing.redaction import redact
+from nbtool.wire.providers.connection import Connection
 from nbtool.wire.transport import traffic
+from nbtool.wire.transport.authorization import Authorization
 from nbtool.wire.transport.body import read_start
 from nbtool.wire.transport.clients import client_for
 from nbtool.wire.transport.connection_errors import connect_error
+from nbtool.wire.transport.key_source import KeySource
 
 if TYPE_CHECKING:
     import httpx
+    from pydantic import SecretStr
 
 LIST_SECONDS = 15.0
 """Time limit for a list of models."""
@@ -46,11 +51,26 @@ class ModelServer(Protocol):
         """Provider and host."""
 
     @property
-    def key_header(self) -> str:
-        """The header of the key."""
+    def dialect(self) -> str:
+        """The name of the wire."""
 
-    def sign(self, request: httpx.Request) -> httpx.Request:
-        """Add the key to a request."""
+    @property
+    def connection(self) -> Connection:
+        """How the server is accessed."""
+
+    @property
+    def key_source(self) -> KeySource | None:
+        """The source of keys that expire."""
+
+    @property
+    def secrets(self) -> list[SecretStr]:
+        """All values that no text may contain."""
+
+    async def current_key(self) -> SecretStr | None:
+        """Return the key of the next request."""
+
+    def authorization(self, key: SecretStr | None) -> Authorization:
+        """Return what adds a key, the headers and the query to a request."""
 
 
 async def fetch_model_list(server: ModelServer, *, seconds: float = LIST_SECONDS) -> list[str]:
@@ -59,31 +79,43 @@ async def fetch_model_list(server: ModelServer, *, seconds: float = LIST_SECONDS
     Raises:
         nbtool.errors.WireError: it does not answer with a list of models.
     """
-    import httpx  # noqa: PLC0415 - the network loads when it is first used
-
-    url = f"{server.base_url.rstrip('/')}/models"
-    headers = {"anthropic-version": "2023-06-01"} if server.key_header == "x-api-key" else {}
-    client = client_for(url)
-    traffic.record(server.host, 0)
     try:
         async with asyncio.timeout(seconds):
-            request = client.build_request("GET", url, headers=headers)
-            response = await client.send(request, auth=server.sign, stream=True)
-            async with aclosing(response):
-                body, is_complete = await read_start(response, MAX_LIST, server.label)
+            response, body, is_complete = await _request_list(server)
+            if response.status_code == 401 and server.key_source:  # once: the key may have ended early
+                server.key_source.discard(server.key_source.current)
+                response, body, is_complete = await _request_list(server)
     except TimeoutError:
         raise TimedOut(f"{server.label} did not list its models within {seconds:g} s.", fix="Try again.") from None
-    except httpx.HTTPError as error:
-        failure, _ = connect_error(error, server.label, url)
-        raise failure from None
     if response.status_code != 200:
         body = body[:MAX_ERROR_BODY]
-        raise error_from_response(response.status_code, response.headers, body, label=server.label)
+        error = error_from_response(response.status_code, response.headers, body, label=server.label)
+        raise error.changed(message=redact(error.message, server.secrets))
     if not is_complete:
         raise ReplyTooLarge(
             f"{server.label} sent a list of models that is larger than {MAX_LIST >> 20} MiB.", fix=_NAME_MODEL_FIX
         )
     return sorted(model_names(body, server.label))
+
+
+async def _request_list(server: ModelServer) -> tuple[httpx.Response, bytes, bool]:
+    """Return the response, its body, and whether the body is complete."""
+    import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+    url = f"{server.base_url.rstrip('/')}/models"
+    headers = {"anthropic-version": "2023-06-01"} if server.dialect.startswith("anthropic") else {}
+    client = client_for(url, server.connection)
+    authorization = server.authorization(await server.current_key())
+    traffic.record(server.host, 0)
+    try:
+        request = client.build_request("GET", url, headers=headers)
+        response = await client.send(request, auth=authorization, stream=True)
+        async with aclosing(response):
+            return response, *await read_start(response, MAX_LIST, server.label)
+    except httpx.HTTPError as error:
+        proxy = server.connection.proxy
+        failure, _ = connect_error(error, server.label, url, proxy=proxy.get_secret_value() if proxy else "")
+        raise failure from None
 
 
 def model_names(body: bytes, label: str) -> list[str]:

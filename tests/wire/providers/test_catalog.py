@@ -126,11 +126,11 @@ def test_a_persons_file_adds_providers_and_changes_ours(empty_folder: Path, monk
         ("lab = 1", "not a table"),
         ("[lab]\nurl = 'x'", "unknown field 'url'"),
         ("[lab]\nbase_url = 1", "base_url: Input should be a valid string. It is 1."),
-        ("[lab]\nbase_url = 'https://x'\nkeys = 'K'", "keys: Input should be a valid tuple. It is 'K'."),
+        ("[lab]\nbase_url = 'https://x'\nkeys = 'K'", "keys: Input should be a valid tuple. It is of type str."),
         ("[lab]\nbase_url = 'https://x'\nkeys = ['K', 1]", r"keys\.1: Input should be a valid string. It is 1."),
         ("[lab]\nbase_url = 'https://x'\nport = true", "port: Input should be a valid integer. It is True."),
         ("[lab]\nbase_url = 'https://x'\nport = 65536", "port: .*less than or equal to 65535. It is 65536."),
-        ("[lab]\nbase_url = 'https://x'\nkey_header = 'X'", "key_header: Input should be 'authorization', 'x-api"),
+        ("[lab]\nbase_url = 'https://x'\nauth = 'X'", "auth: expected bearer"),
         ("[lab]\nbase_url = 'https://x'\nname = 'other'", "The title of the table is the name"),
         ("[lab]\nwire = 'chat'", "no address"),
         ("[lab]\nbase_url = 'https://x'\nabilities = ['fly']", "unknown ability 'fly'"),
@@ -320,8 +320,8 @@ def test_addresses_are_completed_by_each_providers_custom(monkeypatch: pytest.Mo
 
     azure, anthropic = make_endpoint("azure:my-deployment"), make_endpoint("anthropic:claude-sonnet-4-5")
 
-    assert (azure.base_url, azure.key_header) == ("https://x.openai.azure.com/openai/v1", "api-key")
-    assert (anthropic.base_url, anthropic.key_header) == ("https://gateway.example/v1", "x-api-key")
+    assert (azure.base_url, azure.connection.auth) == ("https://x.openai.azure.com/openai/v1", "api-key")
+    assert (anthropic.base_url, anthropic.connection.auth) == ("https://gateway.example/v1", "x-api-key")
 
 
 def test_a_provider_without_an_address_says_what_to_set() -> None:
@@ -336,7 +336,7 @@ def test_any_wire_can_be_forced(monkeypatch: pytest.MonkeyPatch, wire: str) -> N
     asked = make_endpoint("openrouter:x", wire=wire)
 
     assert asked.dialect == wire
-    assert asked.key_header == ("x-api-key" if wire == "anthropic" else "authorization")
+    assert asked.connection.auth == ("x-api-key" if wire == "anthropic" else "bearer")
 
 
 def test_an_unknown_wire_or_ability_is_told() -> None:
@@ -549,5 +549,7 @@ def test_names_of_models_that_are_no_text_are_left_out() -> None:
 def test_a_dialect_with_a_header_of_its_own_for_the_key_uses_it() -> None:
     here = "http://127.0.0.1:1/v1"
 
-    assert connect.make_endpoint("openai:m", base_url=here, api_key=KEY).key_header == "authorization"
-    assert connect.make_endpoint("openai:m", base_url=here, api_key=KEY, wire="anthropic").key_header == "x-api-key"
+    assert connect.make_endpoint("openai:m", base_url=here, api_key=KEY).connection.auth == "bearer"
+    assert (
+        connect.make_endpoint("openai:m", base_url=here, api_key=KEY, wire="anthropic").connection.auth == "x-api-key"
+    )

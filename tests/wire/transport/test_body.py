@@ -89,7 +89,7 @@ def find_first_model(server: ChaosServer) -> None:
 PLACES: dict[str, tuple[Callable[[ChaosServer], None], int]] = {
     "wire/transport/endpoint.py:_attempt": (read_reply, 200),
     "wire/transport/endpoint.py:_error_body": (read_reply, 400),
-    "wire/transport/model_list.py:fetch_model_list": (list_models, 200),
+    "wire/transport/model_list.py:_request_list": (list_models, 200),
     "wire/transport/fetch.py:_request": (fetch_page, 200),
     "wire/transport/discovery.py:_first_model": (find_first_model, 200),
 }

@@ -31,6 +31,7 @@ from nbtool.errors import (
 from nbtool.events import Delta, ReplyEnd, Retrying, TextDelta, UsageDelta
 from nbtool.messages import user
 from nbtool.wire import Prompt, find_wire
+from nbtool.wire.providers.connection import Connection
 from nbtool.wire.transport import endpoint as endpoint_module
 from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
@@ -120,7 +121,7 @@ def test_the_request_carries_the_prompt_and_the_key() -> None:
 
 def test_the_key_stands_in_the_header_that_the_provider_reads() -> None:
     with serve(*GOOD) as server:
-        ask(endpoint(server, key_header="api-key"))
+        ask(endpoint(server, connection=Connection(auth="api-key")))
 
     assert server.requests[0].headers["api-key"] == KEY
     assert "authorization" not in server.requests[0].headers

@@ -1,0 +1,252 @@
+"""How the server of a provider is accessed: headers, query, kind of authorization, certificates, proxy.
+
+The same settings come from three places: `providers.toml`, the arguments of a chat, and `%config NbTool`. Values of
+headers and of the query are secrets everywhere, and no error repeats the value of any of these settings.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from nbtool.errors import BadUsage
+from nbtool.server_url import parse_server_url
+from nbtool.shorten import shorten
+
+AUTH_HEADERS = {
+    "bearer": ("authorization", "Bearer "),
+    "x-api-key": ("x-api-key", ""),
+    "api-key": ("api-key", ""),
+    "x-goog-api-key": ("x-goog-api-key", ""),
+}
+"""The header of the key, and what precedes the key in it, by kind of authorization."""
+
+NO_AUTH = "none"
+"""The kind of authorization that sends no key."""
+
+WIRE_AUTH = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
+"""The kind of authorization of a wire whose provider sets none; `bearer` for all others."""
+
+CONNECTION_SETTINGS = (
+    "headers", "query", "auth", "key_command", "key_seconds", "proxy", "verify", "client_certificate",
+)  # fmt: skip
+"""The names of the settings, in `providers.toml`, in `Chat` and in `%config NbTool`."""
+
+SYSTEM, CERTIFI = "system", "certifi"
+"""The values of `verify` that are no path: the trust store of the operating system, and the bundle of certifi."""
+
+MAX_PAIRS = 64
+"""Maximum number of headers, or of parameters of the query."""
+
+MAX_VALUE = 16 * 1024
+"""Maximum length of the value of a header or of a parameter."""
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_OWN_HEADERS = frozenset(
+    {"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding", "te", "upgrade"}
+)
+_NO_SECRETS = frozenset(
+    {"api-version", "anthropic-version", "anthropic-beta", "openai-beta", "user-agent", "accept", "version"}
+)
+_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
+_PROXY = re.compile(r"(?:https?|socks5h?)://(?:[^\s/@]*@)?[^\s/@]+/?")
+
+
+@dataclass(frozen=True)
+class Connection:
+    """The settings for accessing one server; each is empty where nothing was set.
+
+    `auth` is a key of `AUTH_HEADERS`, `none`, or the name of a header that takes the key as it is. `key_command` is a
+    program with its arguments that prints a key, valid for `key_seconds` if it does not say for how long. `verify` is
+    `system`, `certifi` or a file or folder of certificates (PEM). `client_certificate` is a PEM file that contains the
+    key too, or a certificate, its key, and the password of the key.
+    """
+
+    headers: Mapping[str, SecretStr] = field(default_factory=dict)
+    query: Mapping[str, SecretStr] = field(default_factory=dict)
+    auth: str = ""
+    key_command: tuple[str, ...] = field(default=(), repr=False)
+    key_seconds: float | None = None
+    proxy: SecretStr | None = None
+    verify: str = ""
+    client_certificate: tuple[SecretStr, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != Connection()
+
+    @property
+    def carries_secrets(self) -> bool:
+        """Whether requests carry values that no other server may see."""
+        return bool(self.headers or self.query or self.key_command or self.client_certificate)
+
+    @property
+    def secrets(self) -> list[SecretStr]:
+        """The values to redact in texts; versions of an interface are no secrets."""
+        pairs = [*self.headers.items(), *self.query.items()]
+        values = [value for name, value in pairs if name.lower() not in _NO_SECRETS]
+        values += [self.proxy] if self.proxy else []
+        return [*values, *proxy_passwords(self.proxy), *self.client_certificate[2:]]
+
+    def sends_key(self, header: str) -> bool:
+        """Whether the key is sent in this header: a header of the same name replaces it."""
+        return self.auth != NO_AUTH and header not in {name.lower() for name in self.headers}
+
+    def merge(self, other: Connection) -> Connection:
+        """Return these settings with those of another connection over them; headers and query by name."""
+        changes = {name: value for name in CONNECTION_SETTINGS if (value := getattr(other, name))}
+        headers = {**self.headers, **other.headers}
+        return replace(self, **{**changes, "headers": headers, "query": {**self.query, **other.query}})
+
+    def expand(self, find: Callable[[str], SecretStr | None]) -> Connection:
+        """Return the connection with `${NAME}` in headers and query replaced by the variables that `find` returns.
+
+        Raises:
+            nbtool.errors.BadUsage: a variable is not set.
+        """
+
+        def expand_pairs(pairs: Mapping[str, SecretStr]) -> dict[str, SecretStr]:
+            return {name: _expand_value(value, find) for name, value in pairs.items()}
+
+        return replace(self, headers=expand_pairs(self.headers), query=expand_pairs(self.query))
+
+
+def proxy_passwords(proxy: SecretStr | None) -> list[SecretStr]:
+    """Return the credentials in the address of a proxy."""
+    user_info = proxy.get_secret_value().partition("://")[2].rpartition("@")[0] if proxy else ""
+    return [SecretStr(part) for part in (user_info, user_info.partition(":")[2]) if part]
+
+
+def auth_header(auth: str) -> tuple[str, str]:
+    """Return the header of the key, and what precedes the key in it."""
+    kind = auth or "bearer"
+    return AUTH_HEADERS.get(kind, (kind.lower(), ""))
+
+
+def make_connection(settings: Mapping[str, Any]) -> Connection:
+    """Return a connection from settings by name; None and empty values count as not set.
+
+    Raises:
+        nbtool.errors.BadUsage: a setting is unknown or invalid. Values are not repeated.
+    """
+    if unknown := settings.keys() - set(CONNECTION_SETTINGS):
+        raise BadUsage(f"Unknown setting {min(unknown)!r}.", fix=f"Available: {', '.join(CONNECTION_SETTINGS)}.")
+    values = {name: _PARSERS[name](name, value) for name, value in settings.items() if value not in (None, "", (), [])}
+    return Connection(**values)
+
+
+def _parse_headers(name: str, value: Any) -> dict[str, SecretStr]:
+    pairs = _parse_pairs(name, value)
+    for header, secret in pairs.items():
+        if not _TOKEN.fullmatch(header) or header.lower() in _OWN_HEADERS:
+            raise BadUsage(f"headers: {shorten(header, 40)!r} cannot be set.", fix="Remove it.")
+        text = secret.get_secret_value()
+        if not (text.isascii() and text.isprintable()):
+            raise BadUsage(f"headers: the value of {header} contains invalid characters.", fix="Write it in ASCII.")
+    return pairs
+
+
+def _parse_pairs(name: str, value: Any) -> dict[str, SecretStr]:
+    if not isinstance(value, Mapping) or len(value) > MAX_PAIRS:
+        raise BadUsage(f"{name}: expected a table of at most {MAX_PAIRS} names and texts.", fix='{"name": "text"}')
+    pairs: dict[str, SecretStr] = {}
+    for key, item in value.items():
+        text = item.get_secret_value() if isinstance(item, SecretStr) else item
+        if not (isinstance(key, str) and key.strip() and isinstance(text, str) and len(text) <= MAX_VALUE):
+            raise BadUsage(f"{name}: expected names and texts of at most {MAX_VALUE:,} characters.")
+        pairs[key.strip()] = SecretStr(text.strip())
+    return pairs
+
+
+def _parse_auth(name: str, value: Any) -> str:
+    kinds = (*AUTH_HEADERS, NO_AUTH)
+    text = value.strip() if isinstance(value, str) else ""
+    if text.lower() in kinds:
+        return text.lower()
+    is_header = _TOKEN.fullmatch(text) and ("-" in text or text.lower() == "authorization")
+    if not is_header or text.lower() in _OWN_HEADERS:
+        raise BadUsage(
+            f"{name}: expected {', '.join(kinds)}, or the name of a header with a hyphen.", fix='auth = "bearer"'
+        )
+    return text
+
+
+def _parse_command(name: str, value: Any) -> tuple[str, ...]:
+    try:
+        words = shlex.split(value) if isinstance(value, str) else value
+    except ValueError:
+        words = None
+    is_list = isinstance(words, list | tuple) and all(isinstance(word, str) and "\0" not in word for word in words)
+    if not (is_list and words and words[0]):
+        raise BadUsage(f"{name}: expected a program and its arguments.", fix='["az", "account", "get-access-token"]')
+    return tuple(words)
+
+
+def _parse_seconds(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise BadUsage(f"{name}: expected a number of seconds greater than 0.")
+    return float(value)
+
+
+def _parse_proxy(name: str, value: Any) -> SecretStr:
+    text = value.get_secret_value() if isinstance(value, SecretStr) else value
+    text = text.strip() if isinstance(text, str) else ""
+    if not _PROXY.fullmatch(text):
+        raise BadUsage(f"{name}: expected the address of a proxy.", fix="http://NAME:PASSWORD@proxy.example:3128")
+    if "://" in text and not text.startswith("socks"):
+        parse_server_url(re.sub(r"(?<=://)[^/]*@", "", text))  # raises for an ambiguous address, without repeating it
+    return SecretStr(text)
+
+
+def _parse_verify(name: str, value: Any) -> str:
+    text = str(value) if isinstance(value, str | Path) else ""
+    if text in (SYSTEM, CERTIFI):
+        return text
+    path = Path(text).expanduser()
+    if not text or not path.exists():
+        raise BadUsage(f"{name}: expected {SYSTEM}, {CERTIFI}, or a file or folder of certificates (PEM).")
+    return str(path)
+
+
+def _parse_certificate(name: str, value: Any) -> tuple[SecretStr, ...]:
+    parts = [value] if isinstance(value, str | Path) else value
+    texts = (
+        [part.get_secret_value() if isinstance(part, SecretStr) else part for part in parts]
+        if isinstance(parts, Iterable)
+        else []
+    )
+    if not 1 <= len(texts) <= 3 or not all(isinstance(text, str | Path) and str(text) for text in texts):
+        raise BadUsage(
+            f"{name}: expected a PEM file that contains the key too, or [certificate, key], or [certificate, key, "
+            "password]."
+        )
+    paths = [Path(text).expanduser() for text in texts[:2]]
+    if missing := next((path for path in paths if not path.is_file()), None):
+        raise BadUsage(f"{name}: there is no file {missing.name!r}.", fix="Write the full path of a PEM file.")
+    return tuple(SecretStr(str(text)) for text in (*paths, *texts[2:]))
+
+
+def _expand_value(value: SecretStr, find: Callable[[str], SecretStr | None]) -> SecretStr:
+    def value_of(match: re.Match[str]) -> str:
+        if (found := find(match[1])) is None:
+            raise BadUsage(f"The variable {match[1]} is not set.", fix=f"Set {match[1]} where Jupyter starts.")
+        return found.get_secret_value()
+
+    return SecretStr(_VARIABLE.sub(value_of, value.get_secret_value()))
+
+
+_PARSERS: dict[str, Callable[[str, Any], Any]] = {
+    "headers": _parse_headers,
+    "query": _parse_pairs,
+    "auth": _parse_auth,
+    "key_command": _parse_command,
+    "key_seconds": _parse_seconds,
+    "proxy": _parse_proxy,
+    "verify": _parse_verify,
+    "client_certificate": _parse_certificate,
+}

@@ -1,0 +1,283 @@
+"""Keys that expire: a function or a program returns the next one.
+
+A key is used until shortly before its end, which the function or the program says, or the key itself if it is a JSON
+web token. It is fetched again once when a server refuses it (401).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import inspect
+import json
+import os
+import signal
+import subprocess
+import time
+import weakref
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, partial
+from pathlib import PurePath
+from typing import Any
+
+from pydantic import SecretStr
+
+from nbtool.errors import BadUsage, MissingKey
+from nbtool.thread_pool import run_in_worker
+
+EARLY_SECONDS = 60.0
+"""Seconds before its end at which a key is renewed; a fifth of its lifetime if that is less."""
+
+DEFAULT_SECONDS = 300.0
+"""Seconds for which the key of a program is used if neither the program nor the key says how long it is valid."""
+
+FETCH_SECONDS = 60.0
+"""Time limit for a function or a program that returns a key."""
+
+MAX_KEY = 64 * 1024
+"""Maximum length of what a program prints, and of a key."""
+
+KeyFunction = Callable[[], Any]
+"""Returns a key: a text, `(key, expiry)`, or an object with `token` and `expires_on`; it may be asynchronous."""
+
+_KEY_FIELDS = ("access_token", "accessToken", "token", "id_token", "api_key", "key")
+_END_FIELDS = ("expires_on", "expires_at", "expiry", "token_expiry", "expirationTimestamp", "expiresOn", "expiration")
+_SECONDS_FIELDS = ("expires_in", "expiresIn", "lifetime")
+_EPOCH = 1e8
+"""A number below this one is a lifetime in seconds, above it a time in seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedKey:
+    """A key and the time at which it ends, in seconds since 1970; None if that is unknown."""
+
+    value: SecretStr
+    expires: float | None = None
+
+
+@dataclass(eq=False)
+class KeySource:
+    """The current key of a function or a program; concurrent requests share one renewal.
+
+    A key whose end is unknown is used for `default_seconds`.
+    """
+
+    fetch: Callable[[], Awaitable[IssuedKey]] = field(repr=False)
+    label: str
+    default_seconds: float = 0.0
+    clock: Callable[[], float] = field(default=time.time, repr=False)
+    _current: IssuedKey | None = field(default=None, repr=False)
+    _renew_at: float = 0.0
+    _locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = field(
+        default_factory=weakref.WeakKeyDictionary, repr=False
+    )
+
+    @property
+    def current(self) -> SecretStr | None:
+        """The key that was returned last."""
+        return self._current.value if self._current else None
+
+    async def key(self) -> SecretStr:
+        """Return a valid key, and fetch the next one if the current one ends soon.
+
+        Raises:
+            nbtool.errors.MissingKey: the function or the program returned no key.
+        """
+        async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            if self._current is None or self.clock() >= self._renew_at:
+                issued = await self._fetch_in_time()
+                self._current, self._renew_at = issued, self._end_of_use(issued)
+            return self._current.value
+
+    def discard(self, refused: SecretStr | None) -> None:
+        """Have the next request fetch another key, unless the refused one was replaced already."""
+        if refused == self.current:
+            self._renew_at = 0.0
+
+    def _end_of_use(self, issued: IssuedKey) -> float:
+        now = self.clock()
+        if issued.expires is None:
+            return now + self.default_seconds
+        return issued.expires - min(EARLY_SECONDS, max(0.0, issued.expires - now) / 5)
+
+    async def _fetch_in_time(self) -> IssuedKey:
+        try:
+            async with asyncio.timeout(FETCH_SECONDS):
+                return await self.fetch()
+        except TimeoutError:
+            raise MissingKey(f"{self.label} returned no key within {FETCH_SECONDS:g} s.", fix="Try again.") from None
+
+
+def key_function_source(function: KeyFunction) -> KeySource:
+    """Return a source that calls a function, with or without `async`, whenever a key is needed."""
+    name = getattr(function, "__name__", type(function).__name__)
+    label = f"The key function {name if name.isidentifier() else 'api_key'}"
+
+    async def fetch() -> IssuedKey:
+        try:
+            if inspect.iscoroutinefunction(function):
+                value = await function()
+            else:
+                outcome = await run_in_worker(function)
+                if outcome.error:
+                    raise outcome.error
+                value = await outcome.value if inspect.isawaitable(outcome.value) else outcome.value
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - its text may contain the key, so only its type is shown
+            kind = type(error).__name__
+        else:
+            return parse_key(value, label)
+        raise MissingKey(f"{label} failed ({kind}).", fix="Call it in a cell to see why.")
+
+    return KeySource(fetch, label)
+
+
+@cache
+def key_command_source(command: tuple[str, ...], seconds: float | None = None) -> KeySource:
+    """Return the source that runs a program; all endpoints of one program share its key."""
+    label = f"The key command {PurePath(command[0]).name!r}"
+
+    async def fetch() -> IssuedKey:
+        return parse_key(_parse_output(await _run_command(command, label)), label)
+
+    return KeySource(fetch, label, seconds or DEFAULT_SECONDS)
+
+
+def parse_key(value: Any, label: str) -> IssuedKey:
+    """Return the key in the result of a function, or in the JSON of a program.
+
+    Raises:
+        nbtool.errors.MissingKey: it contains none.
+    """
+    token, end = _split_result(value)
+    token = token.get_secret_value() if isinstance(token, SecretStr) else token
+    text = token.strip() if isinstance(token, str) else ""
+    if not text or len(text) > MAX_KEY or not (text.isascii() and text.isprintable()):
+        raise MissingKey(
+            f"{label} returned no key.", fix="Expected a text in one line, or a text and the time of its end."
+        )
+    expires = _as_time(end)
+    return IssuedKey(SecretStr(text), _end_of_web_token(text) if expires is None else expires)
+
+
+def _split_result(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, tuple) and len(value) == 2:
+        return value[0], value[1]
+    if isinstance(value, Mapping):
+        nested = value.get("status") if isinstance(value.get("status"), Mapping) else value.get("credential")
+        fields = nested if isinstance(nested, Mapping) else value
+        end = next((fields[name] for name in _END_FIELDS if fields.get(name)), None)
+        seconds = next((fields[name] for name in _SECONDS_FIELDS if fields.get(name)), None)
+        return next((fields[name] for name in _KEY_FIELDS if fields.get(name)), None), end or seconds
+    if not isinstance(value, str | SecretStr) and hasattr(value, "token"):
+        return value.token, getattr(value, "expires_on", None) or getattr(value, "expiry", None)
+    return value, None
+
+
+def _as_time(end: Any) -> float | None:
+    """Return the end of a key in seconds since 1970, from a time, a lifetime or a date; None if it is unknown."""
+    if isinstance(end, str):
+        try:
+            end = float(end)
+        except ValueError:
+            try:
+                end = datetime.fromisoformat(end.strip())
+            except ValueError:
+                return None
+    if isinstance(end, datetime):
+        return end.timestamp()  # without a time zone it is local time, as the Azure CLI prints it
+    if isinstance(end, bool) or not isinstance(end, int | float):
+        return None
+    return time.time() + end if end < _EPOCH else float(end)
+
+
+def _end_of_web_token(token: str) -> float | None:
+    """Return the `exp` claim of a JSON web token (RFC 7519); None for any other key."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    with suppress(ValueError, RecursionError):
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        end = claims.get("exp") if isinstance(claims, dict) else None
+        return float(end) if isinstance(end, int | float) and end > _EPOCH else None
+    return None
+
+
+def _parse_output(output: bytes) -> Any:
+    text = output.decode("utf-8", "replace").strip()
+    if text.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text
+
+
+async def _run_command(command: tuple[str, ...], label: str) -> bytes:
+    """Run a program without a shell and return what it prints; its arguments and its errors stay unseen."""
+    process = _start(command, label)
+    try:
+        output: bytes = (await run_in_worker(partial(_read_output, process))).value or b""
+        if len(output) <= MAX_KEY:
+            await run_in_worker(process.wait)
+    finally:
+        _kill(process)
+    if len(output) > MAX_KEY:
+        raise MissingKey(f"{label} printed more than {MAX_KEY:,} bytes.", fix="Have it print the key only.")
+    if process.returncode:
+        raise MissingKey(
+            f"{label} ended with exit status {process.returncode}.", fix="Run it in a terminal to see why."
+        )
+    return output
+
+
+def _start(command: tuple[str, ...], label: str) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=os.name == "posix",  # an interrupt of the kernel is not for the program
+        )
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "invalid"
+    raise MissingKey(f"{label} cannot be started ({reason}).", fix="Write the full path of the program.")
+
+
+def _read_output(process: subprocess.Popen[bytes]) -> bytes:
+    """Read what a program prints; only this thread waits for a program that it started and that keeps the pipe open."""
+    if process.stdout is None:  # pragma: no cover - it was requested
+        return b""
+    with process.stdout:
+        return process.stdout.read(MAX_KEY + 1)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a program that still runs, with the programs that it started."""
+    if process.poll() is None:
+        with suppress(OSError):
+            if os.name == "posix":
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+        process.wait()
+
+
+def check_key(key: Any) -> SecretStr | KeySource | None:
+    """Return a key argument in its stored form: a secret, or the source that calls a function.
+
+    Raises:
+        nbtool.errors.BadUsage: it is neither a text nor a function. It is not repeated.
+    """
+    if key is None or isinstance(key, KeySource):
+        return key
+    if isinstance(key, SecretStr):
+        return key if key.get_secret_value().strip() else None
+    if isinstance(key, str):
+        return SecretStr(key.strip()) if key.strip() else None
+    if callable(key):
+        return key_function_source(key)
+    raise BadUsage(f"api_key: expected a text or a function, not {type(key).__name__}.", fix='api_key="…"')
