@@ -3,8 +3,10 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import source from "../src/index";
 import type { LazyModule } from "../src/kernel/lazy";
+import type { ProseBlock } from "../src/protocol";
 import sourceRich from "../src/rich/index";
 import { Rope } from "../src/text/rope";
+import type { LazyMounts } from "../src/views/LazyView";
 import { drawn, Kernel, start } from "./page";
 
 const built = `${import.meta.dirname}/../../nbtool/view/static`;
@@ -56,11 +58,11 @@ test.each([ODD, JSON.parse(REPLY).document.head.prompt, REPLY])(
 
 test.each([ODD, REPLY])("the built second module shows what its sources show", async (text) => {
   const bundle = await load<LazyModule>("rich.js");
-  const block = { id: "1", kind: "text", text, refusal: false, state: "whole", more: {} };
+  const block: ProseBlock = { id: "1", kind: "text", text, refusal: false, state: "whole", more: {} };
 
   const [fromSource, fromBundle] = [sourceRich, bundle].map(({ views }) => {
     const el = document.createElement("div");
-    views.prose?.(el, { block, text: Rope.from(text) });
+    (views as Partial<LazyMounts>).prose?.(el, { block, text: Rope.from(text) });
     return el.innerHTML;
   });
 

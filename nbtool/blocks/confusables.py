@@ -1,7 +1,8 @@
 """Confusable letters: a Cyrillic letter in a Latin word, and letters shaped like Latin ones.
 
 Words of a single script are unchanged, and so are usual mixtures of scripts. See
-https://www.unicode.org/reports/tr39/#Mixed_Script_Detection; `lookalike.ts` of the page implements the same.
+https://www.unicode.org/reports/tr39/#Mixed_Script_Detection. The page does the same with the same letters, which are
+written to `js/src/text/confusables.json`.
 """
 
 from __future__ import annotations
@@ -12,16 +13,21 @@ import unicodedata
 _WORD = re.compile(r"\w[\w\u0300-\u036f]*")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
-_SCRIPTS = ("CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU")
+FOREIGN_SCRIPTS = ("Cyrillic", "Armenian", "Cherokee", "Coptic", "Lisu")
 """Scripts whose letters do not belong in a Latin word."""
 
-_GREEK = frozenset("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺοϲϳ")  # noqa: RUF001 - that they look alike is what they are here for
+GREEK_LETTERS = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺοϲϳ"  # noqa: RUF001 - they are here because they look alike
 """Greek letters that look identical to Latin ones; others are common in names."""
 
-_CYRILLIC_TWINS = frozenset("аеорсухіјѕԁһѵкАВЕКМНОРСТУХІЈЅԌԚԜ")
+CYRILLIC_TWINS = "аеорсухіјѕԁһѵкАВЕКМНОРСТУХІЈЅԌԚԜ"
 """Cyrillic letters that look like Latin ones; a word may consist only of these."""
 
-_STYLED = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff]")
+STYLED_LETTERS = "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff"
+"""Ranges of Latin letters and digits in another width or style, as in a character class."""
+
+_NAME_PREFIXES = tuple(map(str.upper, FOREIGN_SCRIPTS))
+_TWINS = frozenset(CYRILLIC_TWINS)
+_STYLED = re.compile(f"[{STYLED_LETTERS}]")
 
 
 def escape_confusables(text: str) -> str:
@@ -34,7 +40,7 @@ def escape_confusables(text: str) -> str:
 
     def escape_word(match: re.Match[str]) -> str:
         word = match[0]
-        if _has_latin(word) or (has_latin and not is_cyrillic and _CYRILLIC_TWINS.issuperset(word)):
+        if _has_latin(word) or (has_latin and not is_cyrillic and _TWINS.issuperset(word)):
             return "".join(_escape(letter) if _is_foreign_letter(letter) else letter for letter in word)
         return word
 
@@ -51,11 +57,11 @@ def _is_cyrillic(word: str) -> bool:
     """Return whether a word is plausible Cyrillic."""
     letters = _NOT_ASCII.findall(word)
     is_written = any(_name(letter).startswith("CYRILLIC") for letter in letters)
-    return is_written and not _has_latin(word) and not _CYRILLIC_TWINS.issuperset(word)
+    return is_written and not _has_latin(word) and not _TWINS.issuperset(word)
 
 
 def _is_foreign_letter(letter: str) -> bool:
-    return letter in _GREEK or (not letter.isascii() and _name(letter).startswith(_SCRIPTS))
+    return letter in GREEK_LETTERS or (not letter.isascii() and _name(letter).startswith(_NAME_PREFIXES))
 
 
 def _name(letter: str) -> str:

@@ -1,5 +1,4 @@
 import { Component, createRef, type JSX } from "preact";
-import { LazyView } from "../kernel/lazy";
 import type { Block, CallBlock } from "../protocol";
 import {
   CALL_STATE_LABELS,
@@ -10,6 +9,7 @@ import {
   singleLine,
 } from "../text/format";
 import { LongText } from "../views/AppendOnlyText";
+import { LazyView } from "../views/LazyView";
 import { MediaList } from "../views/MediaList";
 import { Notice } from "../views/Notice";
 import { Reply } from "../views/Reply";

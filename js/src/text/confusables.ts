@@ -1,28 +1,33 @@
+import letters from "./confusables.json";
+
 /**
- * Letters that look like others: a Cyrillic letter in a Latin word, and letters in the shape of Latin ones.
+ * Confusable letters: a Cyrillic letter in a Latin word, and letters shaped like Latin ones.
  *
- * Words of one script stay as they are, whatever script it is, and so do those that mix scripts as people do. See
- * https://www.unicode.org/reports/tr39/#Mixed_Script_Detection; nbtool/blocks/confusables.py finds the same.
+ * Words of a single script are unchanged, and so are usual mixtures of scripts. See
+ * https://www.unicode.org/reports/tr39/#Mixed_Script_Detection. nbtool/blocks/confusables.py does the same with the same
+ * letters: it is the source of confusables.json.
  */
 
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu;
 const LATIN = /\p{Script=Latin}/u;
 const CYRILLIC = /\p{Script=Cyrillic}/u;
 
-/** Letters of other scripts that stand in no Latin word by right; of Greek, those alone that cannot be told apart. */
-const FOREIGN_LETTERS =
-  /[\p{Script=Cyrillic}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺοϲϳ]/gu;
+/** Letters that do not belong in a Latin word; of Greek, only those that look identical. */
+const FOREIGN_LETTERS = new RegExp(
+  `[${letters.foreignScripts.map((script) => `\\p{Script=${script}}`).join("")}${letters.greek}]`,
+  "gu",
+);
 
-/** Cyrillic letters that look like Latin ones; a word may be made of nothing else. */
-const CYRILLIC_TWINS = /^[аеорсухіјѕԁһѵкАВЕКМНОРСТУХІЈЅԌԚԜ]+$/u;
+/** A word of nothing but Cyrillic letters that look like Latin ones. */
+const CYRILLIC_TWINS = new RegExp(`^[${letters.cyrillicTwins}]+$`, "u");
 
-/** Latin letters in another width or style: \uff21 is no A, and neither is \u{1d400}. */
-const STYLED_LETTERS = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u{1d400}-\u{1d7ff}]/gu;
+/** Latin letters and digits in another width or style. */
+const STYLED_LETTERS = new RegExp(`[${letters.styled}]`, "gu");
 
-/** Where a character lies in a text: its first place, and the one after it. */
+/** The range of a character in a text: its first index, and the one after its last. */
 export type TextRange = readonly [from: number, to: number];
 
-/** Where letters stand that look like others, one by one from the first. */
+/** Return the ranges of confusable letters, in order. */
 export function findConfusables(text: string): Generator<TextRange> {
   return mergeRanges(findMatches(text, STYLED_LETTERS), findForeignLetters(text));
 }
@@ -37,20 +42,20 @@ function* findForeignLetters(text: string): Generator<TextRange> {
   }
 }
 
-/** Whether a word of a text is Cyrillic beyond doubt. */
+/** Whether a text has a word that is plausible Cyrillic. */
 function hasCyrillicWord(text: string): boolean {
   for (const [word] of text.matchAll(WORD))
     if (CYRILLIC.test(word) && !LATIN.test(word) && !CYRILLIC_TWINS.test(word)) return true;
   return false;
 }
 
-/** Where an expression is found in a text that begins at a place of another one. */
+/** Return the ranges of an expression's matches; `start` is the offset of the text in a longer one. */
 export function* findMatches(text: string, expression: RegExp, start = 0): Generator<TextRange> {
   for (const { 0: found, index } of text.matchAll(expression))
     yield [start + index, start + index + found.length];
 }
 
-/** Two rows of places as one, in order. */
+/** Merge two ordered sequences of ranges. */
 export function* mergeRanges(one: Generator<TextRange>, other: Generator<TextRange>): Generator<TextRange> {
   let [a, b] = [one.next(), other.next()];
   while (!a.done && !b.done) {
@@ -68,7 +73,7 @@ export function* mergeRanges(one: Generator<TextRange>, other: Generator<TextRan
   yield* other;
 }
 
-/** The text with each of these letters as its escape. */
+/** Replace each confusable letter by its escape. */
 export function escapeConfusables(text: string): string {
   let out = "";
   let at = 0;
@@ -79,7 +84,7 @@ export function escapeConfusables(text: string): string {
   return out + text.slice(at);
 }
 
-/** The code of a character, as an escape writes it. */
+/** Return the code point of a character as in an escape. */
 export function hexCode(character: string): string {
   return (character.codePointAt(0) ?? 0).toString(16).padStart(4, "0");
 }

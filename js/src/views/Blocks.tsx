@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
-import { LazyView } from "../kernel/lazy";
 import { bindRequestKey, type Connection } from "../kernel/turn";
 import type { Block, CallBlock } from "../protocol";
 import { formatSeconds, plural, singleLine } from "../text/format";
 import { Call } from "./Call";
+import { LazyView } from "./LazyView";
 import { MediaList } from "./MediaList";
 import { Notice } from "./Notice";
 import { Reply } from "./Reply";

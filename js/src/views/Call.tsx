@@ -1,5 +1,4 @@
 import { Component, type JSX } from "preact";
-import { LazyView } from "../kernel/lazy";
 import type { CallBlock } from "../protocol";
 import {
   CALL_STATE_LABELS,
@@ -12,6 +11,7 @@ import {
   singleLine,
 } from "../text/format";
 import { LongText } from "./AppendOnlyText";
+import { LazyView } from "./LazyView";
 
 /** One call: a line that says how it stands, and all of it in the fold, made when it is first opened. */
 export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {

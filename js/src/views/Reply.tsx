@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
-import { LazyView } from "../kernel/lazy";
 import type { ProseBlock } from "../protocol";
 import { ropeOf } from "../store";
 import { AppendOnlyText } from "./AppendOnlyText";
+import { LazyView } from "./LazyView";
 import { TruncationMarks } from "./Truncation";
 
 /** Prose of the model: as Markdown, and until the second module is there as it was written. */

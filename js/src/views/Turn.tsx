@@ -1,5 +1,4 @@
 import { Component, createRef, type JSX } from "preact";
-import { LazyView } from "../kernel/lazy";
 import { type Connection, isLive } from "../kernel/turn";
 import { Approval } from "./Approval";
 import { mayAsk } from "./approval/pending";
@@ -9,6 +8,7 @@ import { followScroll } from "./followScroll";
 import { Header } from "./Header";
 import { InsertedCellNotice } from "./InsertedCell";
 import { suppressNotebookKeys } from "./keyboard";
+import { LazyView } from "./LazyView";
 import { LiveRegion } from "./LiveRegion";
 import { MediaList } from "./MediaList";
 

@@ -1,19 +1,18 @@
 import { render } from "preact";
-import type { Mount } from "../../kernel/lazy";
+import type { LazyMounts } from "../../views/LazyView";
 import { BindResult } from "./BindResult";
 import { Card } from "./Card";
 import css from "./card.css";
 
-/** The views of approval, for the islands of the first module. */
-export const approvalViews: Record<string, Mount> = {
-  approval: (el, props) => render(props && <Card {...(props as Card["props"])} />, withStyles(el)),
-  toNotebook: (el, props) =>
-    render(props && <BindResult {...(props as BindResult["props"])} />, withStyles(el)),
+/** The views of approval, which the first module shows by `LazyView`. */
+export const approvalViews: LazyMounts<"approval" | "toNotebook"> = {
+  approval: (el, props) => render(props && <Card {...props} />, withStyles(el)),
+  toNotebook: (el, props) => render(props && <BindResult {...props} />, withStyles(el)),
 };
 
 let sheet: CSSStyleSheet | null = null;
 
-/** Put the card's style sheet into the page, once, when the first of its views is drawn. */
+/** Add the card's style sheet to the page, once, when the first of its views is rendered. */
 function withStyles(el: HTMLElement): HTMLElement {
   if (!sheet) {
     sheet = new CSSStyleSheet();

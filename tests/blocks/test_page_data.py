@@ -1,0 +1,45 @@
+"""What the page imports from Python is generated; `NBTOOL_RECORD=1` writes it again."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool.blocks import confusables, labels
+
+FOLDER = Path(__file__).parents[2] / "js" / "src" / "text"
+IS_RECORDING = bool(os.environ.get("NBTOOL_RECORD"))  # read now: each test has an environment of its own
+
+PAGE_DATA: dict[str, dict[str, Any]] = {
+    "labels.json": {
+        "callStates": labels.CALL_STATE_LABELS,
+        "turnStatuses": labels.TURN_STATUS_LABELS,
+        "endReasons": labels.END_REASONS,
+        "decisionSources": labels.DECISION_SOURCES,
+        "reaskReasons": labels.REASK_REASONS,
+        "edited": labels.EDITED,
+    },
+    "confusables.json": {
+        "foreignScripts": confusables.FOREIGN_SCRIPTS,
+        "greek": confusables.GREEK_LETTERS,
+        "cyrillicTwins": confusables.CYRILLIC_TWINS,
+        "styled": confusables.STYLED_LETTERS,
+    },
+}
+
+
+@pytest.mark.parametrize("name", PAGE_DATA)
+def test_the_page_has_the_data_of_python(name: str) -> None:
+    generated = json.dumps(PAGE_DATA[name], ensure_ascii=False, indent=1) + "\n"
+    if IS_RECORDING:
+        (FOLDER / name).write_text(generated, encoding="utf-8")
+
+    assert (FOLDER / name).read_text(encoding="utf-8") == generated
+
+
+def test_the_page_has_no_other_data_of_its_own() -> None:
+    assert {path.name for path in FOLDER.glob("*.json")} == set(PAGE_DATA)
