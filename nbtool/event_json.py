@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from nbtool.errors import UnreadableEvent
 from nbtool.event_upgrade import upgrade_event
 from nbtool.events import Event
-from nbtool.messages import clean_text
-from nbtool.shorten import shorten
+from nbtool.text import clean_text, map_text, shorten
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -37,7 +36,7 @@ def dump_event(event: Event) -> str:
     try:
         return to_json(event, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name).decode()
     except PydanticSerializationError:  # lone surrogates: rare, and expensive to check in every text
-        cleaned = _clean_json(asdict(event))
+        cleaned = map_text(asdict(event), clean_text, keys=lambda key: clean_text(str(key)))
         return to_json(cleaned, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name).decode()
 
 
@@ -111,11 +110,3 @@ def _check_bounds(value: Any) -> None:
 
 def _type_name(value: object) -> str:
     return f"<{type(value).__name__}>"
-
-
-def _clean_json(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, dict):
-        return {clean_text(str(key)): _clean_json(inner) for key, inner in value.items()}
-    return [_clean_json(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -227,12 +227,3 @@ def _adapter() -> TypeAdapter[list[Message]]:
     from pydantic import TypeAdapter  # noqa: PLC0415 - only where history is written or read
 
     return TypeAdapter(list[Message])
-
-
-def clean_text(text: str) -> str:
-    """Replace lone surrogates by U+FFFD, so that text can always be encoded, stored and sent."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from nbtool.errors import BadUsage
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 MAX_URL = 2_000
 """Maximum length of an address, in characters."""

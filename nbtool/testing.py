@@ -25,7 +25,7 @@ from typing import Any, Generic, NoReturn, Self, TypeVar
 from nbtool.events import CallDelta, Delta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta
 from nbtool.loop import run_sync
 from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult, new_id
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.approval import Approved, Decision, Denied, Question, Released, Withheld
 from nbtool.wire.base import Endpoint, Prompt
 from nbtool.wire.reply import Reply, ReplyBuilder

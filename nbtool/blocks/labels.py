@@ -10,7 +10,7 @@ from nbtool.blocks.limits import NOTICE_LIMIT, omitted_marker
 from nbtool.blocks.protocol import CallBlock, CallState, DecisionData, Head
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.events import EndReason, Gate
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 CALL_STATE_LABELS: dict[CallState, tuple[str, str]] = {
     "writing": ("…", "being written"),

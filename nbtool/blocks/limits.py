@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from nbtool.shorten import left_out
+from nbtool.text import left_out
 
 FIELD_LIMIT = 64 * 1024
 """Bytes of UTF-8 shown of one text of a call: its arguments, its progress, its result."""

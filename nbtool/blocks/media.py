@@ -15,8 +15,9 @@ from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks.protocol import Document, MediaData
 from nbtool.blocks.sanitize import one_line
-from nbtool.messages import Media, clean_text
+from nbtool.messages import Media
 from nbtool.mime import IMAGES
+from nbtool.text import clean_text
 
 SOUND_TYPES = ("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/aac", "audio/mp4")
 """The sounds that a page plays."""

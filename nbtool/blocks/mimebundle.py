@@ -37,7 +37,8 @@ from nbtool.blocks.protocol_schema import (
 from nbtool.blocks.question import question_summary, remarks
 from nbtool.blocks.static_html import HTML_LIMIT, STATIC_QUESTION_NOTE, TEXT_LIMIT, to_html, to_text
 from nbtool.blocks.truncate import fit_document
-from nbtool.messages import Media, clean_text
+from nbtool.messages import Media
+from nbtool.text import clean_text
 
 _T = TypeVar("_T")
 

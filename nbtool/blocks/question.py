@@ -12,7 +12,8 @@ from nbtool.blocks.protocol import CallBlock, DifferenceData, QuestionData, Reas
 from nbtool.blocks.resolved import only_reference, resolved_text
 from nbtool.blocks.sanitize import escape_invisible, one_line, without_controls
 from nbtool.events import CallAsked, Gate, RepeatedQuestion
-from nbtool.messages import Media, clean_text
+from nbtool.messages import Media
+from nbtool.text import clean_text
 
 REASK_TITLES = {
     "changed": "Asked again: it has changed since it was shown.",

@@ -8,7 +8,7 @@ from typing import cast
 
 from nbtool.blocks.protocol import ResolvedReferenceShape, ResolvedShape
 from nbtool.events import ResolvedArgument
-from nbtool.messages import clean_text
+from nbtool.text import clean_text
 
 
 def resolved_shapes(

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from itertools import groupby
 
-from nbtool.messages import clean_text
+from nbtool.text import clean_text
 
 _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI sequences: colors, cursor movements (ECMA-48 section 5.4)

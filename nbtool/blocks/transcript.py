@@ -54,7 +54,8 @@ from nbtool.events import (
     TurnStarted,
     UsageDelta,
 )
-from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, Usage, clean_text
+from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, Usage
+from nbtool.text import clean_text
 
 OUTCOMES = frozenset(get_args(CallStatus)) - {"waiting", "running"}
 """The final states of a call."""

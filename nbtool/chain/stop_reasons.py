@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbtool.chain.final_reply import NO_REPLY, is_empty
 from nbtool.events import EndReason, Notice
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.wire.reply import Reply
 
 MAX_EXPLANATION = 500

@@ -19,7 +19,7 @@ from nbtool.errors import BadUsage
 from nbtool.messages import Media, Part
 from nbtool.mime import SNIFFED, sniff
 from nbtool.server_url import parse_server_url
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.secret_patterns import SECRET_FOLDERS, is_secret_name
 from nbtool.wire.framing.redaction import excerpt
 

@@ -13,7 +13,7 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 from nbtool.errors import NbtoolError
 from nbtool.magics.completion import completer
 from nbtool.magics.config import NbTool
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.toolsets.code_runner import CodeResult, set_code_runner
 from nbtool.wire.providers.env_consent import is_allowed
 from nbtool.wire.transport.discovery import Discovery, destination, find_model

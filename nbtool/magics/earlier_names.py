@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from nbtool.chat.turn import Turn
 from nbtool.events import TurnStarted
 from nbtool.magics.options import mentions
-from nbtool.shorten import list_names
+from nbtool.text import list_names
 
 MAX_NAMES = 20
 """Names listed in one line."""

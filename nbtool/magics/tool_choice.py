@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from nbtool.errors import BadUsage, UnknownTool
-from nbtool.shorten import list_names, shorten
+from nbtool.text import list_names, shorten
 from nbtool.tools.tool import MAX_METHODS, Tool, as_tools, count_methods
 from nbtool.tools.toolset import FilteredTools, ToolSource, as_tool_source
 

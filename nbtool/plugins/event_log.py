@@ -11,12 +11,12 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from nbtool.chain.hooks import EventContext
 from nbtool.errors import BadUsage
 from nbtool.events import CallAsked, CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta
 from nbtool.plugins.pii import PII_TYPES
+from nbtool.text import map_text
 
 MAX_BYTES = 10_000_000
 """Default size of a file before it is rotated, in bytes."""
@@ -107,19 +107,11 @@ def _line(event: Event, turn_id: str, text: str | None = None) -> str:
     plain = to_jsonable_python(event, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True)
     if text is not None:
         plain["arguments" if isinstance(event, CallDelta) else "text"] = text
-    line = {"at": round(time.time(), 3), "turn_id": turn_id, "kind": plain.pop("kind"), **_redact(plain)}
+    line = {"at": round(time.time(), 3), "turn_id": turn_id, "kind": plain.pop("kind"), **map_text(plain, _redact)}
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def _redact(value: Any) -> Any:
-    """Redact strings that look like a key, and truncate long texts."""
-    if isinstance(value, str):
-        redacted = _SECRET.sub(HIDDEN, value)
-        return (
-            redacted
-            if len(redacted) <= MAX_TEXT
-            else f"{redacted[:MAX_TEXT]}… ({len(redacted) - MAX_TEXT:,} more characters)"
-        )
-    if isinstance(value, dict):
-        return {key: _redact(inner) for key, inner in value.items()}
-    return [_redact(inner) for inner in value] if isinstance(value, list) else value
+def _redact(text: str) -> str:
+    """Redact what looks like a key, and truncate a long text."""
+    text = _SECRET.sub(HIDDEN, text)
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text) - MAX_TEXT:,} more characters)"

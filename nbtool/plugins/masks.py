@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult
 from nbtool.plugins.normalize import as_text, encoded_texts, normalize
 from nbtool.plugins.pii import MAX_TYPE, PiiType
+from nbtool.text import map_text
 
 MAX_MASKS = 1_000
 """Maximum number of masked values; beyond it the least recently used one is evicted."""
@@ -73,16 +74,12 @@ class Masks:
 
     def mask_all(self, value: Any, *, numbers: bool = False) -> Any:
         """Mask every string in JSON data, keys too, and, with `numbers`, numbers that match a pattern."""
-        if isinstance(value, str):
-            return self.mask(value)
-        if isinstance(value, Mapping):
-            return {self.mask(str(key)): self.mask_all(inner, numbers=numbers) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.mask_all(inner, numbers=numbers) for inner in value]
-        if numbers and isinstance(value, int | float) and not isinstance(value, bool):
-            masked = self.mask(str(value))
-            return value if masked == str(value) else masked
-        return value
+        number = self._mask_number if numbers else None
+        return map_text(value, self.mask, keys=lambda key: self.mask(str(key)), number=number)
+
+    def _mask_number(self, value: float) -> float | str:
+        masked = self.mask(str(value))
+        return value if masked == str(value) else masked
 
     def _merged_matches(self, text: str) -> list[tuple[int, int, str]]:
         """Return the spans to mask, in order, with overlapping ones merged."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from nbtool.events import StopReason
 from nbtool.messages import Media, Message, Part, Refusal, Text, Thinking, ToolCall, ToolResult, Usage
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 MAX_TEXT = 20_000
 """Maximum length of one text in the content of a span, in characters."""

@@ -17,7 +17,7 @@ from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.messages import user
 from nbtool.plugins.structured_schema import is_strict, response_format, schema_for
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 RETRIES = 2
 """Default number of retries after an answer that does not match."""

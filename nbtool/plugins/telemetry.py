@@ -15,7 +15,7 @@ from nbtool import events
 from nbtool.chain.hooks import EventContext, RequestContext
 from nbtool.errors import BadUsage
 from nbtool.plugins import semconv
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer, TracerProvider

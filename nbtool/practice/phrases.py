@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from nbtool.practice.request import REFERENCE, OfferedTool, ParsedRequest, ToolOutcome
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 MAX_RESULT_CHARS = 1_200
 """Maximum number of characters of a result in an answer."""

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nbtool.errors import BadUsage, UnknownTool
-from nbtool.shorten import list_names, shorten
+from nbtool.text import list_names, shorten
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.tool import NAME, Tool, as_tools
 from nbtool.tools.values.sanitize import single_line

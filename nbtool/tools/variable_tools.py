@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.approval import Policy, ResultMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Toolset

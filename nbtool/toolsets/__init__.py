@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import BadUsage
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 if TYPE_CHECKING:
     from nbtool.tools import Toolset

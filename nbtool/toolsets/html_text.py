@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urljoin
 
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 MAX_LINK_CHARS = 500
 """Maximum number of characters of a link's URL; longer ones are omitted."""

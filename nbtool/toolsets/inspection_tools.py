@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.approval import Policy, ResultMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.calls.runtime import current_call

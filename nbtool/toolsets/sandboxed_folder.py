@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nbtool.errors import BadUsage, ToolFailed
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.values.sanitize import single_line
 from nbtool.toolsets.protected_paths import protected_reason
 

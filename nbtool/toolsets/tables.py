@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbtool.errors import ToolFailed
-from nbtool.shorten import list_names, shorten
+from nbtool.text import list_names, shorten
 from nbtool.tools.values.describe import describe, dtype_name, format_number
 from nbtool.tools.values.render import render
 from nbtool.tools.values.sanitize import single_line, strip_controls

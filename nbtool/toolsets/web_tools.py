@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from nbtool.errors import BadUsage, ToolFailed
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Toolset, toolset_factory

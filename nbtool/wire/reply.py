@@ -25,7 +25,8 @@ from nbtool.events import (
     ThinkingDelta,
     UsageDelta,
 )
-from nbtool.messages import Media, Message, Native, Part, Refusal, Text, Thinking, ToolCall, Usage, clean_text, new_id
+from nbtool.messages import Media, Message, Native, Part, Refusal, Text, Thinking, ToolCall, Usage, new_id
+from nbtool.text import clean_text
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from nbtool.blocks.static_html import to_html as turn_html
 from nbtool.blocks.transcript import Transcript
 from nbtool.blocks.truncate import fit_document
 from nbtool.events import TurnStatus
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.turn_view import TurnView
 
 HTML_LIMIT = 150_000

@@ -19,7 +19,7 @@ from nbtool.events import (
     TurnEnded,
     TurnStarted,
 )
-from nbtool.shorten import left_out
+from nbtool.text import left_out
 from nbtool.turn_view import TurnView
 
 TimedLog = Sequence[tuple[float | None, Event]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from nbtool.blocks.history.protocol import Detail, Step
@@ -20,6 +21,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import DELTAS, CallAsked, Event, TurnStarted
 from nbtool.messages import Media
+from nbtool.text import map_text
 from nbtool.turn_view import TurnView
 
 MAX_STEPS = 500
@@ -122,15 +124,12 @@ def _fit_steps(steps: list[Step]) -> list[Step]:
     cap = DETAIL_LIMIT
     while cap > _MIN_CHARS and len(json.dumps(steps)) > DETAIL_LIMIT:
         cap //= 4
+        truncate_text = partial(_truncate, cap=cap)
         for step in steps:
-            step["patches"] = cast("list[Patch]", _truncate(step["patches"], cap))
+            step["patches"] = cast("list[Patch]", map_text(step["patches"], truncate_text))
     return steps
 
 
-def _truncate(value: Any, cap: int) -> Any:
-    if isinstance(value, str):
-        beginning, omitted = truncate(value, cap)
-        return f"{beginning}\n{omitted_marker(omitted)}" if omitted else value
-    if isinstance(value, dict):
-        return {key: _truncate(one, cap) for key, one in value.items()}
-    return [_truncate(one, cap) for one in value] if isinstance(value, list) else value
+def _truncate(text: str, cap: int) -> str:
+    beginning, omitted = truncate(text, cap)
+    return f"{beginning}\n{omitted_marker(omitted)}" if omitted else text

@@ -14,7 +14,7 @@ from typing import Any
 
 from nbtool.errors import BadUsage
 from nbtool.messages import Message
-from nbtool.shorten import list_names, shorten
+from nbtool.text import list_names, shorten
 
 MAX_COLUMNS_NAMED = 20
 """Maximum columns that an error lists."""

@@ -7,7 +7,6 @@ an *unknown* outcome, the others did not run.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -33,6 +32,7 @@ from nbtool.events import (
 )
 from nbtool.messages import Message, Refusal, Usage
 from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.variables.references import referenced_names
 from nbtool.tools.variables.store import Variables
 from nbtool.wire.reply import Reply
 
@@ -40,7 +40,6 @@ FINAL_STATUSES = ("completed", "cancelled", "error", "timeout")
 """The states of an ended turn; in any other the kernel ended first."""
 
 _INTERRUPTED = "The kernel ended before this turn was complete; its content so far is kept."
-_REFERENCE = re.compile(r"\$VAR_REF\{\{([\w\-/.]{1,128})")
 UNKNOWN = "The kernel ended while this call was running: its outcome is unknown."
 NOT_RUN = "The kernel ended before this call ran."
 
@@ -122,7 +121,7 @@ def adopt_tree(chat: RestorableChat, chat_id: str, tree: Tree[Turn], reason: str
     for node in chat.tree.nodes():
         for version in node.all_versions:
             texts = [version.prompt.text, version.text, *(call.arguments + call.shown for call in version.calls)]
-            dead |= dict.fromkeys(name for text in texts for name in _REFERENCE.findall(text))
+            dead |= dict.fromkeys(name for text in texts for name in referenced_names(text))
             for call in version.calls:
                 dead |= {call.reference: None} if call.reference else {}
                 call.reference, call.dead_reference = "", call.reference

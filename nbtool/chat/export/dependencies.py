@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from nbtool.chat.export.calls import arguments_of
 from nbtool.chat.export.literals import NotLiteral
 from nbtool.chat.turn import Turn
 from nbtool.errors import UnknownReference
+from nbtool.text import leaves
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.references import Reference, parse
 
@@ -53,7 +54,8 @@ def names_defined(call: CallRecord) -> set[str]:
 
 def names_read(call: CallRecord) -> set[str]:
     """Return the names of the references in a call's arguments."""
-    return {name for text in _texts(_arguments(call)) if "$VAR_REF{{" in text for name in _names(text)}
+    texts = (leaf for leaf in leaves(_arguments(call)) if isinstance(leaf, str) and "$VAR_REF{{" in leaf)
+    return {name for text in texts for name in _names(text)}
 
 
 def _arguments(call: CallRecord) -> dict[str, Any]:
@@ -61,18 +63,6 @@ def _arguments(call: CallRecord) -> dict[str, Any]:
         return arguments_of(call)
     except NotLiteral:
         return {}
-
-
-def _texts(value: Any) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
 
 
 def _names(text: str) -> list[str]:

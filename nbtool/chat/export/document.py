@@ -21,7 +21,7 @@ from nbtool.chat.turn import Messages, Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.event_json import dump_event, load_events
 from nbtool.events import TreeChanged, TurnEnded, TurnStarted
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbtool.chain.hooks import JournalContext
+from nbtool.text import map_text
 
 HOOK_FAILED = "[kept out: a plugin's on_journal failed]"
 """Replaces a text when a plugin's hook fails."""
@@ -43,18 +44,16 @@ def redact_event(body: str, hide: Callable[[str], str]) -> str:
     """Return an event's JSON with private values redacted."""
     from pydantic_core import from_json, to_json  # noqa: PLC0415 - only where history is written
 
-    return to_json(_redact(from_json(body), hide, is_free=False)).decode()
+    return to_json(_redact(from_json(body), hide)).decode()
 
 
-def _redact(value: Any, hide: Callable[[str], str], *, is_free: bool) -> Any:
+def _redact(value: Any, hide: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, list):
-        return [_redact(inner, hide, is_free=is_free) for inner in value]
+        return [_redact(inner, hide) for inner in value]
     if not isinstance(value, dict):
-        return value if not is_free or isinstance(value, bool | None) else _number(value, hide)
-    if is_free:
-        return {hide(key): _redact(inner, hide, is_free=True) for key, inner in value.items()}
+        return value
     id_fields = ID_FIELDS | {"data"} if value.get("kind") == "media" else ID_FIELDS
     return {
         key: inner if key in id_fields and isinstance(inner, str) else _field(key, inner, hide)
@@ -64,8 +63,10 @@ def _redact(value: Any, hide: Callable[[str], str], *, is_free: bool) -> Any:
 
 def _field(key: str, inner: Any, hide: Callable[[str], str]) -> Any:
     if key in FREE_KEYS and isinstance(inner, dict):
-        return {hide(name): _redact(one, hide, is_free=False) for name, one in inner.items()}
-    return _redact(inner, hide, is_free=key in FREE_FORM_FIELDS)
+        return {hide(name): _redact(one, hide) for name, one in inner.items()}
+    if key in FREE_FORM_FIELDS:
+        return map_text(inner, hide, keys=hide, number=lambda value: _number(value, hide))
+    return _redact(inner, hide)
 
 
 def _number(value: float, hide: Callable[[str], str]) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nbtool import settings
 from nbtool.chat.journal import search
 from nbtool.errors import BadUsage
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 DAYS = "NBTOOL_JOURNAL_DAYS"
 """Environment variable: days after which a turn is deleted; without it turns are kept forever."""

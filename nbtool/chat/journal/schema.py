@@ -12,7 +12,7 @@ from pathlib import Path
 from nbtool.chat.journal.filesystem import is_network_path
 from nbtool.errors import JournalError
 from nbtool.settings import display_path
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 BUSY_SECONDS = 1.0
 """Longest time that one statement waits for a lock of another process."""

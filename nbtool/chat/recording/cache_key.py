@@ -18,9 +18,11 @@ from nbtool.chat.model import Model
 from nbtool.chat.recording.key_part import Part, PartKind
 from nbtool.errors import UnknownReference
 from nbtool.messages import Media, Message, ToolCall, ToolResult
+from nbtool.text import map_text
 from nbtool.tools.content_hash import MAX_SECONDS, content_hash, content_hash_or_reason
 from nbtool.tools.content_hash.code import global_data
 from nbtool.tools.tool import Tool
+from nbtool.tools.variables.references import referenced_names
 from nbtool.tools.variables.store import Variables
 
 SECONDS = MAX_SECONDS
@@ -29,7 +31,6 @@ SECONDS = MAX_SECONDS
 DIGEST_CHARS = 20
 """Hexadecimal digits of a part's digest: 80 bits."""
 
-REFERENCE = re.compile(r"\$VAR_REF\{\{([\w\-/.]+)")
 _MENTION = re.compile(r"(?<![\\\w])\$`([A-Za-z_]\w*)`")
 
 ANY_MODEL = ""
@@ -101,7 +102,7 @@ def make_key(inputs: TurnInputs) -> CacheKey:
 
 def mentioned_variables(prompt: Message) -> set[str]:
     """Return the variables that a prompt mentions or refers to."""
-    return {*_MENTION.findall(prompt.text), *REFERENCE.findall(prompt.text)}
+    return {*_MENTION.findall(prompt.text), *referenced_names(prompt.text)}
 
 
 def hash_json(value: Any) -> str:
@@ -113,7 +114,7 @@ def hash_json(value: Any) -> str:
 def history_digest(history: Iterable[Message], clean: Callable[[str], str] = str) -> str:
     """Return the digest of the history: roles and parts, without ids; empty if there is none."""
     rows = [[message.role, [_part(part) for part in message.parts]] for message in history]
-    return hash_json(_cleaned(rows, clean)) if rows else ""
+    return hash_json(map_text(rows, clean)) if rows else ""
 
 
 def result_digests(names: Iterable[str], variables: Variables) -> tuple[dict[Part, str], dict[Part, str]]:
@@ -234,12 +235,6 @@ def _part(part: Any) -> Any:
             return ["result", part.name, part.text, part.is_error, [_part(media) for media in part.media]]
         case _:
             return [part.kind, part.text]
-
-
-def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    return [_cleaned(inner, clean) for inner in value] if isinstance(value, list) else value
 
 
 def _phrase(part: Part, then: str | None, now: str | None) -> str:

@@ -23,7 +23,7 @@ from uuid import uuid4
 from nbtool.chat.recording.key_part import Part, dump_parts, load_labelled, load_parts
 from nbtool.chat.recording.lock import file_lock
 from nbtool.errors import BadRecording
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from nbtool.errors import BadRecording
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 SingleKind = Literal[
     "prompt", "model", "wire", "address", "tool_mode", "system", "options", "answer", "choices", "history", "version"

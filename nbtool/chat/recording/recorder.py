@@ -16,7 +16,6 @@ from nbtool.chat.conversation import restore
 from nbtool.chat.model import Model
 from nbtool.chat.recording.cache_key import (
     ANY_MODEL,
-    REFERENCE,
     CacheKey,
     TurnInputs,
     changed_reads,
@@ -39,6 +38,7 @@ from nbtool.events import Delta, Emit, Event, MessageAppended, Notice, TurnStart
 from nbtool.messages import Media, Message
 from nbtool.settings import Setting, env, resolve_setting
 from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.variables.references import referenced_names
 from nbtool.wire.base import Endpoint, Prompt
 
 ReplayMode = Literal["auto", "only", "off"]
@@ -269,7 +269,7 @@ class TurnRecorder:
 
     def _store(self, turn: Turn, file: Recording, key: CacheKey) -> None:
         variables, own = self.inputs.variables, set(stored_names(turn.log))
-        used = {name for call in turn.calls for name in REFERENCE.findall(call.edited or call.arguments)}
+        used = {name for call in turn.calls for name in referenced_names(call.edited or call.arguments)}
         if uncomparable := {Part("object", name): key.conditional[name] for name in used if name in key.conditional}:
             raise BadRecording(f"{explain_uncomparable(uncomparable)}.")
         results = {entry.name for entry in variables.list_entries() if entry.kind == "result"}

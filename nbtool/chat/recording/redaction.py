@@ -64,19 +64,19 @@ class Redactor:
         masked = value
         for masks in self._masks:
             masked = masks.mask_all(masked, numbers=True)
-        return bool(map_text(masked, self.hide) == _as_lists(value))
+        return bool(map_private_text(masked, self.hide) == _as_lists(value))
 
     def redact_event(self, event: dict[str, Any]) -> Any:
         """Return an event, as plain data, with its texts redacted."""
-        return map_text(event, self.hide)
+        return map_private_text(event, self.hide)
 
 
-def map_text(value: Any, change: Callable[[str], str], ours: Set[str] = _OWN_FIELDS) -> Any:
+def map_private_text(value: Any, change: Callable[[str], str], ours: Set[str] = _OWN_FIELDS) -> Any:
     """Apply `change` to every text in plain data except nbtool's own fields; to bytes only if they are text."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list | tuple):
-        return [map_text(inner, change, ours) for inner in value]
+        return [map_private_text(inner, change, ours) for inner in value]
     if not isinstance(value, dict):
         return value
     is_media = value.get("kind") == "media"
@@ -86,7 +86,7 @@ def map_text(value: Any, change: Callable[[str], str], ours: Set[str] = _OWN_FIE
             changed[key] = _text_inside(inner, str(value.get("mime")), change)
         else:
             within = _NOTHING if key == "resolved" else ours  # names of references contain keys, which are user data
-            changed[key] = inner if key in ours and isinstance(inner, str) else map_text(inner, change, within)
+            changed[key] = inner if key in ours and isinstance(inner, str) else map_private_text(inner, change, within)
     return changed
 
 
@@ -101,4 +101,4 @@ def _text_inside(data: Any, mime: str, change: Callable[[str], str]) -> Any:
 
 
 def _as_lists(value: Any) -> Any:
-    return map_text(value, str)
+    return map_private_text(value, str)

@@ -10,12 +10,13 @@ from typing import Any
 
 from nbtool.chat.recording.file import RecordedCall, RecordedTurn
 from nbtool.chat.recording.key_part import Part
-from nbtool.chat.recording.redaction import Redactor, map_text
+from nbtool.chat.recording.redaction import Redactor, map_private_text
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
 from nbtool.event_json import dump_event, load_events
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded
-from nbtool.messages import clean_text, new_id
+from nbtool.messages import new_id
+from nbtool.text import clean_text
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.store import NAME, Variables
 
@@ -234,7 +235,7 @@ def _check(events: Sequence[Event], calls: Mapping[str, RecordedCall]) -> None:
 
 
 def _expand(event: dict[str, Any], ids: dict[str, str], redactor: Redactor | None) -> dict[str, Any]:
-    restored = map_text(event, redactor.restore) if redactor else event
+    restored = map_private_text(event, redactor.restore) if redactor else event
     full: dict[str, Any] = _with_ids(restored, ids)
     return full
 

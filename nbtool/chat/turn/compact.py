@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nbtool.events import EndReason
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall
+from nbtool.text import map_text
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.excerpt import excerpt
 
@@ -112,17 +113,8 @@ def _log_block(call: ToolCall, record: CallRecord | None) -> str:
 def _arguments(call: ToolCall) -> str:
     if call.args is None:
         return _truncate(_escape_title(call.arguments), PREVIEW)
-    return _escape_title(json.dumps(_shorten(call.args), ensure_ascii=False, default=str))
-
-
-def _shorten(value: object) -> object:
-    if isinstance(value, str):
-        return _truncate(value, ARGUMENT)
-    if isinstance(value, dict):
-        return {key: _shorten(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_shorten(item) for item in value]
-    return value
+    short = map_text(call.args, lambda text: _truncate(text, ARGUMENT))
+    return _escape_title(json.dumps(short, ensure_ascii=False, default=str))
 
 
 def _truncate(text: str, size: int) -> str:

@@ -40,7 +40,7 @@ from nbtool.events import (
 )
 from nbtool.loop import CallerThread, background_loop, reset_after_fork
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, Usage, new_id
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 if TYPE_CHECKING:
     from nbtool.chain.turn import Outcome

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 MAX_SHOWN = 200
 """Maximum characters of an argument or a result in a diff."""

@@ -22,7 +22,7 @@ from nbtool.magics.commands import (
     status,
 )
 from nbtool.magics.commands.reopen import reopen_chat_of
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 
 def run(context: CommandContext, args: list[str]) -> str:

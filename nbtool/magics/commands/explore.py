@@ -11,7 +11,7 @@ from nbtool.magics.command_context import Command, CommandContext
 from nbtool.magics.commands.history_source import HistorySource
 from nbtool.magics.commands.reopen import TURN_ID
 from nbtool.magics.kernel.messages import has_front_end
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 STATIC = "--static"
 EMPTY_HISTORY = "This chat is empty. `%chat history chats` lists earlier chats, `%chat open ID` continues one."

@@ -16,7 +16,7 @@ from nbtool.magics.command_context import Command, CommandContext, format_table
 from nbtool.magics.commands.bind import REPLACE
 from nbtool.magics.commands.exports import open_file
 from nbtool.magics.commands.reopen import continue_chat
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 MAX_LISTED = 50
 """Chats or search hits that are listed, the latest first."""

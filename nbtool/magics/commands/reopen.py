@@ -10,7 +10,7 @@ from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
 from nbtool.magics.command_context import CommandContext
 from nbtool.magics.restored_names import restore_names
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 TURN_ID = re.compile(r"turn_\w+")
 

@@ -10,7 +10,7 @@ from functools import partial
 from nbtool.errors import AlreadyDecided, NbtoolError
 from nbtool.events import CallAsked, CallDecided, Emit, Gate
 from nbtool.loop import CallerThread, is_cancelling
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.thread_pool import capture, run_with_timeout
 from nbtool.tools.approval import (
     BY_POLICY,

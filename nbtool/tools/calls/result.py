@@ -10,7 +10,7 @@ from typing import Any
 
 from nbtool.errors import BadUsage, NbtoolError, ToolFailed
 from nbtool.messages import Media
-from nbtool.shorten import left_out
+from nbtool.text import left_out
 from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.approval import Question, Released, Resolution, ResultMode, RunMode
 from nbtool.tools.calls.binding import BoundCall

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
 
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 MAX_FRAMES = 30
 """Maximum number of frames shown per exception: the first and the last ones."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import McpFailed, ToolFailed
-from nbtool.shorten import left_out, shorten
+from nbtool.text import left_out, shorten
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.session import Session

@@ -6,12 +6,12 @@ import binascii
 import json
 import re
 from base64 import b64decode
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.errors import ToolFailed
 from nbtool.messages import Media
-from nbtool.shorten import shorten
+from nbtool.text import leaves, shorten
 from nbtool.tools.values.sanitize import single_line
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _merge_texts(texts: list[str], data: Any) -> Literal["data", "text", "both"]
     text, parsed = "\n".join(texts).strip(), unwrap_result(data)
     if not text or _is_json_of(text, data, parsed) or [_json(single_text) for single_text in texts] == parsed:
         return "data"
-    values = list(_leaves(parsed))
+    values = list(leaves(parsed))
     if isinstance(parsed, dict) and all(isinstance(value, str) and value.strip() == text for value in values):
         return "text"
     words = _word_set(text)
@@ -88,22 +88,9 @@ def _json(text: str) -> Any:
         return text
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    """Yield the texts, numbers and booleans in a value."""
-    remaining = [value]
-    while remaining:
-        match remaining.pop():
-            case dict() as members:
-                remaining += members.values()
-            case list() as items:
-                remaining += items
-            case leaf:
-                yield leaf
-
-
 def _is_repeated(data: Any, content: Sequence[ContentBlock]) -> bool:
     """Whether structured content contains the bytes of an image or a sound beside it."""
-    values = {value for value in _leaves(data) if isinstance(value, str)}
+    values = {value for value in leaves(data) if isinstance(value, str)}
     return any(getattr(block, "data", None) in values for block in content)
 
 

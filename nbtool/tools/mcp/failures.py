@@ -11,7 +11,7 @@ from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED
 
 from nbtool.errors import McpFailed, ToolFailed
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost

@@ -20,7 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.values.sanitize import single_line

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import background_loop
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.execution.runner import ReturnValue
 from nbtool.tools.mcp.config import ServerSpec, read_config

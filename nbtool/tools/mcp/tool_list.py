@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import InvalidArguments, McpFailed
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.values.describe import describe
 from nbtool.tools.values.line_diff import line_diff

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage, InvalidArguments
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.schema.annotations import REFERENCE_KEY, annotation_of, to_json_type
 from nbtool.tools.schema.json_schema import drop_titles, inline_refs
 from nbtool.tools.values.describe import describe

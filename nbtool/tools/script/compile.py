@@ -7,7 +7,7 @@ import builtins
 from types import CodeType
 from typing import Any
 
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 SCRIPT_FILE = "<script>"
 MAIN_NAME = "_main"

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.values.sanitize import single_line
 
 MAX_COLUMNS = 50

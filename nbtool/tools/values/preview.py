@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 MAX_ROWS = 5
 """Maximum number of rows."""

@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.shorten import left_out
+from nbtool.text import left_out
 from nbtool.tools.values.describe import describe, format_number, type_name
 from nbtool.tools.values.excerpt import mask_text, restore_text
 from nbtool.tools.values.jsonable import MAX_BITS, JsonConverter, is_json_like, llm_repr

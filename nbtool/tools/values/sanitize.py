@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nbtool.messages import clean_text
+from nbtool.text import clean_text
 
 # ECMA-48: control sequences (CSI), control strings (DCS, SOS, OSC, PM, APC) up to their terminator or to another
 # escape, which also ends them, other escapes.

@@ -20,8 +20,7 @@ from typing import Any, Protocol
 
 from nbtool.errors import UnknownReference
 from nbtool.events import ResolvedReference
-from nbtool.messages import clean_text
-from nbtool.shorten import shorten
+from nbtool.text import clean_text, map_text, shorten
 from nbtool.tools.values.describe import describe, summarize
 from nbtool.tools.values.excerpt import excerpt
 from nbtool.tools.values.multipart import MultipartResult
@@ -35,6 +34,7 @@ _KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[0-9]{1,18})\]"""
 _BODY = re.compile(
     rf"(?P<name>[\w\-/.]+)(?:(?P<keys>(?:{_KEY})+)|:(?P<start>[0-9]{{1,18}})(?::(?P<length>[0-9]{{1,18}}))?)?\}}\}}"
 )
+_NAME = re.compile(r"\$VAR_REF\{\{([\w\-/.]{1,128})")
 _ONE_KEY = re.compile(_KEY)
 
 Path = tuple[str | int, ...]
@@ -46,6 +46,7 @@ __all__ = [
     "ResolvedArguments",
     "describe",
     "parse",
+    "referenced_names",
     "resolve",
     "resolve_one",
     "without_references",
@@ -126,7 +127,7 @@ def resolve(arguments: Mapping[str, Any], store: ReferenceSource) -> ResolvedArg
 
 def without_references(arguments: Mapping[str, Any]) -> ResolvedArguments:
     """Return the arguments unchanged, for a tool that takes references as text."""
-    return ResolvedArguments({clean_text(name): _copy_json(value) for name, value in arguments.items()})
+    return ResolvedArguments(map_text(arguments, clean_text, keys=clean_text))
 
 
 def parse(text: str) -> list[str | Reference]:
@@ -152,6 +153,11 @@ def parse(text: str) -> list[str | Reference]:
         position = body.end()
     segments.append(text[position:])
     return [match for match in segments if match != ""]
+
+
+def referenced_names(text: str) -> list[str]:
+    """Return the names of all references in a text, of malformed and escaped ones too."""
+    return _NAME.findall(text)
 
 
 def resolve_one(reference: Reference, store: ReferenceSource) -> Any:
@@ -207,14 +213,6 @@ def _resolve_reference(reference: Reference, store: ReferenceSource, *, is_singl
     return ReferenceTarget(
         reference, value, excerpt(text, start, None if reference.length is None else start + reference.length)
     )
-
-
-def _copy_json(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {clean_text(key): _copy_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_copy_json(item) for item in value]
-    return clean_text(value) if isinstance(value, str) else value
 
 
 def _parse_reference(text: str, body: re.Match[str]) -> Reference:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.tools.values.describe import describe
 from nbtool.tools.values.render import render
 from nbtool.tools.values.sizes import size_of

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic_core import from_json
 
 from nbtool.errors import IncompleteReply, InvalidReply, ReplyTooLarge
-from nbtool.messages import clean_text
+from nbtool.text import clean_text, map_text
 from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.framing.sse import EventParser, ServerEvent
 
@@ -156,7 +156,7 @@ def parse(data: bytes) -> Any:
     except ValueError:
         pass
     try:
-        return _clean_text(json.loads(data.decode("utf-8", "replace")))
+        return map_text(json.loads(data.decode("utf-8", "replace")), clean_text, keys=clean_text)
     except RecursionError:
         raise ValueError("too deeply nested") from None
 
@@ -165,16 +165,6 @@ def _check_values(data: bytes) -> None:
     """Reject a text that would need far more memory once parsed; counted before parsing."""
     if len(data) > MAX_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise ReplyTooLarge(f"The reply contains more than {MAX_VALUES:,} values.", fix="Ask for less.")
-
-
-def _clean_text(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, list):
-        return [_clean_text(item) for item in value]
-    if isinstance(value, dict):
-        return {clean_text(key): _clean_text(item) for key, item in value.items()}
-    return value
 
 
 def _is_truncated(body: bytes) -> bool:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from nbtool.messages import clean_text
-from nbtool.shorten import left_out, shorten
+from nbtool.text import clean_text, left_out, shorten
 
 if TYPE_CHECKING:
     from pydantic import SecretStr

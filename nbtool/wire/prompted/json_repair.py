@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.wire.prompted.json_tokens import BLANK, Token, find_end, is_closed_string, strip_fence, tokens
 
 MAX_LENGTH = 4 * 1024 * 1024

@@ -29,7 +29,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from nbtool.errors import BadUsage, SettingsError, UnknownModel
 from nbtool.server_url import parse_server_url
 from nbtool.settings import data_dir, display_path
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, Connection, make_connection
 
 SETTINGS_FILE = "providers.toml"

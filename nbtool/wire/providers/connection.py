@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from nbtool.errors import BadUsage
 from nbtool.server_url import parse_server_url
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 AUTH_HEADERS = {
     "bearer": ("authorization", "Bearer "),

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING
 
 from nbtool.errors import InvalidReply, ReplyTooLarge
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 
 if TYPE_CHECKING:
     import httpx

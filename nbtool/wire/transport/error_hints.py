@@ -10,7 +10,7 @@ from typing import Protocol
 
 from nbtool.errors import AuthenticationFailed, ContextTooLong, ModelNotFound, NbtoolError, ProviderError, WireError
 from nbtool.messages import Media, Message, Text, ToolCall, ToolResult
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.wire.base import Prompt
 from nbtool.wire.transport.retry import RetryPolicy, format_delay
 

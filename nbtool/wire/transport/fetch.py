@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from nbtool.errors import BadUsage, ConnectionFailed, InvalidReply, TimedOut
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.body import ACCEPT_ENCODING, read_start
 from nbtool.wire.transport.clients import tls_context

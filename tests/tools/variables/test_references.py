@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtool.errors import UnknownReference
-from nbtool.tools.variables.references import Reference, parse, resolve, without_references
+from nbtool.tools.variables.references import Reference, parse, referenced_names, resolve, without_references
 from nbtool.tools.variables.store import Variables
 
 
@@ -203,3 +203,7 @@ def test_nothing_but_the_grammar_is_ever_a_reference(text: str) -> None:
 
     assert all(reference.text in text for reference in found)
     assert all(isinstance(key, str | int) for reference in found for key in reference.keys)
+
+
+def test_names_of_references_are_found_in_texts_that_cannot_be_parsed_too() -> None:
+    assert referenced_names(r"$VAR_REF{{df['a']}}, \$VAR_REF{{x}} and $VAR_REF{{y") == ["df", "x", "y"]

@@ -12,7 +12,8 @@ from hashlib import sha256
 from typing import Any
 
 from nbtool.errors import Unsupported
-from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, clean_text
+from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall
+from nbtool.text import clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.chat_completions.decoder import ChatDecoder

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 from nbtool.errors import IncompleteReply, InvalidReply, ReplyTooLarge
 from nbtool.events import Delta, MediaDelta, ReplyEnd, TextDelta, UsageDelta
-from nbtool.messages import Media, clean_text
+from nbtool.messages import Media
 from nbtool.mime import IMAGES, sniff
+from nbtool.text import clean_text
 from nbtool.wire.dialects.responses.output_items import read_usage
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES, PayloadReader
 from nbtool.wire.framing.provider_errors import provider_error

@@ -16,8 +16,9 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from nbtool.errors import BadUsage, Unsupported
-from nbtool.messages import Media, clean_text
+from nbtool.messages import Media
 from nbtool.mime import IMAGES
+from nbtool.text import clean_text
 from nbtool.wire.base import Prompt, Request, Target, Upload
 from nbtool.wire.dialects.media.decoder import MediaDecoder, ReadBody, read_images, read_speech, read_transcription
 from nbtool.wire.dialects.options import merge_options

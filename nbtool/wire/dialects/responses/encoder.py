@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from nbtool.errors import Unsupported
-from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult, clean_text
+from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
+from nbtool.text import clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.options import merge_options

@@ -14,7 +14,7 @@ from typing import Any
 
 from nbtool.errors import InvalidReply
 from nbtool.messages import Media, Usage
-from nbtool.shorten import shorten
+from nbtool.text import shorten
 from nbtool.wire.reply import require_few_items
 
 Item = dict[str, Any]

@@ -1,0 +1,65 @@
+"""Texts: clean, shorten, and change every one in JSON data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+
+def left_out(count: int, noun: str = "characters") -> str:
+    """Return the note for `count` omitted items; empty if none is omitted."""
+    return f"… {count:,} {noun.removesuffix('s') if count == 1 else noun} more" if count > 0 else ""
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return the first `limit` characters of a text, followed by the number of omitted ones, if any."""
+    return text if len(text) <= limit else f"{text[:limit]}[{left_out(len(text) - limit)}]"
+
+
+def list_names(names: Iterable[str], limit: int) -> str:
+    """Return the first `limit` names as one line, and how many more there are; empty if there are none."""
+    every = list(names)
+    more = f" and {len(every) - limit:,} more" if len(every) > limit else ""
+    return f"{', '.join(every[:limit])}{more}"
+
+
+def clean_text(text: str) -> str:
+    """Replace lone surrogates by U+FFFD, so that text can always be encoded, stored and sent."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def map_text(
+    value: Any,
+    change: Callable[[str], str],
+    *,
+    keys: Callable[[str], str] | None = None,
+    number: Callable[[float], Any] | None = None,
+) -> Any:
+    """Return JSON data with every text changed, and also keys and numbers if they have a function."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return [map_text(inner, change, keys=keys, number=number) for inner in value]
+    if isinstance(value, Mapping):
+        return {
+            keys(key) if keys else key: map_text(inner, change, keys=keys, number=number)
+            for key, inner in value.items()
+        }
+    return number(value) if number and isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Yield every value in JSON data that is no container, in any order."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case dict() as members:
+                waiting += members.values()
+            case list() as items:
+                waiting += items
+            case leaf:
+                yield leaf

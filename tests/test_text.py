@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from nbtool.text import leaves, map_text
+
+SAMPLE = {"a": "x", "b": [{"c": "y"}, ("z", 1, True, None)]}
+
+
+def test_every_text_in_json_data_is_changed_and_nothing_else() -> None:
+    assert map_text(SAMPLE, str.upper) == {"a": "X", "b": [{"c": "Y"}, ["Z", 1, True, None]]}
+    assert SAMPLE["a"] == "x"
+
+
+def test_keys_and_numbers_are_changed_where_a_function_is_passed_for_them() -> None:
+    changed = map_text(SAMPLE, str, keys=str.upper, number=lambda value: f"<{value}>")
+
+    assert changed == {"A": "x", "B": [{"C": "y"}, ["z", "<1>", True, None]]}
+
+
+def test_the_leaves_of_json_data_are_found_at_every_depth() -> None:
+    assert sorted(leaves({"a": "x", "b": [{"c": "y"}, ["z"]]})) == ["x", "y", "z"]
