@@ -20,6 +20,7 @@
     │       ├── RateLimited
     │       ├── ContextTooLong
     │       ├── ToolsNotSupported
+    │       ├── WireNotSupported
     │       └── ServerOverloaded
     ├── ToolFailed               raised by a tool; the model reads its text
     │   └── McpFailed            an MCP server that cannot be used
@@ -159,9 +160,9 @@ class ReplyTooLarge(WireError):
 class ProviderError(WireError):
     """The provider reported an error, by its status or in its stream.
 
-    `status` is the HTTP status (None in a stream), `code` and `type` are the provider's values, `retry_after` is in
-    seconds. With `source` (provider and host; empty if not known yet) the message is a predicate of that source:
-    `answered 401: …`.
+    `status` is the HTTP status (None in a stream), `code` and `type` are the provider's values, `param` is the field
+    of the request that it refuses, `retry_after` is in seconds. With `source` (provider and host; empty if not known
+    yet) the message is a predicate of that source: `answered 401: …`.
     """
 
     def __init__(  # noqa: PLR0913 - the fields of a provider's error
@@ -173,6 +174,7 @@ class ProviderError(WireError):
         code: str | None = None,
         type: str | None = None,
         retry_after: float | None = None,
+        param: str | None = None,
         source: str | None = None,
     ) -> None:
         super().__init__(message if source is None else f"{source or 'The provider'} {message}", fix=fix)
@@ -182,6 +184,7 @@ class ProviderError(WireError):
         self.code = code
         self.type = type
         self.retry_after = retry_after
+        self.param = param
 
     def with_source(self, source: str) -> Self:
         """Return a copy whose source and message name this source, unless the error already has one."""
@@ -211,6 +214,10 @@ class ContextTooLong(ProviderError):
 
 class ToolsNotSupported(ProviderError):
     """The model or its server does not support tools."""
+
+
+class WireNotSupported(ProviderError):
+    """The model has to be called over another dialect."""
 
 
 class ServerOverloaded(ProviderError):

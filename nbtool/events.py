@@ -141,8 +141,18 @@ class Retrying:
     kind: Literal["retrying"] = "retrying"
 
 
+@dataclass(slots=True)
+class StreamNotice:
+    """A message of the connection for the user; the engine emits it as a `Notice` of the turn."""
+
+    text: str
+    level: Literal["info", "warning"] = "info"
+    kind: Literal["stream_notice"] = "stream_notice"
+
+
 Delta = (
     TextDelta | ThinkingDelta | RefusalDelta | MediaDelta | CallDelta | CallPending | UsageDelta | ReplyEnd | Retrying
+    | StreamNotice
 )  # fmt: skip
 DELTAS = frozenset(get_args(Delta))
 """The types of all deltas, for the check `type(event) in DELTAS`, which runs once per token."""

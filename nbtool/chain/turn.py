@@ -48,6 +48,7 @@ from nbtool.events import (
     ReplyFinished,
     RequestStarted,
     Retrying,
+    StreamNotice,
     TurnEnded,
     TurnStatus,
 )
@@ -261,6 +262,7 @@ class Engine:
         try:
             await self._stream_reply(request, builder)
         finally:
+            turn.dialect = builder.wire = endpoint.dialect  # a refusal may have changed it
             reply = builder.reply()
             self._outcome.rounds.append(reply)
             turn.meter.add(reply.usage)
@@ -301,6 +303,9 @@ class Engine:
         has_hooks = bool(self._hooks.get("on_stream_data"))
         async with aclosing(self._endpoint.stream(request.prompt())) as deltas:
             async for delta in deltas:
+                if isinstance(delta, StreamNotice):
+                    await self._turn.emit(Notice(delta.text, delta.level))
+                    continue
                 for passed in await self._run_stream_hooks(delta, request.round) if has_hooks else (delta,):
                     builder.add(passed)
                     if builder.is_full:

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, MissingKey, SettingsError, Unsupported
 from nbtool.server_url import ServerUrl, parse_server_url
+from nbtool.wire.base import Wire
 from nbtool.wire.dialects.think_tags import ThinkTagWire
 from nbtool.wire.providers.catalog import ABILITIES, Provider, parse_model, providers
 from nbtool.wire.providers.connection import NO_AUTH, WIRE_AUTH, Connection, auth_header
@@ -65,7 +66,7 @@ def register_local_server(name: str, start: Callable[[], LocalServer]) -> None:
     _local[name] = start
 
 
-HOST_ONLY_ABILITIES = frozenset({"max_completion_tokens", "encrypted_reasoning", "developer_role"})
+HOST_ONLY_ABILITIES = frozenset({"max_completion_tokens", "reasoning_summary", "developer_role"})
 """Abilities of a provider's own host only: compatible servers may support just the older names."""
 
 
@@ -105,11 +106,12 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
     name = wire or _wire_of(provider, model)
     access = _Access(provider, check_key(api_key), connection or Connection(), name)
     address = _address(access, base_url)
-    abilities = (
-        provider.abilities if _is_own_host(provider, address.base_url) else provider.abilities - HOST_ONLY_ABILITIES
-    )
+    is_own_host = _is_own_host(provider, address.base_url)
+    if not (wire or is_own_host) and name == provider.wire:
+        name = provider.compatible_wire or name
+    abilities = provider.abilities if is_own_host else provider.abilities - HOST_ONLY_ABILITIES
     return HttpEndpoint(
-        ThinkTagWire(find_wire(name)) if name in TEXT_DIALECTS else find_wire(name),
+        text_wire(name) if name in TEXT_DIALECTS else find_wire(name),
         address.base_url,
         model,
         provider=provider.name,
@@ -120,6 +122,11 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         abilities=abilities,
         timeouts=timeouts or Timeouts(),
     )
+
+
+def text_wire(name: str) -> Wire:
+    """Return the wire of a text model, which separates thinking that is written into the text."""
+    return ThinkTagWire(find_wire(name))
 
 
 def is_in_process(provider: str) -> bool:

@@ -84,12 +84,15 @@ class Reply:
 
 
 class ReplyBuilder:
-    """Builds one reply from its deltas; if `is_full`, a limit was reached and reading must stop."""
+    """Builds one reply from its deltas; if `is_full`, a limit was reached and reading must stop.
+
+    `wire` is the dialect of the reply; it may be set until `reply` is called.
+    """
 
     def __init__(self, *, wire: str = "", host: str = "", model: str = "", max_calls: int = MAX_REPLY_CALLS) -> None:
         self.is_full = False
         self._max_calls = min(max_calls, CALLS_CEILING)
-        self._origin = (wire, host, model)
+        self.wire, self._server = wire, (host, model)
         self._segments: list[_TextSegment | _MediaSegment | _CallSegment] = []
         self._calls: dict[str, _CallSegment] = {}
         self._size = 0
@@ -125,7 +128,7 @@ class ReplyBuilder:
         can_run = end is not None and stop_reason not in TRUNCATED_REASONS
         not_run_reason = "" if can_run else self._not_run_reason or _TRUNCATED
         parts = tuple(segment.part(not_run_reason) for segment in self._segments)
-        native = Native(*self._origin, end.native) if end and end.native is not None else None
+        native = Native(self.wire, *self._server, end.native) if end and end.native is not None else None
         return Reply(
             message=Message("assistant", _deduplicated(parts), native=native),
             stop_reason=stop_reason,

@@ -11,13 +11,13 @@ from uuid import uuid4
 from pydantic import SecretStr
 
 from nbtool import practice
-from nbtool.chat.model.tool_fallback import ToolFallbackEndpoint
 from nbtool.errors import BadUsage
 from nbtool.loop import run_sync
 from nbtool.server_url import parse_server_url
 from nbtool.settings import check_choice
 from nbtool.wire.base import Endpoint
 from nbtool.wire.connect import is_in_process, list_models, make_endpoint, register_local_server
+from nbtool.wire.fallback import FallbackEndpoint
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
@@ -110,9 +110,15 @@ class Model:
         if not is_in_process(native.provider):
             check_allowed([self._resolved.setting], native.host)
         native = replace(native, can_retry=can_retry)
-        if self.tool_mode == "native" or native.dialect in MEDIA_KINDS:
+        if native.dialect in MEDIA_KINDS:
             return native  # models that generate images or sound do not support tools
-        return ToolFallbackEndpoint(native, self.fence, always_prompted=self.tool_mode == "prompted")
+        return FallbackEndpoint(
+            native,
+            self.fence,
+            always_prompted=self.tool_mode == "prompted",
+            may_prompt=self.tool_mode != "native",
+            may_change_wire=self.wire is None,
+        )
 
     @property
     def destination(self) -> str:
@@ -129,7 +135,7 @@ class Model:
     def address(self) -> str:
         """The base URL of requests."""
         endpoint = self.endpoint()
-        native = endpoint.native if isinstance(endpoint, ToolFallbackEndpoint) else endpoint
+        native = endpoint.native if isinstance(endpoint, FallbackEndpoint) else endpoint
         return native.base_url if isinstance(native, HttpEndpoint) else native.host
 
     def list_models(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The person's own options, laid over what a wire wrote."""
+"""The person's own options: renamed for a dialect, and laid over what a wire wrote."""
 
 from __future__ import annotations
 
@@ -21,3 +21,42 @@ def merge_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[s
         else:
             merged[name] = value
     return merged
+
+
+RESPONSES_NAMES = {
+    "max_tokens": ("max_output_tokens",),
+    "max_completion_tokens": ("max_output_tokens",),
+    "reasoning_effort": ("reasoning", "effort"),
+    "verbosity": ("text", "verbosity"),
+}
+"""Options of Chat Completions by name, and their paths in Responses: the dialect of a model may change."""
+
+
+def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with the names of Chat Completions, where they have those of Responses."""
+    renamed = rename_options(options, {"max_output_tokens": ("max_tokens",)})
+    for outer, inner, name in (("reasoning", "effort", "reasoning_effort"), ("text", "verbosity", "verbosity")):
+        nested = renamed.get(outer)
+        if isinstance(nested, Mapping) and nested.keys() == {inner}:
+            renamed.pop(outer)
+            renamed.setdefault(name, nested[inner])
+    return renamed
+
+
+def rename_options(options: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return options with each named one at its path, unless the path has a value of its own."""
+    renamed = dict(options)
+    for name, path in names.items():
+        if name in renamed:
+            _set_default(renamed, path, renamed.pop(name))
+    return renamed
+
+
+def _set_default(options: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    """Set the value at a path, unless there is one."""
+    *outer, last = path
+    for name in outer:
+        nested = options.get(name)
+        options[name] = dict(nested) if isinstance(nested, Mapping) else {}
+        options = options[name]
+    options.setdefault(last, value)

@@ -24,6 +24,7 @@ from nbtool.errors import (
     RateLimited,
     ServerOverloaded,
     ToolsNotSupported,
+    WireNotSupported,
 )
 from nbtool.wire.framing.redaction import excerpt
 
@@ -54,6 +55,14 @@ _TOOL_WORDS = (
     "does not support function", "no endpoints found that support tool", "tools is not supported",
     "tool choice requires --enable-auto-tool-choice", "tools param requires --jinja", "unsupported parameter: 'tools'",
 )  # fmt: skip
+_API_NAME = r"(?:v1/chat/completions|v1/responses|chat completions|responses api)"
+_WIRE_WORDS = re.compile(
+    rf"not (?:supported|available|enabled)[^.]* (?:in|with|on|by|via|for|over) [^.]*{_API_NAME}"
+    rf"|only (?:supported|available) (?:in|with|on|via|through|over) (?:the )?/?{_API_NAME}"
+    rf"|\buse (?:the )?/?(?:v1/responses|responses api)"
+)
+"""Refusals that name the other API: https://developers.openai.com/api/docs/guides/responses-vs-chat-completions."""
+
 _BUSY_WORDS = ("overloaded", "over capacity", "capacity exceeded", "server is busy", "temporarily unavailable")
 _RATE_WORDS = ("rate_limit", "rate limit", "ratelimit", "insufficient_quota", "quota", "too many requests")
 
@@ -74,6 +83,7 @@ _FIXES: dict[type[ProviderError], str] = {
     ContextTooLong: "Start a new chat, expose large values by reference, or choose a model with a larger context.",
     ToolsNotSupported: "Use `--tool-mode prompted`, or a model that supports tool calling.",
     ServerOverloaded: "Try again later, or choose another model.",
+    WireNotSupported: "Use `--wire responses`, or `--wire chat`.",
 }
 
 
@@ -84,6 +94,7 @@ class ErrorFields:
     message: str = ""
     code: str = ""
     type: str = ""
+    param: str = ""
 
     @property
     def joined(self) -> str:
@@ -105,13 +116,14 @@ def parse_error(payload: Any) -> ErrorFields:
             _as_text(payload.get("message")) or _as_text(payload.get("msg")),
             _as_text(payload.get("code")) or _as_text(payload.get("status_code")),
             _as_text(payload.get("type")) or _as_text(payload.get("status")),
+            _as_text(payload.get("param")),
         )
     fields = parse_error(nested)
     message = fields.message or _as_text(payload.get("message"))
     if details := _as_text(payload.get("details")):
         message = f"{message}: {details}" if message else details
     outer_type = _as_text(payload.get("type")) if payload.get("type") != "error" else ""
-    return ErrorFields(message, fields.code or _as_text(payload.get("code")), fields.type or outer_type)
+    return ErrorFields(message, fields.code or _as_text(payload.get("code")), fields.type or outer_type, fields.param)
 
 
 def provider_error(
@@ -139,6 +151,7 @@ def provider_error(
         code=fields.code or None,
         type=fields.type or None,
         retry_after=retry_after,
+        param=fields.param or None,
         source=label,
     )
 
@@ -239,6 +252,8 @@ def _json(data: bytes) -> Any:
 
 def _error_class(status: int | None, fields: ErrorFields) -> type[ProviderError]:
     message = fields.joined
+    if status in (400, 404, 422) and _WIRE_WORDS.search(message):
+        return WireNotSupported
     if _contains_any(message, _TOOL_WORDS):
         return ToolsNotSupported
     if _contains_any(message, _CONTEXT_WORDS) and status not in (401, 403, 429):

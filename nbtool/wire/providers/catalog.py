@@ -44,7 +44,9 @@ ABILITIES = {
     "max_completion_tokens": "requires `max_completion_tokens` instead of `max_tokens`",
     "echo_reasoning": "requires the reasoning back with every message",
     "echo_reasoning_with_calls": "requires the reasoning back with messages that contain tool calls only",
-    "encrypted_reasoning": "returns encrypted reasoning, to be sent back (Responses)",
+    "no_encrypted_reasoning": "rejects `include` for encrypted reasoning (Responses)",
+    "reasoning_summary": "summarises its reasoning on request (Responses)",
+    "thinking_display": "shows thinking and the text between calls on request (Messages)",
     "empty_content": "requires `content` in every message, empty next to tool calls",
     "short_call_ids": "requires call ids of nine letters and digits",
     "developer_role": "requires the system prompt under the role `developer`",
@@ -67,7 +69,9 @@ class Provider:
     """A provider of models over HTTP.
 
     `keys` and `addresses` are names of environment variables; the first one that is set is used. `port` is the default
-    port of a local server, which needs no key. `default_model` is used if a key was found and no model was chosen.
+    port of a local server, which needs no key. `compatible_wire` is the dialect at hosts other than its own, if it
+    differs from `wire`: compatible servers may support just the older one. `default_model` is used if a key was found
+    and no model was chosen.
     """
 
     name: str
@@ -75,6 +79,7 @@ class Provider:
     keys: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     wire: str = "chat"
+    compatible_wire: str = ""
     abilities: frozenset[str] = frozenset({"tools"})
     connection: Connection = field(default_factory=Connection)
     default_model: str = ""
@@ -96,7 +101,8 @@ def _abilities(*extra: str) -> frozenset[str]:
 _BUILTIN = (
     Provider(
         "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-        abilities=_abilities("images", "audio", "files", "json_schema", "max_completion_tokens", "encrypted_reasoning"),
+        wire="responses", compatible_wire="chat",
+        abilities=_abilities("images", "audio", "files", "json_schema", "max_completion_tokens", "reasoning_summary"),
         default_model="gpt-5-mini",
         key_page="https://platform.openai.com/api-keys",
     ),
@@ -136,7 +142,7 @@ _BUILTIN = (
     ),
     Provider(
         "xai", "https://api.x.ai/v1", ("XAI_API_KEY",),
-        abilities=_abilities("images", "json_schema", "encrypted_reasoning"),
+        abilities=_abilities("images", "json_schema"),
         default_model="grok-4",        key_page="https://console.x.ai",
     ),
     Provider(
@@ -145,7 +151,8 @@ _BUILTIN = (
     ),
     Provider(
         "azure", "", ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
-        abilities=_abilities("images", "json_schema", "max_completion_tokens", "encrypted_reasoning"),
+        wire="responses", compatible_wire="chat",
+        abilities=_abilities("images", "json_schema", "max_completion_tokens", "reasoning_summary"),
         connection=Connection(auth="api-key"), key_page="https://portal.azure.com",
     ),
     Provider(
@@ -274,6 +281,7 @@ def _with_overrides(name: str, table: Any, path: str) -> Provider:
     others = {key: value for key, value in table.items() if key not in access}
     builtin = BUILTIN.get(name, Provider(name, ""))
     values = {one.name: getattr(builtin, one.name) for one in fields(builtin)}
+    others = {"compatible_wire": "", **others} if "wire" in others else others
     try:
         provider = _validator().validate_python(values | others)
     except ValidationError as error:

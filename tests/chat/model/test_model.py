@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chat.model import Model, tool_fallback
-from nbtool.events import Retrying
+from nbtool.chat.model import Model
+from nbtool.events import Notice
+from nbtool.wire.fallback import clear_adaptations
 from nbtool.wire.prompted.instructions import PromptFormat
 from tests.chaos import finish, head, serve_each, text, whole
 
@@ -19,7 +20,7 @@ def double(n: int) -> int:
 
 @pytest.fixture(autouse=True)
 def nothing_remembered():
-    tool_fallback._without_native_tools.clear()
+    clear_adaptations()
 
 
 def test_a_server_that_refuses_tools_gets_them_through_the_prompt_and_is_remembered() -> None:
@@ -56,13 +57,11 @@ def test_a_call_through_the_prompt_runs_and_its_result_goes_back_escaped() -> No
 
 def test_the_change_is_told() -> None:
     first, second = [whole(400, REFUSAL)], [head(), text("No."), finish()]
-    heard: list[Retrying] = []
     with serve_each(first, second) as server:
-        turn = Chat("tiny", base_url=server.url, tools=[double]).compose("Double 21.")
-        turn.add_listener(lambda event: heard.append(event) if isinstance(event, Retrying) else None)
-        turn.start().done.result(20)
+        turn = Chat("tiny", base_url=server.url, tools=[double]).send("Double 21.")
 
-    assert heard[0].reason == "tiny does not support native tools; they are described in the prompt instead."
+    notices = [event.text for event in turn.log if isinstance(event, Notice)]
+    assert notices[0] == "tiny does not support native tools; they are described in the prompt instead."
 
 
 def test_native_mode_says_that_the_tools_were_refused() -> None:

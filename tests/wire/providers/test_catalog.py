@@ -158,7 +158,12 @@ def test_a_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
 
     asked = make_endpoint("openai:gpt-5-mini")
 
-    assert (asked.host, asked.dialect, asked.model, secret(asked.key)) == ("api.openai.com", "chat", "gpt-5-mini", KEY)
+    assert (asked.host, asked.dialect, asked.model, secret(asked.key)) == (
+        "api.openai.com",
+        "responses",
+        "gpt-5-mini",
+        KEY,
+    )
     assert KEY not in repr(asked)
 
 

@@ -19,7 +19,7 @@ from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.chat_completions.decoder import ChatDecoder
 from nbtool.wire.dialects.chat_completions.fields import THINKING_FIELDS
 from nbtool.wire.dialects.encoding_cache import EncodingCache
-from nbtool.wire.dialects.options import merge_options
+from nbtool.wire.dialects.options import chat_options, merge_options
 from nbtool.wire.reply import valid_arguments
 
 NO_STREAM_OPTIONS = "no_stream_options"
@@ -273,7 +273,7 @@ def _choice(choice: str) -> str | dict[str, Any]:
 
 def _options(prompt: Prompt, target: Target) -> dict[str, Any]:
     """Return the person's options, with the limit of tokens under the name that the target knows."""
-    options = dict(prompt.options)
+    options = chat_options(prompt.options)
     if MAX_COMPLETION_TOKENS in target.abilities and "max_tokens" in options:
         options.setdefault("max_completion_tokens", options.pop("max_tokens"))
     return options

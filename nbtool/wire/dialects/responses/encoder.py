@@ -21,12 +21,15 @@ from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
 from nbtool.text import clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
-from nbtool.wire.dialects.options import merge_options
+from nbtool.wire.dialects.options import RESPONSES_NAMES, merge_options, rename_options
 from nbtool.wire.dialects.responses.decoder import ResponsesDecoder
 from nbtool.wire.reply import valid_arguments
 
-ENCRYPTED_REASONING = "encrypted_reasoning"
-"""The ability of a target to hand out its reasoning encrypted; asked for only there, since others answer 400."""
+NO_ENCRYPTED_REASONING = "no_encrypted_reasoning"
+"""The ability of a target that refuses `include`; elsewhere the reasoning is asked for, to be sent back."""
+
+REASONING_SUMMARY = "reasoning_summary"
+"""The ability of a target that summarises its reasoning; the summary is asked for."""
 
 MAX_ID = 64
 """Characters of a call's id that are accepted back, even from those who sent a longer one."""
@@ -55,13 +58,16 @@ class Responses:
         }
         if instructions := _instructions(prompt):
             body["instructions"] = instructions
-        if ENCRYPTED_REASONING in target.abilities and not _WITHOUT_REASONING.match(target.model):
-            body["include"] = ["reasoning.encrypted_content"]
+        if not _WITHOUT_REASONING.match(target.model):
+            if NO_ENCRYPTED_REASONING not in target.abilities:
+                body["include"] = ["reasoning.encrypted_content"]
+            if REASONING_SUMMARY in target.abilities:
+                body["reasoning"] = {"summary": "auto"}
         if prompt.tools:
             body["tools"] = [_tool(spec) for spec in prompt.tools]
             if prompt.tool_choice != "auto":
                 body["tool_choice"] = _tool_choice(prompt.tool_choice)
-        body = merge_options(body, prompt.options)
+        body = merge_options(body, rename_options(prompt.options, RESPONSES_NAMES))
         return Request("/responses", body, stream=body.get("stream") is True)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
@@ -116,7 +122,7 @@ class _InputEncoder:
         while items and items[-1].get("type") == "reasoning":
             items.pop()  # refused without the item that it led to
         calls = [item for item in items if item.get("type") in ("function_call", "custom_tool_call")]
-        if not _is_complete(items) or [item.get("call_id") for item in calls] != [call.id for call in message.calls]:
+        if not is_replayable(items) or [item.get("call_id") for item in calls] != [call.id for call in message.calls]:
             return []
         if any(len(call.id) > MAX_ID for call in message.calls) or not self._ids.reserve(message):
             return []
@@ -208,7 +214,7 @@ def _input_item(item: Item) -> Item:
     return fields
 
 
-def _is_complete(items: list[Item]) -> bool:
+def is_replayable(items: list[Item]) -> bool:
     """Whether items can be sent back without anything that the server would have to remember or reject.
 
     Reasoning that is neither encrypted nor readable is only a reference to what was not stored.

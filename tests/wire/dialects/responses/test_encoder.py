@@ -21,7 +21,7 @@ from nbtool.messages import (
     user,
 )
 from nbtool.wire.base import Prompt, Target, ToolSpec
-from nbtool.wire.dialects.responses.encoder import ENCRYPTED_REASONING
+from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, REASONING_SUMMARY
 from tests.wire.responding import CALL_ITEM, HERE, REASONING, WIRE, body_of, input_of, message_item
 
 PRICE = ToolSpec("price", "Latest close.", {"type": "object", "properties": {"ticker": {"type": "string"}}})
@@ -65,12 +65,21 @@ def test_system_messages_join_the_instructions_with_a_blank_line() -> None:
     assert body["input"] == [{"role": "user", "content": "Hi"}]
 
 
-def test_encrypted_reasoning_is_asked_for_only_where_it_is_known_to_work() -> None:
-    able = frozenset({ENCRYPTED_REASONING})
+def test_encrypted_reasoning_is_asked_for_unless_it_is_refused() -> None:
+    refuses = frozenset({NO_ENCRYPTED_REASONING})
 
-    assert body_of(user("Hi"), target=Target("h", "gpt-5", able))["include"] == ["reasoning.encrypted_content"]
-    assert "include" not in body_of(user("Hi"), target=Target("h", "openai/gpt-4.1", able))
-    assert "include" not in body_of(user("Hi"))
+    assert body_of(user("Hi"), target=Target("h", "gpt-5"))["include"] == ["reasoning.encrypted_content"]
+    assert "include" not in body_of(user("Hi"), target=Target("h", "openai/gpt-4.1"))
+    assert "include" not in body_of(user("Hi"), target=Target("h", "gpt-5", refuses))
+
+
+def test_a_summary_of_the_reasoning_is_asked_for_where_there_is_one() -> None:
+    able = frozenset({REASONING_SUMMARY})
+
+    assert body_of(user("Hi"), target=Target("h", "gpt-5", able))["reasoning"] == {"summary": "auto"}
+    assert body_of(user("Hi"), target=Target("h", "gpt-5", able), options={"reasoning": {"effort": "low"}})[
+        "reasoning"
+    ] == {"summary": "auto", "effort": "low"}
 
 
 def test_reasoning_is_asked_for_by_options_alone() -> None:

@@ -1,0 +1,185 @@
+"""An endpoint that adapts its requests to what the model refuses, once, and remembers it.
+
+A model may refuse tools (they are then described in the prompt), the dialect (another one is used), or an optional
+field (the request is sent without it). Each change is reported to the user; a refused request costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from nbtool.errors import ProviderError, ToolsNotSupported, Unsupported, WireNotSupported
+from nbtool.events import Delta, ReplyEnd, Retrying, StreamNotice
+from nbtool.wire.base import Prompt, Request
+from nbtool.wire.connect import text_wire
+from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
+from nbtool.wire.prompted.instructions import format_for
+from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.refused_fields import LOST_REASONING, refused_field
+from nbtool.wire.transport.endpoint import HttpEndpoint
+
+MAX_CHANGES = 6
+"""Maximum changes of one request: one for each kind of refusal, and one more."""
+
+OTHER_WIRE = {"chat": "responses", "responses": "chat"}
+"""The dialects that the same provider speaks beside each other."""
+
+WIRE_LABELS = {"chat": "Chat Completions", "responses": "the Responses API"}
+
+_UNKNOWN_PATH = frozenset({404, 405, 501})
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """What a model refuses: `wire` replaces the default one, `abilities` those of the provider (None: no change).
+
+    `has_lost_reasoning`: it was reported that its reasoning does not carry over.
+    """
+
+    wire: str = ""
+    is_prompted: bool = False
+    abilities: frozenset[str] | None = None
+    has_lost_reasoning: bool = False
+
+
+_adaptations: dict[tuple[str, str], Adaptation] = {}
+"""The adaptations of this process, by host and model."""
+
+
+def clear_adaptations() -> None:
+    """Forget what models refused."""
+    _adaptations.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackEndpoint:
+    """Send requests over `native`, adapted to what its model refused.
+
+    Tools go through the prompt if `always_prompted`, and never if not `may_prompt`. The dialect changes only if
+    `may_change_wire`: it was not chosen by the user.
+    """
+
+    native: HttpEndpoint
+    fence: str
+    always_prompted: bool = False
+    may_prompt: bool = True
+    may_change_wire: bool = False
+
+    @property
+    def host(self) -> str:
+        """The host."""
+        return self.native.host
+
+    @property
+    def model(self) -> str:
+        """The model."""
+        return self.native.model
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of the next request."""
+        return self._adapted.dialect
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """The abilities of the model's provider, without what the model refused."""
+        return self._adapted.abilities
+
+    def preview(self, prompt: Prompt) -> Request:
+        """Return the request that `stream` would make."""
+        return self._endpoint(prompt).preview(prompt)
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Send a prompt; after a refusal, report the change and send it again."""
+        dialects = {self.dialect}
+        for _ in range(MAX_CHANGES):
+            has_output = False
+            try:
+                async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
+                    async for delta in deltas:
+                        has_output = has_output or not isinstance(delta, Retrying)
+                        if isinstance(delta, ReplyEnd) and self._has_lost_reasoning(delta):
+                            yield StreamNotice(LOST_REASONING.format(model=self.model))
+                        yield delta
+                return
+            except (ProviderError, Unsupported) as error:
+                notice = None if has_output else self._adapt(error, prompt, dialects)
+                if notice is None:
+                    raise
+                dialects.add(self.dialect)
+            if notice:
+                yield StreamNotice(notice)
+        async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    @property
+    def _adaptation(self) -> Adaptation:
+        return _adaptations.get((self.host, self.model), Adaptation())
+
+    @property
+    def _adapted(self) -> HttpEndpoint:
+        """The native endpoint with the dialect and the abilities that the model accepts."""
+        adaptation, native = self._adaptation, self.native
+        if adaptation.wire and adaptation.wire != native.dialect and self.may_change_wire:
+            native = replace(native, wire=text_wire(adaptation.wire))
+        return native if adaptation.abilities is None else replace(native, abilities=adaptation.abilities)
+
+    @property
+    def _through_prompt(self) -> bool:
+        if not self.may_prompt:
+            return False
+        return self.always_prompted or "tools" not in self.native.abilities or self._adaptation.is_prompted
+
+    def _endpoint(self, prompt: Prompt) -> HttpEndpoint:
+        adapted = self._adapted
+        if not self._through_prompt:
+            return adapted
+        names = [tool.name for tool in prompt.tools]
+        form = format_for(adapted.abilities)
+        return replace(adapted, wire=PromptedWire(adapted.wire, self.fence, format=form, names=names))
+
+    def _adapt(self, error: ProviderError | Unsupported, prompt: Prompt, dialects: set[str]) -> str | None:
+        """Remember the change after a refusal, and return its notice; None if nothing can be changed.
+
+        `dialects` are those that this request was sent in.
+        """
+        adaptation, native = self._adaptation, self._adapted
+        if isinstance(error, ToolsNotSupported) and prompt.tools:
+            if self._through_prompt or not self.may_prompt:
+                return None
+            self._remember(replace(adaptation, is_prompted=True))
+            return f"{self.model} does not support native tools; they are described in the prompt instead."
+        if self._is_wire_refused(error, native.dialect) and (other := OTHER_WIRE[native.dialect]) not in dialects:
+            self._remember(replace(adaptation, wire=other))
+            refused, used = WIRE_LABELS[native.dialect], WIRE_LABELS[other]
+            return f"{self.model} does not take this request over {refused}; {used} is used instead."
+        if isinstance(error, ProviderError) and (one := refused_field(error, native.abilities)):
+            abilities = one.without(native.abilities)
+            if replace(native, abilities=abilities).preview(prompt).body == native.preview(prompt).body:
+                return None  # an option of the user sends it
+            self._remember(replace(adaptation, abilities=abilities))
+            return one.notice.format(model=self.model)
+        return None
+
+    def _remember(self, adaptation: Adaptation) -> None:
+        _adaptations[self.host, self.model] = adaptation
+
+    def _has_lost_reasoning(self, end: ReplyEnd) -> bool:
+        """Whether the reasoning of this reply cannot go back; True once for each model."""
+        adaptation = self._adaptation
+        if adaptation.has_lost_reasoning or self.dialect != "responses" or not isinstance(end.native, list):
+            return False
+        if not end.native or is_replayable(end.native):
+            return False
+        self._remember(replace(adaptation, has_lost_reasoning=True))
+        return NO_ENCRYPTED_REASONING not in self._adapted.abilities
+
+    def _is_wire_refused(self, error: ProviderError | Unsupported, dialect: str) -> bool:
+        if not self.may_change_wire or dialect not in OTHER_WIRE:
+            return False
+        if isinstance(error, Unsupported | WireNotSupported):
+            return True
+        return dialect == "responses" and type(error) is ProviderError and error.status in _UNKNOWN_PATH

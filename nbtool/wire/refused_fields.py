@@ -1,0 +1,80 @@
+"""The optional fields of a request that some models and servers refuse, and how a refusal is recognised.
+
+A wire sends such a field by the abilities of its target, so a changed set of abilities leaves it out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from nbtool.errors import AuthenticationFailed, ProviderError
+
+REFUSAL_STATUSES = frozenset({400, 422})
+"""The statuses with which a field is refused."""
+
+
+LOST_REASONING = "{model} does not return its reasoning, so it does not carry over from one request to the next."
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalField:
+    """A field that is left out after a refusal.
+
+    `params` are the values of the error's `param`; without one, `words` in its message decide. The field is sent while
+    a target has the ability, or with `is_inverse` while it does not have it. `notice` is for the user.
+    """
+
+    ability: str
+    params: tuple[str, ...]
+    words: re.Pattern[str]
+    notice: str
+    is_inverse: bool = False
+
+    def is_refused(self, error: ProviderError) -> bool:
+        """Whether an error refuses this field."""
+        if isinstance(error, AuthenticationFailed) or error.status not in REFUSAL_STATUSES:
+            return False
+        if error.param:
+            name = error.param.partition("[")[0]
+            return any(name == param or name.startswith(f"{param}.") for param in self.params)
+        return bool(self.words.search(f"{error.code} {error.message}".lower()))
+
+    def without(self, abilities: frozenset[str]) -> frozenset[str]:
+        """Return the abilities of a target to which the field is not sent."""
+        return abilities | {self.ability} if self.is_inverse else abilities - {self.ability}
+
+
+OPTIONAL_FIELDS = (
+    OptionalField(
+        "no_encrypted_reasoning", ("include",), re.compile(r"encrypted[ _]content|\binclude\b"),
+        LOST_REASONING,
+        is_inverse=True,
+    ),
+    OptionalField(
+        "reasoning_summary", ("reasoning", "reasoning.summary"), re.compile(r"reasoning[. ]summar|: '?reasoning\b"),
+        "{model} gives no summaries of its reasoning here.",
+    ),
+    OptionalField(
+        "thinking_display", ("thinking.display",), re.compile(r"thinking\.[\w.]*display|\bdisplay\b"),
+        "{model} does not show its text between calls here.",
+    ),
+    OptionalField(
+        "no_cache_control", ("cache_control",), re.compile(r"cache_control"),
+        "{model} takes no cache marks here, so every request is charged in full.", is_inverse=True,
+    ),
+    OptionalField(
+        "no_stream_options", ("stream_options",), re.compile(r"stream_options"),
+        "{model} does not report its usage here while it streams.", is_inverse=True,
+    ),
+    OptionalField(
+        "max_completion_tokens", ("max_tokens",), re.compile(r"use 'max_completion_tokens'"), "", is_inverse=True,
+    ),
+)  # fmt: skip
+"""The optional fields, in the order in which a refusal is compared with them."""
+
+
+def refused_field(error: ProviderError, abilities: frozenset[str]) -> OptionalField | None:
+    """Return the optional field that an error refuses, of those that are sent to a target with these abilities."""
+    sent = (one for one in OPTIONAL_FIELDS if (one.ability in abilities) is not one.is_inverse)
+    return next((one for one in sent if one.is_refused(error)), None)

@@ -1,0 +1,251 @@
+"""Requests that a model refuses, adapted and sent again, over a real socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import Chat, tool
+from nbtool.chat.turn import Turn
+from nbtool.events import Notice
+from nbtool.messages import Media, user
+from nbtool.wire.fallback import clear_adaptations
+from nbtool.wire.refused_fields import OPTIONAL_FIELDS
+from tests.chaos import DONE, ChaosServer, event, finish, head, serve_each, text, whole
+from tests.wire.test_refusals import SAMPLES
+
+Answer = list[bytes]
+
+CHAT_REPLY: Answer = [head(), text("42."), finish(), DONE]
+
+
+def responses_reply(*items: dict[str, Any]) -> Answer:
+    said = {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "42."}]}
+    output = [{**item, "status": "completed"} for item in (*items, said)]
+    return [head(), event({"type": "response.completed", "response": {"status": "completed", "output": output}})]
+
+
+@tool(run="auto")
+def double(n: int) -> int:
+    "Twice a number."
+    return 2 * n
+
+
+@pytest.fixture(autouse=True)
+def no_adaptations() -> Iterator[None]:
+    clear_adaptations()
+    yield
+    clear_adaptations()
+
+
+@pytest.fixture
+def own_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return a function that makes a loopback server the own host of a provider."""
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+    def configure(server: ChaosServer, provider: str = "openai") -> None:
+        (tmp_path / "providers.toml").write_text(f'[{provider}]\nbase_url = "{server.url}"\n')
+
+    return configure
+
+
+def notices(turn: Turn) -> list[str]:
+    return [event.text for event in turn.log if isinstance(event, Notice)]
+
+
+def refusal(message: str, status: int = 400, **fields: str) -> Answer:
+    return [whole(status, {"error": {"message": message, "type": "invalid_request_error", **fields}})]
+
+
+def test_openai_on_its_own_host_speaks_responses(own_host: Any) -> None:
+    with serve_each(responses_reply()) as server:
+        own_host(server)
+        turn = Chat("openai:gpt-6.1-terra", tools=[double]).send("Double 21.")
+
+    body = server.requests[0].json
+    assert (turn.text, server.requests[0].path) == ("42.", "/v1/responses")
+    assert body["include"] == ["reasoning.encrypted_content"]
+    assert body["reasoning"] == {"summary": "auto"}
+
+
+def test_openai_at_another_address_speaks_chat_completions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with serve_each(CHAT_REPLY) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        Chat("openai:tiny").send("Hi")
+
+    assert server.requests[0].path == "/v1/chat/completions"
+
+
+def test_azure_speaks_responses_at_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    with serve_each(responses_reply()) as server:
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", server.url.removesuffix("/v1"))
+        Chat("azure:deployment").send("Hi")
+
+    assert server.requests[0].path == "/openai/v1/responses"
+
+
+def test_the_wire_that_a_file_of_providers_names_holds_at_every_address(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with serve_each(responses_reply()) as server:
+        (tmp_path / "providers.toml").write_text('[openai]\nwire = "responses"\n')
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        Chat("openai:tiny").send("Hi")
+
+    assert server.requests[0].path == "/v1/responses"
+
+
+@pytest.mark.parametrize("message", SAMPLES["chat"])
+def test_a_refusal_that_names_the_other_api_changes_the_wire_once_and_is_remembered(message: str) -> None:
+    with serve_each(refusal(message), responses_reply(), responses_reply()) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[double])
+        first = chat.send("Double 21.")
+        second = Chat("tiny", base_url=server.url, tools=[double]).send("Again.")
+
+    paths = [request.path for request in server.requests]
+    assert paths == ["/v1/chat/completions", "/v1/responses", "/v1/responses"]
+    assert (first.text, second.text) == ("42.", "42.")
+    assert notices(first) == [
+        "tiny does not take this request over Chat Completions; the Responses API is used instead."
+    ]
+    assert notices(second) == []
+
+
+@pytest.mark.parametrize("message", SAMPLES["responses"])
+def test_a_model_that_is_not_in_the_responses_api_is_called_over_chat_completions(message: str, own_host: Any) -> None:
+    with serve_each(refusal(message), CHAT_REPLY) as server:
+        own_host(server)
+        turn = Chat("openai:old").send("Hi")
+
+    assert [request.path for request in server.requests] == ["/v1/responses", "/v1/chat/completions"]
+    assert turn.text == "42."
+    assert len(notices(turn)) == 1
+
+
+def test_a_wire_that_the_user_chose_is_not_changed() -> None:
+    with serve_each(refusal(SAMPLES["chat"][0])) as server:
+        turn = Chat("tiny", base_url=server.url, tools=[double], wire="chat").send("Double 21.")
+
+    assert len(server.requests) == 1
+    assert "use /v1/responses" in str(turn.error)
+
+
+def test_two_wires_that_both_refuse_end_the_turn() -> None:
+    with serve_each(refusal(SAMPLES["chat"][0]), refusal(SAMPLES["responses"][0])) as server:
+        turn = Chat("tiny", base_url=server.url, tools=[double]).send("Double 21.")
+
+    assert len(server.requests) == 2
+    assert turn.status == "error"
+
+
+def test_what_only_the_other_wire_can_carry_is_sent_over_it(own_host: Any) -> None:
+    with serve_each(CHAT_REPLY) as server:
+        own_host(server)
+        turn = Chat("openai:audio").send(user("Listen.", Media("audio/wav", b"RIFF")))
+
+    assert [request.path for request in server.requests] == ["/v1/chat/completions"]
+    assert turn.text == "42."
+
+
+def test_the_reply_after_a_change_goes_back_in_its_new_dialect() -> None:
+    reasoning = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "sealed"}
+    with serve_each(refusal(SAMPLES["chat"][0]), responses_reply(reasoning), responses_reply()) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[double], history="native")
+        chat.send("Double 21.")
+        chat.send("Again.")
+
+    assert "sealed" in str(server.requests[2].json["input"])
+
+
+FIELD_REFUSALS = {
+    "no_encrypted_reasoning": ("include", "Encrypted content is not supported with this model."),
+    "reasoning_summary": (
+        "reasoning.summary",
+        "Your organization must be verified to generate reasoning summaries. Please go to the settings.",
+    ),
+}
+
+
+@pytest.mark.parametrize("ability", FIELD_REFUSALS)
+@pytest.mark.parametrize("has_param", [True, False])
+def test_a_field_that_is_refused_is_left_out_once_and_the_user_is_informed(
+    ability: str, has_param: bool, own_host: Any
+) -> None:
+    param, message = FIELD_REFUSALS[ability]
+    fields = {"param": param} if has_param else {}
+    with serve_each(refusal(message, **fields), responses_reply(), responses_reply()) as server:
+        own_host(server)
+        first = Chat("openai:new").send("Hi")
+        second = Chat("openai:new").send("Hi")
+
+    name = param.partition(".")[0]
+    assert [name in request.json for request in server.requests] == [True, False, False]
+    assert len(notices(first)) == 1
+    assert notices(second) == []
+    assert first.text == second.text == "42."
+
+
+def test_several_refused_fields_are_left_out_one_after_another(own_host: Any) -> None:
+    refusals = [refusal(message, param=param) for param, message in FIELD_REFUSALS.values()]
+    with serve_each(*refusals, responses_reply()) as server:
+        own_host(server)
+        turn = Chat("openai:new").send("Hi")
+
+    assert turn.text == "42."
+    assert not {"include", "reasoning"} & server.requests[-1].json.keys()
+
+
+def test_a_refused_option_of_the_user_is_an_error(own_host: Any) -> None:
+    with serve_each(refusal("Unsupported value", param="reasoning.summary")) as server:
+        own_host(server)
+        turn = Chat("openai:new", options={"reasoning": {"summary": "detailed"}}).send("Hi")
+
+    assert len(server.requests) == 1
+    assert turn.status == "error"
+
+
+def test_every_optional_field_names_what_is_lost() -> None:
+    assert [one.ability for one in OPTIONAL_FIELDS if not one.notice and one.ability != "max_completion_tokens"] == []
+
+
+def test_reasoning_that_cannot_go_back_is_reported_once(own_host: Any) -> None:
+    unsealed = {"type": "reasoning", "id": "rs", "summary": []}
+    with serve_each(responses_reply(unsealed)) as server:
+        own_host(server)
+        chat = Chat("openai:new")
+        first, second = chat.send("Hi"), chat.send("Hi")
+
+    assert notices(first) == [
+        "new does not return its reasoning, so it does not carry over from one request to the next."
+    ]
+    assert notices(second) == []
+
+
+@pytest.mark.parametrize(
+    ("wire", "options", "sent"),
+    [
+        ("responses", {"max_tokens": 5}, {"max_output_tokens": 5}),
+        ("responses", {"max_completion_tokens": 5}, {"max_output_tokens": 5}),
+        ("responses", {"reasoning_effort": "low"}, {"reasoning": {"effort": "low"}}),
+        ("responses", {"verbosity": "low"}, {"text": {"verbosity": "low"}}),
+        ("chat", {"max_output_tokens": 5}, {"max_tokens": 5}),
+        ("chat", {"reasoning": {"effort": "low"}}, {"reasoning_effort": "low"}),
+        ("chat", {"reasoning": {"effort": "low", "exclude": True}}, {"reasoning": {"effort": "low", "exclude": True}}),
+        ("chat", {"text": {"verbosity": "low"}}, {"verbosity": "low"}),
+    ],
+)
+def test_options_have_the_names_of_the_wire_that_is_used(
+    wire: str, options: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    body = Chat("tiny", base_url="http://127.0.0.1:9/v1", wire=wire, options=options).rehearse("Hi").body
+
+    assert body.items() >= sent.items()
+    assert not (options.keys() - sent.keys()) & body.keys()
