@@ -20,6 +20,7 @@ from nbtool.errors import (
     RateLimited,
     ServerOverloaded,
     ToolsNotSupported,
+    WireNotSupported,
 )
 from nbtool.messages import user
 from nbtool.wire import Prompt, ToolSpec
@@ -191,6 +192,7 @@ OPENAI_ROWS = (
         ),
         "2026-03-16", "pipecat-ai/pipecat#4043", "gpt-5.4",
         trigger=Prompt((user("Hi"),), tools=(DOUBLE,), options={"reasoning_effort": "low"}),
+        error=WireNotSupported,
     ),
     Behaviour(
         "openai", "chat", "takes no tools unless the reasoning effort is none", FROM_5_6, has_tools_without_effort_none,
@@ -199,7 +201,7 @@ OPENAI_ROWS = (
             "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. To use "
             "function tools, use /v1/responses or set reasoning_effort to 'none'.", param="reasoning_effort",
         ),
-        "2026-09-03", "GoogleChromeLabs/webmcp-tools#417", "gpt-5.6-terra",
+        "2026-09-03", "GoogleChromeLabs/webmcp-tools#417", "gpt-5.6-terra", error=WireNotSupported,
     ),
     Behaviour(
         "openai", "responses", "hands out no encrypted reasoning", r"gpt-4.*", has_encrypted_include, 400,

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from nbtool.errors import ProviderError
 from nbtool.wire import WIRES, Prompt, Reply, ReplyBuilder, find_wire
+from nbtool.wire.providers.connection import Connection
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy
 from tests.providers.behaviours import BEHAVIOURS, Behaviour
@@ -23,7 +24,7 @@ ROWS = [row for row in BEHAVIOURS if row.dialect in WIRES]
 def endpoint_of(provider: Provider, dialect: str, model: str) -> HttpEndpoint:
     return HttpEndpoint(
         find_wire(dialect), provider.url, model, provider=provider.name, key=SecretStr(provider.key),
-        key_header=KEY_HEADERS.get((provider.name, dialect), "authorization"),  # type: ignore[arg-type]  # its names
+        connection=Connection(auth=KEY_HEADERS.get((provider.name, dialect), "bearer")),
         retries=RetryPolicy(attempts=0),
     )  # fmt: skip
 

@@ -43,6 +43,7 @@ def test_a_request_asks_nothing_of_the_servers_memory() -> None:
     assert request.body == {
         "model": "thinker-1",
         "input": [{"role": "user", "content": "Hi"}],
+        "include": ["reasoning.encrypted_content"],
         "stream": True,
         "store": False,
         "instructions": "Be brief.",
