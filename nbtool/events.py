@@ -169,7 +169,8 @@ class TurnStarted:
     `child_id`, if it was inserted between two nodes, its new child. `replayed` is the date (ISO 8601) of the recording
     that it is replayed from; empty if a model is called. `told_from` is the version whose first `told_rounds` rounds
     are carried over. `tools` and `exposed` are the names of the chat's tools and of the notebook's objects that
-    references can point to; None if they were not recorded.
+    references can point to; None if they were not recorded. `qualified_names` has the names for the user of those
+    tools whose names for the model differ.
     """
 
     turn_id: str
@@ -185,6 +186,7 @@ class TurnStarted:
     told_rounds: int = 0
     tools: tuple[str, ...] | None = None
     exposed: tuple[str, ...] | None = None
+    qualified_names: dict[str, str] = field(default_factory=dict)
     kind: Literal["turn_started"] = "turn_started"
 
 
@@ -267,7 +269,7 @@ class CallReady:
 
     `resolved` describes each argument as the tool receives it. `glances` are shown to the user only: the first rows
     (`columns`, `rows`) of the objects opened for reading. `edited` is as in `CallStarted`, for a call whose recorded
-    outcome is reused.
+    outcome is reused. `qualified_name` is the tool's name for the user, if it differs, such as `server.tool`.
     """
 
     call_id: str
@@ -278,7 +280,13 @@ class CallReady:
     repaired: tuple[str, ...] = ()
     glances: dict[str, dict[str, Any]] = field(default_factory=dict)
     edited: str = ""
+    qualified_name: str = ""
     kind: Literal["call_ready"] = "call_ready"
+
+    @property
+    def display_name(self) -> str:
+        """The tool's name for a person."""
+        return self.qualified_name or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +322,7 @@ class CallAsked:
     `notice` is shown first, such as how the tool changed; `effect` describes what would change, such as a file's diff;
     `media` are the images of a result that the model would receive. `resolved` and `glances` are as in `CallReady`,
     but newer. `notes` are further lines for the user. `again` says why the question is repeated. An approval of these
-    arguments may be remembered only if `can_remember_call`.
+    arguments may be remembered only if `can_remember_call`. `qualified_name` is as in `CallReady`.
     """
 
     call_id: str
@@ -334,7 +342,13 @@ class CallAsked:
     notes: tuple[str, ...] = ()
     again: RepeatedQuestion | None = None
     can_remember_call: bool = True
+    qualified_name: str = ""
     kind: Literal["call_asked"] = "call_asked"
+
+    @property
+    def display_name(self) -> str:
+        """The tool's name for a person."""
+        return self.qualified_name or self.tool
 
 
 @dataclass(slots=True)
@@ -397,7 +411,7 @@ class CallFinished:
 
     `traceback` says where the user's code failed; it is not sent to the model. `media` are images and sounds of the
     result, shown to the user only, not written to the journal or to a recording. `media_left_out` counts those that
-    were too large or too many.
+    were too large or too many. `qualified_name` is as in `CallReady`.
     """
 
     call_id: str
@@ -412,7 +426,13 @@ class CallFinished:
     media: tuple[Media, ...] = ()
     media_left_out: int = 0
     traceback: str = ""
+    qualified_name: str = ""
     kind: Literal["call_finished"] = "call_finished"
+
+    @property
+    def display_name(self) -> str:
+        """The tool's name for a person."""
+        return self.qualified_name or self.name
 
 
 @dataclass(slots=True)

@@ -38,7 +38,7 @@ SAMPLES: dict[str, Any] = {
     "tuple[str, ...] | None": ("a", "b"),
     "tuple[Media, ...]": (Media("image/png", b"\x00"),),
     "dict[str, ResolvedArgument]": {"a": reference("df['a']", "list, 2 items"), "b": plain("1")},
-    "dict[str, Any]": {"a": {"b": 1}}, "StopReason": "end", "CallStatus": "ok",
+    "dict[str, str]": {"a": "b"}, "dict[str, Any]": {"a": {"b": 1}}, "StopReason": "end", "CallStatus": "ok",
     "dict[str, dict[str, Any]]": {"a": {"columns": ["b"], "rows": [[1]]}},
     "TurnStatus": "error", "NoticeTopic": "no_stop_reason", "Gate": "run", "Phase": "tool", "TreeOp": "hide",
 }  # fmt: skip

@@ -32,7 +32,7 @@ MAX_ARGUMENTS = 6
 def question_data(event: CallAsked, store: dict[str, Media]) -> QuestionData:
     """Return a question as stored in blocks; the bytes of its images go to a shelf, by key."""
     question: QuestionData = {
-        "gate": event.gate, "digest": event.digest, "tool": clean_text(event.tool),
+        "gate": event.gate, "digest": event.digest, "tool": clean_text(event.display_name),
         "shown": clean_text(event.shown), "description": without_controls(event.description),
         "schema": event.schema, "can_remember": event.can_remember, "sensitive": event.sensitive,
     }  # fmt: skip

@@ -106,7 +106,7 @@ class Terminal:
         what = "wants to run" if event.gate == "run" else "has a result that needs approval"
         for line in format_remarks(event.again, event.notes).splitlines():
             self._line(line)
-        self._line(f"◆ {one_line(event.tool, 80)} {what}:")
+        self._line(f"◆ {one_line(event.display_name, 80)} {what}:")
         notice, effect = notice_text(event.notice).splitlines(), effect_text(event.effect).splitlines()
         for line in [*notice, *long_arguments(event.shown).split("\n"), *effect]:
             self._line(f"    {line}")

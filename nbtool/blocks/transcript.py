@@ -76,6 +76,7 @@ class Transcript:
         self._is_parked = False
         self._is_cut = False
         self._failed_hooks: list[str] = []
+        self._qualified_names: dict[str, str] = {}
         self._total_usage = Usage()
         self.media: dict[str, Media] = {}
         self._question_media: dict[str, dict[str, Media]] = {}
@@ -136,6 +137,7 @@ class Transcript:
 
     def _turn_started(self, event: TurnStarted) -> list[Patch]:
         prompt = self._truncated(event.prompt.text, self._limits.field)
+        self._qualified_names = event.qualified_names
         attached = told_media([part for part in event.prompt.parts if isinstance(part, Media)], self.media)
         return self._set_head(
             turn_id=event.turn_id, model=without_controls(event.model), prompt=prompt,
@@ -205,9 +207,10 @@ class Transcript:
 
     def _call_delta(self, event: CallDelta) -> list[Patch]:
         block_id = event.call_id or f"r{self._head['round']}_{event.key}"
-        patches, entry = self._call(block_id, event.name, self._head["round"])
-        if event.name and not entry.fields["name"]:
-            patches += entry.update(name=without_controls(event.name))
+        name = self._qualified_names.get(event.name, event.name)
+        patches, entry = self._call(block_id, name, self._head["round"])
+        if name and not entry.fields["name"]:
+            patches += entry.update(name=without_controls(name))
         if event.final and event.arguments:
             return patches + entry.replace("arguments", clean_text(event.arguments))
         return (
@@ -257,13 +260,13 @@ class Transcript:
     # --- its calls ------------------------------------------------------------------------------------------
 
     def _call_ready(self, event: CallReady) -> list[Patch]:
-        patches, entry = self._call(event.call_id, event.name, event.round)
+        patches, entry = self._call(event.call_id, event.display_name, event.round)
         if str(entry.texts["arguments"]) != event.arguments:
             patches += entry.replace("arguments", clean_text(event.arguments))
         patches += _apply_edit(entry, event.edited)
         resolved, previews = self._resolved(event.resolved), _previews(event.glances)
         return patches + entry.update(
-            name=without_controls(event.name),
+            name=without_controls(event.display_name),
             resolved=resolved,
             repaired=list(event.repaired),
             state="ready",
@@ -271,7 +274,7 @@ class Transcript:
         )
 
     def _call_asked(self, event: CallAsked) -> list[Patch]:
-        patches, entry = self._call(event.call_id, event.tool, self._head["round"])
+        patches, entry = self._call(event.call_id, event.display_name, self._head["round"])
         question = question_data(event, self._question_media.setdefault(entry.id, {}))
         self._waiting.add(entry.id)
         current = self._current_values(entry, event) if event.gate == "run" and event.resolved else {}
@@ -308,7 +311,7 @@ class Transcript:
         return patches + entry.extend("progress", without_controls(event.text))
 
     def _call_finished(self, event: CallFinished) -> list[Patch]:
-        patches, entry = self._call(event.call_id, event.name, event.round)
+        patches, entry = self._call(event.call_id, event.display_name, event.round)
         self._waiting.discard(entry.id)
         self._question_media.pop(entry.id, None)
         is_beginning = event.shown.startswith(event.preview)  # the form of older versions
@@ -321,8 +324,13 @@ class Transcript:
         changed += entry.update(
             state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
             seconds=event.seconds, fraction=None, **self._result_media(event),
+            **self._qualified(event),
         )  # fmt: skip
         return patches + changed + self._update_status()
+
+    def _qualified(self, event: CallFinished) -> dict[str, Any]:
+        name = event.qualified_name or self._qualified_names.get(event.name)
+        return {"name": without_controls(name)} if name else {}
 
     def _result_media(self, event: CallFinished) -> dict[str, Any]:
         media = {"media": told_media(event.media, self.media)} if event.media else {}

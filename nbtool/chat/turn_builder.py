@@ -281,7 +281,8 @@ class TurnBuilder(Conversation):
             await recorder.find(turn, context.history, version=version, is_partial=plan.difference is not None)
             started = replace(
                 _start_event(turn, plan, recorder.date),
-                tools=tuple(self.tools.tools()),
+                tools=tuple(tools := self.tools.tools()),
+                qualified_names={name: tool.qualified_name for name, tool in tools.items() if tool.qualified_name},
                 exposed=tuple(entry.name for entry in self.exposed_variables() if entry.is_live),
             )
             await emit(started)

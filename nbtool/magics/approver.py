@@ -133,7 +133,7 @@ def ask_by_input(question: Question) -> Decision:
 def input_prompt(question: Question) -> str:
     """Format a question for a line of input: the notice, the sentence, all arguments, and the effect."""
     resolved = resolved_shapes(question.resolved)
-    summary = summarize_call(question.gate, question.tool, question.shown, resolved, len(question.media))
+    summary = summarize_call(question.gate, question.display_name, question.shown, resolved, len(question.media))
     arguments = escape_confusables(escape_invisible(question.shown))
     prompt = "Run it?" if question.gate == "run" else "Send this to the model?"
     first = [format_remarks(question.again, question.notes), notice_text(question.notice)]

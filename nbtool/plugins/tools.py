@@ -137,7 +137,13 @@ class ToolCalling:
             self.records.append(record)
             self.runtime.variables.count(record, record.reference)
             ready_event = CallReady(
-                record.call_id, record.name, record.round, record.arguments, record.resolved, edited=record.edited
+                record.call_id,
+                record.name,
+                record.round,
+                record.arguments,
+                record.resolved,
+                edited=record.edited,
+                qualified_name=record.qualified_name,
             )
             events: list[Event] = [ready_event, *record.decisions, record.finished()]
             for event in events:
@@ -162,7 +168,7 @@ class ToolCalling:
                     await asyncio.Event().wait()  # ends with the turn: nothing else of the round may run before
                 raise
         if record.status in FAILURE_PHASES:
-            await reply.turn.emit(ErrorRaised(FAILURE_PHASES[record.status], f"{record.name}: {record.reason}"))
+            await reply.turn.emit(ErrorRaised(FAILURE_PHASES[record.status], f"{record.display_name}: {record.reason}"))
         context.record = record
         await self._hooks.call_all("on_call_end", context)
         return record

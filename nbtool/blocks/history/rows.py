@@ -53,7 +53,7 @@ def version_row(turn: TurnView) -> Version:
     replies = [event for event in log if isinstance(event, ReplyFinished)]
     calls = [event for event in log if isinstance(event, CallFinished)]
     usage = ended.usage if ended else sum((reply.usage for reply in replies), Usage())
-    names = dict.fromkeys(one_line(call.name, 64) for call in calls)
+    names = dict.fromkeys(one_line(call.display_name, 64) for call in calls)
     return {
         "turn_id": turn.turn_id,
         "said": one_line(turn.prompt.text, MAX_PROMPT_CHARS),

@@ -44,7 +44,7 @@ def _searchable_text(turn: TurnView) -> str:
             case ReplyFinished():
                 pieces.append(event.message.text)
             case CallReady():
-                pieces += [event.name, event.arguments]
+                pieces += [event.name, event.qualified_name, event.arguments]
             case CallFinished():
                 pieces += [event.shown, event.reason]
             case _:

@@ -84,11 +84,11 @@ class _Timeline:
         match event:
             case CallReady():
                 self._at(at)
-                self._names[event.call_id] = (one_line(event.name, 64), event.round)
+                self._names[event.call_id] = (one_line(event.display_name, 64), event.round)
             case CallAsked():
                 if event.gate == "result":
                     self._end(at, "tool", event.call_id, "ran")
-                self._begin(at, "person", event.call_id, *self._call_label(event.call_id, event.tool))
+                self._begin(at, "person", event.call_id, *self._call_label(event.call_id, event.display_name))
             case CallDecided():
                 self._end(at, "person", event.call_id, decision_text(event.verdict, event.by))
             case CallStarted():

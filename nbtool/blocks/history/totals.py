@@ -51,7 +51,7 @@ def _count_call(event: Event, tools: _Totals, into: list[TotalRow]) -> None:
                 one["seconds"] += event.seconds
                 _add_usage(one, event.usage)
         case CallFinished():
-            tool = tools.get(one_line(event.name, 64))
+            tool = tools.get(one_line(event.display_name, 64))
             tool["count"] += 1
             tool["failed"] += event.status not in SUCCEEDED
             tool["seconds"] += event.seconds

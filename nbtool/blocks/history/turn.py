@@ -94,7 +94,7 @@ class _StepLabels:
     def label(self, event: Event) -> str:
         """Describe an event briefly; empty if it makes no step."""
         call_id = getattr(event, "call_id", "")
-        if name := getattr(event, "name", "") or getattr(event, "tool", ""):
+        if name := getattr(event, "display_name", "") or getattr(event, "name", ""):
             self._names[call_id] = one_line(name, _MAX_NAME_CHARS)
         template = _LABELS.get(event.kind)
         return template(event, self._names.get(call_id, "a call")) if template else ""

@@ -147,6 +147,7 @@ def _records(log: Sequence[Event]) -> list[CallRecord]:
                 call = requested.get(event.call_id)
                 arguments = event.arguments if isinstance(event, CallReady) else call.arguments if call else ""
                 new_record = CallRecord(event.call_id, event.name, arguments, event.round, call.id if call else "")
+                new_record.qualified_name = event.qualified_name
                 new_record.images = images.get(event.call_id, ())
                 records[event.call_id] = new_record
         if record := records.get(getattr(event, "call_id", "")):

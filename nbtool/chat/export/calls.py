@@ -82,7 +82,7 @@ class CallWriter:
 
     def _function(self, name: str, tool: Tool | None, remarks: list[str]) -> str:
         if tool and (reason := _chat_only_reason(tool)):
-            raise NotLiteral(f"the tool `{one_line(name)}`, {reason}")
+            raise NotLiteral(f"the tool `{one_line(tool.display_name)}`, {reason}")
         if tool and (path := self.names.find(tool.function)):
             return path
         own = getattr(tool.function, "__name__", name) if tool else name
@@ -92,7 +92,8 @@ class CallWriter:
             )
             return self.names.use(own)
         origin = f" ({one_line(tool.origin)})" if tool else ""
-        raise NotLiteral(f"the tool `{one_line(name)}`{origin}, which has no name in the notebook")
+        label = one_line(tool.display_name if tool else name)
+        raise NotLiteral(f"the tool `{label}`{origin}, which has no name in the notebook")
 
     def _arguments(self, arguments: dict[str, Any], tool: Tool | None, *, broken: bool = False) -> str:
         values = self._values(arguments, tool)

@@ -44,7 +44,7 @@ def _turn(turn: Turn, number: int) -> Iterable[str]:
         if message.role == "assistant":
             yield from _message(message, records)
     for record in records.values():  # calls that no message requests: made by a script of the model
-        yield from _call(record.name, record.arguments, record)
+        yield from _call(record.display_name, record.arguments, record)
     if turn.error:
         yield f"### Error\n\n{fenced(str(turn.error), 'text')}"
     usage, stats = turn.usage, turn.stats
@@ -63,7 +63,8 @@ def _message(message: Message, records: dict[str, CallRecord], *, own: bool = Fa
             case Media():
                 yield f"Attached: {span(str(part))}" if own else f"### Media\n\n{span(str(part))}"
             case ToolCall():
-                yield from _call(part.name, part.arguments, records.pop(part.call_id, None))
+                record = records.pop(part.call_id, None)
+                yield from _call(record.display_name if record else part.name, part.arguments, record)
 
 
 def _call(name: str, arguments: str, record: CallRecord | None) -> Iterable[str]:

@@ -163,7 +163,7 @@ class _Builder:
         except NotLiteral as missing:
             self._omitted["unwritten"] += 1
             self._omit(call, "a call that is not exported")
-            description = f"{one_line(call.name, 64)}({one_line(call.edited or call.arguments, 200)})"
+            description = f"{one_line(call.display_name, 64)}({one_line(call.edited or call.arguments, 200)})"
             self._lines += [f"# Not exported: {description}", f"#   It needs {escape_invisible(str(missing))}."]
 
     def _origin(self, call: CallRecord) -> str:
@@ -251,7 +251,9 @@ class _Builder:
     def _omit(self, call: CallRecord, reason: str) -> None:
         """Record why the result of a call is missing, for later references to it."""
         if call.result_name:
-            self._references.bind(call.result_name, Binding(missing=f"the result of `{one_line(call.name)}`, {reason}"))
+            self._references.bind(
+                call.result_name, Binding(missing=f"the result of `{one_line(call.display_name)}`, {reason}")
+            )
 
     def _close(self) -> None:
         if self._lines:

@@ -40,7 +40,7 @@ def approvals(context: CommandContext, args: list[str]) -> str:
         case []:
             waiting = [(q.digest[:12], _describe_question(context, chat, q)) for chat, q in _waiting(context)]
             remembered = [
-                (r.approval_id, f"remembered for this {r.scope}: {r.tool} {one_line(r.shown, 60)}")
+                (r.approval_id, f"remembered for this {r.scope}: {r.display_name} {one_line(r.shown, 60)}")
                 for r in queue.remembered()
             ]
             return (
@@ -127,7 +127,7 @@ def _describe_question(context: CommandContext, chat: Chat, question: Question) 
     name = next(name for name, candidate in context.kernel.chats.items() if candidate is chat)
     where = "" if chat is context.chat else f" in chat {one_line(name, 40)}"
     resolved = resolved_shapes(question.resolved)
-    summary = summarize_call(question.gate, question.tool, question.shown, resolved, len(question.media))
+    summary = summarize_call(question.gate, question.display_name, question.shown, resolved, len(question.media))
     remarks = format_remarks(question.again, question.notes)
     more = [text for text in (remarks, notice_text(question.notice), effect_text(question.effect)) if text]
     return "\n".join([f"waiting{where}: {summary}", *more]).replace("\n", "\n    ")

@@ -27,6 +27,7 @@ class Question:
         previews: the first rows of readable variables.
         notes: lines for the person.
         again: why the call is asked about again.
+        qualified_name: the tool's name for a person, if it differs, such as `server.tool`.
     """
 
     call_id: str
@@ -47,6 +48,12 @@ class Question:
     previews: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()
     again: RepeatedQuestion | None = None
+    qualified_name: str = ""
+
+    @property
+    def display_name(self) -> str:
+        """The tool's name for a person."""
+        return self.qualified_name or self.tool
 
     @property
     def can_remember_call(self) -> bool:

@@ -41,6 +41,12 @@ class StandingApproval:
     tool: str
     shown: str
     by: str
+    qualified_name: str = ""
+
+    @property
+    def display_name(self) -> str:
+        """The tool's name for a person."""
+        return self.qualified_name or self.tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +140,7 @@ class ApprovalQueue:
             ApprovalError: approvals of this tool or this call are not remembered.
         """
         _check_scope(question, scope)
-        entry = StandingApproval(new_id("approval"), scope, question.tool, question.shown, by)
+        entry = StandingApproval(new_id("approval"), scope, question.tool, question.shown, by, question.qualified_name)
         with self._lock:
             return self._remembered.setdefault(question.remember_keys[scope], entry)
 
@@ -221,10 +227,12 @@ def _copy_decision(question: Question, decision: Decision) -> Decision:
 
 def _check_scope(question: Question, scope: Scope) -> None:
     if not question.can_remember:
-        raise ApprovalError(f"An approval of {question.tool!r} cannot be remembered.", fix="It asks before every call.")
+        raise ApprovalError(
+            f"An approval of {question.display_name!r} cannot be remembered.", fix="It asks before every call."
+        )
     if scope == "call" and not question.can_remember_call:
         raise ApprovalError(
-            f"An approval of this call of {question.tool!r} cannot be remembered: its objects, or data that the tool"
-            " uses, cannot be watched for changes.",
+            f"An approval of this call of {question.display_name!r} cannot be remembered: its objects, or data that"
+            " the tool uses, cannot be watched for changes.",
             fix="Approve it once, or remember the tool.",
         )

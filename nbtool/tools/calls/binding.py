@@ -88,7 +88,7 @@ class BoundCall:
     @property
     def notes(self) -> tuple[str, ...]:
         """Lines about referenced objects and tool data that cannot be watched for changes."""
-        of_tool = [f"The data that {self.tool.name!r} uses cannot be watched for changes: {self.tool_problem}."]
+        of_tool = [f"The data that {self.tool.display_name!r} uses cannot be watched for changes: {self.tool_problem}."]
         of_references = (
             f"{link.reference.text} cannot be watched for changes: {token.problem}."
             for path, tokens in self.tokens.items()
@@ -149,6 +149,7 @@ class BoundCall:
             previews={**self.previews} if gate == "run" else {},
             notes=notes,
             again=repeated,
+            qualified_name=tool.qualified_name,
         )
 
     def same_as(self, other: BoundCall) -> bool:

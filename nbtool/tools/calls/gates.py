@@ -174,6 +174,7 @@ def _request_event(question: Question) -> CallAsked:
         notes=question.notes,
         again=question.again,
         can_remember_call=question.can_remember_call,
+        qualified_name=question.qualified_name,
     )
 
 

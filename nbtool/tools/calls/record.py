@@ -35,6 +35,7 @@ class CallRecord:
         reference: the variable with the result.
         dead_reference: the variable that had it in an earlier kernel.
         arguments_reference: the variable with long arguments.
+        qualified_name: the tool's name for a person, if it differs, such as `server.tool`.
         traceback: where the user's code failed; never sent to a model.
         is_unreadable: the result is a value that was exposed by reference only.
         received_unreadable: the call is a script that received such a result.
@@ -62,6 +63,7 @@ class CallRecord:
     media_omitted: int = 0
     is_unreadable: bool = field(default=False, repr=False)
     received_unreadable: bool = field(default=False, repr=False)
+    qualified_name: str = ""
     started: float | None = None
     ended: float | None = None
     decisions: list[CallDecided] = field(default_factory=list)
@@ -70,6 +72,11 @@ class CallRecord:
     def from_call(cls, call: ToolCall, round: int) -> CallRecord:
         """Start the record of a call."""
         return cls(call.call_id, call.name, call.arguments, round, call.id)
+
+    @property
+    def display_name(self) -> str:
+        """The tool's name for a person."""
+        return self.qualified_name or self.name
 
     @property
     def result_name(self) -> str:
@@ -104,6 +111,7 @@ class CallRecord:
             media=self.media,
             media_left_out=self.media_omitted,
             traceback=self.traceback,
+            qualified_name=self.qualified_name,
         )
 
     def to_result(self) -> ToolResult:

@@ -114,7 +114,7 @@ async def _execute(call: ToolCall, runtime: ToolRuntime, record: CallRecord, slo
 
 
 async def _prepare(call: ToolCall, runtime: ToolRuntime, record: CallRecord) -> BoundCall:
-    runtime.tools.get(call.name)
+    record.qualified_name = runtime.tools.get(call.name).qualified_name
     if call.args is None or not call.runnable:
         raise CallEnded(
             "not_run" if _is_json_object(call.arguments) else "invalid", call.error or "The call cannot run."
@@ -123,9 +123,21 @@ async def _prepare(call: ToolCall, runtime: ToolRuntime, record: CallRecord) -> 
     if runtime.has_unreadable_input and (bound.tool.sends_to or not bound.tool.resolves_references):
         raise CallEnded("invalid", UNREADABLE_INPUT.format(tool=call.name))
     record.resolved = bound.described_arguments
-    call_fields = (call.call_id, call.name, record.round, call.arguments)
-    await runtime.emit(CallReady(*call_fields, bound.described_arguments, call.repaired, {**bound.previews}))
+    await runtime.emit(_ready_event(call, record, bound))
     return bound
+
+
+def _ready_event(call: ToolCall, record: CallRecord, bound: BoundCall) -> CallReady:
+    return CallReady(
+        call_id=call.call_id,
+        name=call.name,
+        round=record.round,
+        arguments=call.arguments,
+        resolved=bound.described_arguments,
+        repaired=call.repaired,
+        glances={**bound.previews},
+        qualified_name=record.qualified_name,
+    )
 
 
 async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord) -> ToolRun:
