@@ -145,7 +145,7 @@ def cell_parser() -> Parser:
     add("-o", "--out", metavar="NAME", type=_name, help="bind the finished turn to this name")
     add("--replace", action="store_true", help="allow -o to overwrite an existing variable")
     add("--as", dest="as_", metavar="TYPE", help="parse the answer as this type, and bind that value with -o")
-    add("--wire", choices=("chat", "responses", "anthropic"), help="API dialect to use")
+    add("--wire", choices=("chat", "responses", "anthropic", "gemini"), help="API dialect to use")
     add("--tool-mode", choices=("auto", "native", "prompted"), help="native tool calls, or tools in the prompt")
     add("--max-rounds", metavar="N", type=int, help="maximum number of requests to the model in this turn")
     add("--timeout", metavar="S", type=_seconds, help="maximum duration of the turn, in seconds")

@@ -58,6 +58,8 @@ def response_format(dialect: str, schema: dict[str, Any], *, strict: bool) -> di
     json_schema = {"name": "answer", "schema": schema, "strict": strict}
     if dialect == "chat":
         return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
+    if dialect == "gemini":
+        return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}
     return {"text": {"format": {"type": "json_schema", **json_schema}}} if dialect == "responses" else {}
 
 

@@ -60,7 +60,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to send: a path relative to the provider's base URL and a JSON body.
+    """A request to send: a path relative to the provider's base URL, its query and a JSON body.
 
     With `uploads` it is sent as `multipart/form-data`, with the fields of the body as the other form fields.
     """
@@ -70,6 +70,7 @@ class Request:
     stream: bool
     headers: Mapping[str, str] = field(default_factory=dict)
     uploads: tuple[Upload, ...] = ()
+    query: Mapping[str, str] = field(default_factory=dict)
 
 
 class Decoder(Protocol):

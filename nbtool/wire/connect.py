@@ -42,7 +42,7 @@ __all__ = [
     "register_local_server",
 ]
 
-TEXT_DIALECTS = ("chat", "responses", "anthropic")
+TEXT_DIALECTS = ("chat", "responses", "anthropic", "gemini")
 """The wires of text models, whose replies may contain thinking."""
 
 

@@ -12,6 +12,7 @@ WIRES = {
     "chat": "nbtool.wire.dialects.chat_completions.encoder:ChatCompletions",
     "responses": "nbtool.wire.dialects.responses.encoder:Responses",
     "anthropic": "nbtool.wire.dialects.anthropic.encoder:AnthropicMessages",
+    "gemini": "nbtool.wire.dialects.gemini.encoder:GenerateContent",
     "image": "nbtool.wire.dialects.media.encoder:image",
     "image-edit": "nbtool.wire.dialects.media.encoder:image_edit",
     "transcription": "nbtool.wire.dialects.media.encoder:transcription",

@@ -58,6 +58,15 @@ def anthropic(*, streamed: bool) -> list[bytes]:
     return [head(), event(begin), event(text), event(error)]
 
 
+def gemini(*, streamed: bool) -> list[bytes]:
+    act = {"functionCall": {"name": "act", "args": {}}}
+    reply = {"candidates": [{"content": {"role": "model", "parts": [{"text": SAID}, act]}}]}
+    error = {"error": {"code": 500, "status": "INTERNAL", "message": WHY["message"]}}
+    if not streamed:
+        return [whole(200, json.dumps([reply, error]).encode())]
+    return [head(), event(reply), event(error)]
+
+
 Way = tuple[str, Callable[..., list[bytes]], str]
 
 WAYS: dict[str, Way] = {
@@ -66,6 +75,7 @@ WAYS: dict[str, Way] = {
     "chat: an error beside the choices": ("chat", lambda **how: chat(error=WHY, **how), "on fire"),
     "chat: an error beside a reason": ("chat", lambda **how: chat(reason="error", error=WHY, **how), "on fire"),
     "anthropic: an error": ("anthropic", anthropic, "on fire"),
+    "gemini: an error": ("gemini", gemini, "on fire"),
 }
 """How a reply can fail: its dialect, its bytes, and what is told of it."""
 

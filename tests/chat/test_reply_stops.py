@@ -21,6 +21,7 @@ from nbtool.events import EndReason, Notice, TurnEnded
 from nbtool.messages import Message
 from nbtool.wire.dialects.anthropic.decoder import STOP_REASONS as ANTHROPIC_STOPS
 from nbtool.wire.dialects.chat_completions.fields import STOP_REASONS as CHAT_STOPS
+from nbtool.wire.dialects.gemini.decoder import STOP_REASONS as GEMINI_STOPS
 from tests.chaos import serve_each, whole
 
 SAID = "How is it done?"
@@ -41,6 +42,15 @@ def responses(*output: dict[str, Any], reason: str = "") -> bytes:
 
 def anthropic(reason: str, *content: dict[str, Any], **more: Any) -> bytes:
     return whole(200, {"type": "message", "content": list(content), "stop_reason": reason, **more})
+
+
+def gemini(reason: str, *parts: dict[str, Any], **more: Any) -> bytes:
+    candidate = {"content": {"role": "model", "parts": list(parts)}, "finishReason": reason, "index": 0, **more}
+    return whole(200, {"candidates": [candidate]})
+
+
+def blocked_prompt(reason: str, **more: Any) -> bytes:
+    return whole(200, {"promptFeedback": {"blockReason": reason, **more}})
 
 
 def part(kind: str, **values: str) -> dict[str, Any]:
@@ -91,6 +101,27 @@ WAYS: dict[str, Way] = {
         "anthropic", anthropic("end_turn", THOUGHT), "thinking_only", "",
     ),
     "anthropic: nothing at all": ("anthropic", anthropic("end_turn"), "empty", ""),
+    "gemini: an unknown reason": ("gemini", gemini("NEW_REASON", {"text": "So"}), "broken_off", "NEW_REASON"),
+    "gemini: a filter and its category": (
+        "gemini", gemini("SAFETY", {"text": "So"}, safetyRatings=[
+            {"category": "HARM_CATEGORY_DANGEROUS_CONTENT", "probability": "HIGH", "blocked": True},
+            {"category": "HARM_CATEGORY_HARASSMENT", "probability": "LOW"},
+        ]), "filtered", "dangerous content",
+    ),
+    "gemini: a filter that leaves nothing": ("gemini", gemini("PROHIBITED_CONTENT"), "filtered", ""),
+    "gemini: a prompt that was blocked": (
+        "gemini", blocked_prompt("SAFETY", blockReasonMessage="Not here."), "filtered",
+        "the prompt was blocked: Not here.",
+    ),
+    "gemini: a prompt that was blocked without a word": (
+        "gemini", blocked_prompt("BLOCKLIST"), "filtered", "the prompt was blocked: BLOCKLIST",
+    ),
+    "gemini: a call that cannot be read": (
+        "gemini", gemini("MALFORMED_FUNCTION_CALL", finishMessage="Malformed function call: print("), "broken_off",
+        "Malformed function call: print(",
+    ),
+    "gemini: thinking alone": ("gemini", gemini("STOP", {"text": "Hm.", "thought": True}), "thinking_only", ""),
+    "gemini: nothing at all": ("gemini", gemini("STOP"), "empty", ""),
 }  # fmt: skip
 """A reply that stops: the wire, the body, why its turn ended, and what the notice has to name."""
 
@@ -102,6 +133,12 @@ for _word, _meant in CHAT_STOPS.items():
 for _word, _meant in ANTHROPIC_STOPS.items():
     if _meant in ("filtered", "refused", "length"):
         WAYS[f"anthropic: {_word}"] = ("anthropic", anthropic(_word, TEXT), _meant, "")
+
+for _word, _meant in GEMINI_STOPS.items():
+    if _meant in ("filtered", "length"):
+        WAYS[f"gemini: {_word}"] = ("gemini", gemini(_word, {"text": "So"}), _meant, "")
+    if _meant == "error":
+        WAYS[f"gemini: {_word}"] = ("gemini", gemini(_word, {"text": "So"}), "broken_off", _word)
 
 OF_LIMITS = {"rounds", "calls", "tokens", "cost", "seconds", "repetition", "interrupted"}
 """Reasons that are limits of a turn, or the end of its kernel; their tests stand beside those."""
@@ -118,7 +155,10 @@ def _book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def run_stopped(way: str, history: HistoryMode = "compact") -> tuple[Turn, list[Any], Chat]:
     """Send a prompt to which a reply comes that stops, and one more; gives the first turn and the later requests."""
     wire, body, _, _ = WAYS[way]
-    answers = {"chat": chat("Well."), "responses": responses(SO), "anthropic": anthropic("end_turn", TEXT)}
+    answers = {
+        "chat": chat("Well."), "responses": responses(SO), "anthropic": anthropic("end_turn", TEXT),
+        "gemini": gemini("STOP", {"text": "Well."}),
+    }  # fmt: skip
     with serve_each([body], [answers[wire]]) as server:
         conversation = Chat("m", base_url=server.url, wire=wire, history=history)
         turn = conversation.send(SAID)
@@ -187,9 +227,9 @@ def test_the_question_and_why_it_has_no_answer_are_told_to_the_next_request(way:
     assert words in sent
     if turn.rounds[0].refusal:
         assert turn.rounds[0].refusal in sent
-    roles = [one.get("role") for one in request.get("messages") or request["input"]]
-    roles = [role for role, _ in groupby(roles) if role in ("user", "assistant")]
-    assert roles == ["user", "assistant", "user"]
+    roles = [one.get("role") for one in request.get("messages") or request.get("input") or request["contents"]]
+    roles = [role for role, _ in groupby(roles) if role in ("user", "assistant", "model")]
+    assert roles == ["user", "model" if "contents" in request else "assistant", "user"]
 
 
 def test_a_refusal_is_told_as_one() -> None:

@@ -7,10 +7,17 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
+from nbtool.wire.registry import WIRES
 from tests.chaos import event, finish, head, serve_each, text
-from tests.wire.validators import check_anthropic, check_chat, check_responses
+from tests.wire.validators import check_anthropic, check_chat, check_gemini, check_responses
 
-CHECKS = {"chat": check_chat, "responses": check_responses, "anthropic": check_anthropic}
+CHECKS = {
+    "chat": check_chat,
+    "responses": check_responses,
+    "anthropic": check_anthropic,
+    "gemini": check_gemini,
+}
 
 
 @tool(run="auto")
@@ -58,7 +65,27 @@ def anthropic_rounds() -> list[list[bytes]]:
     return [reply("tool_use", thinking, call), reply("end_turn", {"type": "text", "text": "42."})]
 
 
-ROUNDS = {"chat": chat_rounds, "responses": responses_rounds, "anthropic": anthropic_rounds}
+def gemini_rounds() -> list[list[bytes]]:
+    thought = {"text": "Hm", "thought": True}
+    call = {"functionCall": {"name": "double", "args": {"n": 21}, "id": "g1"}, "thoughtSignature": "c2lnbmVk"}
+
+    def reply(*parts: dict[str, Any]) -> list[bytes]:
+        told = [event({"candidates": [{"content": {"role": "model", "parts": [part]}}]}) for part in parts]
+        return [head(), *told, event({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]})]
+
+    return [reply(thought, call), reply({"text": "42."})]
+
+
+ROUNDS = {
+    "chat": chat_rounds,
+    "responses": responses_rounds,
+    "anthropic": anthropic_rounds,
+    "gemini": gemini_rounds,
+}
+
+
+def test_every_dialect_that_has_calls_stands_in_the_tables() -> None:
+    assert set(ROUNDS) == set(CHECKS) == set(WIRES) - set(MEDIA_KINDS)
 
 
 @pytest.mark.parametrize("wire", ROUNDS)
@@ -95,3 +122,15 @@ def test_thinking_of_anthropic_goes_back_signed() -> None:
     assert [block["type"] for block in asked["content"]] == ["thinking", "tool_use"]
     assert asked["content"][0]["signature"] == "signed"
     assert [block["type"] for block in answered["content"]] == ["tool_result"]
+
+
+def test_a_thought_signature_of_gemini_goes_back_in_the_part_it_came_in() -> None:
+    with serve_each(*gemini_rounds()) as server:
+        Chat("tiny", base_url=server.url, wire="gemini", tools=[double]).send("Double 21.")
+
+    asked, answered = server.requests[1].json["contents"][-2:]
+    assert [sorted(part) for part in asked["parts"]] == [["text", "thought"], ["functionCall", "thoughtSignature"]]
+    assert asked["parts"][1]["thoughtSignature"] == "c2lnbmVk"
+    assert answered["parts"] == [
+        {"functionResponse": {"name": "double", "response": {"output": "42"}, "id": "g1"}},
+    ]

@@ -190,7 +190,7 @@ OPTIONS = [
 def fuzz_stream(text: str) -> None:
     """Decode a text as a stream of each dialect, in pieces."""
     data = text.encode("utf-8", "surrogatepass")
-    for dialect in ("chat", "responses", "anthropic"):
+    for dialect in ("chat", "responses", "anthropic", "gemini"):
         decoder = find_wire(dialect).decoder()
         with_errors(
             lambda decoder=decoder: [*decoder.feed(data[: len(data) // 2]), *decoder.feed(data[len(data) // 2 :])]

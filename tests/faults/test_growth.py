@@ -94,7 +94,9 @@ BLOCKS: dict[str, dict[str, Callable[[str], Event]]] = {
 MAKES = {name: make for makes in BLOCKS.values() for name, make in makes.items()}
 
 READERS: dict[str, tuple[Read, list[str]]] = {
-    **{f"stream, {name}": (stream_reader(name), STREAM + JSON) for name in ("chat", "responses", "anthropic")},
+    **{
+        f"stream, {name}": (stream_reader(name), STREAM + JSON) for name in ("chat", "responses", "anthropic", "gemini")
+    },
     **{f"{name} as HTML": (event_writer(make, to_html), WRITING + ANSI) for name, make in MAKES.items()},
     **{f"{name} as text": (event_writer(make, to_text), WRITING + ANSI) for name, make in MAKES.items()},
     **{f"{name} in a terminal": (on_terminal(make), WRITING + ANSI) for name, make in MAKES.items()},

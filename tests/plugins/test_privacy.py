@@ -21,7 +21,7 @@ from nbtool.testing import ScriptedWire, call, cut, thinking
 from nbtool.wire.base import Prompt
 from tests.chain.running import run
 from tests.chaos import serve_each
-from tests.chat.test_wires import anthropic_rounds, chat_rounds, responses_rounds
+from tests.chat.test_wires import anthropic_rounds, chat_rounds, gemini_rounds, responses_rounds
 
 MAIL = "ada@example.org"
 
@@ -157,6 +157,7 @@ def test_the_kept_messages_are_clear_and_those_of_a_rehearsal_are_not() -> None:
         ("chat", chat_rounds, b""),
         ("responses", responses_rounds, b"sealed"),
         ("anthropic", anthropic_rounds, b"signed"),
+        ("gemini", gemini_rounds, b"c2lnbmVk"),
     ],
 )
 def test_nothing_private_is_in_any_body_that_leaves_and_signatures_still_are(

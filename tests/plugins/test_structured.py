@@ -136,6 +136,15 @@ def test_a_provider_that_takes_schemas_is_given_it_in_rounds_without_tools(
     assert named["schema"]["required"] == ["name", "grams"]
 
 
+def test_gemini_is_given_the_schema_itself() -> None:
+    with WithSchemas([APPLE], "gemini") as wire:
+        Chat(wire=wire).send("Which?", as_=Fruit)
+
+    config = wire.prompts[0].options["generationConfig"]
+    assert config["responseMimeType"] == "application/json"
+    assert config["responseJsonSchema"]["required"] == ["name", "grams"]
+
+
 def test_options_of_the_person_win() -> None:
     wire = WithSchemas([APPLE], "chat")
     with wire:

@@ -17,7 +17,7 @@ import pytest
 FOLDER = Path(os.environ.get("NBTOOL_CORPUS") or Path(__file__).parents[3] / "shared/corpus/open")
 MISSING = f"no recorded traffic in {FOLDER}: set NBTOOL_CORPUS to a corpus"
 
-DIALECTS = ("chat", "responses", "anthropic")
+DIALECTS = ("chat", "responses", "anthropic", "gemini")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import valid_arguments
 from nbtool.wire.transport.endpoint import _encode_body
 from tests.chaos import serve_each
-from tests.wire import anthropics, chatting, responding
+from tests.wire import anthropics, chatting, odd, responding
 
 HOSTILE = (
     "", " ", "null", "{", "}", "{}", '{"a": 1', '{"a": 1}}', "[1]", '"text"', "7", "true", "NaN", '{"a": NaN}',
@@ -80,12 +80,41 @@ def in_anthropic(body: dict[str, Any]) -> Iterator[object]:
         yield from (json.dumps(block["input"]) for block in blocks if block["type"] == "tool_use")
 
 
+def in_gemini(body: dict[str, Any]) -> Iterator[object]:
+    for content in body["contents"]:
+        yield from (json.dumps(part["functionCall"]["args"]) for part in content["parts"] if "functionCall" in part)
+
+
+def gemini(arguments: str) -> bytes:
+    args = value_of(arguments)
+    part = {"functionCall": {"name": "price", "args": args}}
+    return odd.lines({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
+
+
+def gemini_pieces(arguments: str) -> bytes:
+    pieces = [{"jsonPath": "$.text", "stringValue": arguments, "willContinue": True}]
+    parts = [
+        {"functionCall": {"name": "price", "willContinue": True}},
+        {"functionCall": {"partialArgs": pieces, "willContinue": True}},
+        {"functionCall": {}},
+    ]
+    return odd.lines({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
+
+
+def value_of(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+
+
 READ: dict[str, tuple[Callable[[str], bytes], ...]] = {
     "chat": (chat, chat_whole, chat_legacy),
     "responses": (responses,),
     "anthropic": (anthropic,),
+    "gemini": (gemini, gemini_pieces),
 }
-SENT = {"chat": in_chat, "responses": in_responses, "anthropic": in_anthropic}
+SENT = {"chat": in_chat, "responses": in_responses, "anthropic": in_anthropic, "gemini": in_gemini}
 TOOLS = (ToolSpec("price", "", {}),)
 
 

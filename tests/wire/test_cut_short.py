@@ -84,8 +84,13 @@ def ends_anthropic(data: bytes) -> bool:
     return data != b"[DONE]" and json.loads(data).get("type") == "message_stop"
 
 
+def ends_gemini(data: bytes) -> bool:
+    return any(candidate.get("finishReason") for candidate in json.loads(data).get("candidates") or [])
+
+
 IS_TERMINAL: dict[str, Callable[[bytes], bool]] = {
     "chat": ends_chat,
     "responses": ends_responses,
     "anthropic": ends_anthropic,
+    "gemini": ends_gemini,
 }

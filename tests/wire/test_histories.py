@@ -13,12 +13,13 @@ from nbtool.chain.repair import repair_history
 from nbtool.messages import Message, Native, Refusal, Text, Thinking, ToolCall, ToolResult, new_id, results, user
 from nbtool.wire import find_wire
 from nbtool.wire.base import Prompt, Target, ToolSpec
-from tests.wire.validators import check_anthropic, check_chat, check_responses
+from tests.wire.validators import check_anthropic, check_chat, check_gemini, check_responses
 
 CHECKS: dict[str, Callable[[dict[str, Any]], None]] = {
     "chat": check_chat,
     "responses": check_responses,
     "anthropic": check_anthropic,
+    "gemini": check_gemini,
 }
 HERE = Target("api.example", "thinker-1")
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {}})
@@ -37,7 +38,7 @@ def replies(draw: st.DrawFn) -> list[Message]:
         for _ in range(draw(st.integers(0, 3)))
     ]
     parts = [Thinking(draw(words)), Text(draw(words)), *calls, *([Refusal("No.")] if draw(st.booleans()) else [])]
-    native = draw(st.sampled_from([None, _items(calls), _blocks(calls)]))
+    native = draw(st.sampled_from([None, _items(calls), _blocks(calls), _contents(calls)]))
     reply = Message("assistant", tuple(part for part in parts if part.kind == "call" or part.text), native=native)
     answered = draw(st.lists(st.sampled_from(calls), unique_by=lambda call: call.call_id)) if calls else []
     return [reply, *(results(_answer(call, draw(words))) for call in answered)]
@@ -60,6 +61,14 @@ def _blocks(calls: list[ToolCall]) -> Native:
     thinking = {"type": "thinking", "thinking": "", "signature": "sealed"}
     blocks = [{"type": "tool_use", "id": call.id, "name": "look", "input": {}} for call in calls]
     return Native("anthropic", HERE.host, HERE.model, [thinking, *blocks])
+
+
+def _contents(calls: list[ToolCall]) -> Native:
+    parts = [
+        {"functionCall": {"name": call.name, "args": {}, "id": call.id}, "thoughtSignature": "c2VhbGVk"}
+        for call in calls
+    ]
+    return Native("gemini", HERE.host, HERE.model, [{"text": "Hm", "thought": True}, *parts])
 
 
 histories = st.lists(st.one_of(words.map(lambda text: [user(text)]), replies()), max_size=8)

@@ -19,7 +19,7 @@ from nbtool.wire.registry import find_wire
 from nbtool.wire.reply import CALLS_CEILING, MAX_ITEMS, MAX_REPLY_CALLS
 from tests.beats import STALL, beats
 from tests.chaos import head, serve, whole
-from tests.wire.test_many_calls import FORMS, documents, item, item_done, responses
+from tests.wire.test_many_calls import FORMS, candidate, documents, item, item_done, responses
 
 MANY = 60_000
 
@@ -60,6 +60,10 @@ ITEMS: dict[str, Body] = {
     "anthropic: blocks in a document": (
         "anthropic",
         lambda each: documents({"type": "message", "stop_reason": "end_turn", "content": blocks(each)}),
+    ),
+    "gemini: parts in a document": (
+        "gemini", lambda each: documents(candidate(*({"text": f"{n} ", "thoughtSignature": "c2k="} for n in each),
+                                                   finishReason="STOP")),
     ),
 }  # fmt: skip
 """How a reply can hold many items that are no calls."""

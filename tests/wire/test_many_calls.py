@@ -106,6 +106,29 @@ def pair(number: int, **place: Any) -> list[dict[str, Any]]:
     ]
 
 
+# --- Gemini -------------------------------------------------------------------------------------------------------
+
+
+def call_part(number: int) -> dict[str, Any]:
+    return {"functionCall": {"name": "count", "args": {"n": number}, "id": f"g{number}"}}
+
+
+def candidate(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "index": 0, **more}]}
+
+
+def gemini(*values: dict[str, Any]) -> bytes:
+    return events(*values, candidate({"text": ""}, finishReason="STOP"))
+
+
+def in_pieces(number: int) -> list[dict[str, Any]]:
+    piece = {"jsonPath": "$.n", "numberValue": number}
+    return [
+        candidate({"functionCall": {"name": "count", "willContinue": True}}),
+        candidate({"functionCall": {"partialArgs": [piece]}}),
+    ]
+
+
 FORMS: dict[str, tuple[str, Callable[[range], bytes]]] = {
     "chat: a chunk each": ("chat", lambda each: chat(*([fragment(n, index=n)] for n in each))),
     "chat: one chunk": ("chat", lambda each: chat(fragment(n, index=n) for n in each)),
@@ -139,6 +162,13 @@ FORMS: dict[str, tuple[str, Callable[[range], bytes]]] = {
     "anthropic: a document": (
         "anthropic",
         lambda each: documents({"type": "message", "stop_reason": "tool_use", "content": list(map(block, each))}),
+    ),
+    "gemini: a part each": ("gemini", lambda each: gemini(*map(candidate, map(call_part, each)))),
+    "gemini: one event": ("gemini", lambda each: gemini(candidate(*map(call_part, each)))),
+    "gemini: in pieces": ("gemini", lambda each: gemini(*(event for n in each for event in in_pieces(n)))),
+    "gemini: calls that never end": ("gemini", lambda each: gemini(*(in_pieces(n)[0] for n in each))),
+    "gemini: a document": (
+        "gemini", lambda each: documents(candidate(*map(call_part, each), finishReason="STOP")),
     ),
 }  # fmt: skip
 """How a reply can hold many calls: a dialect, and how its bytes are made."""

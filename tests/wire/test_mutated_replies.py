@@ -32,12 +32,25 @@ ITEMS = [
     {"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": "Hi"}]},
     {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": '{"a": 1}'},
 ]
+PARTS = [
+    {"text": "Hm", "thought": True},
+    {"text": "Hi", "thoughtSignature": "c2VhbGVk"},
+    {"functionCall": {"name": "look", "args": {"a": 1}, "id": "g1"}, "thoughtSignature": "c2VhbGVk"},
+    {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
+    {"executableCode": {"language": "PYTHON", "code": "1"}},
+    {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+]
+PIECE = {"jsonPath": "$.a", "numberValue": 1, "willContinue": False}
 WHOLE: dict[str, Any] = {
     "chat": {"choices": [{"index": 0, "message": SAID, "finish_reason": "tool_calls"}], "usage": USED},
     "anthropic": {
         "id": "m1", "type": "message", "content": BLOCKS, "stop_reason": "tool_use", "usage": {"input_tokens": 3},
     },
     "responses": {"id": "r1", "status": "completed", "output": ITEMS, "usage": {"input_tokens": 3}},
+    "gemini": {
+        "candidates": [{"content": {"role": "model", "parts": PARTS}, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 3, "thoughtsTokenCount": 2}, "promptFeedback": {"safetyRatings": []},
+    },
 }  # fmt: skip
 STREAMED: dict[str, list[Any]] = {
     "chat": [
@@ -60,6 +73,13 @@ STREAMED: dict[str, list[Any]] = {
         *({"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate(ITEMS)),
         {"type": "response.completed", "response": WHOLE["responses"]},
     ],
+    "gemini": [
+        *({"candidates": [{"content": {"parts": [part]}, "index": 0}]} for part in PARTS),
+        {"candidates": [{"content": {"parts": [{"functionCall": {"name": "look", "willContinue": True}}]}}]},
+        {"candidates": [{"content": {"parts": [{"functionCall": {"partialArgs": [PIECE], "willContinue": True}}]}}]},
+        {"candidates": [{"content": {"parts": [{"functionCall": {}}]}}]},
+        {"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}], "usageMetadata": {}},
+    ],
 }
 
 
@@ -76,7 +96,7 @@ def sent_back(reply: Reply) -> list[str]:
     """The next request in every dialect, with a result for each call."""
     results = tuple(ToolResult(call.name, "1", id=call.id, call_id=call.call_id) for call in reply.calls)
     said = (user("Hi"), reply.message, *((Message("tool", results),) if results else ()), user("Go on."))
-    wires = map(find_wire, ("chat", "responses", "anthropic"))
+    wires = map(find_wire, WHOLE)
     return [json.dumps(wire.encode(Prompt(said), Target("", "")).body) for wire in wires]
 
 
@@ -92,7 +112,7 @@ def decoded_text(dialect: str, values: Any, *, stream: bool) -> Reply | str:
 
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.2])
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("dialect", ["chat", "responses", "anthropic"])
+@pytest.mark.parametrize("dialect", WHOLE)
 def test_whatever_stands_in_a_reply_it_is_read_or_refused(dialect: str, stream: bool, share: float) -> None:
     chance = random.Random(f"{dialect} {stream} {share}")
     meant = STREAMED[dialect] if stream else WHOLE[dialect]

@@ -12,8 +12,12 @@ from nbtool.events import ReplyEnd, TextDelta
 from nbtool.messages import Text
 from nbtool.wire import decode, find_wire
 from nbtool.wire.framing import json_payloads
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
+from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import ReplyBuilder
 from tests.wire.odd import chat, chunk, lines
+
+TALKING = sorted(set(WIRES) - set(MEDIA_KINDS))
 
 
 def test_a_body_is_bytes() -> None:
@@ -75,7 +79,7 @@ def test_an_empty_first_fragment_makes_no_part() -> None:
     assert builder.reply().message.parts == (Text("Hi"),)
 
 
-@pytest.mark.parametrize("dialect", ["chat", "responses", "anthropic"])
+@pytest.mark.parametrize("dialect", TALKING)
 @pytest.mark.parametrize(
     "body",
     [
@@ -91,13 +95,13 @@ def test_an_error_without_its_usual_frame_is_told_in_its_own_words(dialect: str,
         decode(dialect, body)
 
 
-@pytest.mark.parametrize("dialect", ["chat", "responses", "anthropic"])
+@pytest.mark.parametrize("dialect", TALKING)
 def test_an_empty_list_is_no_reply_and_no_error_of_the_provider(dialect: str) -> None:
     with pytest.raises(InvalidReply, match="The reply is JSON, but"):
         decode(dialect, b"[]", stream=False)
 
 
-@pytest.mark.parametrize("dialect", ["chat", "responses", "anthropic"])
+@pytest.mark.parametrize("dialect", TALKING)
 def test_a_body_that_is_still_compressed_says_so(dialect: str) -> None:
     with pytest.raises(InvalidReply, match=r"compressed \(gzip\)"):
         decode(dialect, gzip.compress(b"data: {}\n\n"))

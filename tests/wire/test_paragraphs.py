@@ -8,10 +8,11 @@ import pytest
 
 from nbtool import Chat
 from nbtool.events import TextDelta, ThinkingDelta
-from tests.chaos import head, serve, whole
+from tests.chaos import event, head, serve, whole
 from tests.wire import anthropics
 from tests.wire.framing.test_dialect_check import DOCUMENTS
 from tests.wire.responding import CALL_ITEM, completed_event, message_item, stream
+from tests.wire.test_many_calls import candidate
 
 
 def item(kind: str, index: int, **values: Any) -> dict[str, Any]:
@@ -42,6 +43,11 @@ def thinking_part(said: str) -> dict[str, Any]:
     return {"type": "thinking", "thinking": said, "signature": ""}
 
 
+def gemini_stream(*parts: dict[str, Any]) -> bytes:
+    return b"".join(event(candidate(part)) for part in parts) + event(candidate(finishReason="STOP"))
+
+
+CODE = {"executableCode": {"language": "PYTHON", "code": "1"}}
 SEARCH = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
 FIRST, SECOND = message_item("One."), {**message_item("Two."), "id": "msg_2"}
 
@@ -78,6 +84,15 @@ REPLIES: dict[str, tuple[str, bytes, str, str]] = {
     ), "It is warm today.", ""),
     "texts that break of themselves": (
         "responses", head() + stream(completed_event(message_item("One.\n\n"), SECOND)), "One.\n\nTwo.", "",
+    ),
+    "parts that stream": ("gemini", head() + gemini_stream({"text": "On"}, {"text": "e."}), "One.", ""),
+    "parts around code that the provider ran": (
+        "gemini", head() + gemini_stream({"text": "One."}, CODE, {"text": "Two."}), "One.\n\nTwo.", "",
+    ),
+    "thoughts around a text": (
+        "gemini", head() + gemini_stream(
+            {"text": "A.", "thought": True}, {"text": "On"}, {"text": "B.", "thought": True}, {"text": "e."},
+        ), "One.", "A.\n\nB.",
     ),
     "one text": ("chat", whole(200, DOCUMENTS["chat"]), "Hello", ""),
 }  # fmt: skip

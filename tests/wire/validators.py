@@ -5,7 +5,8 @@ servers forgive more; a body that passes here offends none of them. The rules co
 https://platform.openai.com/docs/api-reference/chat/create,
 https://platform.openai.com/docs/api-reference/responses/create, https://platform.openai.com/docs/guides/reasoning,
 https://docs.anthropic.com/en/api/messages and
-https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use.
+https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use,
+https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thought-signatures.
 """
 
 from __future__ import annotations
@@ -209,6 +210,55 @@ def _anthropic_calls(place: str, content: list[Body], known: set[str]) -> list[s
         _require(isinstance(call.get("input"), dict), f"{place}: the input of a call is no object")
         known.add(call_id)
     return [call["id"] for call in calls]
+
+
+def check_gemini(body: Body) -> None:
+    """Check a request of generateContent to a model that demands its signatures back."""
+    contents = body.get("contents")
+    _require(isinstance(contents, list) and contents, "contents: is empty")
+    _encodable(body)
+    _require(not {"model", "stream", "messages"} & body.keys(), "body: holds a field of another dialect")
+    _require(contents[0].get("role") == "user", "contents[0]: is not the user's")
+    declared = [spec for tool in body.get("tools", []) for spec in tool.get("functionDeclarations", [])]
+    _tool_names([spec["name"] for spec in declared])
+    for spec in declared:
+        schema = spec.get("parametersJsonSchema", {"type": "object"})
+        _require(schema.get("type") == "object", f"tools: {spec['name']} takes no object")
+    _require("toolConfig" not in body or body.get("tools"), "toolConfig: stands without tools")
+    for part in body.get("systemInstruction", {"parts": [{"text": "-"}]})["parts"]:
+        _require(part.get("text", "").strip(), "systemInstruction: a text is empty")
+    waiting: list[Body] = []
+    for at, content in enumerate(contents):
+        place, parts = f"contents[{at}]", content.get("parts")
+        _require(content.get("role") == ("model" if at % 2 else "user"), f"{place}: breaks the alternation")
+        _require(isinstance(parts, list) and parts, f"{place}: is empty")
+        for part in parts:
+            _gemini_part(place, part)
+        given = [part["functionResponse"] for part in parts if "functionResponse" in part]
+        _require(
+            [(one["name"], one.get("id")) for one in given] == [(one["name"], one.get("id")) for one in waiting],
+            f"{place}: answers {given}, and {waiting} wait",
+        )
+        waiting = [part["functionCall"] for part in parts if "functionCall" in part]
+        first = next((part for part in parts if "functionCall" in part), {"thoughtSignature": "-"})
+        _require(first.get("thoughtSignature"), f"{place}: its first call is not signed")
+    _require(not waiting, f"contents: end before the outcomes of {waiting}")
+
+
+def _gemini_part(place: str, part: Body) -> None:
+    kinds = [name for name in part if name not in ("thought", "thoughtSignature")]
+    _require(len(kinds) == 1, f"{place}: a part holds {kinds}")
+    if "text" in part:
+        _require(part["text"] or part.get("thoughtSignature"), f"{place}: a text is empty")
+    if "functionCall" in part:
+        call = part["functionCall"]
+        _require(set(call) <= {"name", "args", "id"}, f"{place}: a call holds {sorted(call)}")
+        _require(isinstance(call.get("args"), dict), f"{place}: the arguments of a call are no object")
+        _require(call.get("name"), f"{place}: a call has no name")
+        _require(call.get("id", "-"), f"{place}: a call has an empty id")
+    if "functionResponse" in part:
+        response = part["functionResponse"]
+        _require(isinstance(response.get("response"), dict), f"{place}: an outcome is no object")
 
 
 def _tool_names(names: list[str]) -> None:

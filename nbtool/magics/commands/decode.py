@@ -10,7 +10,7 @@ from nbtool.magics.command_context import Command, CommandContext
 from nbtool.wire import WIRES, decode
 from nbtool.wire.reply import Reply
 
-CHAT_WIRES = ("chat", "responses", "anthropic")
+CHAT_WIRES = ("chat", "responses", "anthropic", "gemini")
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of a recording that are read."""
 

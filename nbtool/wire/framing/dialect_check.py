@@ -35,5 +35,5 @@ def check_dialect(event: dict[str, Any], expected: str, name: str = "") -> None:
     """
     detected = dialect_of(event, name)
     if detected and detected != expected:
-        fix = f"Check the address and the wire{f': `--wire {detected}`' if detected != 'gemini' else ' (`--wire`)'}."
+        fix = f"Check the address and the wire: `--wire {detected}`."
         raise InvalidReply(f"The reply is in the dialect {_NAMES[detected]}, not {_NAMES[expected]}.", fix=fix)

@@ -53,6 +53,7 @@ _TOOL_WORDS = (
     "does not support tools", "doesn't support tools", "does not support tool", "tool use is not supported",
     "tools are not supported", "tool calling is not supported", "function calling is not supported",
     "does not support function", "no endpoints found that support tool", "tools is not supported",
+    "function calling is not enabled",
     "tool choice requires --enable-auto-tool-choice", "tools param requires --jinja", "unsupported parameter: 'tools'",
 )  # fmt: skip
 _API_NAME = r"(?:v1/chat/completions|v1/responses|chat completions|responses api)"
@@ -171,6 +172,7 @@ def error_from_response(status: int, headers: Mapping[str, str], body: bytes, *,
     delay = retry_after(headers)
     if delay is None and status in (429, 503):
         delay = until_reset(headers)
+        delay = _retry_delay(payload) if delay is None else delay
     return provider_error(payload, status=status, label=label, retry_after=delay, has_message=has_message)
 
 
@@ -230,6 +232,17 @@ def _seconds_of(text: str, now: float) -> list[float]:
         number /= 1000
     seconds = number - now if number > 1e9 else number
     return [max(0.0, seconds)] if math.isfinite(seconds) else []
+
+
+def _retry_delay(payload: Any) -> float | None:
+    """Return the delay in the details of Google's errors (`google.rpc.RetryInfo`); None if there is none."""
+    payload = next(iter(payload), None) if isinstance(payload, list) else payload
+    error = payload.get("error") if isinstance(payload, dict) else None
+    details = error.get("details") if isinstance(error, dict) else None
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict) and str(detail.get("@type")).endswith("google.rpc.RetryInfo"):
+            return next(iter(_seconds_of(_as_text(detail.get("retryDelay")), time.time())), None)
+    return None
 
 
 def is_retryable(status: int, headers: Mapping[str, str]) -> bool:

@@ -30,11 +30,12 @@ class Authorization:
         if self.key and self.key.get_secret_value() and self.connection.sends_key(self.header):
             request.headers[self.header] = self.prefix + self.key.get_secret_value()
         if self.connection.query:
-            pairs = (
+            pairs = [
                 f"{quote(name, safe='')}={quote(value.get_secret_value(), safe='')}"
                 for name, value in self.connection.query.items()
-            )
-            request.url = _sealed_url_class()(request.url, query="&".join(pairs).encode())
+            ]
+            own = [request.url.query.decode("ascii")] if request.url.query else []
+            request.url = _sealed_url_class()(request.url, query="&".join((*own, *pairs)).encode())
         return request
 
 

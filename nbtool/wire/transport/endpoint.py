@@ -276,7 +276,9 @@ class HttpEndpoint:
         url = self.base_url.rstrip("/") + request.path
         client = client_for(url, self.connection)
         limits = httpx.Timeout(None, connect=self.timeouts.connect)
-        http_request = client.build_request("POST", url, content=content, headers=request.headers, timeout=limits)
+        http_request = client.build_request(
+            "POST", url, content=content, headers=request.headers, params=request.query or None, timeout=limits
+        )
         traffic.record(self.host, len(content))
         try:
             async with deadline.running():
@@ -416,7 +418,7 @@ def _encode_body(request: Request) -> tuple[bytes, str]:
             finite_messages = {
                 name: _replace_non_finite(value)
                 for name, value in request.body.items()
-                if name in ("messages", "input")
+                if name in ("messages", "input", "contents")
             }
             body = _dump_json({**request.body, **finite_messages})
         return body.encode(), "application/json"

@@ -17,6 +17,7 @@ STREAM = {
     "anthropic": 'data: {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}}\n\n'
     'data: {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hi"}}\n\n'
     'data: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}\n\ndata: {"type": "message_stop"}\n\n',
+    "gemini": 'data: {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}\n\n',
 }
 
 

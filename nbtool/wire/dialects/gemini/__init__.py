@@ -1,0 +1,1 @@
+"""Google's generateContent: Gemini by its own API, and by Vertex AI."""

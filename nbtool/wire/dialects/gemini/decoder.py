@@ -1,0 +1,176 @@
+"""A reply of generateContent, from bytes to deltas: a stream of partial replies, or one document.
+
+A stream has no end mark: the reason to finish comes with the last parts, and sometimes already before more of them,
+when code runs at the provider. So the reply ends where the bytes end, if the newest parts came with a reason.
+
+See https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbtool.errors import InvalidReply
+from nbtool.events import Delta, ReplyEnd, StopReason, UsageDelta
+from nbtool.messages import Usage
+from nbtool.wire.dialects.gemini.parts import ReplyParts
+from nbtool.wire.framing.provider_errors import error_in_body, provider_error
+from nbtool.wire.framing.typed_events import TypedEventDecoder
+from nbtool.wire.reply import TRUNCATED_REASONS
+
+STOP_REASONS: dict[str, StopReason] = {
+    "STOP": "end",
+    "MAX_TOKENS": "length",
+    "SAFETY": "filtered",
+    "RECITATION": "filtered",
+    "BLOCKLIST": "filtered",
+    "PROHIBITED_CONTENT": "filtered",
+    "SPII": "filtered",
+    "MODEL_ARMOR": "filtered",
+    "IMAGE_SAFETY": "filtered",
+    "IMAGE_PROHIBITED_CONTENT": "filtered",
+    "IMAGE_RECITATION": "filtered",
+    "LANGUAGE": "error",
+    "OTHER": "error",
+    "IMAGE_OTHER": "error",
+    "NO_IMAGE": "error",
+    "MALFORMED_FUNCTION_CALL": "error",
+    "MALFORMED_RESPONSE": "error",
+    "UNEXPECTED_TOOL_CALL": "error",
+    "TOO_MANY_TOOL_CALLS": "error",
+    "MISSING_THOUGHT_SIGNATURE": "error",
+}
+"""The provider's words in ours; see https://ai.google.dev/api/generate-content#FinishReason."""
+
+_FIX = "Check the address and the wire (`--wire`)."
+_FIELDS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
+
+
+class GeminiDecoder(TypedEventDecoder):
+    """One reply being read."""
+
+    dialect = "gemini"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts = ReplyParts()
+        self._finish_reason = ""
+        self._explanation = ""
+        self._is_prompt_blocked = False
+        self._usage: dict[str, Any] = {}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the newest parts came with a reason to finish, and no code runs at the provider."""
+        return self._is_done or (bool(self._finish_reason) and not self._parts.is_code_running)
+
+    def close(self) -> list[Delta]:
+        """Signal the end of the bytes, which is the end of a reply that has a reason to finish."""
+        deltas = super().close()
+        if not self._error and not self._is_done and self._finish_reason:
+            self._emit_end(deltas)
+        return deltas
+
+    def _decode_document(self, document: Any, deltas: list[Delta]) -> None:
+        """Read a whole body: one reply, or the partial replies of a stream that was sent as a list."""
+        replies = document if isinstance(document, list) else [document]
+        if not replies or not all(isinstance(reply, dict) for reply in replies):
+            raise error_in_body(document) or InvalidReply("The reply is JSON, but no response.", fix=_FIX)
+        for reply in replies:
+            self._decode_event("", reply, deltas)
+        if not any(_FIELDS & reply.keys() for reply in replies):
+            raise InvalidReply("The reply has no `candidates`.", fix=_FIX)
+
+    def _decode_event(self, kind: str, event: dict[str, Any], deltas: list[Delta]) -> None:
+        """Read one partial reply; what is not known is passed over."""
+        if event.get("error") or kind == "error":
+            raise provider_error(event)
+        if not _FIELDS & event.keys() and (error := error_in_body(event)):
+            raise error
+        candidates = event.get("candidates")
+        for candidate in candidates if isinstance(candidates, list) else ():
+            if isinstance(candidate, dict) and candidate.get("index") in (None, 0):
+                self._decode_candidate(candidate, deltas)
+        self._check_prompt(event.get("promptFeedback"))
+        self._count(event.get("usageMetadata"), deltas)
+
+    def _decode_candidate(self, candidate: dict[str, Any], deltas: list[Delta]) -> None:
+        content = candidate.get("content")
+        parts = content.get("parts") if isinstance(content, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict) and not _is_blank(part):
+                self._finish_reason = ""  # more came after a reason to finish
+                deltas += self._parts.add(part)
+        if reason := _text(candidate, "finishReason"):
+            self._finish_reason = reason
+            self._explanation = _text(candidate, "finishMessage") or _blocked_ratings(candidate.get("safetyRatings"))
+
+    def _check_prompt(self, feedback: Any) -> None:
+        """Take the refusal of a prompt, for which there is no reply at all."""
+        if isinstance(feedback, dict) and (reason := _text(feedback, "blockReason")):
+            self._is_prompt_blocked = True
+            self._finish_reason = self._finish_reason or reason
+            details = _text(feedback, "blockReasonMessage") or _blocked_ratings(feedback.get("safetyRatings"))
+            self._explanation = f"the prompt was blocked: {details or reason}"
+
+    def _count(self, usage: Any, deltas: list[Delta]) -> None:
+        """Take the newest figures: they are totals, and each one replaces the one before."""
+        if isinstance(usage, dict):
+            self._usage.update((name, value) for name, value in usage.items() if value is not None)
+            deltas.append(UsageDelta(_usage(self._usage)))
+
+    def _finish(self, deltas: list[Delta]) -> None:
+        """Take `[DONE]`, which gateways send: an end only where the reason for it was given."""
+        if self._finish_reason:
+            self._emit_end(deltas)
+        self._is_done = True
+
+    def _emit_end(self, deltas: list[Delta]) -> None:
+        deltas += self._parts.close()
+        stop_reason = self._stop_reason()
+        parts = self._parts.native()
+        is_held = bool(parts) and self._parts.is_complete and stop_reason not in TRUNCATED_REASONS
+        explanation = "" if stop_reason in ("end", "length") else self._explanation
+        deltas.append(ReplyEnd(stop_reason, self._finish_reason, parts if is_held else None, explanation))
+        self._is_done = True
+
+    def _stop_reason(self) -> StopReason:
+        if self._is_prompt_blocked:
+            return "filtered"
+        return STOP_REASONS.get(self._finish_reason, "unknown")
+
+
+def _is_blank(part: dict[str, Any]) -> bool:
+    """Whether a part brings nothing: an empty text, which ends most streams, without a signature."""
+    return not any(value for name, value in part.items() if name != "thought") and "functionCall" not in part
+
+
+def _blocked_ratings(ratings: Any) -> str:
+    """Return the categories for which something was blocked."""
+    blocked = [
+        f"{_text(rating, 'category').removeprefix('HARM_CATEGORY_').replace('_', ' ').lower()}"
+        for rating in (ratings if isinstance(ratings, list) else ())
+        if isinstance(rating, dict) and rating.get("blocked") is True
+    ]
+    return ", ".join(filter(None, blocked))
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    """Read the figures: thoughts are counted beside the output, and what provider tools read beside the prompt."""
+    thoughts = _number(usage, "thoughtsTokenCount")
+    return Usage(
+        input_tokens=_number(usage, "promptTokenCount") + _number(usage, "toolUsePromptTokenCount"),
+        output_tokens=_number(usage, "candidatesTokenCount") + thoughts,
+        cached_tokens=_number(usage, "cachedContentTokenCount"),
+        thinking_tokens=thoughts,
+    )
+
+
+def _number(usage: dict[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _text(value: dict[str, Any], name: str) -> str:
+    text = value.get(name)
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,100 @@
+"""Google's generateContent.
+
+A conversation is a list of contents of two roles; the outcomes of one round stand together in the user content after
+their calls, one for each and in their order. What a model thought is signed, and goes back in the parts it came in.
+
+See https://ai.google.dev/api/generate-content, https://ai.google.dev/gemini-api/docs/thought-signatures and
+https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from nbtool.messages import clean_text
+from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
+from nbtool.wire.dialects.gemini.contents import ContentEncoder
+from nbtool.wire.dialects.gemini.decoder import GeminiDecoder
+from nbtool.wire.dialects.options import merge_options
+
+Body = dict[str, Any]
+
+GENERATION_FIELDS = frozenset({
+    "temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences", "seed", "presencePenalty",
+    "frequencyPenalty", "responseMimeType", "responseSchema", "responseJsonSchema", "responseModalities",
+    "responseLogprobs", "logprobs", "thinkingConfig", "mediaResolution", "speechConfig", "imageConfig",
+})  # fmt: skip
+"""Options of `generationConfig`; given without it, they are put into it."""
+
+_THINKS = re.compile(r"(?:.*/)?gemini-(?!.*(?:image|tts|audio|live|embedding))(?:2\.5|[3-9]|[1-9]\d|flash|pro)")
+
+
+class GenerateContent:
+    """The dialect of Gemini."""
+
+    name = "gemini"
+
+    def encode(self, prompt: Prompt, target: Target) -> Request:
+        """Write a prompt as a request.
+
+        The model stands in the path. Summaries of what it thought are requested of the models that give them; an option
+        `thinkingConfig` takes precedence.
+        """
+        body: Body = {"contents": ContentEncoder(self.name, target).encode(prompt.messages)}
+        if system := _system(prompt):
+            body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
+        if prompt.tools:
+            body["tools"] = [{"functionDeclarations": [_declaration(spec) for spec in prompt.tools]}]
+            if prompt.tool_choice != "auto":
+                body["toolConfig"] = {"functionCallingConfig": _calling_config(prompt.tool_choice)}
+        if _THINKS.match(target.model):
+            body["generationConfig"] = {"thinkingConfig": {"includeThoughts": True}}
+        body = merge_options(body, _placed_options(prompt.options))
+        stream = body.pop("stream", prompt.stream) is True
+        method, query = ("streamGenerateContent", {"alt": "sse"}) if stream else ("generateContent", {})
+        return Request(f"{_model_path(target.model)}:{method}", body, stream, query=query)
+
+    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
+        """Return a new decoder for one reply, streamed or not."""
+        return GeminiDecoder()
+
+
+def _model_path(model: str) -> str:
+    """Return the path of a model: below `models/`, unless its name says otherwise (`tunedModels/…`)."""
+    path = quote(model.strip("/"), safe="/@")
+    return f"/{path}" if "/" in path else f"/models/{path}"
+
+
+def _placed_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with those of the generation in `generationConfig`, where the provider wants them."""
+    placed: dict[str, Any] = {}
+    generation: dict[str, Any] = {}
+    for name, value in options.items():
+        (generation if name in GENERATION_FIELDS else placed)[name] = value
+    if generation:
+        given = placed.get("generationConfig")
+        placed["generationConfig"] = {**generation, **(given if isinstance(given, Mapping) else {})}
+    return placed
+
+
+def _system(prompt: Prompt) -> list[str]:
+    """Return the system prompt, and the system messages, which have no place among the contents."""
+    texts = [prompt.system, *(message.text for message in prompt.messages if message.role == "system")]
+    return [clean_text(text) for text in texts if text.strip()]
+
+
+def _declaration(spec: ToolSpec) -> Body:
+    """Declare a function by its JSON schema; `parameters` would take a subset of OpenAPI schemas only."""
+    declaration: Body = {"name": spec.name, "description": spec.description}
+    if spec.parameters.get("properties"):
+        declaration["parametersJsonSchema"] = {"type": "object", **spec.parameters}
+    return declaration
+
+
+def _calling_config(choice: str) -> Body:
+    if choice in ("none", "required"):
+        return {"mode": "NONE" if choice == "none" else "ANY"}
+    return {"mode": "ANY", "allowedFunctionNames": [choice]}
