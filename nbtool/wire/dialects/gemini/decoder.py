@@ -16,7 +16,7 @@ from nbtool.messages import Usage
 from nbtool.wire.dialects.gemini.parts import ReplyParts
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
-from nbtool.wire.reply import TRUNCATED_REASONS
+from nbtool.wire.reply import TRUNCATED_REASONS, up_to_ceiling
 
 STOP_REASONS: dict[str, StopReason] = {
     "STOP": "end",
@@ -97,7 +97,7 @@ class GeminiDecoder(TypedEventDecoder):
     def _decode_candidate(self, candidate: dict[str, Any], deltas: list[Delta]) -> None:
         content = candidate.get("content")
         parts = content.get("parts") if isinstance(content, dict) else None
-        for part in parts if isinstance(parts, list) else ():
+        for part in up_to_ceiling(parts if isinstance(parts, list) else (), _is_call):
             if isinstance(part, dict) and not _is_blank(part):
                 self._finish_reason = ""  # more came after a reason to finish
                 deltas += self._parts.add(part)
@@ -138,6 +138,10 @@ class GeminiDecoder(TypedEventDecoder):
         if self._is_prompt_blocked:
             return "filtered"
         return STOP_REASONS.get(self._finish_reason, "unknown")
+
+
+def _is_call(part: Any) -> bool:
+    return isinstance(part, dict) and "functionCall" in part
 
 
 def _is_blank(part: dict[str, Any]) -> bool:
