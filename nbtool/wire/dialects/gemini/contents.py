@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult, clean_text
+from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
+from nbtool.text import clean_text
 from nbtool.wire.base import Target
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.reply import parse_arguments

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from nbtool.messages import clean_text
+from nbtool.text import clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.gemini.contents import ContentEncoder
 from nbtool.wire.dialects.gemini.decoder import GeminiDecoder
