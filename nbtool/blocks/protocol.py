@@ -1,12 +1,12 @@
 """The types of a turn's document and of the patches that change it.
 
-They are sent to the page as JSON and stored in saved notebooks: a closed set of keys, versioned by `v`. `protocol.ts`
-of the page mirrors this module.
+They are sent to the page as JSON and stored in saved notebooks: a closed set of keys, versioned by `v`. The page's
+types in `js/src/generated.ts` are generated from them; a text in `Annotated` is the type in TypeScript.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from nbtool.events import CallStatus, EndReason, Gate, TurnStatus
 
@@ -17,6 +17,9 @@ CallState = Literal["writing", "ready"] | CallStatus
 
 TextState = Literal["open", "whole", "cut"]
 """Still growing; ended by the provider's terminal signal; broken off."""
+
+Verdict = Literal["approved", "denied", "released", "withheld"]
+"""The content of a decision at a gate."""
 
 OmittedChars = dict[str, int]
 """For each truncated text, the number of omitted characters."""
@@ -54,9 +57,12 @@ class DifferenceData(TypedDict):
 
 
 class ReaskData(TypedDict):
-    """Why approval is requested again; see `RepeatedQuestion`."""
+    """Why approval is requested again; see `RepeatedQuestion`.
 
-    reason: Literal["changed", "unwatched", "invalid"]
+    `problem` is the error in arguments that a person entered, `edited` those arguments as JSON.
+    """
+
+    reason: ReaskReason
     differences: list[DifferenceData]
     problem: str
     edited: str
@@ -78,7 +84,7 @@ class DecisionData(TypedDict):
 
     gate: Gate
     digest: str
-    verdict: Literal["approved", "denied", "released", "withheld"]
+    verdict: Verdict
     by: str
     reason: str
     edited: bool
@@ -263,7 +269,7 @@ class HeadPatch(TypedDict):
     """Set keys of the head."""
 
     op: Literal["head"]
-    set: dict[str, Any]
+    set: Annotated[dict[str, Any], "Partial<Head>"]
 
 
 Patch = OpenPatch | ExtendPatch | UpdatePatch | HeadPatch

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import uuid4
 
 import anywidget
@@ -21,6 +21,7 @@ from nbtool.blocks.protocol import VERSION
 from nbtool.errors import NbtoolError
 from nbtool.view.explorer_messages import CellRequest, ExplorerMessage, parse_message
 from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.protocol import Answer
 from nbtool.view.turn import MAX_REMEMBERED_IDS, read_asset
 
 
@@ -80,21 +81,25 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
             try:
                 self._answer(message)
             except NbtoolError as error:
-                self._reply(message, "refused", text=str(error))
+                self._send_message({"v": VERSION, "kind": "refused", "id": message.message_id, "text": str(error)})
         return True
 
     def _answer(self, message: ExplorerMessage) -> None:
+        message_id = message.message_id
         match message.kind:
             case "hello":
-                self._reply(message, "index", index=self._history.index())
+                self._send_message({"v": VERSION, "kind": "index", "id": message_id, "index": self._history.index()})
             case "open":
-                self._reply(message, "turn", detail=self._history.detail(message.turn_id))
+                detail = self._history.detail(message.turn_id)
+                self._send_message({"v": VERSION, "kind": "turn", "id": message_id, "detail": detail})
             case "search":
-                self._reply(message, "found", found=list(self._history.search(message.text)))
+                found = list(self._history.search(message.text))
+                self._send_message({"v": VERSION, "kind": "found", "id": message_id, "found": found})
             case "totals":
-                self._reply(message, "totals", totals=self._history.totals())
+                self._send_message({"v": VERSION, "kind": "totals", "id": message_id, "totals": self._history.totals()})
             case "cell":
-                self._reply(message, "cell", text=self._history.cell(message.cell or CellRequest("show")))
+                text = self._history.cell(message.cell or CellRequest("show"))
+                self._send_message({"v": VERSION, "kind": "cell", "id": message_id, "text": text})
             case "rich":
                 self._send_lazy_module()
             case "media":
@@ -111,5 +116,5 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
         if data := self._history.media(message.turn_id, message.key):
             self.send({"v": VERSION, "kind": "media", "key": message.key}, [data])
 
-    def _reply(self, message: ExplorerMessage, kind: str, **values: Any) -> None:
-        self.send({"v": VERSION, "kind": kind, "id": message.message_id, **values})
+    def _send_message(self, answer: Answer) -> None:
+        self.send(answer)

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from functools import cache
+from typing import Annotated, Any, Literal, get_args
 
-from nbtool.blocks.protocol import VERSION
-from nbtool.view.turn_messages import is_media_key
+from pydantic import Field, TypeAdapter, ValidationError
 
-QUERY_LIMIT = 200
-"""Characters of a search that are accepted."""
-
-MAX_ROUND = 10_000
-"""The highest round number that is accepted."""
+from nbtool.view.protocol import CellAction, ExplorerRequest
+from nbtool.view.turn_messages import CLOSED, is_for_widget
 
 MessageKind = Literal["hello", "open", "search", "totals", "cell", "rich", "media"]
 
-CellAction = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]
-"""What a cell can do: rerun a turn, edit its prompt, run its tools again, resume it, switch to it, branch from it,
-show it, write its calls as code, bind a call's result, or continue a past chat."""
-
 CELL_ACTIONS: tuple[CellAction, ...] = get_args(CellAction)
 
-_ENVELOPE = frozenset(("v", "nonce", "id", "kind"))
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_EXTRA_FIELDS: dict[str, frozenset[str]] = {
-    "hello": frozenset(),
-    "totals": frozenset(),
-    "rich": frozenset(),
-    "open": frozenset(("turn",)),
-    "search": frozenset(("text",)),
-    "cell": frozenset(("deed", "turn", "round", "call")),
-    "media": frozenset(("turn", "key")),
-}
+_ENVELOPE = frozenset(("v", "nonce", "id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,31 +45,25 @@ class ExplorerMessage:
 
 def parse_message(content: Any, *, nonce: str) -> ExplorerMessage | None:
     """Parse a message of the page; None if it is not ours, incomplete, or out of bounds."""
-    if not isinstance(content, dict) or content.get("v") != VERSION or content.get("nonce") != nonce:
+    if not is_for_widget(content, nonce):
         return None
-    kind, message_id = content.get("kind"), content.get("id")
-    if not isinstance(kind, str) or kind not in _EXTRA_FIELDS or set(content) - _ENVELOPE - _EXTRA_FIELDS[kind]:
+    try:
+        message = _validator().validate_python({key: content[key] for key in content.keys() - _ENVELOPE})
+    except ValidationError:
         return None
-    if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
-        return None
-    turn_id, text = content.get("turn", ""), content.get("text", "")
-    if not _is_id(turn_id) or not isinstance(text, str) or len(text) > QUERY_LIMIT:
-        return None
-    if kind == "cell":
-        cell = _cell(content, turn_id)
-        return ExplorerMessage("cell", message_id, cell=cell) if cell else None
-    key = content.get("key", "")
-    if (kind == "media" and not is_media_key(key)) or (kind in ("open", "media") and not turn_id):
-        return None
-    return ExplorerMessage(cast("MessageKind", kind), message_id, turn_id, text, key=key)
+    message_id: str = content["id"]
+    if message["kind"] == "cell":
+        cell = CellRequest(message["deed"], message.get("turn", ""), message.get("round", 0), message.get("call", ""))
+        return ExplorerMessage("cell", message_id, cell=cell)
+    if message["kind"] == "open":
+        return ExplorerMessage("open", message_id, message["turn"])
+    if message["kind"] == "search":
+        return ExplorerMessage("search", message_id, text=message["text"])
+    if message["kind"] == "media":
+        return ExplorerMessage("media", message_id, message["turn"], key=message["key"])
+    return ExplorerMessage(message["kind"], message_id)
 
 
-def _cell(content: dict[str, Any], turn_id: str) -> CellRequest | None:
-    action, number, call_id = content.get("deed"), content.get("round", 0), content.get("call", "")
-    if action not in CELL_ACTIONS or type(number) is not int or not 0 <= number <= MAX_ROUND or not _is_id(call_id):
-        return None
-    return CellRequest(action, turn_id, number, call_id)
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str) and (value == "" or _ID.fullmatch(value) is not None)
+@cache
+def _validator() -> TypeAdapter[ExplorerRequest]:
+    return TypeAdapter(Annotated[ExplorerRequest, Field(discriminator="kind")], config=CLOSED)

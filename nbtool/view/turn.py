@@ -28,6 +28,7 @@ from nbtool.blocks.transcript import Transcript
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
 from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.protocol import BoundMessage, DecidedMessage, KernelMessage, OutputReplacement
 from nbtool.view.throttle import LoopClock, PatchQueue, Throttle, encode_patch
 from nbtool.view.turn_messages import ActionRequest, BindRequest, TurnMessage, parse_message
 
@@ -196,12 +197,12 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     def _answer(self, message: TurnMessage) -> None:
         match message.kind:
             case "ping":
-                self._send_message("pong", id=message.message_id)
+                self._send_message({"v": VERSION, "kind": "pong", "id": message.message_id})
             case "took":
                 self._on_replaced(message)
             case _:
                 self._dispatch(message)
-                self._send_message("ack", id=message.message_id)
+                self._send_message({"v": VERSION, "kind": "ack", "id": message.message_id})
 
     def _dispatch(self, message: TurnMessage) -> None:
         match message.kind:
@@ -228,8 +229,9 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
 
     def _announce_replacement(self) -> None:
         # The page that has shown the turn from its start has replaced its output already, and only records it.
-        replacements = [{"was": was, "data": data} for was, data in self._replacements] if len(self._pages) > 1 else []
-        self._send_message("left", pages=list(reversed(self._pages)), places=replacements)
+        places: list[OutputReplacement] = [{"was": was, "data": data} for was, data in self._replacements]
+        pages = list(reversed(self._pages))
+        self._send_message({"v": VERSION, "kind": "left", "pages": pages, "places": places if len(pages) > 1 else []})
 
     def _on_replaced(self, message: TurnMessage) -> None:
         """Record that a page shows the replacement; close after the last one, or when the older ones had time."""
@@ -249,7 +251,15 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             self._decide(message.digest, message.verdict or {})
         except NbtoolError as error:
             problem = str(error)
-        self._send_message("decided", id=message.message_id, digest=message.digest, ok=not problem, text=problem)
+        outcome: DecidedMessage = {
+            "v": VERSION,
+            "kind": "decided",
+            "id": message.message_id,
+            "digest": message.digest,
+            "ok": not problem,
+            "text": problem,
+        }
+        self._send_message(outcome)
 
     def _on_bind(self, message: TurnMessage) -> None:
         """Bind a result in the notebook and send the name, or the reason why not."""
@@ -260,9 +270,16 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             name = self._bind(request)
         except NbtoolError as error:
             problem = str(error)
-        self._send_message(
-            "bound", id=message.message_id, call_id=request.call_id, ok=not problem, name=name, text=problem
-        )
+        outcome: BoundMessage = {
+            "v": VERSION,
+            "kind": "bound",
+            "id": message.message_id,
+            "call_id": request.call_id,
+            "ok": not problem,
+            "name": name,
+            "text": problem,
+        }
+        self._send_message(outcome)
 
     def _on_action(self, message: TurnMessage) -> None:
         """Send the source of a cell, or the reason why there is none."""
@@ -273,18 +290,18 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             text = self._run_action(message.action)
         except NbtoolError as error:
             problem = str(error)
-        self._send_message("cell", id=message.message_id, ok=not problem, text=text or problem)
+        answer = text or problem
+        self._send_message({"v": VERSION, "kind": "cell", "id": message.message_id, "ok": not problem, "text": answer})
 
     def _send_patches(self) -> None:
         if self._queue:
             self._seq += 1
-            self._send_message(
-                "patches", seq=self._seq, patches=[encode_patch(patch) for patch in self._queue.pop_all()]
-            )
+            patches = [encode_patch(patch) for patch in self._queue.pop_all()]
+            self._send_message({"v": VERSION, "kind": "patches", "seq": self._seq, "patches": patches})
 
     def _send_snapshot(self) -> None:
         self._queue.pop_all()  # the document already contains them
-        self._send_message("snapshot", seq=self._seq, document=self.document)
+        self._send_message({"v": VERSION, "kind": "snapshot", "seq": self._seq, "document": self.document})
 
     def embed_lazy_module(self) -> None:
         """Include the second module with this widget: for a page that cannot send requests."""
@@ -296,15 +313,15 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         """Send the second module; without it the page shows plain text."""
         with suppress(OSError):
             module = load_lazy_module()
-            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])
+            self._send_message({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])
 
     def _send_media(self, key: str) -> None:
         """Send the bytes of an image or a sound; without them the page shows its description."""
         if data := displayable_bytes(self._transcript.find_media(key)):
-            self.send({"v": VERSION, "kind": "media", "key": key}, [data])
+            self._send_message({"v": VERSION, "kind": "media", "key": key}, [data])
 
-    def _send_message(self, kind: str, **values: Any) -> None:
-        self.send({"v": VERSION, "kind": kind, **values})
+    def _send_message(self, message: KernelMessage, buffers: list[bytes] | None = None) -> None:
+        self.send(message, buffers)
 
 
 def _page(message: TurnMessage) -> str:

@@ -35,7 +35,7 @@ PROSE = re.compile(
 )
 """Words of docstrings, comments, messages, docs and notebooks."""
 
-DATA_KEYS = frozenset({"said", "asked", "may_park"})
+DATA_KEYS = frozenset({"said", "asked", "may_park", "deed"})
 """Names that are keys of saved notebooks, journals or page messages, which older files hold."""
 
 DOCS = [

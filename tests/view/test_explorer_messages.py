@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from nbtool.view.explorer_messages import CELL_ACTIONS, MAX_ROUND, QUERY_LIMIT, CellRequest, parse_message
+from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest, parse_message
+from nbtool.view.protocol import MAX_ROUND, QUERY_LIMIT
 
 ENVELOPE = {"v": 1, "nonce": "n", "id": "p-1"}
 

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
+from nbtool.view.protocol import REASON_LIMIT, TEXT_LIMIT, VERSION_LIMIT
 from nbtool.view.turn_messages import (
     NAME_LIMIT,
-    REASON_LIMIT,
-    TEXT_LIMIT,
-    VERSION_LIMIT,
     ActionRequest,
     BindRequest,
     TurnMessage,

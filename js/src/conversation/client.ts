@@ -1,6 +1,6 @@
 import { createClient, INITIAL_STATE, type ClientState as Known } from "../kernel/client";
 import type { Model } from "../model";
-import { type Document, isDocument, type TurnAction } from "../protocol";
+import { type Document, isDocument, type PageAction } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
 
 /** What was said, and what came of it. */
@@ -31,7 +31,7 @@ export interface ConversationClient {
 interface Turn {
   prompt: string;
   document: Document;
-  cells: Partial<Record<TurnAction, string>>;
+  cells: Partial<Record<PageAction, string>>;
 }
 
 /** Read a conversation on behalf of one view, until the signal. */
@@ -48,7 +48,7 @@ export function createConversationClient(model: Model, signal: AbortSignal): Con
   );
 
   function toSavedTurn({ prompt, document, cells }: Turn): SavedTurn {
-    const act = (action: TurnAction): void => {
+    const act = (action: PageAction): void => {
       const text = cells[action];
       if (text) insertCell(text);
     };

@@ -1,4 +1,4 @@
-import type { Head, TurnAction } from "../protocol";
+import type { Head, PageAction } from "../protocol";
 import type { Kernel, NotebookPanel, NotebookTracker } from "./types";
 
 /** Of what a cell is written: the words that it begins with, the turn, what stood in the turn's own cell, a version. */
@@ -11,7 +11,7 @@ interface CellContext {
 }
 
 /** What can be done with a saved turn: the cell that does it. It is put below the turn's own, and never run. */
-const ACTION_CELLS: Record<TurnAction, (of: CellContext) => string | undefined> = {
+const ACTION_CELLS: Record<PageAction, (of: CellContext) => string | undefined> = {
   rerun: ({ cell, head }) => `${cell} --rerun ${head.turn_id}`,
   edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${head.turn_id}\n${prompt}`,
   code: ({ line, head }) => `${line} code ${head.turn_id}`,
@@ -23,8 +23,8 @@ const ACTION_CELLS: Record<TurnAction, (of: CellContext) => string | undefined> 
 };
 
 /** The actions of a saved turn with a running kernel; those of other versions only where there are any. */
-export function actionsFor(head: Head): TurnAction[] {
-  const actions = Object.keys(ACTION_CELLS) as TurnAction[];
+export function actionsFor(head: Head): PageAction[] {
+  const actions = Object.keys(ACTION_CELLS) as PageAction[];
   return actions.filter((action) => action !== "version" || head.turns?.length === head.versions);
 }
 
@@ -43,7 +43,7 @@ export function isAlive(panel: NotebookPanel | undefined): boolean {
 export function insertActionCell(
   node: Node,
   panel: NotebookPanel | undefined,
-  action: TurnAction,
+  action: PageAction,
   head: Head,
   version?: number,
 ): void {
@@ -114,7 +114,7 @@ const CHAT_CELL = /^%%(chat|nbchat)(?:[ \t][^\n]*)?\n([\s\S]*)$/;
  * A name that somebody gave the magic in ipython_config.py is not known here, so `chat` stands in its place.
  */
 function cellFor(
-  action: TurnAction,
+  action: PageAction,
   head: Head,
   cellSource: string,
   version: number | undefined,

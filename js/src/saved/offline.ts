@@ -1,10 +1,10 @@
 import type { Connection, TurnState } from "../kernel/turn";
-import type { Document, TurnAction } from "../protocol";
+import type { Document, PageAction } from "../protocol";
 
 /** A turn that no kernel speaks of any more, as the views want it. */
 export interface OfflineConnection extends Connection {
   /** Say what can be done with the turn now: nothing, where no kernel is. */
-  setActions(actions: readonly TurnAction[]): void;
+  setActions(actions: readonly PageAction[]): void;
 }
 
 /** Where the bytes of images and sounds are asked for, and where they stand when they have come. */
@@ -16,7 +16,7 @@ interface MediaLoader {
 /** Hold a saved turn; what a reader wants to be done with it goes to `act`. */
 export function offlineConnection(
   document: Document,
-  runAction: (action: TurnAction, version?: number) => void,
+  runAction: (action: PageAction, version?: number) => void,
   bytes?: MediaLoader,
 ): OfflineConnection {
   const listeners = new Set<() => void>();

@@ -1,4 +1,4 @@
-import type { Document, ResolvedArgument } from "../protocol";
+import type { Document, ResolvedShape } from "../protocol";
 
 /** How older versions wrote what a reference stands for: frozen, whatever this version writes. */
 const OLD_LINE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
@@ -11,7 +11,7 @@ export function upgrade(document: Document): Document {
   if (!isOlder) return document;
   const blocks = document.blocks.map((block) => {
     if (block.kind !== "call") return block;
-    const resolved = Object.entries(block.resolved as Record<string, ResolvedArgument | string>).map(
+    const resolved = Object.entries(block.resolved as Record<string, ResolvedShape | string>).map(
       ([name, one]) => [name, typeof one === "string" ? parseLine(one) : one] as const,
     );
     return { ...block, resolved: Object.fromEntries(resolved) };
@@ -19,7 +19,7 @@ export function upgrade(document: Document): Document {
   return { ...document, blocks };
 }
 
-function parseLine(line: string): ResolvedArgument {
+function parseLine(line: string): ResolvedShape {
   const [, name, text = ""] = OLD_LINE.exec(line) ?? [];
   if (name === undefined) return { text: line, references: [], is_reference: false };
   return { text: "", references: [{ name, text, summary: text.split(": ")[0] ?? "" }], is_reference: true };

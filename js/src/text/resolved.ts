@@ -1,12 +1,12 @@
-import type { ResolvedArgument, ResolvedReference } from "../protocol";
+import type { ResolvedReferenceShape, ResolvedShape } from "../protocol";
 
 /** The reference that an argument is, where it is nothing else. */
-export function onlyReference(argument: ResolvedArgument): ResolvedReference | undefined {
+export function onlyReference(argument: ResolvedShape): ResolvedReferenceShape | undefined {
   return argument.is_reference ? argument.references[0] : undefined;
 }
 
 /** What an argument stands for in one text. */
-export function resolvedText(argument: ResolvedArgument): string {
+export function resolvedText(argument: ResolvedShape): string {
   const references = argument.references.map(({ name, text }) => `$VAR_REF{{${name}}}: ${text}`).join("; ");
   if (argument.is_reference) return references;
   return references ? `${argument.text} (${references})` : argument.text;

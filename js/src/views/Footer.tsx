@@ -1,16 +1,16 @@
 import type { JSX } from "preact";
 import { isLive } from "../kernel/turn";
-import type { Document, Head, TurnAction } from "../protocol";
+import type { Document, Head, PageAction } from "../protocol";
 import { END_REASON_LABELS, formatSeconds, plural, singleLine, TURN_STATUS_LABELS } from "../text/format";
 import { Copy } from "./Copy";
 import { Notice } from "./Notice";
 
 interface FooterProps {
   document: Document;
-  runAction: (action: TurnAction, version?: number) => void;
+  runAction: (action: PageAction, version?: number) => void;
 }
 
-const ACTION_LABELS: Record<Exclude<TurnAction, "version">, string> = {
+const ACTION_LABELS: Record<Exclude<PageAction, "version">, string> = {
   rerun: "Rerun",
   edit: "Edit prompt",
   code: "To code",

@@ -1,4 +1,4 @@
-"""The types of the explorer's data. They are sent to the page as JSON; `history.ts` of the page mirrors them."""
+"""The types of the explorer's data, which are sent to the page as JSON; its own types are generated from them."""
 
 from __future__ import annotations
 

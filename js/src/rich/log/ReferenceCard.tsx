@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
-import type { ResolvedArgument, TablePreview } from "../../protocol";
+import type { ResolvedShape, TablePreview } from "../../protocol";
 import { escapeInvisible, plural } from "../../text/format";
 import { onlyReference, resolvedText } from "../../text/resolved";
 
 interface CardProps {
   name: string;
-  argument: ResolvedArgument;
+  argument: ResolvedShape;
   glance: TablePreview | undefined;
 }
 

@@ -1,0 +1,344 @@
+"""The messages between kernel and page, in both directions.
+
+`js/src/generated.ts` is generated from the types here, in `nbtool.blocks.protocol` and in `nbtool.blocks.history`.
+Messages of a page are validated against them: see `turn_messages` and `explorer_messages`. Their envelope (`v`,
+`nonce`, `id`, and `turn` for a turn's widget) is checked first and is not part of these types.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal, NotRequired, final
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
+
+from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
+from nbtool.blocks.protocol import Document, Patch
+
+REASON_LIMIT = 4_000
+"""Characters of a reason that are accepted."""
+
+TEXT_LIMIT = 1_000_000
+"""Characters of an edited result, or of edited arguments, that are accepted."""
+
+VERSION_LIMIT = 10_000
+"""The highest version number that a page may request."""
+
+QUERY_LIMIT = 200
+"""Characters of a search that are accepted."""
+
+MAX_ROUND = 10_000
+"""The highest round number that is accepted."""
+
+TurnAction = Literal["rerun", "edit", "code", "version"]
+"""An action on a whole turn: a cell is inserted below and not run, or another version is shown."""
+
+CellAction = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]
+"""What a cell can do: rerun a turn, edit its prompt, run its tools again, resume it, switch to it, branch from it,
+show it, write its calls as code, bind a call's result, or continue a past chat."""
+
+
+def _parse_object(value: Any) -> dict[str, Any]:
+    """Parse a JSON object, or the text of one: numbers of a page lose precision for large integers."""
+    text = value if isinstance(value, str) else _dump(value)
+    if len(text) > TEXT_LIMIT:
+        raise ValueError("too long")
+    try:
+        data = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(data, dict):
+        raise ValueError("not an object")
+    return data
+
+
+def _dump(value: Any) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, RecursionError):
+        raise ValueError("not JSON") from None
+
+
+def _refuse_constant(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+OptionalId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
+MediaKey = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+Digest = Annotated[str, Field(pattern=r"^[A-Za-z0-9:_+/=-]{1,200}$")]
+Reason = Annotated[str, Field(max_length=REASON_LIMIT)]
+EditedArguments = Annotated[str | dict[str, Any], AfterValidator(_parse_object)]
+
+
+# --- from the page of a turn ----------------------------------------------------------------------------------
+
+
+@final
+class PlainRequest(TypedDict):
+    """A request without content.
+
+    `hello` connects, `resync` requests a snapshot, `rich` the second module; `took` says that the output was replaced.
+    """
+
+    kind: Literal["hello", "stop", "resync", "ping", "rich", "took"]
+
+
+class ActRequest(TypedDict):
+    """An action on the turn; `version` counts from 1 and belongs to the action `version` alone."""
+
+    kind: Literal["act"]
+    deed: TurnAction
+    version: NotRequired[Annotated[int, Field(ge=0, le=VERSION_LIMIT)]]
+
+
+class MediaRequest(TypedDict):
+    """A request of the bytes of an image or a sound."""
+
+    kind: Literal["media"]
+    key: MediaKey
+
+
+class ApproveRequest(TypedDict):
+    """An approval; `arguments` are the edited ones, as the text of their JSON."""
+
+    kind: Literal["approve"]
+    digest: Digest
+    remember: NotRequired[Literal["call", "tool"] | None]
+    arguments: NotRequired[EditedArguments | None]
+
+
+class DenyRequest(TypedDict):
+    """A denial of a call, or of the release of its result."""
+
+    kind: Literal["deny", "withhold"]
+    digest: Digest
+    reason: NotRequired[Reason | None]
+
+
+class ReleaseRequest(TypedDict):
+    """A release of a result; `text` is the edited one."""
+
+    kind: Literal["release"]
+    digest: Digest
+    text: NotRequired[Annotated[str, Field(max_length=TEXT_LIMIT)] | None]
+
+
+class BindingRequest(TypedDict):
+    """A request to bind the result of a call to a name in the notebook; without `name` one is derived."""
+
+    kind: Literal["bind"]
+    call_id: Id
+    name: NotRequired[str | None]
+    replace: NotRequired[bool | None]
+
+
+PageDecision = ApproveRequest | DenyRequest | ReleaseRequest
+PageMessage = PlainRequest | ActRequest | MediaRequest | PageDecision | BindingRequest
+"""Page → kernel; the connection adds the envelope."""
+
+
+# --- to the page of a turn ------------------------------------------------------------------------------------
+
+EncodedPatch = Annotated[Patch | list[str], "Patch | [id: string, text: string, field?: 'arguments' | 'progress']"]
+"""A patch as it is sent: the frequent ones are the id of a block, the text, and the field unless that is `text`."""
+
+
+class LazyModuleMessage(TypedDict):
+    """The second module, in the message's one buffer."""
+
+    v: Literal[1]
+    kind: Literal["rich"]
+    version: str
+
+
+class MediaMessage(TypedDict):
+    """The bytes of an image or a sound, in the message's one buffer."""
+
+    v: Literal[1]
+    kind: Literal["media"]
+    key: str
+
+
+class PatchesMessage(TypedDict):
+    """The next patches of the document; a gap in `seq` is a lost message."""
+
+    v: Literal[1]
+    kind: Literal["patches"]
+    seq: int
+    patches: list[EncodedPatch]
+
+
+class SnapshotMessage(TypedDict):
+    """The whole document."""
+
+    v: Literal[1]
+    kind: Literal["snapshot"]
+    seq: int
+    document: Document
+
+
+class AckMessage(TypedDict):
+    """The message with this id arrived."""
+
+    v: Literal[1]
+    kind: Literal["ack", "pong"]
+    id: str
+
+
+class DecidedMessage(TypedDict):
+    """Whether a decision was accepted; `text` is why not."""
+
+    v: Literal[1]
+    kind: Literal["decided"]
+    id: str
+    digest: str
+    ok: bool
+    text: str
+
+
+class CellMessage(TypedDict):
+    """The source of a cell to insert, or the reason why there is none."""
+
+    v: Literal[1]
+    kind: Literal["cell"]
+    id: str
+    ok: bool
+    text: str
+
+
+class OutputReplacement(TypedDict):
+    """A new output; `was` identifies the former one: the id of its widget, or its plain text."""
+
+    was: str
+    data: dict[str, Any]
+
+
+class ReplacedMessage(TypedDict):
+    """The widget's output is replaced; `pages` are the names of the pages, the newest first."""
+
+    v: Literal[1]
+    kind: Literal["left"]
+    pages: list[str]
+    places: list[OutputReplacement]
+
+
+class BoundMessage(TypedDict):
+    """The name that a result was bound to, or in `text` the reason why not."""
+
+    v: Literal[1]
+    kind: Literal["bound"]
+    id: str
+    call_id: str
+    ok: bool
+    name: str
+    text: str
+
+
+KernelMessage = (
+    LazyModuleMessage
+    | MediaMessage
+    | PatchesMessage
+    | SnapshotMessage
+    | AckMessage
+    | DecidedMessage
+    | CellMessage
+    | ReplacedMessage
+    | BoundMessage
+)
+"""Kernel → page of a turn."""
+
+
+# --- from and to the page of an explorer ----------------------------------------------------------------------
+
+
+class ExplorerPlainRequest(TypedDict):
+    """A request without content: the index, the totals, or the second module."""
+
+    kind: Literal["hello", "totals", "rich"]
+
+
+class OpenRequest(TypedDict):
+    """A request of one turn in detail."""
+
+    kind: Literal["open"]
+    turn: Id
+
+
+class SearchRequest(TypedDict):
+    """A search in all turns."""
+
+    kind: Literal["search"]
+    text: Annotated[str, Field(max_length=QUERY_LIMIT)]
+
+
+class CellRequestData(TypedDict):
+    """A request of a cell; `round` is its first round, `call` the id of its call."""
+
+    kind: Literal["cell"]
+    deed: CellAction
+    turn: NotRequired[OptionalId]
+    round: NotRequired[Annotated[int, Field(ge=0, le=MAX_ROUND)]]
+    call: NotRequired[OptionalId]
+
+
+class TurnMediaRequest(TypedDict):
+    """A request of the bytes of an image or a sound of a turn."""
+
+    kind: Literal["media"]
+    turn: Id
+    key: MediaKey
+
+
+ExplorerRequest = ExplorerPlainRequest | OpenRequest | SearchRequest | CellRequestData | TurnMediaRequest
+"""Page of an explorer → kernel; the connection adds the envelope."""
+
+
+class IndexAnswer(TypedDict):
+    """The tree of turns."""
+
+    v: Literal[1]
+    kind: Literal["index"]
+    id: str
+    index: Index
+
+
+class DetailAnswer(TypedDict):
+    """One turn."""
+
+    v: Literal[1]
+    kind: Literal["turn"]
+    id: str
+    detail: Detail
+
+
+class SearchAnswer(TypedDict):
+    """The turns that match a search."""
+
+    v: Literal[1]
+    kind: Literal["found"]
+    id: str
+    found: list[SearchHit]
+
+
+class TotalsAnswer(TypedDict):
+    """The usage of the conversation."""
+
+    v: Literal[1]
+    kind: Literal["totals"]
+    id: str
+    totals: Totals
+
+
+class TextAnswer(TypedDict):
+    """The source of a cell, or why a request was refused."""
+
+    v: Literal[1]
+    kind: Literal["cell", "refused"]
+    id: str
+    text: str
+
+
+Answer = IndexAnswer | DetailAnswer | SearchAnswer | TotalsAnswer | TextAnswer
+"""Kernel → page of an explorer; each answers the message with this id."""
