@@ -1,32 +1,55 @@
-"""Chat: a model, tools, and a conversation with history."""
+"""Chat: a model, tools, and a conversation with history; it has a conversation and a builder of turns."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, get_args
 
+from pydantic import SecretStr
+
+from nbtool.chain.hooks import TurnContext
+from nbtool.chain.limits import Limits
+from nbtool.chain.plugin import Plugin
+from nbtool.chain.plugin_check import check_plugins
 from nbtool.chat.batch import Batch
-from nbtool.chat.conversation import TurnRef
+from nbtool.chat.conversation import Conversation, TurnRef
+from nbtool.chat.conversation.tree import Tree
+from nbtool.chat.delegation import PartAttribute, part_method
+from nbtool.chat.model import Model
+from nbtool.chat.parts import ChatParts
+from nbtool.chat.prompt import HistoryMode
 from nbtool.chat.prompt_batch import build_batch
+from nbtool.chat.recording.recorder import Recorder
 from nbtool.chat.rerun.operations import Edit, Insert, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn_builder import TurnBuilder, TurnSettings
+from nbtool.chat.turn_builder import TurnBuilder
+from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage
 from nbtool.loop import LoopWatch, background_loop
 from nbtool.messages import Message
-from nbtool.tools.approval import Approver
+from nbtool.settings import check_choice
+from nbtool.tools.approval import ApprovalQueue, Approver
+from nbtool.tools.toolset import Toolset
+from nbtool.tools.variable_tools import variable_tools
+from nbtool.tools.variables.store import MAX_BYTES, Variables
+from nbtool.wire.base import Endpoint
+from nbtool.wire.providers.connection import make_connection
+from nbtool.wire.transport.key_source import KeyFunction, check_key
 
 STOP_SECONDS = 10.0
 """Seconds that a thread waits for a turn it has cancelled; longer than any part of a turn needs to stop."""
 
 __all__ = ["Chat", "TurnSettings", "wait_for_turn"]
 
+_builder, _parts, _conversation = map(attrgetter, ("builder", "builder.parts", "builder.conversation"))
 
-class Chat(TurnBuilder):
+
+class Chat:
     """A conversation with a model that can use your functions and objects.
 
         chat = Chat("openai:gpt-5-mini", tools=[price], system="Be brief.")
@@ -44,6 +67,104 @@ class Chat(TurnBuilder):
     `choose_tools` returns the names of the tools that a turn may use; `call_texts` replaces the text that the model
     receives for an outcome (`denied`, `cancelled`, `error` …).
     """
+
+    model = PartAttribute[Model](_parts)
+    tools = PartAttribute[Toolset](_parts)
+    variables = PartAttribute[Variables](_parts)
+    system = PartAttribute[str](_parts)
+    limits = PartAttribute[Limits](_parts)
+    history = PartAttribute[HistoryMode](_parts)
+    window = PartAttribute[int | None](_parts)
+    options = PartAttribute[dict[str, Any]](_parts)
+    approver = PartAttribute[Approver | None](_parts)
+    check_results = PartAttribute[bool](_parts)
+    plugins = PartAttribute[list[object]](_parts)
+    choose_tools = PartAttribute[Callable[[TurnContext], Iterable[str]] | None](_parts)
+    call_texts = PartAttribute[Mapping[str, str]](_parts)
+    keeps_notes = PartAttribute[bool](_parts)
+    approvals = PartAttribute[ApprovalQueue](_parts)
+    recorder = PartAttribute[Recorder](_parts)
+    tree = PartAttribute[Tree[Turn]](_conversation)
+    chat_id = PartAttribute[str](_conversation)
+
+    hide = part_method(_conversation, Conversation.hide)
+    show = part_method(_conversation, Conversation.show)
+    pin = part_method(_conversation, Conversation.pin)
+    unpin = part_method(_conversation, Conversation.unpin)
+    delete = part_method(_conversation, Conversation.delete)
+    undo = part_method(_conversation, Conversation.undo)
+    switch = part_method(_conversation, Conversation.switch)
+    branch = part_method(_conversation, Conversation.branch)
+    new = part_method(_conversation, Conversation.new)
+    find_turn = part_method(_conversation, Conversation.find_turn)
+    exposed_variables = part_method(_parts, ChatParts.exposed_variables)
+    turn_tools = part_method(_parts, ChatParts.turn_tools)
+    checkpoint = part_method(_parts, ChatParts.checkpoint)
+    compose = part_method(_builder, TurnBuilder.compose)
+    rehearse = part_method(_builder, TurnBuilder.rehearse)
+    open_questions = part_method(_builder, TurnBuilder.open_questions)
+    check_idle = part_method(_builder, TurnBuilder.check_idle)
+
+    def __init__(  # noqa: PLR0913 - all parts of a chat, by name
+        self,
+        model: str | None = None,
+        *,
+        tools: Iterable[Any] = (),
+        system: str = "",
+        base_url: str | None = None,
+        api_key: str | SecretStr | KeyFunction | None = None,
+        wire: str | Endpoint | None = None,
+        tool_mode: Literal["auto", "native", "prompted"] = "auto",
+        max_rounds: int = 10,
+        result_bytes: int = MAX_BYTES,
+        history: HistoryMode = "compact",
+        options: Mapping[str, Any] | None = None,
+        approver: Approver | None = None,
+        plugins: Sequence[Plugin] = (),
+        notebook: Mapping[str, Any] | None = None,
+        check_results: bool = False,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        auth: str | None = None,
+        key_command: str | Sequence[str] | None = None,
+        key_seconds: float | None = None,
+        proxy: str | None = None,
+        verify: str | os.PathLike[str] | None = None,
+        client_certificate: str | Sequence[str] | None = None,
+    ) -> None:
+        check_choice("history", history, get_args(HistoryMode))
+        check_plugins(plugins or ())
+        connection = make_connection({
+            "headers": headers, "query": query, "auth": auth, "key_command": key_command, "key_seconds": key_seconds,
+            "proxy": proxy, "verify": verify, "client_certificate": client_certificate,
+        })  # fmt: skip
+        key = check_key(api_key)
+        variables = Variables(notebook)
+        variables.max_bytes = result_bytes
+        parts = ChatParts(
+            Model(model, base_url=base_url, api_key=key, wire=wire, tool_mode=tool_mode, connection=connection),
+            Toolset("chat", tools or ()),
+            variables,
+            variable_tools(variables, writable=False),
+            system or "",
+            Limits(max_rounds=max_rounds),
+            history,
+            options=dict(options or {}),
+            approver=approver,
+            check_results=check_results,
+            plugins=list(plugins or ()),
+        )
+        self.builder = TurnBuilder(parts, Conversation())
+
+    @property
+    def running_turns(self) -> tuple[Turn, ...]:
+        """The turns that are running, waiting or parked."""
+        return self.conversation.running_turns
+
+    @property
+    def conversation(self) -> Conversation:
+        """The turns of the chat, and which branch of them is active."""
+        return self.builder.conversation
 
     def expose(self, *, read: bool = False, **objects: Any) -> None:
         """Expose objects as targets of `$VAR_REF{{name}}`: by reference only, or, with `read`, also their values."""
@@ -73,9 +194,10 @@ class Chat(TurnBuilder):
                 "Chat.send was called on nbtool's background loop, where it would block itself.",
                 fix="Use `await chat.start(…)` in asynchronous tools and plugins.",
             )
-        turn = self.compose(prompt, attach=attach, as_=as_, options=options, settings=settings)
-        turn.approver = approver or self.approver
-        return wait_for_turn(turn)
+        approver = approver or self.approver
+        return wait_for_turn(
+            self.compose(prompt, attach=attach, as_=as_, options=options, approver=approver, settings=settings)
+        )
 
     def start(
         self,
@@ -95,9 +217,10 @@ class Chat(TurnBuilder):
         Raises:
             nbtool.errors.ModelError: the model is unknown, or has no API key. Later errors are in `Turn.error`.
         """
-        turn = self.compose(prompt, attach=attach, as_=as_, options=options, settings=settings)
-        turn.approver = approver or self.approver
-        return turn.start()
+        approver = approver or self.approver
+        return self.compose(
+            prompt, attach=attach, as_=as_, options=options, approver=approver, settings=settings
+        ).start()
 
     def rerun(
         self,
@@ -141,7 +264,7 @@ class Chat(TurnBuilder):
 
         Synchronous tools run on the calling thread. An interrupt cancels the remaining prompts, then is raised.
         """
-        return build_batch(self, prompts, rows, **kwargs).wait()
+        return build_batch(self.builder, prompts, rows, **kwargs).wait()
 
     def start_map(self, prompts: Any, rows: Any = None, **kwargs: Any) -> Batch:
         """Send many independent prompts and return at once: iterate over the answers, or await all of them.
@@ -155,7 +278,7 @@ class Chat(TurnBuilder):
             nbtool.errors.BadUsage: the prompts, the rows or a setting are invalid.
             nbtool.errors.ModelError: the model is unknown, or has no API key. Later errors are in the answers.
         """
-        return build_batch(self, prompts, rows, **kwargs).start()
+        return build_batch(self.builder, prompts, rows, **kwargs).start()
 
     def _run_operation(
         self,

@@ -13,7 +13,9 @@ from nbtool.chat.batch.prompts import PromptItem, parse_prompts
 from nbtool.chat.batch.rate_limit import SharedBackoff
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn_builder import TurnBuilder, TurnSettings
+from nbtool.chat.turn_builder import TurnBuilder
+from nbtool.chat.turn_settings import TurnSettings
+from nbtool.loop import CallerThread
 from nbtool.tools.approval import Approver
 from nbtool.tools.placed import ExecutorTools
 from nbtool.tools.toolset import Toolset
@@ -36,28 +38,31 @@ def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
         nbtool.errors.BadUsage: a budget in dollars has no price to measure it, or a setting is invalid.
     """
     prompt_set, plan, backoff = parse_prompts(prompts, rows), MapSettings.of(map_options), SharedBackoff()
-    fork = chat.afresh()
+    fork = chat.fork()
     if plan.tools is not None:
-        fork.tools = Toolset("chat", plan.tools)
+        fork.parts.tools = Toolset("chat", plan.tools)
     first = fork.compose("-", as_=as_, options=options, settings=settings)
-    scene = fork.inputs_of(first, {**chat.options, **(options or {})})
+    scene = fork.parts.inputs_of(first, {**chat.parts.options, **(options or {})})
     if plan.executor:
-        fork.tools = Toolset("chat", [ExecutorTools(fork.tools, plan.executor)])
+        fork.parts.tools = Toolset("chat", [ExecutorTools(fork.parts.tools, plan.executor)])
     if limit := plan.budget():
-        endpoint = fork.model.endpoint()
+        endpoint = fork.parts.model.endpoint()
         limit.require_price(endpoint.model, getattr(endpoint, "abilities", frozenset()))
-    fork.plugins = [backoff, *([limit] if limit else []), *chat.plugins]
+    fork.parts.plugins = [backoff, *([limit] if limit else []), *chat.parts.plugins]
 
-    def prepare(one: PromptItem, key: str) -> Turn:
-        one_off = fork.afresh(chat_id=fork.chat_id)
-        turn_settings = replace(settings or TurnSettings(), cell_id=key)
-        turn = one_off.compose(one.prompt, as_=as_, options=options, settings=turn_settings)
-        turn.approver = approver or chat.approver
-        return turn
+    def prepare(one: PromptItem, key: str, caller_thread: CallerThread) -> Turn:
+        return fork.fork(fork.conversation.chat_id).compose(
+            one.prompt,
+            as_=as_,
+            options=options,
+            approver=approver or chat.parts.approver,
+            settings=replace(settings or TurnSettings(), cell_id=key),
+            caller_thread=caller_thread,
+        )
 
     def keys(items: Sequence[PromptItem]) -> tuple[list[str], Mapping[str, Turn]]:
         conditions = BatchKey.of(scene)
-        fork.chat_id = conditions.chat_id
+        fork.conversation.chat_id = conditions.chat_id
         return conditions.keys(items), conditions.find_answered(items) if plan.resume else {}
 
     return Batch(prompt_set, BatchDriver(prepare, partial(answer_value, as_=as_), keys), plan, backoff)

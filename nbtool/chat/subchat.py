@@ -18,7 +18,7 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import ToolFailed
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
-from nbtool.tools.approval import Policy
+from nbtool.tools.approval import Approver, Policy
 from nbtool.tools.calls.runtime import RunningCall, current_call
 from nbtool.tools.execution.threads import STOP_GRACE_SECONDS
 from nbtool.tools.tool import Tool, as_tools, tool
@@ -80,10 +80,9 @@ def _merge_plugins(own: Sequence[object], parent: Sequence[object]) -> list[obje
 async def _run_subchat(chat: Chat, question: str, call: RunningCall) -> Turn:
     """Run a turn of the sub-chat to its end, and forward its call events to the parent turn."""
     chat.approvals, chat.check_results = call.runtime.approvals, call.runtime.check_results
-    turn = chat.compose(question)
-    turn.approver = call.runtime.approver  # type: ignore[assignment]  # a runtime also accepts a callable
-    turn.caller_thread = call.runtime.caller_thread
-    turn.start()
+    runtime = call.runtime
+    approver: Approver = runtime.approver  # type: ignore[assignment]  # a runtime also accepts a callable
+    turn = chat.compose(question, approver=approver, caller_thread=runtime.caller_thread).start()
     try:
         async for event in turn:
             if forwarded := _forwarded_event(event, call):

@@ -314,7 +314,7 @@ def test_every_way_that_the_code_lists_has_a_row() -> None:
     outward = {str(path.relative_to(here)) for path in here.rglob("*.py") if 'sends_to="' in path.read_text()}
 
     assert makes <= WAYS.keys()
-    assert sends == {"chat/turn_builder.py"}
+    assert sends == {"chat/turn_run.py"}
     assert outward == {"chat/subchat.py", "tools/mcp/server.py"}
 
 

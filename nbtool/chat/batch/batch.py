@@ -37,7 +37,7 @@ class Answer:
     is_cached: bool = False
 
 
-PrepareTurn = Callable[[PromptItem, str], Turn]
+PrepareTurn = Callable[[PromptItem, str, CallerThread], Turn]
 ReadValue = Callable[[Turn], Any]
 
 
@@ -45,6 +45,7 @@ ReadValue = Callable[[Turn], Any]
 class BatchDriver:
     """Callbacks into a chat: `prepare` builds the turn of a prompt and its key, `read` returns the value of a turn.
 
+    The synchronous tools of a turn run on the thread that `prepare` gets.
     `keys` returns the key of every prompt and the earlier turns that answered some of them; it can be slow.
     """
 
@@ -194,7 +195,7 @@ class Batch:
         """Send one prompt; retry if the provider was busy and no call has started."""
         for attempt in range(1, self._settings.retries + 2):
             try:
-                turn = self._driver.prepare(one, key)
+                turn = self._driver.prepare(one, key, self._caller_thread)
             except NbtoolError as error:
                 return self._answer(one, error=error)
             await self._wait_for(turn)
@@ -209,7 +210,6 @@ class Batch:
         return self._answer(one, turn=turn, value=self._driver.read(turn))
 
     async def _wait_for(self, turn: Turn) -> None:
-        turn.caller_thread = self._caller_thread
         self._running.add(turn)
         try:
             turn.start()

@@ -24,11 +24,17 @@ class Conversation:
     sent whatever the window; both stay visible. Nothing here erases: `undo` restores what was deleted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, chat_id: str = "") -> None:
         self.tree: Tree[Turn] = Tree()
-        self.chat_id = new_id("chat")
+        self.chat_id = chat_id or new_id("chat")
         self.lock = asyncio.Lock()
         _conversations.add(self)
+
+    @property
+    def running_turns(self) -> tuple[Turn, ...]:
+        """The turns that are running, waiting or parked."""
+        turns = (turn for node in self.tree.nodes() for turn in node.versions)
+        return tuple(turn for turn in turns if turn.status in ("running", "waiting", "parked"))
 
     def hide(self, turn: TurnRef = None) -> Node[Turn]:
         """Exclude a turn, with all its versions, from requests; return its node."""

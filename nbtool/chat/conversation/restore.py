@@ -8,11 +8,12 @@ an *unknown* outcome, the others did not run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from dataclasses import replace
 
 from nbtool.chain.turn import Outcome
+from nbtool.chat.conversation.conversation import Conversation
 from nbtool.chat.conversation.tree import Tree
-from nbtool.chat.turn import Turn
+from nbtool.chat.turn import Messages, Turn
 from nbtool.errors import JournalError, NbtoolError
 from nbtool.events import (
     DELTAS,
@@ -48,18 +49,11 @@ class Interrupted(NbtoolError):
     """The kernel ended before the turn did."""
 
 
-class RestorableChat(Protocol):
-    """A chat that can continue a restored conversation."""
-
-    tree: Tree[Turn]
-    chat_id: str
-    variables: Variables
-
-
-def restore_turn(events: Iterable[Event], *, before: Sequence[Message] = ()) -> Turn:
+def restore_turn(events: Iterable[Event], *, before: Sequence[Message] = (), is_trusted: bool = True) -> Turn:
     """Rebuild a turn from its events, in order; the result has always ended, even if the events are incomplete.
 
     `before` are the messages that preceded the prompt, if known. Results of calls are None: their text is in `shown`.
+    Unless `is_trusted`, later requests contain no system message of it, and no message in its provider's own form.
 
     Raises:
         JournalError: the events have no start of the turn.
@@ -72,15 +66,22 @@ def restore_turn(events: Iterable[Event], *, before: Sequence[Message] = ()) -> 
     log = _completed_log(log, records)
     ended = next(event for event in reversed(log) if isinstance(event, TurnEnded))
     replies = [_reply(event) for event in log if isinstance(event, ReplyFinished)]
-    recalled = Turn(began.prompt, began.model, cell_id=began.cell_id, turn_id=began.turn_id)
-    recalled.log, recalled.calls = _deduplicated(log), records
-    recalled.finish(
-        Outcome(ended.status, ended.text, replies, _errors(ended), ended.end_reason),
-        [*before, began.prompt],
-        _chain(log),
+    context, chain = [*before, began.prompt], _chain(log)
+    if not is_trusted:
+        context = [replace(message, native=None) for message in context]
+        chain = [replace(message, native=None) for message in chain if message.role != "system"]
+    turn = Turn(
+        began.prompt,
+        began.model,
+        cell_id=began.cell_id,
+        turn_id=began.turn_id,
+        messages=Messages(tuple(context), tuple(chain)),
+        log=_deduplicated(log),
+        calls=records,
     )
-    recalled.done.set_result(recalled)
-    return recalled
+    turn.finish(Outcome(ended.status, ended.text, replies, _errors(ended), ended.end_reason))
+    turn.done.set_result(turn)
+    return turn
 
 
 def restore_tree(events: Iterable[tuple[str, Event]]) -> Tree[Turn]:
@@ -103,29 +104,32 @@ def restore_tree(events: Iterable[tuple[str, Event]]) -> Tree[Turn]:
     return rebuilt
 
 
-def restore_into(chat: RestorableChat, chat_id: str, events: Iterable[tuple[str, Event]]) -> list[str]:
+def restore_into(
+    conversation: Conversation, variables: Variables, chat_id: str, events: Iterable[tuple[str, Event]]
+) -> list[str]:
     """Continue an old chat in a new one; return the names of references that are no longer valid.
 
     Only the messages are restored: no approval, no tool, no object. The names are not reused for other results, so that
     statements about an old result are not applied to a new one.
     """
-    return adopt_tree(chat, chat_id, restore_tree(events), "it belongs to an earlier kernel")
+    conversation.chat_id = chat_id
+    return adopt_tree(conversation, variables, restore_tree(events), "it belongs to an earlier kernel")
 
 
-def adopt_tree(chat: RestorableChat, chat_id: str, tree: Tree[Turn], reason: str) -> list[str]:
+def adopt_tree(conversation: Conversation, variables: Variables, tree: Tree[Turn], reason: str) -> list[str]:
     """Continue a tree from elsewhere in a new chat, as `restore_into`; `reason` is why its references are invalid."""
-    chat.tree, chat.chat_id = tree, chat_id
-    if not chat.tree.active_path and (ends := chat.tree.branches()):  # the active branch is empty: use the last branch
-        chat.tree.apply(TreeChanged("switch", ends[-1].node_id))
+    conversation.tree = tree
+    if not tree.active_path and (ends := tree.branches()):  # the active branch is empty: use the last branch
+        tree.apply(TreeChanged("switch", ends[-1].node_id))
     dead: dict[str, None] = {}
-    for node in chat.tree.nodes():
+    for node in tree.nodes():
         for version in node.all_versions:
             texts = [version.prompt.text, version.text, *(call.arguments + call.shown for call in version.calls)]
             dead |= dict.fromkeys(name for text in texts for name in referenced_names(text))
             for call in version.calls:
                 dead |= {call.reference: None} if call.reference else {}
                 call.reference, call.dead_reference = "", call.reference
-    chat.variables.invalidate(dead, reason)
+    variables.invalidate(dead, reason)
     return list(dead)
 
 

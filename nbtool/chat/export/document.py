@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +17,7 @@ from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.conversation import restore
 from nbtool.chat.conversation.tree import Node, Tree
 from nbtool.chat.export.visibility import imported_notice, shareable_events
-from nbtool.chat.turn import Messages, Turn
+from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.event_json import dump_event, load_events
 from nbtool.events import TreeChanged, TurnEnded, TurnStarted
@@ -179,7 +179,7 @@ def _check(file: ConversationFile) -> None:
 def _turn(turn_id: str, items: list[dict[str, Any]]) -> Turn:
     try:
         events = load_events(items)
-        turn = restore.restore_turn(events)
+        turn = restore.restore_turn([*events[:1], imported_notice(), *events[1:]], is_trusted=False)
     except NbtoolError as error:
         raise _invalid(f"the turn {shorten(turn_id, 64)!r}: {error.message}") from None
     starts = [event for event in events if isinstance(event, TurnStarted)]
@@ -188,9 +188,6 @@ def _turn(turn_id: str, items: list[dict[str, Any]]) -> Turn:
     ends = [event for event in events if isinstance(event, TurnEnded)]
     if len(ends) > 1 or any(event.status not in FINAL_STATUSES for event in ends):
         raise _invalid(f"the turn {turn_id!r} has an invalid end")
-    turn.log.insert(1, imported_notice())
-    chain = tuple(replace(one, native=None) for one in turn.messages.chain if one.role != "system")
-    turn.messages = Messages((replace(turn.prompt, native=None),), chain)
     return turn
 
 

@@ -163,7 +163,12 @@ class TurnRecorder:
             except Exception as error:  # noqa: BLE001 - user objects may raise anything: the turn is sent to the model instead
                 self.reason = f"The inputs of this turn cannot be compared ({type(error).__name__})."
 
-    async def find(self, turn: Turn, history: Sequence[Message], *, version: int = 1, is_partial: bool = False) -> None:
+    @property
+    def model(self) -> str:
+        """The model of the recorded turn that is replayed; empty if there is none."""
+        return self.match.model if self.match else ""
+
+    async def find(self, history: Sequence[Message], *, version: int = 1, is_partial: bool = False) -> None:
         """Look up the turn in the recording.
 
         `version` counts reruns, which are sent to the model except in replay-only mode. A turn that `is_partial`, with
@@ -175,9 +180,7 @@ class TurnRecorder:
             key = self._key = self._complete_key(self._key, history, version)
             if self.mode == "only" or (self.mode == "auto" and version == 1):
                 await asyncio.to_thread(self._search, self.recorder.file, key)
-        if self.match:
-            turn.model = self.match.model
-        elif isinstance(self.endpoint, ReplayOnlyEndpoint):
+        if not self.match and isinstance(self.endpoint, ReplayOnlyEndpoint):
             self.endpoint.set_reason(self.reason)
 
     def _complete_key(self, key: CacheKey, history: Sequence[Message], version: int) -> CacheKey:

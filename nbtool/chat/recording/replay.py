@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,28 +19,24 @@ from nbtool.chain.turn import Outcome
 from nbtool.chat.conversation import restore
 from nbtool.chat.recording.file import RecordedCall
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn.reply_deltas import reply_deltas
 from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.events import (
     CallDecided,
-    CallDelta,
     CallFinished,
     CallReady,
     Emit,
     Event,
-    MediaDelta,
     MessageAppended,
     Notice,
-    RefusalDelta,
     ReplyEnd,
     ReplyFinished,
     RequestStarted,
-    TextDelta,
-    ThinkingDelta,
     TurnEnded,
     TurnStarted,
     TurnStatus,
 )
-from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, Usage
+from nbtool.messages import Media, Message, ToolCall, Usage
 from nbtool.tools.approval import Approver, Decision, Question, Released
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call
@@ -96,7 +92,8 @@ class Replay:
         if self.turn.answer and outcome.status == "completed":
             with suppress(InvalidAnswer):
                 self.turn.answer.parse(outcome.text)
-        self.turn.finish(outcome, self.context, rebuilt.messages.chain)
+        self.turn.set_messages(self.context, rebuilt.messages.chain)
+        self.turn.finish(outcome)
 
     async def _break_off(self, started: TurnStarted, outcome: Outcome) -> None:
         """End the turn early."""
@@ -133,8 +130,10 @@ class Replay:
 
     async def _emit_reply(self, round: int) -> None:
         """Emit a reply as deltas, one for each part."""
-        for delta in _as_deltas(self._replies[round]) if round in self._replies else ():
-            await self.emit(delta)
+        if reply := self._replies.get(round):
+            for delta in reply_deltas(reply.message, has_calls=True):
+                await self.emit(delta)
+            await self.emit(ReplyEnd(reply.stop_reason, reply.finish_reason, explanation=reply.explanation))
 
     def _collect_outcomes(self) -> None:
         for event in self.events:
@@ -265,21 +264,3 @@ def _read(arguments: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return read if isinstance(read, dict) else None
-
-
-def _as_deltas(finished: ReplyFinished) -> Iterator[Event]:
-    for part in finished.message.parts:
-        match part:
-            case Text():
-                yield TextDelta(part.text)
-            case Thinking():
-                yield ThinkingDelta(part.text)
-            case Refusal():
-                yield RefusalDelta(part.text)
-            case Media():
-                yield MediaDelta(part)
-            case ToolCall():
-                yield CallDelta(part.call_id, part.id, part.name, part.arguments, True, part.repaired, part.call_id)
-            case _:
-                pass
-    yield ReplyEnd(finished.stop_reason, finished.finish_reason, explanation=finished.explanation)

@@ -19,6 +19,7 @@ from nbtool.chain.limits import CancelSignal
 from nbtool.chat.turn import compact
 from nbtool.chat.turn.event_queue import EventQueue
 from nbtool.chat.turn.pending import PendingQuestions
+from nbtool.chat.turn.reply_deltas import with_deltas
 from nbtool.errors import Cancelled
 from nbtool.events import (
     DELTAS,
@@ -28,18 +29,14 @@ from nbtool.events import (
     Emit,
     EndReason,
     Event,
-    MediaDelta,
-    RefusalDelta,
     ReplyFinished,
-    TextDelta,
-    ThinkingDelta,
     TurnEnded,
     TurnParked,
     TurnStarted,
     TurnStatus,
 )
 from nbtool.loop import CallerThread, background_loop, reset_after_fork
-from nbtool.messages import Media, Message, Refusal, Text, Thinking, Usage, new_id
+from nbtool.messages import Media, Message, Usage, new_id
 from nbtool.text import shorten
 
 if TYPE_CHECKING:
@@ -84,6 +81,9 @@ class Turn:
 
     A turn that waits for a decision can outlive its cell: its `status` is then `parked`, and it continues automatically
     when the last question is decided. `end_reason` is why it ended without a finished answer.
+
+    `work` runs the turn, once; None for one that has ended before. `approver` may be set until it starts: one that
+    answers in a cell needs the turn. `model` is that of a recording once the turn is replayed from it.
     """
 
     prompt: Message
@@ -103,13 +103,13 @@ class Turn:
     done: Future[Turn] = field(default_factory=Future, repr=False)
     log: list[Event] = field(default_factory=list, repr=False)
     event_times: list[float] = field(default_factory=list, repr=False)
-    work: Callable[[], Coroutine[Any, Any, None]] | None = field(default=None, repr=False)
+    work: Callable[[Turn], Coroutine[Any, Any, None]] | None = field(default=None, repr=False)
     approver: Approver | None = field(default=None, repr=False)
     answer: Structured | None = field(default=None, repr=False)
     difference: VersionDiff | None = field(default=None, repr=False)
     is_rerun: bool = field(default=False, repr=False)
-    emit: Emit | None = field(default=None, repr=False)
     parking: PendingQuestions = field(default_factory=PendingQuestions, repr=False)
+    _emit: Emit | None = field(default=None, repr=False)
     _idle: Future[Turn] = field(default_factory=Future, repr=False)
     _text: str = field(default="", repr=False)
     _current_deltas: list[Event] = field(default_factory=list, repr=False)
@@ -181,11 +181,21 @@ class Turn:
     def start(self) -> Self:
         """Start the turn on nbtool's background loop; idempotent."""
         if self.work:
-            work, self.work = self.work(), None
+            work, self.work = self.work, None
             _started_turns.add(self)
-            running = background_loop().submit(work)
-            running.add_done_callback(self._close)
+            running: Future[None] = Future()
+            try:
+                running = background_loop().submit(work(self))
+                running.add_done_callback(self._close)
+            except BaseException as error:  # an interrupt, or a closed loop: nobody may wait forever
+                running.cancel()
+                self._end("error", error)
+                raise
         return self
+
+    def connect(self, emit: Emit) -> None:
+        """Set where the turn emits its own events, once it runs."""
+        self._emit = emit
 
     def cancel(self) -> None:
         """Cancel the turn; its content so far is kept. No effect on a turn that has ended."""
@@ -206,8 +216,8 @@ class Turn:
         """
         idle = self._idle  # another cell may be waiting by the time this one is released
         await self.parking.wait_thread_free()
-        if self.emit:
-            await self.emit(TurnParked(digest, time.time() + seconds))
+        if self._emit:
+            await self._emit(TurnParked(digest, time.time() + seconds))
         await self.parking.wait_thread_free()
         _resolve(idle, self)
 
@@ -258,6 +268,8 @@ class Turn:
         self.log.append(event)
         self.parking.record(event)
         match event:
+            case TurnStarted():
+                self.model = event.model
             case CallAsked() | CallDecided() | CallFinished() | TurnParked():
                 self.status = self.parking.status
                 if isinstance(event, CallFinished) and self.parking.is_idle:
@@ -265,12 +277,15 @@ class Turn:
             case ReplyFinished():
                 self._current_deltas.clear()
 
-    def finish(self, outcome: Outcome, context: Sequence[Message], chain: Sequence[Message]) -> None:
-        """Set the outcome of the turn."""
+    def set_messages(self, context: Sequence[Message], chain: Sequence[Message]) -> None:
+        """Set the messages before the turn, its prompt included, and those that it added."""
+        self.messages = Messages(tuple(context), tuple(chain))
+
+    def finish(self, outcome: Outcome) -> None:
+        """Set the outcome of the turn, after its last event."""
         ended = next(event for event in reversed(self.log) if isinstance(event, TurnEnded))
         self.status, self.error, self._text = outcome.status, outcome.error, outcome.text
         self.end_reason = ended.end_reason
-        self.messages = Messages(tuple(context), tuple(chain))
         self.rounds = tuple(outcome.rounds)
         self.usage = ended.usage
         self.stats = Stats(ended.rounds, ended.calls, ended.seconds)
@@ -278,24 +293,25 @@ class Turn:
     def transcript(self, limits: Limits = DISPLAY_LIMITS) -> Transcript:
         """Return the turn as blocks, from its log."""
         transcript = Transcript(limits)
-        for event in self.log:
-            for delta in _as_deltas(event):
-                transcript.feed(delta)
+        for event in with_deltas(self.log):
             transcript.feed(event)
         return transcript
 
     def _close(self, running: Future[None]) -> None:
         if not running.cancelled() and (error := running.exception()):
-            self.status, self.error = "error", error
-        elif self.status in ("running", "waiting", "parked"):
-            self.status = "cancelled"
-        self.done.set_result(self)
+            self._end("error", error)
+        else:
+            self._end("cancelled" if self.status in ("running", "waiting", "parked") else self.status, self.error)
+
+    def _end(self, status: TurnStatus, error: BaseException | None) -> None:
+        """Set the final status, and wake everything that waits for the turn."""
+        if not self.done.done():
+            self.status, self.error = status, error
+            self.done.set_result(self)
 
     def follow(self, listener: Listener) -> None:
         """Call `listener` with every event, past ones first; on nbtool's thread only."""
-        for event in self.log:
-            for delta in _as_deltas(event):
-                listener(delta)
+        for event in with_deltas(self.log):
             listener(event)
         for delta in self._current_deltas:
             listener(delta)
@@ -307,22 +323,6 @@ class Turn:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         transcript = self.transcript()
         return turn_mimebundle(transcript.document(), transcript.media)
-
-
-def _as_deltas(event: Event) -> list[Event]:
-    """Return the text and media of a finished reply as deltas, for a listener that is added later."""
-    deltas: list[Event] = []
-    for part in event.message.parts if isinstance(event, ReplyFinished) else ():
-        match part:
-            case Text():
-                deltas.append(TextDelta(part.text))
-            case Thinking():
-                deltas.append(ThinkingDelta(part.text))
-            case Refusal():
-                deltas.append(RefusalDelta(part.text))
-            case Media():
-                deltas.append(MediaDelta(part))
-    return deltas
 
 
 def _resolve(idle: Future[Turn], turn: Turn) -> None:

@@ -52,9 +52,9 @@ def delete(context: CommandContext, args: list[str]) -> str:
     below = "--below" in args
     turn = _single_word([arg for arg in args if arg != "--below"], "delete TURN [--below]")
     _, version = context.chat.find_turn(turn)
-    before = _count(context.chat)
+    before = _count(context.chat.conversation)
     context.chat.delete(version, below=below)
-    deleted = before - _count(context.chat)
+    deleted = before - _count(context.chat.conversation)
     extent = f" and the turns after it ({deleted} in all)" if below else ""
     return f"Deleted {version.turn_id}{extent}; `%chat undo` restores it."
 
@@ -63,9 +63,9 @@ def undo(context: CommandContext, args: list[str]) -> str:
     """Restore what was deleted last."""
     if args:
         raise BadUsage(f"%chat undo takes no arguments, not {' '.join(args)!r}.")
-    before = _count(context.chat)
+    before = _count(context.chat.conversation)
     context.chat.undo()
-    back = _count(context.chat) - before
+    back = _count(context.chat.conversation) - before
     return f"Restored {back} {'version' if back == 1 else 'versions'}."
 
 

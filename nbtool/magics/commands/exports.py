@@ -16,7 +16,6 @@ from nbtool.chat.export.visibility import is_imported, shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.command_context import Command, CommandContext, find_turn
-from nbtool.messages import new_id
 
 FORCE = ("--overwrite", "--force")
 SUFFIXES = {"md": "md", "json": "json", "code": "py", "ipynb": "ipynb"}
@@ -58,7 +57,8 @@ def open_file(context: CommandContext, path: Path) -> str:
     """
     tree = document.load_conversation(files.read_bounded(path, document.MAX_BYTES))
     former = f" The former conversation: `%chat open {context.chat.chat_id}`." if context.chat.tree.active_path else ""
-    restore.adopt_tree(context.restart_chat(), new_id("chat"), tree, "it was of another kernel")
+    chat = context.restart_chat()
+    restore.adopt_tree(chat.conversation, chat.variables, tree, "it was of another kernel")
     count = sum(len(node.versions) for node in tree.nodes())
     message = f"{count} {'turn' if count == 1 else 'turns'} imported; nothing was run, and no approval was imported."
     return f"{message}{former}"

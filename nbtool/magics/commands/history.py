@@ -17,7 +17,7 @@ def history(context: CommandContext, args: list[str]) -> str:
         return history_admin(context, args)
     rows = [(turn.turn_id, _turn_line(node, turn)) for node in context.chat.tree.active_path if (turn := node.turn)]
     lines = format_table(*rows) if rows else "This chat is empty."
-    return "\n\n".join(filter(None, [lines, branches(context.chat)]))
+    return "\n\n".join(filter(None, [lines, branches(context.chat.conversation)]))
 
 
 def new(context: CommandContext, _: list[str]) -> str:

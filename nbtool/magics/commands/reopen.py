@@ -50,7 +50,7 @@ def continue_chat(context: CommandContext, chat: Chat, chat_id: str) -> str:
         nbtool.errors.JournalError: the journal cannot be read.
     """
     events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
-    restore.restore_into(chat, chat_id, events)
+    restore.restore_into(chat.conversation, chat.variables, chat_id, events)
     turns = len(chat.tree.active_path)
     message = f"{chat_id} continues here as {context.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line."
     return f"{message}{restore_names(context.kernel.names, chat)}{_interrupted_note(chat)}"

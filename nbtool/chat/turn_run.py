@@ -1,0 +1,179 @@
+"""The run of a turn: its place in the conversation, its engine, its recording."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
+from typing import Any
+
+from nbtool.chain.hooks import EventContext, TurnContext
+from nbtool.chain.limits import Meter
+from nbtool.chain.repair import repair_history
+from nbtool.chain.turn import Engine
+from nbtool.chat.conversation import Conversation
+from nbtool.chat.conversation.tree import Node
+from nbtool.chat.event_sink import EventSink
+from nbtool.chat.journal import TurnWriter, journal, redactor_for
+from nbtool.chat.parts import ChatParts
+from nbtool.chat.prompt import history_messages, system_prompt, with_context
+from nbtool.chat.recording.recorder import TurnRecorder
+from nbtool.chat.rerun.operations import TurnPlan
+from nbtool.chat.turn import Turn
+from nbtool.chat.turn_settings import TurnSettings
+from nbtool.events import Emit, Event, Notice, TurnStarted
+from nbtool.messages import Message
+from nbtool.plugins.media import MediaVariables
+from nbtool.plugins.tools import ToolCalling
+from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.toolset import Toolset
+from nbtool.tools.values.excerpt import masking
+from nbtool.wire.base import Endpoint
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRun:
+    """Runs one turn of a chat against one endpoint.
+
+    `plan` is None for a prompt without an operation: then the turn gets its place when it starts.
+    """
+
+    parts: ChatParts
+    conversation: Conversation
+    endpoint: Endpoint
+    options: dict[str, Any]
+    settings: TurnSettings
+    plan: TurnPlan | None = None
+
+    async def run(self, turn: Turn) -> None:
+        """Run a turn; texts of history and results are masked before they are shortened."""
+        with masking(self.parts.plugins):
+            await self._run(turn)
+
+    async def _run(self, turn: Turn) -> None:
+        parts = self.parts
+        emit = self._event_sink(turn)
+        turn.connect(emit)
+        for plugin in parts.plugins:
+            if hook := getattr(plugin, "on_event", None):
+                turn.add_listener(partial(_notify_plugin, hook, turn.turn_id))
+        recorder = parts.recorder.start(parts.inputs_of(turn, self.options), self.settings.replay, self.endpoint)
+        await recorder.hash_objects()
+        async with self.conversation.lock:  # no other turn may be added after the history is collected
+            plan = self.plan or self.place()
+            engine, context = self.engine(turn, plan, emit)
+            version = _rerun_count(plan.node) + 2 if turn.is_rerun else 1
+            await recorder.find(context.history, version=version, is_partial=plan.difference is not None)
+            started = self._start_event(turn, plan, recorder)
+            await emit(started)
+            self.conversation.tree.add_version(plan.node, turn)
+        with parts.variables.without_eviction():
+            if recorder.match:
+                runtime = self._runtime(turn, emit, parts.tools)
+                await recorder.replay(turn, started, (*context.history, context.prompt), runtime)
+                return
+            await recorder.notify_miss(emit)
+            if plan.difference:
+                await emit(Notice(str(plan.difference)))
+            try:
+                outcome = await engine.run()
+            finally:  # later turns get the history of this one, even if it failed
+                turn.set_messages((*context.history, context.prompt), context.chain)
+        turn.finish(outcome)
+        await recorder.store(turn)
+
+    def place(self) -> TurnPlan:
+        """Return the plan of a turn for the current tree."""
+        if self.settings.operation:
+            return self.settings.operation.plan(self.conversation, self.settings.cell_id)
+        return TurnPlan(self.conversation.tree.node_for_cell(self.settings.cell_id, append=self.settings.append))
+
+    def engine(self, turn: Turn, plan: TurnPlan, emit: Emit) -> tuple[Engine, TurnContext]:
+        """Return the engine of a turn, and the context that its plugins get."""
+        parts = self.parts
+        is_media = self.endpoint.dialect in MEDIA_KINDS  # its prompt is what the media shows: no objects are listed
+        exposed = {one.name: parts.variables.describe(one.name) for one in parts.exposed_variables()}
+        limits, history = self.settings.limits or parts.limits, tuple(self._history(plan.node))
+        prompt = with_context(turn.prompt, {} if is_media else exposed)
+        context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.cancel_signal, Meter(limits))
+        tools = Toolset("turn") if is_media else self._tools()
+        choose = None if is_media else parts.choose_tools
+        runtime = self._runtime(turn, emit, tools)
+        calling = ToolCalling(runtime, tuple(parts.plugins), turn.calls, choose, plan.carry_over.known_outcomes)
+        answer = [turn.answer] if turn.answer else []
+        engine = Engine(
+            context,
+            self.endpoint,
+            [calling, MediaVariables(parts.variables), *answer, *parts.plugins],
+            system=system_prompt(parts.system, tools.rules()),
+            options=self.options,
+            stream=self.settings.stream,
+            reply_source=plan.carry_over.reply_source(turn.calls) if plan.carry_over.replies else None,
+        )
+        return engine, context
+
+    def _tools(self) -> Toolset:
+        """Return the tools of a turn, and store their on-demand rules as readable variables."""
+        rules = ((rule.name, rule.text, rule.description) for rule in self.parts.tools.on_demand())
+        self.parts.variables.set_rules(rules)
+        return self.parts.turn_tools()
+
+    def _runtime(self, turn: Turn, emit: Emit, tools: Toolset) -> ToolRuntime:
+        parts, check_results = self.parts, self.settings.check_results
+        return ToolRuntime(
+            tools=tools,
+            variables=parts.variables,
+            emit=emit,
+            approvals=parts.approvals,
+            approver=turn.approver,
+            caller_thread=turn.caller_thread,
+            outcome_texts=parts.call_texts,
+            plugins=tuple(parts.plugins),
+            check_results=parts.check_results if check_results is None else check_results,
+        )
+
+    def _history(self, node: Node[Turn]) -> list[Message]:
+        messages: list[Message] = []
+        for turn in self.conversation.tree.history_before(node, window=self.parts.window):
+            messages += history_messages(turn, self.settings.history or self.parts.history)
+        return repair_history(messages)
+
+    def _event_sink(self, turn: Turn) -> Emit:
+        """Return the event sink of a turn: first the journal, then the listeners."""
+        plugins = self.parts.plugins
+        hide = redactor_for(plugins, turn.turn_id)
+        writer = TurnWriter(journal(), self.conversation.chat_id, turn.turn_id, hide=hide)
+        return EventSink(writer, turn.dispatch, only_builtin_plugins=not plugins).emit
+
+    def _start_event(self, turn: Turn, plan: TurnPlan, recorder: TurnRecorder) -> TurnStarted:
+        """Return the start event of a turn: its prompt, its position in the conversation, and what it may use."""
+        node, parent, child, diff = plan.node, plan.node.parent, plan.node.insert_before, plan.difference
+        tools = self.parts.tools.tools()
+        carried = (diff.turn_id, diff.kept_rounds) if diff and diff.replays_rounds else ("", 0)
+        return TurnStarted(
+            turn.turn_id,
+            recorder.model or turn.model,
+            turn.prompt,
+            time.time(),
+            turn.cell_id,
+            node.node_id,
+            parent.node_id if parent else "",
+            child.node_id if child else "",
+            recorder.date,
+            *carried,
+            tools=tuple(tools),
+            qualified_names={name: tool.qualified_name for name, tool in tools.items() if tool.qualified_name},
+            exposed=tuple(entry.name for entry in self.parts.exposed_variables() if entry.is_live),
+        )
+
+
+def _rerun_count(node: Node[Turn]) -> int:
+    """Return the number of reruns since the last plain run, so that numbers repeat when all cells run again."""
+    return sum(1 for _ in takewhile(lambda turn: turn.is_rerun, reversed(node.all_versions)))
+
+
+def _notify_plugin(hook: Any, turn_id: str, event: Event) -> None:
+    """Pass an event to a plugin."""
+    hook(EventContext(turn_id, event))

@@ -1,0 +1,28 @@
+"""The settings of one turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nbtool.chain.limits import Limits
+from nbtool.chat.prompt import HistoryMode
+from nbtool.chat.recording.recorder import ReplayMode
+from nbtool.chat.rerun.operations import TurnOperation
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSettings:
+    """The settings of one turn; None uses the setting of the chat.
+
+    `cell_id` is the cell of the prompt: running it again adds a version to its turn, unless `append`. An `operation`
+    works on an existing turn; to repeat its prompt, pass "". `replay` is the replay mode; see `Chat.record`.
+    """
+
+    cell_id: str = ""
+    append: bool = False
+    stream: bool = True
+    limits: Limits | None = None
+    history: HistoryMode | None = None
+    operation: TurnOperation | None = None
+    replay: ReplayMode | None = None
+    check_results: bool | None = None

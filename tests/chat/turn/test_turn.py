@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from nbtool.chat.turn import Turn
+from nbtool.messages import user
+
+
+def refuse(_: Turn) -> Coroutine[Any, Any, None]:
+    raise RuntimeError("no loop")
+
+
+async def fail(_: Turn) -> None:
+    raise RuntimeError("lost")
+
+
+async def exit_inside(_: Turn) -> None:
+    raise SystemExit(3)
+
+
+async def be_cancelled(_: Turn) -> None:
+    raise asyncio.CancelledError
+
+
+def test_a_turn_that_cannot_start_has_ended_with_the_error() -> None:
+    turn = Turn(user("Hello"), "tiny", work=refuse)
+
+    with pytest.raises(RuntimeError, match="no loop") as raised:
+        turn.start()
+
+    assert turn.done.result(0) is turn
+    assert (turn.status, turn.error) == ("error", raised.value)
+    assert turn.start() is turn
+
+
+@pytest.mark.parametrize(
+    ("work", "status", "error"),
+    [(fail, "error", "RuntimeError"), (exit_inside, "error", "SystemExit"), (be_cancelled, "cancelled", "NoneType")],
+)
+def test_a_turn_is_done_whatever_its_work_raises(work: Any, status: str, error: str) -> None:
+    turn = Turn(user("Hello"), "tiny", work=work).start()
+
+    assert turn.done.result(5) is turn
+    assert (turn.status, type(turn.error).__name__) == (status, error)
