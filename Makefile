@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 VENV_IPYKERNEL6 := .venv-ipykernel6
 PYTEST_PARALLEL := --numprocesses 2 --dist loadfile
-SLOW_TESTS := browser chat/journal compat faults magics notebooks packaging practice security servers tools/mcp \
+SLOW_TESTS := browser chat/journal campaigns compat fuzzing magics notebooks packaging practice security servers tools/mcp \
 	tools/calls/test_gates_machine.py tools/execution tools/test_frozen.py wire/test_cut_short.py \
 	wire/prompted/test_segments.py wire/transport/test_endpoint_faults.py plugins/test_ways_out.py plugins/test_spellings.py
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
@@ -73,9 +73,9 @@ compat-table: build/.old install-chromium compat-env ## run the compatibility te
 bench: build/.nbtool install-chromium ## run the benchmarks, also of other libraries, and write docs/performance.md
 	$(BIN)/python -m benchmarks --write
 fault-campaign: build/.old install-chromium ## run the fault campaign and write docs/reliability.md; LANE=nightly, LANE=weekly MINUTES=4, ROWS=C1,C5
-	$(BIN)/python -m tests.faults $(or $(LANE),quick) --rows "$(ROWS)" --minutes "$(MINUTES)" --write
+	$(BIN)/python -m tests.campaigns.faults $(or $(LANE),quick) --rows "$(ROWS)" --minutes "$(MINUTES)" --write
 mutation-test: build/.nbtool ## run mutation tests of CORE and write the figures to docs/reliability.md
-	nice $(BIN)/python -m tests.faults.mutants --write
+	nice $(BIN)/python -m tests.campaigns.mutants --write
 weekly: build/.old install-chromium ## the tests that take hours
 	$(BIN)/pytest -m weekly
 release: build/.nbtool build/twine/.installed ## build, check and tag a release: make release VERSION=1.2.3

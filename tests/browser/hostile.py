@@ -8,7 +8,7 @@ from typing import Any
 
 from nbtool.blocks.mimebundle import turn_mimebundle
 from tests.browser.bare import document, prose
-from tests.faults.growth import Family
+from tests.fuzzing.growth import Family
 
 Shown = tuple[str, Any]
 """The function of the page that shows something, and what it is called with."""

@@ -13,7 +13,7 @@ from nbtool.blocks.protocol import Block
 from tests.browser.bare import MODULES, open_bare
 from tests.browser.hostile import JSON, KINDS, OWN, SCRIPTS, WAYS, WORDS, explore, row, version
 from tests.browser.tasks import Tasks, Work
-from tests.faults.growth import COMMON, GROWTH, Family, families
+from tests.fuzzing.growth import COMMON, GROWTH, Family, families
 
 SIZES = (10_000, 30_000, 100_000)
 

@@ -1,4 +1,4 @@
-"""Runs tests on a changed file, in forks of a process that has made all ready; started by `tests.faults.mutants`.
+"""Runs tests on a changed file, in forks of a process that has made all ready; started by `tests.campaigns.mutants`.
 
     python forked.py [folders of tests]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.soak import CALLS, soak
+from tests.campaigns.soak.soak import CALLS, soak
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MOST = 32_000
 """KB that a process may grow by once everything is loaded."""
 

@@ -1,4 +1,4 @@
-"""Lets tests run in another order, files and the tests in each: loaded by `-p tests.faults.shuffled`, with a seed."""
+"""Runs tests in another order; loaded by `-p tests.campaigns.faults.shuffled`, with a seed in the environment."""
 
 from __future__ import annotations
 

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.bounds import up_to
-from tests.faults.shuffled import SEED
+from tests.campaigns.bounds import up_to
+from tests.campaigns.faults.shuffled import SEED
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PASSES = 10
 """How often each file runs, each time among others."""
 
 TOGETHER = 30
 """Files in one process."""
 
-APART = {"browser", "notebooks", "faults", "servers", "packaging"}
+APART = {"browser", "notebooks", "campaigns", "fuzzing", "servers", "packaging"}
 """Folders of tests that drive other processes and share nothing."""
 
 COUNT = re.compile(r"(\d+) passed")
@@ -57,7 +57,17 @@ def groups(seed: int) -> list[list[str]]:
 
 def run(files: list[str], seed: str) -> str:
     """Run files in an order of their own, and give the last of what pytest says."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.faults.shuffled", "-p", "no:cacheprovider", *files]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.campaigns.faults.shuffled",
+        "-p",
+        "no:cacheprovider",
+        *files,
+    ]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, SEED: seed}, capture_output=True, text=True, check=False
     )

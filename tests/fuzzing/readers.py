@@ -51,7 +51,7 @@ from nbtool.wire.providers.credentials import _read_env_file
 from nbtool.wire.reply import parse_arguments
 from nbtool.wire.transport.fetch import validate_url
 from nbtool.wire.transport.model_list import model_names
-from tests.faults.test_fuzz import JSON, NAMES, STREAM, with_errors
+from tests.fuzzing.test_fuzz import JSON, NAMES, STREAM, with_errors
 
 PIECE = 1_000
 """Characters of a piece of a text that comes in pieces."""

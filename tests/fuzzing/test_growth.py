@@ -33,13 +33,13 @@ from nbtool.wire import find_wire, parse_calls
 from nbtool.wire.framing.redaction import excerpt, redact
 from nbtool.wire.prompted.call_python import parse_python_calls
 from nbtool.wire.prompted.json_repair import parse_object
-from tests.faults import bounds
-from tests.faults.bounds import up_to_seconds
-from tests.faults.growth import families, problem
-from tests.faults.notebook_readers import NOTEBOOK
-from tests.faults.patterns import BOUNDED, is_searched, patterns, use, words_of
-from tests.faults.readers import MORE
-from tests.faults.test_fuzz import ANSI, EVENTS, JSON, MARKDOWN, NAMES, OPTIONS, STREAM, fuzz_references, with_errors
+from tests.campaigns import bounds
+from tests.campaigns.bounds import up_to_seconds
+from tests.fuzzing.growth import families, problem
+from tests.fuzzing.notebook_readers import NOTEBOOK
+from tests.fuzzing.patterns import BOUNDED, is_searched, patterns, use, words_of
+from tests.fuzzing.readers import MORE
+from tests.fuzzing.test_fuzz import ANSI, EVENTS, JSON, MARKDOWN, NAMES, OPTIONS, STREAM, fuzz_references, with_errors
 from tests.resolved import plain
 
 CALLS = ["<tool_call>", "</tool_call>", "<function=", "<parameter=", "[f(", ")]", "```json\n", "<think>", "</think>"]

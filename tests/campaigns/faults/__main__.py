@@ -1,6 +1,6 @@
 """Run a lane of the fault campaign, print its table, and fail on a violation.
 
-    python -m tests.faults [quick|nightly|weekly] [--rows C1,C5] [--minutes M] [--seed N] [--write]
+    python -m tests.campaigns.faults [quick|nightly|weekly] [--rows C1,C5] [--minutes M] [--seed N] [--write]
 
 `quick` is what comes with every run of the tests; `nightly` is what takes minutes beside it, `weekly` what takes hours;
 `--minutes` bounds each test of the weekly lane, and the figures say how far it came. A row is a process of its own, and
@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from nbtool import __version__
-from tests.faults.bounds import MINUTES, SEED
-from tests.faults.plugin import CHOSEN, OUT
-from tests.faults.rows import ROWS, Row
+from tests.campaigns.bounds import MINUTES, SEED
+from tests.campaigns.faults.plugin import CHOSEN, OUT
+from tests.campaigns.faults.rows import ROWS, Row
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FIGURES = ROOT / "build" / "faults"
 PAGE = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- table: make fault-campaign -->", "<!-- end of table -->"
@@ -55,7 +55,7 @@ def run(lane: str, rows: list[Row], seed: int, minutes: str) -> bool:
     ids = [row.row_id for row in rows]
     found_in = FIGURES / f"run-{lane}-{'-'.join(ids)}.json"
     found_in.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.faults.plugin", "-p", "no:randomly"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.campaigns.faults.plugin", "-p", "no:randomly"]
     command += ["-m", LANES[lane], f"--hypothesis-seed={seed}", *files]
     environment = {**os.environ, OUT: str(found_in), CHOSEN: ",".join(ids), MINUTES: minutes, SEED: str(seed)}
     status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
@@ -131,7 +131,7 @@ def _versions() -> str:
 
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.faults", description=__doc__.partition("\n")[0])
     parser.add_argument("lane", nargs="?", choices=LANES, default="quick")
     parser.add_argument("--rows", default="", help="some of C1 to C24, or none: only the table")
     parser.add_argument("--minutes", default="", help="time limit of each test of the weekly lane")

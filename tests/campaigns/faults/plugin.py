@@ -1,4 +1,4 @@
-"""Counts what the tests of a campaign injected and survived; loaded by `python -m tests.faults`.
+"""Counts what the tests of a campaign injected and survived; loaded by `python -m tests.campaigns.faults`.
 
 A test says how many faults it injects with pytest's own `record_property`: under the id of a row, or under `injected`
 for every row it belongs to. One of hypothesis injects its examples. One that says nothing is one fault.
@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import bounds
-from tests.faults.rows import ROWS
+from tests.campaigns import bounds
+from tests.campaigns.faults.rows import ROWS
 
 OUT = "NBTOOL_FAULTS_OUT"
 """The environment variable that names the file for the figures."""

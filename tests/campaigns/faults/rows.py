@@ -106,7 +106,7 @@ ROWS = (
             r"tests/browser/test_bare.py::test_nothing_serious",
         ),
     ),
-    Row("C15", "many turns in one process", (r"tests/faults/test_soak.py::",)),
+    Row("C15", "many turns in one process", (r"tests/campaigns/soak/test_soak.py::",)),
     Row("C16", "large replies in the page", why="measured, not tested: `make bench`, in performance.md"),
     Row("C17", "misbehaving Model Context Protocol servers", (r"tests/tools/mcp/test_servers.py::",)),
     Row(
@@ -126,12 +126,12 @@ ROWS = (
             r"tests/wire/prompted/test_json_repair.py::test_(any_text|hostile_text|an_object_cut)",
             r"tests/wire/test_text_corpus.py::test_(no_character|no_call|a_call_that_loses)",
             r"tests/toolsets/test_web_tools.py::test_a_page_that_is_made",
-            r"tests/faults/test_fuzz.py::",
+            r"tests/fuzzing/test_fuzz.py::",
         ),
     ),
     Row("C20", "mutants of the code: killed, or survived with a reason", why="`make mutation-test`, below"),
     Row("C21", "promises without a test", (r"tests/architecture/test_promises.py::",)),
-    Row("C22", "the tests in random order", (r"tests/faults/test_order.py::",)),
+    Row("C22", "the tests in random order", (r"tests/campaigns/faults/test_order.py::",)),
     Row(
         "C23",
         "history written by an older or a newer nbtool",
@@ -140,12 +140,12 @@ ROWS = (
             r"tests/chat/journal/test_process_journal.py::test_a_file_of_a_newer",
         ),
     ),
-    Row("C24", "the latest versions of all dependencies", (r"tests/faults/test_newest.py::",)),
+    Row("C24", "the latest versions of all dependencies", (r"tests/campaigns/faults/test_newest.py::",)),
     Row(
         "C25",
         "hostile texts that are slow to parse or to render",
         (
-            r"tests/faults/test_growth.py::",
+            r"tests/fuzzing/test_growth.py::",
             r"tests/browser/test_growth.py::",
             r"tests/tools/values/test_line_diff.py::.*at_once",
             r"tests/blocks/test_markup_budget.py::",

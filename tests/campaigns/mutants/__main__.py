@@ -1,6 +1,6 @@
 """Mutation testing: make one small change to the code at a time, and count how many the tests detect.
 
-    python -m tests.faults.mutants [--count N] [--seed N] [--keep] [--again] [--write]
+    python -m tests.campaigns.mutants [--count N] [--seed N] [--keep] [--again] [--write]
 
 Samples the mutants of PARTS. For each, the tests that cover the changed line run in a copy of the tree, the fastest
 first, until one fails: the mutant is killed. A survivor needs a reason in survivors.toml; without one, or with fewer
@@ -33,11 +33,11 @@ from typing import Any
 
 from coverage import CoverageData
 
-from tests.faults.contexts import OUT
-from tests.faults.forked import FRESH
-from tests.faults.mutate import Mutant, mutants_of
+from tests.campaigns.mutants.contexts import OUT
+from tests.campaigns.mutants.forked import FRESH
+from tests.campaigns.mutants.mutate import Mutant, mutants_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BUILD = Path(tempfile.gettempdir()) / "nbtool-mutants"
 """Location of the copies of the tree: outside of it, because they link to it, and a project build follows links."""
 
@@ -147,7 +147,18 @@ def measure(places: list[Path]) -> None:
     for number, (place, half) in enumerate(zip(places, HALVES, strict=True)):
         data, times = BUILD / f"reach-{number}.coverage", BUILD / f"seconds-{number}.json"
         data.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-q", "-p", "tests.faults.contexts", *half]
+        command = [
+            sys.executable,
+            "-m",
+            "coverage",
+            "run",
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "tests.campaigns.mutants.contexts",
+            *half,
+        ]
         env = {**environment(place), "COVERAGE_FILE": str(data), OUT: str(times)}
         running.append(subprocess.Popen(command, cwd=place, env=env))
     for process in running:
@@ -199,7 +210,7 @@ class Runner:
             process.communicate()
 
     def _start(self, *folders: str) -> subprocess.Popen[str]:
-        command = [sys.executable, str(self._place / "tests" / "faults" / "forked.py"), *folders]
+        command = [sys.executable, str(self._place / "tests" / "campaigns" / "mutants" / "forked.py"), *folders]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         return subprocess.Popen(command, cwd=self._place, env=environment(self._place), text=True, **pipes)
 
@@ -317,7 +328,7 @@ def _keep_figures(mutants: list[Mutant], found: dict[str, str], bare: int, **mor
 
 def main() -> int:
     """Measure, sample, run, report."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults.mutants", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.mutants", description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=420, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="which sample")
     parser.add_argument("--keep", action="store_true", help="use the last measured tree")

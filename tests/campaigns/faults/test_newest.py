@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NEWEST = ROOT / "build" / "newest"
 CHOSEN = (
     "tests/wire/transport/test_endpoint.py", "tests/wire/transport/test_fetch.py", "tests/tools", "tests/view",

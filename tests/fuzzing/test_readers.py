@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.faults.readers import EXCLUDED, uncovered_readers
-from tests.faults.test_growth import READERS
+from tests.fuzzing.readers import EXCLUDED, uncovered_readers
+from tests.fuzzing.test_growth import READERS
 
 
 def test_every_function_that_takes_a_text_has_a_row_or_a_reason() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.rows import ROWS, Row
+from tests.campaigns.faults.rows import ROWS, Row
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_rows_are_numbered_without_a_gap() -> None:

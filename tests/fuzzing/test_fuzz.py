@@ -21,7 +21,7 @@ from nbtool.tools.variables.store import Variables
 from nbtool.wire import find_wire
 from nbtool.wire.prompted.call_python import parse_python_calls
 from nbtool.wire.prompted.json_repair import parse_object
-from tests.faults.bounds import up_to_seconds
+from tests.campaigns.bounds import up_to_seconds
 
 SECONDS = 3.0
 """CPU time that one text may take."""

@@ -1,4 +1,4 @@
-"""Tells coverage which test is running, and keeps how long each took; loaded by `python -m tests.faults.mutants`."""
+"""Tells coverage which test is running, and keeps how long each took; loaded by `python -m tests.campaigns.mutants`."""
 
 from __future__ import annotations
 

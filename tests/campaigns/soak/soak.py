@@ -12,7 +12,7 @@ from time import monotonic
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
 
-from tests.faults.bounds import up_to
+from tests.campaigns.bounds import up_to
 
 CALLS = 4
 """Calls in a turn."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.mutate import mutants_of
+from tests.campaigns.mutants.mutate import mutants_of
 
 REASONS = Path(__file__).with_name("survivors.toml")
 
