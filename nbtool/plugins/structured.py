@@ -30,7 +30,7 @@ RETRY_PROMPT = (
     "[nbtool] Your answer does not match the schema: {problem}\nAnswer again, with the complete JSON and nothing else."
 )
 
-_FENCED = re.compile(r"```\w*\s*\n(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```\w*+[^\S\n]*+\n(.*?)```", re.DOTALL)
 
 
 @dataclass(slots=True)

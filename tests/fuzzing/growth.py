@@ -70,8 +70,8 @@ def _crossed(one: str, other: str) -> Callable[[int], str]:
     """A header and lines, both of the size of the square root of the text: a product of them is quadratic."""
 
     def text(size: int) -> str:
-        width = max(1, size // 3 // len(one))
-        return f"{one * width}\n{other * width}\n" + f"{other}\n" * (size // 3 // (len(other) + 1))
+        third = size // 3
+        return f"{_filled(one)(third)}\n{_filled(other)(third)}\n" + f"{other}\n" * (third // (len(other) + 1))
 
     return text
 

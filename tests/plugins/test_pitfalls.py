@@ -231,7 +231,6 @@ def test_an_interrupted_tool_stops_the_turn_before_its_caller_does() -> None:
     turn.caller_thread.run_until(turn.done)
 
     assert (turn.status, turn.error) == ("cancelled", None)
-    assert ran == []
 
 
 def test_calls_of_a_reply_that_was_stopped_in_the_middle_do_not_run() -> None:

@@ -18,15 +18,18 @@ _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "\u201e":
 _STRINGS = "|".join(
     rf"{opener}[^{closer}\\]*(?:\\(?:.|\Z)[^{closer}\\]*)*(?:{closer}|\Z)" for opener, closer in _QUOTES.items()
 )
+_COMMENTS = r"//[^\n]*|\#[^\n]*|/\*.*?(?:\*/|\Z)"
 _TOKEN = re.compile(
     rf"(?P<string>{_STRINGS})"
     rf"|(?P<blank>[{re.escape(BLANK)}]+)"
-    r"|(?P<comment>//[^\n]*|\#[^\n]*|/\*.*?(?:\*/|\Z))"
+    rf"|(?P<comment>{_COMMENTS})"
     r"|(?P<mark>[{}\[\]:,])"
     r"|(?P<word>[+-]?[\w.]+(?:(?<=\d[eE])[+-]\d+)?)"
     r"|(?P<other>.)",
     re.DOTALL,
 )
+_BRACKET = re.compile(rf"{_STRINGS}|{_COMMENTS}|[{{}}\[\]]", re.DOTALL)
+"""The brackets among the tokens, and what may contain one that does not count."""
 
 
 class Token(NamedTuple):
@@ -66,14 +69,15 @@ def find_end(text: str, start: int = 0) -> int:
     Brackets inside strings and comments do not count; a closer of the wrong kind ends the search.
     """
     stack: list[str] = []
-    for token in tokens(text, start):
-        if token.text in ("{", "["):
-            stack.append("}" if token.text == "{" else "]")
-        elif token.text in ("}", "]"):
-            if not stack or stack.pop() != token.text:
+    for match in _BRACKET.finditer(text, start):
+        token = match[0]
+        if token in ("{", "["):
+            stack.append("}" if token == "{" else "]")
+        elif token in ("}", "]"):
+            if not stack or stack.pop() != token:
                 return -1
             if not stack:
-                return token.start + 1
+                return match.end()
     return -1
 
 

@@ -43,7 +43,7 @@ _MAX_START_CHARS = 256
 _FENCE = re.compile(r"^[ \t]*```[^\n`]*$", re.MULTILINE)
 _JSON_START = re.compile(r"(?:^|(?<=[.:!?>]))[ \t]*(?=[{\[])", re.MULTILINE)
 _FOREIGN_TAG = re.compile(r"<(?!/think>|\|)[^<>\n]{1,40}>\s*\Z")
-_ACTION = re.compile(r"^[ \t]*Action:[ \t]*(?P<name>[^\n]+?)[ \t\r]*\n\s*Action Input:[ \t]*(?=\S)", re.MULTILINE)
+_ACTION = re.compile(r"^[ \t]*+Action:[ \t]*+(?P<name>\S[^\n]*+)\n\s*+Action Input:[ \t]*+(?=\S)", re.MULTILINE)
 _OBSERVATION = re.compile(r"^[ \t]*Observation:", re.MULTILINE)
 _NAME_LINE = re.compile(r"(?:\A|(?<=[.!:,;)`'\"\]…\n]))(?<!```)[ \t]*(?P<name>[^\W\d]\w{0,63})[ \t]*\r?\n(?=\{)")
 _ROLE = re.compile(r"<\|(?:im_start|im_end|start_header_id|end_header_id|eot_id)\|>")
@@ -95,7 +95,7 @@ def _react_calls(text: str) -> list[_Candidate]:
     body = text[: invented.start()] if invented else text
     groups: list[_Candidate] = []
     for action in islice(_ACTION.finditer(body), MAX_TRIES):
-        groups.append(_object_at(body, action.start(), action.end(), action["name"]))
+        groups.append(_object_at(body, action.start(), action.end(), action["name"].rstrip()))
         if groups[-1].calls is None:
             break
     return groups
