@@ -17,7 +17,7 @@ from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.loop import CallerThread
 from nbtool.tools.approval import Approver
-from nbtool.tools.placed import ExecutorTools
+from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
 
 

@@ -29,7 +29,7 @@ from nbtool.wire.dialects.responses.output_items import (
     OutputItem,
     OutputItems,
     arguments,
-    parse_image,
+    parse_generated_image,
     read_usage,
     requested_action,
     texts,
@@ -165,7 +165,7 @@ class ResponsesDecoder(TypedEventDecoder):
                 deltas.append(
                     self._emit_text(kind, missing, self._last[kind] if size else (output_item.key, kind, part))
                 )
-        if not output_item.is_emitted and (media := parse_image(item)):
+        if not output_item.is_emitted and (media := parse_generated_image(item)):
             output_item.is_emitted = True
             deltas.append(MediaDelta(media))
 

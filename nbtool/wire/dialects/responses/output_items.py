@@ -212,7 +212,7 @@ def requested_action(item: Item) -> str:
     return action
 
 
-def parse_image(item: Item) -> Media | None:
+def parse_generated_image(item: Item) -> Media | None:
     """Return the finished picture of an image generation, if the item holds one."""
     result = item.get("result")
     if item.get("type") != "image_generation_call" or not isinstance(result, str) or not result:
