@@ -12,7 +12,7 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 
 from nbtool.errors import NbtoolError
 from nbtool.magics.completion import completer
-from nbtool.magics.config import NbTool
+from nbtool.magics.notebook.config import NbTool
 from nbtool.text import shorten
 from nbtool.toolsets.code_runner import CodeResult, set_code_runner
 from nbtool.wire.providers.env_consent import is_allowed
@@ -165,7 +165,7 @@ def _choose_name(shell: Any, wanted: str) -> str:
 
 def _run(shell: Any, code: str) -> CodeResult:
     """Run a model's code in the notebook."""
-    from nbtool.magics.code_runner import run_code  # noqa: PLC0415 - loading the extension has to be fast
+    from nbtool.magics.notebook.code_runner import run_code  # noqa: PLC0415 - loading the extension has to be fast
 
     return run_code(shell, code)
 

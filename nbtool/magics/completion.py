@@ -103,7 +103,7 @@ def _public(source: CompletionSource, wanted: Callable[[Any], bool]) -> list[str
 
 
 def _tools(source: CompletionSource) -> list[str]:
-    from nbtool.magics.namespace import NOTES  # noqa: PLC0415 - the same
+    from nbtool.magics.notebook.namespace import NOTES  # noqa: PLC0415 - the same
     from nbtool.tools.toolset import as_tool_source  # noqa: PLC0415 - the same
     from nbtool.toolsets import STANDARD  # noqa: PLC0415 - the same
 
@@ -113,7 +113,7 @@ def _tools(source: CompletionSource) -> list[str]:
 
 def _tools_of_toolsets(source: CompletionSource) -> list[str]:
     """Return `NAME.TOOL` for the tools of existing toolsets; no toolset is created for it."""
-    from nbtool.magics.tool_choice import short_names  # noqa: PLC0415 - the same
+    from nbtool.magics.notebook.tool_choice import short_names  # noqa: PLC0415 - the same
     from nbtool.tools.toolset import Toolset  # noqa: PLC0415 - the same
 
     toolsets = {

@@ -11,13 +11,14 @@ from typing import Any
 from nbtool.chat.chat import Chat
 from nbtool.chat.recording.file import Recording
 from nbtool.errors import BadUsage, NbtoolError
-from nbtool.magics import cell, commands
-from nbtool.magics.command_context import CommandContext
+from nbtool.magics import commands
+from nbtool.magics.cell.run import dry_run, run_cell
+from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.reopen import reopen_chat_of
-from nbtool.magics.config import NbTool
 from nbtool.magics.env_consent import with_consent
-from nbtool.magics.namespace import NotebookNamespace
-from nbtool.magics.options import MAX_LINE, cell_parser, parse
+from nbtool.magics.notebook.config import NbTool
+from nbtool.magics.notebook.namespace import NotebookNamespace
+from nbtool.magics.notebook.options import MAX_LINE, cell_parser, parse
 from nbtool.tools.calls.traceback import name_files_by
 
 
@@ -78,9 +79,9 @@ class KernelChats:
                 print(note)  # noqa: T201 - a notice for the person
         chat = self.chat(flags.chat)
         if flags.dry_run:
-            work: Callable[[], object] = partial(cell.dry_run, self.shell, chat, self.names, flags, body)
+            work: Callable[[], object] = partial(dry_run, self.shell, chat, self.names, flags, body)
         else:
-            work = partial(cell.run_cell, self.shell, chat, self.names, flags, body, self.magic)
+            work = partial(run_cell, self.shell, chat, self.names, flags, body, self.magic)
         with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))
 
     def run_line(self, line_text: str) -> None:

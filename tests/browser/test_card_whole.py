@@ -20,7 +20,7 @@ from nbtool import Chat, tool
 from nbtool.blocks.transcript import Transcript
 from nbtool.chat.chat import wait_for_turn
 from nbtool.events import CallAsked
-from nbtool.magics.approver import CellApprover
+from nbtool.magics.cell.approver import CellApprover
 from nbtool.testing import ScriptedWire, call
 from nbtool.view.turn_messages import parse_message, to_decision
 

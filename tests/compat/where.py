@@ -103,15 +103,17 @@ PLACES = (
         "a page whose hello comes late or never",
         FINISHED,
         "a line of input",
-        ("tests/magics/test_approver.py::test_a_page_that_never_says_hello_is_followed_by_a_line_of_input",),
+        ("tests/magics/cell/test_approver.py::test_a_page_that_never_says_hello_is_followed_by_a_line_of_input",),
     ),
     Environment(
         "a console without a page",
         FINISHED,
         "a line of input",
-        ("tests/magics/test_approver.py::test_a_yes_in_a_line_of_input_lets_the_call_run",),
+        ("tests/magics/cell/test_approver.py::test_a_yes_in_a_line_of_input_lets_the_call_run",),
     ),
-    Environment("IPython in a terminal", "lines as they come", "a line of input", ("tests/magics/test_approver.py",)),
+    Environment(
+        "IPython in a terminal", "lines as they come", "a line of input", ("tests/magics/cell/test_approver.py",)
+    ),
     Environment(
         "nbclient, papermill, pipes",
         FINISHED,

@@ -20,11 +20,11 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbtool import Chat
 from nbtool.errors import NbtoolError
 from nbtool.event_json import load_events
-from nbtool.magics.bind import bind_reference
-from nbtool.magics.cell import has_prompt
+from nbtool.magics.cell.run import has_prompt
 from nbtool.magics.commands import COMMANDS, check_options
-from nbtool.magics.options import budget
-from nbtool.magics.tool_choice import choose_tools, find_source
+from nbtool.magics.notebook.bind import bind_reference
+from nbtool.magics.notebook.options import budget
+from nbtool.magics.notebook.tool_choice import choose_tools, find_source
 from nbtool.messages import assistant, load_messages, user
 from nbtool.mime import sniff
 from nbtool.plugins import semconv

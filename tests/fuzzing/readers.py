@@ -21,7 +21,7 @@ import nbtool
 from nbtool.blocks.history.search import search
 from nbtool.blocks.question import notice_text
 from nbtool.events import CallReady, ResolvedArgument
-from nbtool.magics.tool_choice import matches
+from nbtool.magics.notebook.tool_choice import matches
 from nbtool.messages import user
 from nbtool.tools.calls.contents import is_any_in, normalized_words, result_rows
 from nbtool.tools.mcp.tool_list import model_tool_name, quoted_instructions

@@ -21,7 +21,7 @@ from nbtool.blocks.transcript import Transcript
 from nbtool.chat.export.markdown import fenced, span
 from nbtool.event_json import load_event
 from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta
-from nbtool.magics.options import cell_parser, mentions, parse
+from nbtool.magics.notebook.options import cell_parser, mentions, parse
 from nbtool.plugins.masks import Masks
 from nbtool.plugins.pii import PII_TYPES, select_types
 from nbtool.plugins.structured import _find_json

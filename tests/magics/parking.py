@@ -7,7 +7,7 @@ from typing import Any
 
 from nbtool.chat.chat import Chat, wait_for_turn
 from nbtool.chat.turn import Turn
-from nbtool.magics.approver import CellApprover
+from nbtool.magics.cell.approver import CellApprover
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.tool import tool
 

@@ -7,7 +7,7 @@ import pytest
 
 from nbtool.messages import Media, Text
 from tests.chaos import serve
-from tests.magics.test_cell import failure
+from tests.magics.cell.test_run import failure
 from tests.samples import JPEG, PNG, WAV, as_base64, form_of, form_values, image_response
 
 USE = "%%chat -m practice:fast -o answer "

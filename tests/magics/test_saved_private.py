@@ -12,8 +12,8 @@ import pytest
 from nbtool.blocks import conversation
 from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.journal import journal
-from nbtool.magics.command_context import CommandContext
 from nbtool.magics.commands import show
+from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.history_source import HistorySource
 from nbtool.settings import data_dir
 from nbtool.wire.providers.credentials import find_env_file

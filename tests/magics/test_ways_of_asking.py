@@ -14,7 +14,7 @@ from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import CallAsked, CallReady, TurnStarted
-from nbtool.magics.approver import input_prompt
+from nbtool.magics.cell.approver import input_prompt
 from nbtool.messages import user
 from nbtool.tools.approval import Question
 from nbtool.tools.calls.gates import _request_event

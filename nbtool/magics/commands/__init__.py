@@ -6,7 +6,6 @@ import difflib
 
 from nbtool.blocks import omission
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import Command, CommandContext, format_table
 from nbtool.magics.commands import (
     approvals,
     bind,
@@ -21,6 +20,7 @@ from nbtool.magics.commands import (
     show,
     status,
 )
+from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.text import shorten
 

@@ -12,8 +12,8 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, wait_for_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.cell import TurnStopped
-from nbtool.magics.command_context import Command, CommandContext, format_table
+from nbtool.magics.cell.run import TurnStopped
+from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.show import show
 from nbtool.magics.kernel.messages import listener_for
 from nbtool.tools.approval import Approved, Decision, Question, Released

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.magics.bind import bind_reference
-from nbtool.magics.cell_source import CellSource
-from nbtool.magics.command_context import Command, CommandContext
+from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.magics.notebook.bind import bind_reference
+from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.tools.variables.references import Reference, parse
 
 REPLACE = "--replace"

@@ -7,7 +7,7 @@ from nbtool.chat.conversation import Conversation
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import Command, CommandContext, format_table
+from nbtool.magics.commands.context import Command, CommandContext, format_table
 
 MAX_PROMPT = 60
 """Characters of a prompt shown in lists."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.errors import BadUsage, NbtoolError
-from nbtool.magics.command_context import Command, CommandContext
+from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.wire import WIRES, decode
 from nbtool.wire.reply import Reply
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import Command, CommandContext
+from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.wire.providers import env_consent
 from nbtool.wire.providers.credentials import find_env_file, shown_path
 

@@ -7,7 +7,7 @@ from IPython.display import display
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import Command, CommandContext
+from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.magics.commands.history_source import HistorySource
 from nbtool.magics.commands.reopen import TURN_ID
 from nbtool.magics.kernel.messages import has_front_end

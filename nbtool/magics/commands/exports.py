@@ -15,7 +15,7 @@ from nbtool.chat.export.python import PythonExport, export_python
 from nbtool.chat.export.visibility import is_imported, shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import Command, CommandContext, find_turn
+from nbtool.magics.commands.context import Command, CommandContext, find_turn
 
 FORCE = ("--overwrite", "--force")
 SUFFIXES = {"md": "md", "json": "json", "code": "py", "ipynb": "ipynb"}

@@ -6,8 +6,8 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.conversation.restore import Interrupted
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
-from nbtool.magics.command_context import Command, CommandContext, format_table
 from nbtool.magics.commands.branches import branches
+from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.journal import history_admin
 
 

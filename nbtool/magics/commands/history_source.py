@@ -20,7 +20,7 @@ from nbtool.chat.journal import journal, queries
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event
-from nbtool.magics.command_context import CommandContext
+from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.exports import export_turn
 from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.recording.recorder import ReplayMode
 from nbtool.errors import BadRecording, BadUsage
-from nbtool.magics.command_context import Command, CommandContext
+from nbtool.magics.commands.context import Command, CommandContext
 
 
 def record(context: CommandContext, args: list[str]) -> str:

@@ -8,8 +8,8 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import CommandContext
-from nbtool.magics.restored_names import restore_names
+from nbtool.magics.commands.context import CommandContext
+from nbtool.magics.notebook.restored_names import restore_names
 from nbtool.text import shorten
 
 TURN_ID = re.compile(r"turn_\w+")

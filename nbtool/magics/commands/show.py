@@ -13,9 +13,9 @@ from nbtool.blocks.media import displayable_bytes
 from nbtool.blocks.mimebundle import turn_mimebundle
 from nbtool.blocks.whole_text import to_whole_text
 from nbtool.chat.turn import Turn
-from nbtool.magics.cell_source import CellSource
-from nbtool.magics.command_context import Command, CommandContext, find_turn
+from nbtool.magics.commands.context import Command, CommandContext, find_turn
 from nbtool.magics.kernel.messages import has_front_end
+from nbtool.magics.notebook.cell_source import CellSource
 
 
 def show(context: CommandContext, args: list[str]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
-from nbtool.magics.command_context import Command, CommandContext, format_table
+from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.recordings import describe_recording
-from nbtool.magics.config import FLAGS
+from nbtool.magics.notebook.config import FLAGS
 from nbtool.settings import data_dir, display_path, env
 from nbtool.tools.values.sizes import size_of
 from nbtool.tools.variables.store import Variable

@@ -15,9 +15,9 @@ from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
-from nbtool.magics.bind import bind_result
-from nbtool.magics.cell_source import CellSource
 from nbtool.magics.kernel.messages import listener_for, routes_output_by_context
+from nbtool.magics.notebook.bind import bind_result
+from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.views.static import OutputView
 from nbtool.view.turn_messages import TURN_ACTIONS, to_decision
 

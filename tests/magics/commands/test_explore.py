@@ -6,7 +6,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import CommandContext
+from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.explore import turn_to_open
 from nbtool.magics.commands.history_source import HistorySource
 from nbtool.testing import ScriptedWire, call

@@ -9,7 +9,7 @@ import pytest
 
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
-from nbtool.magics.cell_source import CellSource, RerunKind
+from nbtool.magics.notebook.cell_source import CellSource, RerunKind
 from nbtool.testing import ScriptedWire
 
 

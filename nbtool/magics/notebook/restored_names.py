@@ -9,8 +9,8 @@ from contextlib import suppress
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.earlier_names import EarlierState, Needs, earlier_state, format_names, needs_of
-from nbtool.magics.namespace import STANDARD_PREFIX, NotebookNamespace
+from nbtool.magics.notebook.earlier_names import EarlierState, Needs, earlier_state, format_names, needs_of
+from nbtool.magics.notebook.namespace import STANDARD_PREFIX, NotebookNamespace
 from nbtool.toolsets import standard
 
 STANDARD_NAMES = ("inspection", "files", "python", "web")

@@ -16,13 +16,13 @@ from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, TurnOpe
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound, NotRecorded
 from nbtool.events import Event, Notice, ReplyFinished
-from nbtool.magics.approver import CellApprover
-from nbtool.magics.cell_source import CellSource
-from nbtool.magics.interrupts import Interrupts, one_interrupt
+from nbtool.magics.cell.approver import CellApprover
+from nbtool.magics.cell.interrupts import Interrupts, one_interrupt
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
-from nbtool.magics.namespace import NotebookNamespace
-from nbtool.magics.options import budget, mentions
-from nbtool.magics.restored_names import former_needs, restore_for_turn, settle_names
+from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.namespace import NotebookNamespace
+from nbtool.magics.notebook.options import budget, mentions
+from nbtool.magics.notebook.restored_names import former_needs, restore_for_turn, settle_names
 from nbtool.magics.views import View, can_park, make_view
 
 STUCK = (

@@ -10,9 +10,9 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.cell_source import CellSource
-from nbtool.magics.config import NbTool
-from nbtool.magics.namespace import NotebookNamespace
+from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.config import NbTool
+from nbtool.magics.notebook.namespace import NotebookNamespace
 
 
 class Kernel(Protocol):

@@ -13,9 +13,9 @@ from typing import Any
 from nbtool.chat.attachments import as_media, as_parts
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
-from nbtool.magics.earlier_names import EarlierState
-from nbtool.magics.rebinding import RebindingTracker
-from nbtool.magics.tool_choice import (
+from nbtool.magics.notebook.earlier_names import EarlierState
+from nbtool.magics.notebook.rebinding import RebindingTracker
+from nbtool.magics.notebook.tool_choice import (
     Offer,
     choose_tools,
     find_server_tool,

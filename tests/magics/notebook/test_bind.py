@@ -4,7 +4,7 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.magics.bind import bind_reference, bind_result
+from nbtool.magics.notebook.bind import bind_reference, bind_result
 from nbtool.testing import ScriptedWire, call
 from nbtool.view.turn_messages import BindRequest
 

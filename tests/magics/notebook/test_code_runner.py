@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from nbtool.errors import ToolFailed
-from nbtool.magics import code_runner
-from nbtool.magics.code_runner import run_code
+from nbtool.magics.notebook import code_runner
+from nbtool.magics.notebook.code_runner import run_code
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools import Approved

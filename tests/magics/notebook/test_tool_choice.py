@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-HOSTILE = str(Path(__file__).parent.parent / "tools" / "mcp" / "hostile_server.py")
+HOSTILE = str(Path(__file__).parents[2] / "tools" / "mcp" / "hostile_server.py")
 CELLS = """
 import datetime, decimal, math, pathlib
 import numpy as np

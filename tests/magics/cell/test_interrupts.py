@@ -14,7 +14,7 @@ from nbtool import Chat, tool
 from nbtool.chain.plugin import HOOKS, PLAIN_HOOKS
 from nbtool.chat import chat as module
 from nbtool.events import Event
-from nbtool.magics.interrupts import one_interrupt
+from nbtool.magics.cell.interrupts import one_interrupt
 from nbtool.testing import ScriptedWire, call
 
 STORMS = 25
@@ -133,7 +133,7 @@ def test_an_interrupt_after_the_turn_has_ended_is_noted_and_cuts_nothing_short(p
 def test_interrupts_that_follow_at_once_are_swallowed_and_later_ones_are_not(
     seconds: float, comes_through: bool, passed_interrupts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtool.magics.interrupts.LINGER_SECONDS", seconds)
+    monkeypatch.setattr("nbtool.magics.cell.interrupts.LINGER_SECONDS", seconds)
     inside, raised = passed_interrupts
     turn = Chat(wire=ScriptedWire(["Hello"])).compose("Go")
     former = signal.getsignal(signal.SIGINT)

@@ -1,0 +1,1 @@
+"""One cell: run its turn, ask for approvals, and hear interrupts."""
