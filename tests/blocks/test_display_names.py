@@ -23,7 +23,7 @@ from nbtool.blocks.transcript import Transcript
 from nbtool.chat.turn import Turn
 from nbtool.event_json import dump_event, load_event
 from nbtool.events import CallAsked, CallFinished, CallReady, Event
-from nbtool.magics.approver import input_prompt
+from nbtool.magics.cell.approver import input_prompt
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
 from nbtool.tools.tool import as_tools
