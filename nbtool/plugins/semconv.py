@@ -18,7 +18,8 @@ MAX_TEXT = 20_000
 """Maximum length of one text in the content of a span, in characters."""
 
 PROVIDERS = {
-    "azure": "azure.ai.openai", "google": "gcp.gemini", "mistral": "mistral_ai", "moonshot": "moonshot_ai",
+    "azure": "azure.ai.openai", "google": "gcp.gemini", "vertex": "gcp.vertex_ai",
+    "mistral": "mistral_ai", "moonshot": "moonshot_ai",
     "xai": "x_ai",
 }  # fmt: skip
 """Providers with another name in the conventions."""

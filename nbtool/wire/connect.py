@@ -24,6 +24,7 @@ from nbtool.wire.providers.credentials import (
     lookup,
 )
 from nbtool.wire.providers.env_consent import check_allowed
+from nbtool.wire.providers.google import PROJECT_VARIABLES, at_wire, is_vertex, wire_at
 from nbtool.wire.providers.model_kinds import kind_of
 from nbtool.wire.registry import find_wire
 from nbtool.wire.transport.discovery import default_model
@@ -70,6 +71,10 @@ HOST_ONLY_ABILITIES = frozenset({"max_completion_tokens", "reasoning_summary", "
 """Abilities of a provider's own host only: compatible servers may support just the older names."""
 
 
+GEMINI_ONLY_ABILITIES = frozenset({"files"})
+"""Abilities of Google's models that the interface compatible with OpenAI lacks."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Address:
     base_url: str
@@ -108,8 +113,15 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
     address = _address(access, base_url)
     is_own_host = _is_own_host(provider, address.base_url)
     if not (wire or is_own_host) and name == provider.wire:
-        name = provider.compatible_wire or name
+        name = (
+            wire_at(parse_server_url(address.base_url), is_google=provider.wire == "gemini")
+            or provider.compatible_wire
+            or name
+        )
+        address = address if name == access.wire else _address(replace(access, wire=name), base_url)
     abilities = provider.abilities if is_own_host else provider.abilities - HOST_ONLY_ABILITIES
+    if provider.wire == "gemini" and name != "gemini":
+        abilities -= GEMINI_ONLY_ABILITIES
     return HttpEndpoint(
         text_wire(name) if name in TEXT_DIALECTS else find_wire(name),
         address.base_url,
@@ -167,7 +179,8 @@ def _provider_and_model(model_id: str, base_url: str | None) -> tuple[Provider, 
         return parse_model(model_id)
     if not model_id.strip():
         raise BadUsage("The model id is empty.", fix="Pass the model's name on the server.")
-    return Provider("", str(parse_server_url(base_url))), model_id.strip()
+    url = parse_server_url(base_url)
+    return Provider("", str(url), wire=wire_at(url) or "chat"), model_id.strip()
 
 
 def _names_provider(model_id: str) -> bool:
@@ -198,13 +211,15 @@ def _address(access: _Access, base_url: str | None) -> _Address:
         return _Address(server.base_url, api_key if isinstance(api_key, SecretStr) else server.key)
     url, setting = configured_url(provider, access.wire) if base_url is None else (parse_server_url(base_url), None)
     if url is None:
-        fix = f"Set {' or '.join(provider.addresses)}." if provider.addresses else "Pass base_url."
+        names = (*provider.addresses, PROJECT_VARIABLES[0]) if provider.name == "vertex" else provider.addresses
+        fix = f"Set {' or '.join(names)}." if names else "Pass base_url."
         raise MissingKey(f"{provider.name} has no default address.", fix=fix)
     if setting and setting.from_env_file and access.connection.carries_secrets:
         raise MissingKey(
             f"{setting.source} names {url.netloc}, which gets no headers, query or key command of yours.",
             fix="Pass the address too: base_url=…",
         )
+    url = at_wire(url, access.wire)
     connection = _connection(access, url, setting or find_base_url(provider))
     address = _Address(str(url), connection=connection)
     if connection.auth == NO_AUTH:
@@ -237,7 +252,7 @@ def _connection(access: _Access, url: ServerUrl, setting: Credential | None) -> 
     except BadUsage as error:
         raise SettingsError(f"[{provider.name}]: {error.message}", fix=error.fix) from None
     merged = own.merge(access.connection)
-    return replace(merged, auth=merged.auth or WIRE_AUTH.get(access.wire, "bearer"))
+    return replace(merged, auth=merged.auth or ("bearer" if is_vertex(url) else WIRE_AUTH.get(access.wire, "bearer")))
 
 
 def _with_found_key(address: _Address, access: _Access, url: ServerUrl, setting: Credential | None) -> _Address:

@@ -60,6 +60,10 @@ OPTIONAL_FIELDS = (
         "{model} does not show its text between calls here.",
     ),
     OptionalField(
+        "no_thought_summaries", (), re.compile(r"include_?thoughts"),
+        "{model} gives no summaries of its thoughts here.", is_inverse=True,
+    ),
+    OptionalField(
         "no_cache_control", ("cache_control",), re.compile(r"cache_control"),
         "{model} takes no cache marks here, so every request is charged in full.", is_inverse=True,
     ),

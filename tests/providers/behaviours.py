@@ -147,6 +147,10 @@ def has_functions_and_hidden_provider_tools(body: Body) -> bool:
     return has_functions_and_provider_tools(body) and not is_shown
 
 
+def has_thought_request(body: Body) -> bool:
+    return bool(body.get("generationConfig", {}).get("thinkingConfig", {}).get("includeThoughts"))
+
+
 def has_schema_keywords(body: Body) -> bool:
     """Whether a function's `parameters`, which are an OpenAPI schema, hold a keyword of JSON Schema."""
     declared = [spec for tool in body.get("tools", []) for spec in tool.get("functionDeclarations", [])]
@@ -179,8 +183,8 @@ FROM_5_6 = r"gpt-(?:5\.[6-9]|[6-9]).*"
 def _refuses_tools(
     provider: str, name: str, status: int, body: Body, date: str, source: str, *, error: type[ProviderError]
 ) -> Behaviour:
-    dialect = "gemini" if provider == "google" else "chat"
-    return Behaviour(provider, dialect, name, ".*", has_tools, status, body, date, source, "toolless", error=error)
+    dialect, models, model = ("gemini", "gemma-.*", "gemma-3-27b-it") if provider == "google" else ("chat", ".*", "m")
+    return Behaviour(provider, dialect, name, models, has_tools, status, body, date, source, model, error=error)
 
 
 OPENAI_ROWS = (
@@ -253,6 +257,12 @@ GOOGLE_ROWS = (
                 {"role": "user", "parts": [{"functionResponse": {"name": "double", "response": {"output": "42"}}}]},
             ]},
         ),
+    ),
+    Behaviour(
+        "google", "gemini", "has no thoughts to summarise", r"gemini-2\.5-plain", has_thought_request, 400,
+        google(400, "INVALID_ARGUMENT", "Unable to submit request because Thinking_config.include_thoughts is only "
+                                        "enabled when thinking is enabled."),
+        "2026-11-22", "cloud.google.com/vertex-ai/generative-ai/docs/thinking", "gemini-2.5-plain", trigger=PLAIN,
     ),
     Behaviour(
         "google", "gemini", "wants its own tools shown beside functions", r"gemini-(?:[3-9]|\d\d).*",

@@ -14,11 +14,12 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model answers: text, and calls as pairs of a name and its arguments."""
+    """What the model answers: text, and calls as pairs of a name and its arguments; Vertex AI gives them no ids."""
 
     text: str = "Well."
     calls: tuple[tuple[str, Body], ...] = ()
     thinking: str = ""
+    has_ids: bool = True
 
 
 def encode_answer(dialect: str, answer: Answer, *, stream: bool) -> list[Step]:
@@ -138,7 +139,8 @@ def whole_gemini(answer: Answer) -> Body:
         parts.append({"text": answer.text})
     for at, (name, arguments) in enumerate(answer.calls):
         signature = {} if at else {"thoughtSignature": "c2lnbmVk"}  # the first call of a reply alone is signed
-        parts.append({"functionCall": {"name": name, "args": arguments, "id": f"g{at}"}, **signature})
+        ids = {"id": f"g{at}"} if answer.has_ids else {}
+        parts.append({"functionCall": {"name": name, "args": arguments, **ids}, **signature})
     return {
         "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
         "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4, "totalTokenCount": 7},

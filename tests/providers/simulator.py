@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.chaos import ChaosServer, Received, Step, serve_by, whole
 from tests.providers.behaviours import BEHAVIOURS, Behaviour
@@ -106,7 +106,7 @@ class Provider:
         self.bodies.append(body)
         self.dialects.append(dialect)
         is_stream = ":stream" in path if dialect == "gemini" else body.get("stream") is True
-        return encode_answer(dialect, answer, stream=is_stream)
+        return encode_answer(dialect, replace(answer, has_ids=self.name != "vertex"), stream=is_stream)
 
     def _gate(self, dialect: str, request: Received) -> tuple[str, int, Body] | None:
         """Check the path, the key and the headers; a refusal with its name, status and body."""

@@ -240,6 +240,9 @@ def test_reasoning_that_cannot_go_back_is_reported_once(own_host: Any) -> None:
         ("chat", {"reasoning": {"effort": "low"}}, {"reasoning_effort": "low"}),
         ("chat", {"reasoning": {"effort": "low", "exclude": True}}, {"reasoning": {"effort": "low", "exclude": True}}),
         ("chat", {"text": {"verbosity": "low"}}, {"verbosity": "low"}),
+        ("gemini", {"max_tokens": 5}, {"generationConfig": {"maxOutputTokens": 5}}),
+        ("gemini", {"temperature": 0, "stop": ["."]}, {"generationConfig": {"temperature": 0, "stopSequences": ["."]}}),
+        ("gemini", {"reasoning_effort": "low"}, {"generationConfig": {"thinkingConfig": {"thinkingLevel": "low"}}}),
     ],
 )
 def test_options_have_the_names_of_the_wire_that_is_used(

@@ -32,6 +32,27 @@ RESPONSES_NAMES = {
 """Options of Chat Completions by name, and their paths in Responses: the dialect of a model may change."""
 
 
+_GENERATION_FIELDS = (
+    "temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences", "seed", "presencePenalty",
+    "frequencyPenalty", "responseMimeType", "responseSchema", "responseJsonSchema", "responseModalities",
+    "responseLogprobs", "logprobs", "thinkingConfig", "mediaResolution", "speechConfig", "imageConfig",
+)  # fmt: skip
+
+GEMINI_NAMES: dict[str, tuple[str, ...]] = {
+    **{name: ("generationConfig", name) for name in _GENERATION_FIELDS},
+    "top_p": ("generationConfig", "topP"),
+    "top_k": ("generationConfig", "topK"),
+    "max_tokens": ("generationConfig", "maxOutputTokens"),
+    "max_completion_tokens": ("generationConfig", "maxOutputTokens"),
+    "max_output_tokens": ("generationConfig", "maxOutputTokens"),
+    "stop": ("generationConfig", "stopSequences"),
+    "presence_penalty": ("generationConfig", "presencePenalty"),
+    "frequency_penalty": ("generationConfig", "frequencyPenalty"),
+    "reasoning_effort": ("generationConfig", "thinkingConfig", "thinkingLevel"),
+}
+"""Options of the generation, by their own names and those of Chat Completions, and their paths for Gemini."""
+
+
 def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options with the names of Chat Completions, where they have those of Responses."""
     renamed = rename_options(options, {"max_output_tokens": ("max_tokens",)})

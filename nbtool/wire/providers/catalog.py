@@ -47,6 +47,7 @@ ABILITIES = {
     "no_encrypted_reasoning": "rejects `include` for encrypted reasoning (Responses)",
     "reasoning_summary": "summarises its reasoning on request (Responses)",
     "thinking_display": "shows thinking and the text between calls on request (Messages)",
+    "no_thought_summaries": "rejects the request for summaries of thoughts (Gemini)",
     "empty_content": "requires `content` in every message, empty next to tool calls",
     "short_call_ids": "requires call ids of nine letters and digits",
     "developer_role": "requires the system prompt under the role `developer`",
@@ -112,8 +113,9 @@ _BUILTIN = (
         default_model="claude-sonnet-4-5", key_page="https://console.anthropic.com/settings/keys",
     ),
     Provider(
-        "google", "https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        abilities=_abilities("images", "audio"), default_model="gemini-2.5-flash",
+        "google", "https://generativelanguage.googleapis.com/v1beta", ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        wire="gemini", compatible_wire="chat",
+        abilities=_abilities("images", "audio", "files", "json_schema"), default_model="gemini-2.5-flash",
         key_page="https://aistudio.google.com/apikey",
     ),
     Provider(
@@ -181,6 +183,11 @@ _BUILTIN = (
     Provider(
         "nvidia", "https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",),
         key_page="https://build.nvidia.com/settings/api-keys",
+    ),
+    Provider(
+        "vertex", "", (), ("VERTEX_BASE_URL",), wire="gemini",
+        abilities=_abilities("images", "audio", "files", "json_schema"),
+        connection=Connection(auth="bearer", key_command=("gcloud", "auth", "print-access-token")),
     ),
     Provider(
         "ollama", "http://127.0.0.1:11434/v1", ("OLLAMA_API_KEY",), ("OLLAMA_HOST",),

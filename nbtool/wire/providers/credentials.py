@@ -19,6 +19,7 @@ from pydantic import SecretStr
 from nbtool.errors import BadUsage, MissingKey, SettingsError
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.providers.catalog import Provider
+from nbtool.wire.providers.google import PROJECT_VARIABLES, is_vertex, vertex_url
 
 MAX_ENV_FILE = 256 * 1024
 """Maximum size of a `.env`, in characters; a longer one is refused, because its last value could be half a key."""
@@ -39,8 +40,14 @@ def find_key(provider: Provider) -> Credential | None:
 
 
 def find_base_url(provider: Provider) -> Credential | None:
-    """Return the configured address that overrides the provider's own."""
-    return lookup(provider.addresses)
+    """Return the configured address that overrides the provider's own; for Vertex AI, that of the project too."""
+    found = lookup(provider.addresses)
+    if found or provider.name != "vertex" or not (project := lookup(PROJECT_VARIABLES[:1])):
+        return found
+    location = lookup(PROJECT_VARIABLES[1:])
+    url = vertex_url(project.value.get_secret_value(), location.value.get_secret_value() if location else "")
+    is_from_file = project.from_env_file or bool(location and location.from_env_file)
+    return project._replace(value=SecretStr(url), from_env_file=is_from_file)
 
 
 def key_for_host(provider: Provider, base_url: str, *, address: Credential | None) -> Credential | None:
@@ -82,7 +89,10 @@ def is_trusted(provider: Provider, url: ServerUrl, address: Credential | None) -
     """Whether the headers, the query and the key command of a provider's settings may be used for an address.
 
     That is the provider's own origin, or the address that the environment sets; never one that only a `.env` sets.
+    Tokens for Vertex AI are sent to Google's hosts, whatever names the project.
     """
+    if provider.name == "vertex" and is_vertex(url):
+        return True
     if provider.base_url and url.origin == parse_server_url(provider.base_url).origin:
         return True
     return bool(address and not address.from_env_file and url.origin == parse_address(provider, address).origin)

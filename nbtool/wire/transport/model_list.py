@@ -31,6 +31,9 @@ MAX_LIST = 16 * 1024 * 1024
 MAX_MODELS = 10_000
 """Maximum number of models in a list."""
 
+MAX_PAGE = "1000"
+"""Models that Gemini lists on request; the default is 50."""
+
 MAX_NAME = 500
 """Maximum length of a model's name; longer entries are skipped."""
 
@@ -108,7 +111,8 @@ async def _request_list(server: ModelServer) -> tuple[httpx.Response, bytes, boo
     authorization = server.authorization(await server.current_key())
     traffic.record(server.host, 0)
     try:
-        request = client.build_request("GET", url, headers=headers)
+        params = {"pageSize": MAX_PAGE} if server.dialect == "gemini" else None
+        request = client.build_request("GET", url, headers=headers, params=params)
         response = await client.send(request, auth=authorization, stream=True)
         async with aclosing(response):
             return response, *await read_start(response, MAX_LIST, server.label)

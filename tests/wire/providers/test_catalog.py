@@ -28,6 +28,7 @@ from nbtool.errors import (
 from nbtool.wire import connect
 from nbtool.wire.connect import default_model, list_models, make_endpoint, register_local_server
 from nbtool.wire.providers.catalog import ABILITIES, BUILTIN, parse_model, providers
+from nbtool.wire.providers.connection import WIRE_AUTH
 from nbtool.wire.providers.credentials import MAX_ENV_FILE, find_env_file, find_key, key_for_host
 from nbtool.wire.registry import WIRES
 from nbtool.wire.transport import discovery
@@ -105,7 +106,11 @@ def test_every_provider_is_sound() -> None:
     for provider in BUILTIN.values():
         assert provider.abilities <= ABILITIES.keys()
         assert provider.wire in WIRES
-        assert provider.base_url.startswith(("https://", "http://127.0.0.1:")) or provider.name in ("azure", "practice")
+        assert provider.base_url.startswith(("https://", "http://127.0.0.1:")) or provider.name in (
+            "azure",
+            "vertex",
+            "practice",
+        )
         assert not provider.base_url.endswith("/")
 
 
@@ -341,7 +346,7 @@ def test_any_wire_can_be_forced(monkeypatch: pytest.MonkeyPatch, wire: str) -> N
     asked = make_endpoint("openrouter:x", wire=wire)
 
     assert asked.dialect == wire
-    assert asked.connection.auth == ("x-api-key" if wire == "anthropic" else "bearer")
+    assert asked.connection.auth == WIRE_AUTH.get(wire, "bearer")
 
 
 def test_an_unknown_wire_or_ability_is_told() -> None:

@@ -10,7 +10,6 @@ https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -18,16 +17,12 @@ from nbtool.text import clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.gemini.contents import ContentEncoder
 from nbtool.wire.dialects.gemini.decoder import GeminiDecoder
-from nbtool.wire.dialects.options import merge_options
+from nbtool.wire.dialects.options import GEMINI_NAMES, merge_options, rename_options
 
 Body = dict[str, Any]
 
-GENERATION_FIELDS = frozenset({
-    "temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences", "seed", "presencePenalty",
-    "frequencyPenalty", "responseMimeType", "responseSchema", "responseJsonSchema", "responseModalities",
-    "responseLogprobs", "logprobs", "thinkingConfig", "mediaResolution", "speechConfig", "imageConfig",
-})  # fmt: skip
-"""Options of `generationConfig`; given without it, they are put into it."""
+NO_THOUGHT_SUMMARIES = "no_thought_summaries"
+"""The ability of a target that refuses to summarise its thoughts."""
 
 _THINKS = re.compile(r"(?:.*/)?gemini-(?!.*(?:image|tts|audio|live|embedding))(?:2\.5|[3-9]|[1-9]\d|flash|pro)")
 
@@ -50,9 +45,9 @@ class GenerateContent:
             body["tools"] = [{"functionDeclarations": [_declaration(spec) for spec in prompt.tools]}]
             if prompt.tool_choice != "auto":
                 body["toolConfig"] = {"functionCallingConfig": _calling_config(prompt.tool_choice)}
-        if _THINKS.match(target.model):
+        if _THINKS.match(target.model) and NO_THOUGHT_SUMMARIES not in target.abilities:
             body["generationConfig"] = {"thinkingConfig": {"includeThoughts": True}}
-        body = merge_options(body, _placed_options(prompt.options))
+        body = merge_options(body, rename_options(prompt.options, GEMINI_NAMES))
         stream = body.pop("stream", prompt.stream) is True
         method, query = ("streamGenerateContent", {"alt": "sse"}) if stream else ("generateContent", {})
         return Request(f"{_model_path(target.model)}:{method}", body, stream, query=query)
@@ -66,18 +61,6 @@ def _model_path(model: str) -> str:
     """Return the path of a model: below `models/`, unless its name says otherwise (`tunedModels/…`)."""
     path = quote(model.strip("/"), safe="/@")
     return f"/{path}" if "/" in path else f"/models/{path}"
-
-
-def _placed_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with those of the generation in `generationConfig`, where the provider wants them."""
-    placed: dict[str, Any] = {}
-    generation: dict[str, Any] = {}
-    for name, value in options.items():
-        (generation if name in GENERATION_FIELDS else placed)[name] = value
-    if generation:
-        given = placed.get("generationConfig")
-        placed["generationConfig"] = {**generation, **(given if isinstance(given, Mapping) else {})}
-    return placed
 
 
 def _system(prompt: Prompt) -> list[str]:
