@@ -6,6 +6,7 @@ PYTEST_PARALLEL := --numprocesses 2 --dist loadfile
 SLOW_TESTS := browser chat/journal campaigns compat fuzzing magics notebooks packaging practice security servers tools/mcp \
 	tools/calls/test_gates_machine.py tools/execution tools/test_frozen.py wire/test_cut_short.py \
 	wire/prompted/test_segments.py wire/transport/test_endpoint_faults.py plugins/test_ways_out.py plugins/test_spellings.py
+UNIT_SECONDS := 180
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
 COLLABORATION_PACKAGES := jupyter-collaboration jupyter-collaboration-ui jupyter-docprovider jupyter-server-ydoc jupyter-ydoc \
 	jupyter-server-fileid pycrdt pycrdt-store pycrdt-websocket sqlite-anyio
@@ -28,10 +29,13 @@ test: check js build/.old install-chromium ## set everything up and run all test
 	$(BIN)/pytest --ignore=tests/browser $(PYTEST_PARALLEL)
 	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" $(PYTEST_PARALLEL)
 check: build/.nbtool js/node_modules/.package-lock.json ## format, lint and type checks of Python and TypeScript
-	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy
+	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy && $(BIN)/mypy --config-file tests/mypy.ini
 	$(NPM) run check
-unit: build/.nbtool ## the fast lane, about two minutes: the tests that need no kernel, server process or browser
-	$(BIN)/pytest $(addprefix --ignore=tests/,$(SLOW_TESTS)) $(PYTEST_PARALLEL)
+unit: build/.nbtool ## the fast lane: the tests that need no kernel, server process or browser; fails after UNIT_SECONDS
+	@begin=$$(date +%s); $(BIN)/pytest $(addprefix --ignore=tests/,$(SLOW_TESTS)) $(PYTEST_PARALLEL) || exit 1; \
+	seconds=$$(($$(date +%s) - begin)); test $$seconds -le $(UNIT_SECONDS) || { \
+		echo "make unit took $$seconds s, and promises $(UNIT_SECONDS) s: name what is slow in SLOW_TESTS (pytest --durations=20), or set UNIT_SECONDS."; \
+		exit 1; }
 browser: build/.old install-chromium ## the browser tests, in a real JupyterLab
 	$(BIN)/pytest tests/browser
 notebooks: build/.nbtool ## run the notebooks

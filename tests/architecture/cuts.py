@@ -36,8 +36,9 @@ def read_cuts(package: Path) -> Iterator[tuple[str, str, str]]:
 
 def _cuts_in(node: ast.AST, inside: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for child in ast.iter_child_nodes(node):
-        is_scope = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        within = (*inside, child.name) if is_scope else inside
+        within = inside
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            within = (*inside, child.name)
         if _is_cut(child):
             yield ".".join(inside), ast.unparse(child)
         yield from _cuts_in(child, within)

@@ -20,7 +20,9 @@ def ids_of_tests() -> Iterator[tuple[str, str]]:
     """Every test that names a promise, with its id."""
     for file in (ROOT / "tests").rglob("test_*.py"):
         for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            for mark in function.decorator_list if isinstance(function, ast.FunctionDef) else ():
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            for mark in function.decorator_list:
                 if ast.unparse(mark).startswith("pytest.mark.promise("):
                     assert isinstance(mark, ast.Call)
                     assert isinstance(mark.args[0], ast.Constant)

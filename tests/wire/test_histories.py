@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nbtool.chain.repair import repair_history
-from nbtool.messages import Message, Native, Refusal, Text, Thinking, ToolCall, ToolResult, new_id, results, user
+from nbtool.messages import Message, Native, Part, Refusal, Text, Thinking, ToolCall, ToolResult, new_id, results, user
 from nbtool.wire import find_wire
 from nbtool.wire.base import Prompt, Target, ToolSpec
 from tests.wire.validators import check_anthropic, check_chat, check_gemini, check_responses
@@ -37,7 +37,12 @@ def replies(draw: st.DrawFn) -> list[Message]:
         ToolCall(draw(names), draw(arguments), id=draw(ids), call_id=new_id("call"))
         for _ in range(draw(st.integers(0, 3)))
     ]
-    parts = [Thinking(draw(words)), Text(draw(words)), *calls, *([Refusal("No.")] if draw(st.booleans()) else [])]
+    parts: list[Part] = [
+        Thinking(draw(words)),
+        Text(draw(words)),
+        *calls,
+        *([Refusal("No.")] if draw(st.booleans()) else []),
+    ]
     native = draw(st.sampled_from([None, _items(calls), _blocks(calls), _contents(calls)]))
     reply = Message("assistant", tuple(part for part in parts if part.kind == "call" or part.text), native=native)
     answered = draw(st.lists(st.sampled_from(calls), unique_by=lambda call: call.call_id)) if calls else []
