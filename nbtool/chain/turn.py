@@ -8,80 +8,25 @@ empty.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from nbtool.chain.cancellation import retrieve_exception, shield_until_done, stop_all
-from nbtool.chain.final_reply import (
-    CALL_IN_FINAL_REPLY,
-    EMPTY_REPLY_PROMPT,
-    FINAL_PROMPT,
-    LIMIT_NOTICE,
-    NO_ROUND_FOR_TOOLS,
-    RequestPurpose,
-    is_empty,
-    without_calls,
-)
+from nbtool.chain.final_reply import EMPTY_REPLY_PROMPT, FINAL_PROMPT, LIMIT_NOTICE, RequestPurpose, is_empty
 from nbtool.chain.hook_calls import Hook, Hooks
-from nbtool.chain.hooks import (
-    AppendContext,
-    DeferredMessage,
-    ReplyContext,
-    RequestContext,
-    StreamContext,
-    TurnContext,
-)
-from nbtool.chain.limits import budget_error, require_known_cost
+from nbtool.chain.hooks import DeferredMessage, ReplyContext, TurnContext
+from nbtool.chain.limits import budget_error
+from nbtool.chain.outcome import Outcome
+from nbtool.chain.request import ReplySource, Requests
 from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
 from nbtool.chain.turn_end import TurnEnding
-from nbtool.errors import HookFailed, IncompleteReply, LimitReached, NbtoolError
-from nbtool.events import (
-    Delta,
-    EndReason,
-    ErrorRaised,
-    MessageAppended,
-    Notice,
-    Phase,
-    ReplyFinished,
-    RequestStarted,
-    Retrying,
-    StreamNotice,
-    TurnEnded,
-    TurnStatus,
-)
-from nbtool.messages import Message, user
+from nbtool.errors import HookFailed, LimitReached, NbtoolError
+from nbtool.events import ErrorRaised, Notice, TurnEnded, TurnStatus
 from nbtool.wire.base import Endpoint
-from nbtool.wire.reply import MAX_REPLY_CALLS, Reply, ReplyBuilder
-
-ReplySource = Callable[[TurnContext], Awaitable[Reply | None]]
-"""Returns the reply of the next round if it is reused or recorded; None once the model must be called."""
+from nbtool.wire.reply import Reply
 
 DRAIN_SECONDS = 3.0
 """Seconds that a cancelled turn waits for its own tasks before it abandons them."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """The outcome of a turn. `rounds` are its replies in order, `errors` are ordered, the main one first.
-
-    `end_reason` says why it ended without a finished answer.
-    """
-
-    status: TurnStatus = "running"
-    text: str = ""
-    rounds: list[Reply] = field(default_factory=list)
-    errors: list[BaseException] = field(default_factory=list)
-    end_reason: EndReason = ""
-
-    @property
-    def error(self) -> BaseException | None:
-        """The error of the turn; several errors are an exception group."""
-        if len(self.errors) > 1:
-            return BaseExceptionGroup("Several errors in this turn", self.errors)
-        return self.errors[0] if self.errors else None
 
 
 class Engine:
@@ -99,17 +44,14 @@ class Engine:
         reply_source: ReplySource | None = None,
     ) -> None:
         self._turn = turn
-        self._reply_source = reply_source
-        self._endpoint = endpoint
         turn.host, turn.model, turn.dialect = endpoint.host, endpoint.model, endpoint.dialect
         turn.abilities = getattr(endpoint, "abilities", frozenset())
         self._hooks = Hooks(plugins)
-        self._system = system
-        self._options = options or {}
-        self._stream = stream
         self._cleanups: list[Hook] = []
         self._outcome = Outcome()
-        self._phase: Phase = "hook"
+        self._requests = Requests(
+            turn, endpoint, self._hooks, self._outcome, system, options, stream=stream, reply_source=reply_source
+        )
 
     async def run(self) -> Outcome:
         """Run the turn to its end; errors become part of the outcome, only external cancellation is raised."""
@@ -164,14 +106,14 @@ class Engine:
     async def _report(self, error: BaseException) -> None:
         self._outcome.errors.append(error)
         text = str(error) if isinstance(error, NbtoolError) else f"{type(error).__name__}: {error}"
-        await self._turn.emit(ErrorRaised(self._phase, text, error=type(error).__name__))
+        await self._turn.emit(ErrorRaised(self._outcome.phase, text, error=type(error).__name__))
 
     async def _rounds(self) -> None:
-        self._phase = "hook"
+        self._outcome.phase = "hook"
         await self._run_start_hooks()
         turn, purpose = self._turn, RequestPurpose(is_final=self._turn.limits.max_rounds == 1)
         while True:
-            reply = await self._make_request(purpose)
+            reply = await self._requests.make(purpose)
             is_wanted = await self._run_reply_hooks(reply, purpose)
             if is_wanted and not purpose.is_final:
                 purpose = await self._next_purpose()
@@ -220,127 +162,9 @@ class Engine:
             if callable(cleanup):
                 self._cleanups.append(hook.cleanup(cleanup))
 
-    async def _use_recorded_reply(self, reply: Reply) -> Reply:
-        """Use an earlier reply instead of a request: append it to the chain, and send nothing."""
-        turn = self._turn
-        turn.meter.rounds += 1
-        await turn.emit(RequestStarted(turn.meter.rounds, given=True))
-        self._outcome.rounds.append(reply)
-        await self._append(reply.message)
-        reply_fields = (reply.message, reply.stop_reason, reply.usage, reply.complete)
-        end_fields = (0.0, reply.finish_reason, reply.explanation)
-        await turn.emit(ReplyFinished(turn.meter.rounds, *reply_fields, *end_fields))
-        return reply
-
-    async def _make_request(self, purpose: RequestPurpose) -> Reply:
-        """Make one request and read its reply; even an incomplete reply is appended to the chain."""
-        if self._reply_source and (recorded := await self._reply_source(self._turn)):
-            return await self._use_recorded_reply(recorded)
-        turn, self._phase = self._turn, "final_reply" if purpose.is_final else "request"
-        require_known_cost(turn.limits, turn.abilities, turn.model, is_priced=turn.meter.price_of is not None)
-        request = RequestContext(
-            turn,
-            turn.meter.rounds + 1,
-            [*turn.messages, user(purpose.prompt)] if purpose.prompt else turn.messages,
-            system=self._system,
-            options=dict(self._options),
-            stream=self._stream,
-            is_final=purpose.is_final,
-        )
-        await self._hooks.call_all("on_before_request", request)
-        if purpose.is_final and not purpose.prompt and request.tools:
-            await turn.emit(Notice(NO_ROUND_FOR_TOOLS, topic="rounds"))
-        await turn.emit(RequestStarted(request.round, host=self._endpoint.host, final=purpose.is_final))
-        turn.meter.rounds += 1
-        start, endpoint = time.monotonic(), self._endpoint
-        builder = ReplyBuilder(
-            wire=endpoint.dialect,
-            host=endpoint.host,
-            model=endpoint.model,
-            max_calls=max(MAX_REPLY_CALLS, turn.limits.max_calls),
-        )
-        try:
-            await self._stream_reply(request, builder)
-        finally:
-            turn.dialect = builder.wire = endpoint.dialect  # a refusal may have changed it
-            reply = builder.reply()
-            self._outcome.rounds.append(reply)
-            turn.meter.add(reply.usage)
-            if reply.message.parts or reply.complete:
-                await self._append(without_calls(reply.message) if purpose.is_final else reply.message)
-            await turn.emit(
-                ReplyFinished(
-                    request.round,
-                    reply.message,
-                    reply.stop_reason,
-                    reply.usage,
-                    reply.complete,
-                    seconds=time.monotonic() - start,
-                    finish_reason=reply.finish_reason,
-                    explanation=reply.explanation,
-                )
-            )
-        if reply.complete and reply.stop_reason == "unknown" and not reply.finish_reason:
-            await turn.emit(
-                Notice(
-                    "The server did not report why the reply ended: it may be truncated.", "warning", "no_stop_reason"
-                )
-            )
-        if (reason := end_reason_of(reply)) in IMMEDIATE_STOPS:
-            await turn.emit(notice_of(reason, reply.explanation))
-        if not reply.complete and reason != "calls":
-            raise IncompleteReply(
-                "The reply broke off before it was complete; the received part is kept, and none of its calls ran.",
-                fix="`%%chat --resume` continues from the last complete round; running the cell again starts over.",
-            )
-        if purpose.is_final and reply.calls:
-            await turn.emit(Notice(CALL_IN_FINAL_REPLY, "warning"))
-            return replace(reply, message=without_calls(reply.message))
-        return reply
-
-    async def _stream_reply(self, request: RequestContext, builder: ReplyBuilder) -> None:
-        """Pass every delta to the plugins, the reply builder and the emitter, in this order."""
-        has_hooks = bool(self._hooks.get("on_stream_data"))
-        async with aclosing(self._endpoint.stream(request.prompt())) as deltas:
-            async for delta in deltas:
-                if isinstance(delta, StreamNotice):
-                    await self._turn.emit(Notice(delta.text, delta.level))
-                    continue
-                for passed in await self._run_stream_hooks(delta, request.round) if has_hooks else (delta,):
-                    builder.add(passed)
-                    if builder.is_full:
-                        return
-                    await self._turn.emit(passed)
-                    if self._phase == "request" and not isinstance(passed, Retrying):
-                        self._phase = "stream"
-
-    async def _run_stream_hooks(self, delta: Delta, round: int) -> list[Delta]:
-        """Return the deltas that the plugins return for a delta: itself, another one, several, or none."""
-        current = [delta]
-        for hook in self._hooks.get("on_stream_data"):
-            passed: list[Delta] = []
-            for item in current:
-                context = StreamContext(self._turn, round, item)
-                await hook.run(context)
-                passed += context.before
-                if context.delta is not None:
-                    passed.append(context.delta)
-            current = passed
-        return current
-
-    async def _append(self, message: Message) -> None:
-        """Append a message, even if a plugin fails, which ends the turn."""
-        context = AppendContext(self._turn, message)
-        try:
-            await self._hooks.call_all("on_message_append", context)
-        finally:
-            if not context.is_prevented:
-                self._turn.chain.append(context.message)
-                await self._turn.emit(MessageAppended(context.message))
-
     async def _run_reply_hooks(self, reply: Reply, purpose: RequestPurpose) -> bool:
         """Pass the reply to all plugins concurrently; return whether another request is wanted."""
-        self._phase = "hook"
+        self._outcome.phase = "hook"
         deferred: list[DeferredMessage] = []
         hooks = self._hooks.get("on_after_request")
         meter = self._turn.meter
@@ -351,7 +175,7 @@ class Engine:
                 meter.rounds,
                 reply,
                 hook.position,
-                self._append,
+                self._requests.append,
                 deferred,
                 is_final=purpose.is_final,
                 can_request=can_request,
@@ -364,7 +188,7 @@ class Engine:
             for context in contexts:
                 context.is_open = False
         for message in sorted(deferred, key=lambda item: (-item.priority, item.plugin, item.sequence)):
-            await self._append(message.message)
+            await self._requests.append(message.message)
         # A paused reply is sent back to be continued: https://docs.claude.com/en/api/handling-stop-reasons
         return reply.stop_reason == "paused" or any(context.wants_request for context in contexts)
 
@@ -378,14 +202,14 @@ class Engine:
                 try:
                     await ending.run_hook(hook)
                 except NbtoolError as error:
-                    self._phase = "hook"
+                    self._outcome.phase = "hook"
                     outcome.status = ending.final_status(outcome.status)
                     await self._report(error)
         for cleanup in reversed(self._cleanups):
             try:
                 await ending.run_hook(cleanup)
             except NbtoolError as error:
-                self._phase = "hook"
+                self._outcome.phase = "hook"
                 await self._report(error)
         outcome.text = turn.text or next((r.text for r in reversed(outcome.rounds) if r.text.strip()), "")
         meter = turn.meter

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
-from nbtool.chain.turn import Engine, Outcome
+from nbtool.chain.outcome import Outcome
+from nbtool.chain.turn import Engine
 from nbtool.events import Event
 from nbtool.messages import Message, user
 from nbtool.testing import ScriptedReply, ScriptedWire

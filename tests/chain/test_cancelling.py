@@ -10,8 +10,9 @@ import pytest
 from nbtool import tool
 from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.chain.outcome import Outcome
 from nbtool.chain.repair import repair_history
-from nbtool.chain.turn import Engine, Outcome
+from nbtool.chain.turn import Engine
 from nbtool.events import Event
 from nbtool.messages import ToolCall, user
 from nbtool.plugins.tools import ToolCalling

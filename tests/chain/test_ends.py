@@ -9,7 +9,8 @@ import pytest
 from nbtool.chain import turn as module
 from nbtool.chain.hooks import RequestContext, TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
-from nbtool.chain.turn import Engine, Outcome
+from nbtool.chain.outcome import Outcome
+from nbtool.chain.turn import Engine
 from nbtool.events import Event, ReplyEnd, TextDelta
 from nbtool.messages import Usage, user
 from nbtool.testing import ScriptedWire

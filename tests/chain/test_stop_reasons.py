@@ -15,9 +15,10 @@ from nbtool import tool
 from nbtool.chain import limits as bounds
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.chain.outcome import Outcome
 from nbtool.chain.plugin import HOOKS
 from nbtool.chain.repair import repair_history
-from nbtool.chain.turn import Engine, Outcome
+from nbtool.chain.turn import Engine
 from nbtool.errors import ConnectionFailed
 from nbtool.events import Event
 from nbtool.messages import user

@@ -10,7 +10,8 @@ import pytest
 from nbtool import practice
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
-from nbtool.chain.turn import Engine, Outcome
+from nbtool.chain.outcome import Outcome
+from nbtool.chain.turn import Engine
 from nbtool.chat.prompt import with_context
 from nbtool.errors import ModelNotFound, ToolsNotSupported
 from nbtool.events import Event

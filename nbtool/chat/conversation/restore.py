@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from nbtool.chain.turn import Outcome
+from nbtool.chain.outcome import Outcome
 from nbtool.chat.conversation.conversation import Conversation
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Messages, Turn

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nbtool.chain.turn import Outcome
+from nbtool.chain.outcome import Outcome
 from nbtool.chat.conversation import restore
 from nbtool.chat.recording.file import RecordedCall
 from nbtool.chat.turn import Turn

@@ -40,7 +40,7 @@ from nbtool.messages import Media, Message, Usage, new_id
 from nbtool.text import shorten
 
 if TYPE_CHECKING:
-    from nbtool.chain.turn import Outcome
+    from nbtool.chain.outcome import Outcome
     from nbtool.chat.turn.version_diff import VersionDiff
     from nbtool.plugins.structured import Structured
     from nbtool.tools.approval import Approver

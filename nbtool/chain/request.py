@@ -1,0 +1,164 @@
+"""The requests of a turn: each sends the messages so far and reads one reply."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, NO_ROUND_FOR_TOOLS, RequestPurpose, without_calls
+from nbtool.chain.hook_calls import Hooks
+from nbtool.chain.hooks import AppendContext, RequestContext, StreamContext, TurnContext
+from nbtool.chain.limits import require_known_cost
+from nbtool.chain.outcome import Outcome
+from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
+from nbtool.errors import IncompleteReply
+from nbtool.events import Delta, MessageAppended, Notice, ReplyFinished, RequestStarted, Retrying, StreamNotice
+from nbtool.messages import Message, user
+from nbtool.wire.base import Endpoint
+from nbtool.wire.reply import MAX_REPLY_CALLS, Reply, ReplyBuilder
+
+ReplySource = Callable[[TurnContext], Awaitable[Reply | None]]
+"""Returns the reply of the next round if it is reused or recorded; None once the model must be called."""
+
+NO_STOP_REASON = "The server did not report why the reply ended: it may be truncated."
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Makes the requests of one turn; a reply of `reply_source` replaces a request, and costs nothing."""
+
+    turn: TurnContext
+    endpoint: Endpoint
+    hooks: Hooks
+    outcome: Outcome
+    system: str = ""
+    options: dict[str, Any] | None = None
+    stream: bool = True
+    reply_source: ReplySource | None = None
+
+    async def make(self, purpose: RequestPurpose) -> Reply:
+        """Make one request and return its reply; even an incomplete reply is appended to the chain.
+
+        Raises:
+            IncompleteReply: the reply broke off.
+        """
+        if self.reply_source and (recorded := await self.reply_source(self.turn)):
+            return await self._use_recorded_reply(recorded)
+        self.outcome.phase = "final_reply" if purpose.is_final else "request"
+        request = await self._prepare(purpose)
+        reply = await self._read_reply(request, purpose)
+        await self._check(reply)
+        if purpose.is_final and reply.calls:
+            await self.turn.emit(Notice(CALL_IN_FINAL_REPLY, "warning"))
+            return replace(reply, message=without_calls(reply.message))
+        return reply
+
+    async def append(self, message: Message) -> None:
+        """Append a message, even if a plugin fails, which ends the turn."""
+        context = AppendContext(self.turn, message)
+        try:
+            await self.hooks.call_all("on_message_append", context)
+        finally:
+            if not context.is_prevented:
+                self.turn.chain.append(context.message)
+                await self.turn.emit(MessageAppended(context.message))
+
+    async def _use_recorded_reply(self, reply: Reply) -> Reply:
+        """Use an earlier reply instead of a request: append it to the chain, and send nothing."""
+        turn = self.turn
+        turn.meter.rounds += 1
+        await turn.emit(RequestStarted(turn.meter.rounds, given=True))
+        self.outcome.rounds.append(reply)
+        await self.append(reply.message)
+        await self._finish(turn.meter.rounds, reply, 0.0)
+        return reply
+
+    async def _prepare(self, purpose: RequestPurpose) -> RequestContext:
+        """Return the request as the plugins have changed it, and announce it."""
+        turn = self.turn
+        require_known_cost(turn.limits, turn.abilities, turn.model, is_priced=turn.meter.price_of is not None)
+        request = RequestContext(
+            turn,
+            turn.meter.rounds + 1,
+            [*turn.messages, user(purpose.prompt)] if purpose.prompt else turn.messages,
+            system=self.system,
+            options=dict(self.options or {}),
+            stream=self.stream,
+            is_final=purpose.is_final,
+        )
+        await self.hooks.call_all("on_before_request", request)
+        if purpose.is_final and not purpose.prompt and request.tools:
+            await turn.emit(Notice(NO_ROUND_FOR_TOOLS, topic="rounds"))
+        await turn.emit(RequestStarted(request.round, host=self.endpoint.host, final=purpose.is_final))
+        turn.meter.rounds += 1
+        return request
+
+    async def _read_reply(self, request: RequestContext, purpose: RequestPurpose) -> Reply:
+        """Send a request and read its reply; what was received is kept, even if this raises."""
+        turn, endpoint, start = self.turn, self.endpoint, time.monotonic()
+        max_calls = max(MAX_REPLY_CALLS, turn.limits.max_calls)
+        builder = ReplyBuilder(wire=endpoint.dialect, host=endpoint.host, model=endpoint.model, max_calls=max_calls)
+        try:
+            await self._stream_reply(request, builder)
+        finally:
+            turn.dialect = builder.wire = endpoint.dialect  # a refusal may have changed it
+            reply = builder.reply()
+            self.outcome.rounds.append(reply)
+            turn.meter.add(reply.usage)
+            if reply.message.parts or reply.complete:
+                await self.append(without_calls(reply.message) if purpose.is_final else reply.message)
+            await self._finish(request.round, reply, time.monotonic() - start)
+        return reply
+
+    async def _finish(self, round: int, reply: Reply, seconds: float) -> None:
+        fields = (reply.message, reply.stop_reason, reply.usage, reply.complete)
+        await self.turn.emit(ReplyFinished(round, *fields, seconds, reply.finish_reason, reply.explanation))
+
+    async def _check(self, reply: Reply) -> None:
+        """Report why a reply stopped.
+
+        Raises:
+            IncompleteReply: it broke off.
+        """
+        if reply.complete and reply.stop_reason == "unknown" and not reply.finish_reason:
+            await self.turn.emit(Notice(NO_STOP_REASON, "warning", "no_stop_reason"))
+        if (reason := end_reason_of(reply)) in IMMEDIATE_STOPS:
+            await self.turn.emit(notice_of(reason, reply.explanation))
+        if not reply.complete and reason != "calls":
+            raise IncompleteReply(
+                "The reply broke off before it was complete; the received part is kept, and none of its calls ran.",
+                fix="`%%chat --resume` continues from the last complete round; running the cell again starts over.",
+            )
+
+    async def _stream_reply(self, request: RequestContext, builder: ReplyBuilder) -> None:
+        """Pass every delta to the plugins, the reply builder and the emitter, in this order."""
+        has_hooks = bool(self.hooks.get("on_stream_data"))
+        async with aclosing(self.endpoint.stream(request.prompt())) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, StreamNotice):
+                    await self.turn.emit(Notice(delta.text, delta.level))
+                    continue
+                for passed in await self._run_stream_hooks(delta, request.round) if has_hooks else (delta,):
+                    builder.add(passed)
+                    if builder.is_full:
+                        return
+                    await self.turn.emit(passed)
+                    if self.outcome.phase == "request" and not isinstance(passed, Retrying):
+                        self.outcome.phase = "stream"
+
+    async def _run_stream_hooks(self, delta: Delta, round: int) -> list[Delta]:
+        """Return the deltas that the plugins return for a delta: itself, another one, several, or none."""
+        current = [delta]
+        for hook in self.hooks.get("on_stream_data"):
+            passed: list[Delta] = []
+            for item in current:
+                context = StreamContext(self.turn, round, item)
+                await hook.run(context)
+                passed += context.before
+                if context.delta is not None:
+                    passed.append(context.delta)
+            current = passed
+        return current
