@@ -114,6 +114,13 @@ def cell_parser() -> Parser:
         description="Send a prompt to a language model; the text of the cell is the prompt.",
         epilog="In the text, $`name` exposes and mentions a variable, &`name` a tool.",
     )
+    for add_flags in (_add_chat, _add_context, _add_model, _add_run):
+        add_flags(parser)
+    return parser
+
+
+def _add_chat(parser: Parser) -> None:
+    """Add the flags that choose the chat and the turn."""
     add = parser.add_argument
     add("-h", "--help", action="store_true", help="show this help; nothing is sent")
     add("-m", "--model", metavar="ID", help="`provider:model`; stays set for the chat until changed")
@@ -121,6 +128,11 @@ def cell_parser() -> Parser:
     add("--new", action="store_true", help="start a new conversation")
     _add_operations(parser)
     add("--append", action="store_true", help="add a turn when the cell is run again, instead of a new version")
+
+
+def _add_context(parser: Parser) -> None:
+    """Add the flags that choose what the model gets: tools, variables and attachments."""
+    add = parser.add_argument
     add(
         "-t",
         "--tool",
@@ -141,6 +153,11 @@ def cell_parser() -> Parser:
     add("--read", metavar="NAME", nargs="+", default=[], help="expose variables and let the model read their values")
     add("--hide", metavar="NAME", nargs="+", default=[], help="stop exposing variables")
     add("-a", "--attach", metavar="PATH_OR_VAR", nargs="+", default=[], help="attach images, sounds, files, figures")
+
+
+def _add_model(parser: Parser) -> None:
+    """Add the flags of the answer and its limits."""
+    add = parser.add_argument
     add("-s", "--system", metavar="TEXT", help="system prompt of the chat")
     add("-o", "--out", metavar="NAME", type=_name, help="bind the finished turn to this name")
     add("--replace", action="store_true", help="allow -o to overwrite an existing variable")
@@ -150,6 +167,11 @@ def cell_parser() -> Parser:
     add("--max-rounds", metavar="N", type=int, help="maximum number of requests to the model in this turn")
     add("--timeout", metavar="S", type=_seconds, help="maximum duration of the turn, in seconds")
     add("--budget", metavar="USD_OR_TOKENS", help="maximum cost: `0.05` US dollars, or a whole number of tokens")
+
+
+def _add_run(parser: Parser) -> None:
+    """Add the flags of approvals, of the replay and of the request."""
+    add = parser.add_argument
     add("--approve", choices=("ask", "input", "park", "auto", "deny"), help=_APPROVE)
     add("--answer-within", metavar="S", type=_seconds, help="seconds after which an unanswered approval is denied")
     add(
@@ -171,7 +193,6 @@ def cell_parser() -> Parser:
     add("--no-stream", action="store_true", help="do not stream replies")
     add("--dry-run", action="store_true", help="print the exact request without sending it")
     add("-q", "--quiet", action="store_true", help="show no output; use -o for the result")
-    return parser
 
 
 def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
