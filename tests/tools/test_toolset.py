@@ -210,3 +210,13 @@ def test_a_view_keeps_the_tools_that_are_named_or_whose_names_fit_a_pattern(keep
     functions = [tool(lambda: 1, name=name) for name in ("read_all", "read_file", "write")]
 
     assert sorted(Toolset("files", functions).filtered(keep).tools()) == names
+
+
+@tool
+def look(n: int) -> int:
+    """Look."""
+    return n
+
+
+def test_a_toolset_keeps_its_name_under_another_policy() -> None:
+    assert Toolset("mine", [look]).approved(Policy("auto")).name == "mine"

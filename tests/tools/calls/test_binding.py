@@ -8,6 +8,7 @@ from pydantic import AfterValidator
 
 from nbtool import tool
 from nbtool.thread_pool import BUSY_NAME
+from nbtool.tools import Approved
 from nbtool.tools.calls.binding import MAX_CHEAP_CHARS, is_cheap
 from nbtool.tools.tool import as_tools
 from tests.tools.calling import ask_for, make_harness
@@ -65,3 +66,12 @@ def test_a_persons_own_validator_never_holds_up_the_loop() -> None:
 
     assert record.status == "ok"
     assert set(ran_on) == {BUSY_NAME}
+
+
+def test_edited_arguments_are_told_in_their_own_letters() -> None:
+    said = tool(lambda text: text, name="say")
+    desk = make_harness(said, approver=lambda _: Approved(arguments={"text": "Zürich 東京"}))
+    record = desk.run(ask_for("say", text="x"))
+
+    assert record.result == "Zürich 東京"
+    assert record.edited == desk.of("call_started")[0].edited == '{"text": "Zürich 東京"}'

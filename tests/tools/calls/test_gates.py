@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nbtool.loop import CallerThread
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
-from nbtool.tools.approval import Question
+from nbtool.tools.approval import ApprovalQueue, Question, Resolution
+from nbtool.tools.calls import gates
 from nbtool.tools.calls.reask import INVALID_EDITS, MAX_CHANGES, MAX_EDITS
 from nbtool.tools.calls.result import EDITED_NOTICE
 from tests.resolved import plain
@@ -428,3 +430,38 @@ def test_a_good_result_is_not_gated_on_error() -> None:
     record = make_harness(tool(lambda: "fine", run="auto", result="on_error", name="f")).run(ask_for("f"))
 
     assert (record.status, record.decisions) == ("ok", [])
+
+
+@tool
+def look(n: int) -> int:
+    """Look."""
+    return n
+
+
+def test_an_approver_that_answers_after_somebody_else_did_changes_nothing() -> None:
+    desk = make_harness(look)
+
+    def late(question: Question) -> Approved:
+        desk.bench.approvals.decide(question.digest, Approved(), by="button")
+        return Approved(arguments={"n": 99})
+
+    desk.bench.approver = late
+    record = desk.run(ask_for("look", n=1))
+
+    assert (record.status, record.result) == ("ok", 1)
+    assert [decided.by for decided in record.decisions] == ["button"]
+
+
+def test_an_answer_that_comes_after_the_decision_is_no_error() -> None:
+    async def asked() -> tuple[object, object]:
+        desk = ApprovalQueue()
+        pending = desk.add(Question("c1", "run", "d1", "look", "{}"))
+
+        def late(question: Question) -> Denied:
+            desk.decide(question.digest, Approved(), by="button")
+            return Denied("too late")
+
+        await gates._ask_approver(pending.question, desk, late, CallerThread())
+        return await pending, desk.pending()
+
+    assert asyncio.run(asked()) == (Resolution(Approved(), "button"), ())

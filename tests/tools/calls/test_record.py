@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nbtool import Released, tool
-from nbtool.messages import Media
+from nbtool.messages import Media, ToolCall
 from nbtool.tools.calls.record import MAX_IMAGE_BYTES, extract_images
 from tests.tools.calling import ask_for, make_harness
 
@@ -44,3 +44,18 @@ def test_the_model_is_told_how_many_images_it_does_not_see() -> None:
     drawing = tool(lambda: [GIF] * 10, name="draw", run="auto")
 
     assert "[… 2 images more, which are not attached]" in make_harness(drawing).run(ask_for("draw")).shown
+
+
+@tool
+def look(n: int) -> int:
+    """Look."""
+    return n
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [("", "not_run"), ("{}", "not_run"), ('{"n": ', "invalid"), ("[1]", "invalid")]
+)
+def test_a_call_that_may_not_run_is_told_apart_from_one_that_cannot_be_read(arguments: str, status: str) -> None:
+    record = make_harness(look).run(ToolCall("look", arguments, id="t1", call_id="c1"))
+
+    assert (record.status, record.result) == (status, None)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import multiprocessing
 import os
+import pickle
 import sys
 import threading
 import time
@@ -19,6 +21,8 @@ from nbtool.errors import BadUsage
 from nbtool.loop import run_sync
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call
+from nbtool.tools.execution.executors import ExecutorRunner, _explain_pickle_error, _find_unpicklable
+from nbtool.tools.tool import Options
 from tests.tools import far
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
@@ -257,3 +261,31 @@ def test_a_stop_iteration_of_a_tool_at_an_executor_is_its_error(threads: ThreadP
     record = make_harness(tool(exhausted, run="auto", executor=threads)).run(ask_for("exhausted"))
 
     assert (record.status, record.shown) == ("error", "RuntimeError: coroutine raised StopIteration")
+
+
+def test_the_mark_of_a_tool_stays_behind_when_its_function_is_sent_away() -> None:
+    assert pickle.loads(pickle.dumps(Options(timeout=3.0))) is None
+
+
+def test_a_call_that_is_over_at_its_executor_leaves_nothing_to_stop() -> None:
+    async def done() -> str:
+        with ThreadPoolExecutor(1) as pool:
+            place = ExecutorRunner(pool, lambda: None)
+            before = place.stop()
+            place._is_closed = False
+            await place.run(lambda: 1)
+            return f"{before}, {place.stop()}"
+
+    assert asyncio.run(done()) == "uncertain, idle"
+
+
+def test_what_cannot_be_sent_is_named_and_what_is_no_partial_is_not_looked_into() -> None:
+    work = functools.partial(max, 1, key=lambda one: one)
+
+    assert list(_find_unpicklable(len)) == []
+    assert next(_find_unpicklable(work)).startswith("the argument 'key' (")
+    assert list(_find_unpicklable(functools.partial(max, 1))) == []
+    assert str(_explain_pickle_error(TypeError("cannot pickle 'lock'"), len, ThreadPoolExecutor(1))).endswith(
+        "the return value of the tool cannot be pickled."
+    )
+    assert isinstance(_explain_pickle_error(ValueError("cannot pickle"), work, ThreadPoolExecutor(1)), ValueError)

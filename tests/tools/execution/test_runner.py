@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
+from nbtool.loop import CallerThread
 from nbtool.messages import ToolCall
+from nbtool.thread_pool import run_in_worker
 from nbtool.tools import Progress, tool
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call
 from nbtool.tools.execution import runner
+from nbtool.tools.execution.threads import CallerThreadRunner
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 SHOUT: ContextVar[str] = ContextVar("SHOUT", default="")
@@ -395,3 +398,24 @@ def test_a_turn_cancelled_while_a_result_waits_says_that_the_tool_ran() -> None:
     assert record.status == "cancelled"
     assert record.shown == "The tool ran, and the turn was cancelled before its result was delivered."
     assert desk.bench.approvals.pending() == ()
+
+
+def test_work_that_was_stopped_before_its_turn_is_not_begun() -> None:
+    begun: list[str] = []
+    place = CallerThreadRunner(CallerThread(), lambda: begun.append("begun"))
+
+    assert place.stop() == "idle"
+    assert isinstance(place._run_guarded(lambda: begun.append("worked")).error, KeyboardInterrupt)
+    assert begun == []
+
+
+def test_work_in_a_thread_that_nobody_waits_for_any_more_ends_by_itself() -> None:
+    async def forgotten() -> bool:
+        goes_on, ended = threading.Event(), asyncio.Event()
+        future = run_in_worker(goes_on.wait, on_done=ended.set)
+        future.cancel()
+        goes_on.set()
+        await asyncio.wait_for(ended.wait(), 10)
+        return future.cancelled()
+
+    assert asyncio.run(forgotten())

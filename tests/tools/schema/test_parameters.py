@@ -8,13 +8,17 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict, TypeVar
 
+import docstring_parser
+import numpy as np
 import pandas as pd
 import pytest
 from pydantic import Field
 
 from nbtool.errors import InvalidArguments
+from nbtool.tools import tool
 from nbtool.tools.schema.parameters import parameters_of
-from nbtool.tools.variables.references import ResolvedArguments, without_references
+from nbtool.tools.variables.references import ResolvedArguments, resolve, without_references
+from nbtool.tools.variables.store import Variables
 from tests.tools.signatures import Color, Fussy, Order, Point, check, check_with, one, schema_of
 
 T = TypeVar("T")
@@ -167,3 +171,39 @@ def test_nesting_that_cannot_be_read_is_refused() -> None:
 
     with pytest.raises(InvalidArguments, match="cannot be read"):
         parameters.check(ResolvedArguments({"it": deep}))
+
+
+@tool
+def look(n: int) -> int:
+    """Look."""
+    return n
+
+
+def test_a_docstring_that_cannot_be_parsed_is_the_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(text: str) -> None:
+        raise docstring_parser.ParseError("no")
+
+    monkeypatch.setattr(docstring_parser, "parse", refuse)
+
+    def odd(n: int) -> None:
+        """Odd: as it is."""
+
+    description, parameters = parameters_of(odd)
+    assert description == "Odd: as it is."
+    assert parameters.schema["properties"]["n"] == {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("value", "is_taken"), [(np.int64(3), True), (np.array(3), True), (np.array([3]), False), (3.5, False)]
+)
+def test_a_number_of_numpy_passes_for_a_number(value: Any, is_taken: bool) -> None:
+    variables = Variables({"n": value})
+    variables.expose("n")
+    _, parameters = parameters_of(look)
+    resolved = resolve({"n": "$VAR_REF{{n}}"}, variables)
+
+    if is_taken:
+        assert parameters.check(resolved)["n"] is value
+    else:
+        with pytest.raises(InvalidArguments, match="integer is expected"):
+            parameters.check(resolved)

@@ -8,9 +8,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pandas as pd
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from nbtool.errors import InvalidArguments
+from nbtool.tools.schema.parameters import parameters_of
+from nbtool.tools.variables.references import resolve
+from nbtool.tools.variables.store import Variables
 from tests.tools.signatures import Connection, Fussy, Order, check_with, one, schema_of
 
 
@@ -100,3 +103,43 @@ def test_a_reference_where_validation_keeps_no_container_is_refused() -> None:
     notes = check_with(one(list[Note]), {"v": live}, it=[{"text": {"deep": ["$VAR_REF{{v}}"]}}])["it"]
 
     assert notes[0].text["deep"][0] is live
+
+
+class ForgetfulModel(BaseModel):
+    """Takes anything, and keeps nothing of it."""
+
+    items: Any = None
+
+    @field_validator("items", mode="after")
+    @classmethod
+    def nothing(cls, items: Any) -> Any:
+        return {"a": ()} if isinstance(items, dict) else None
+
+
+@pytest.mark.parametrize("items", ["$VAR_REF{{thing}}", ["$VAR_REF{{thing}}"], {"a": ["$VAR_REF{{thing}}"]}])
+def test_an_object_that_validation_would_lose_is_not_taken(items: Any) -> None:
+    def buy(order: ForgetfulModel) -> None: ...
+
+    variables = Variables({"thing": object()})
+    variables.expose("thing")
+    _, parameters = parameters_of(buy)
+
+    with pytest.raises(InvalidArguments, match="'order': a reference is not allowed at"):
+        parameters.check(resolve({"order": {"items": items}}, variables))
+
+
+class Pair(BaseModel):
+    left: int
+    right: int
+
+
+def test_plain_values_inside_a_model_may_come_by_reference() -> None:
+    def take(pair: Pair) -> None: ...
+
+    variables = Variables({"one": 1, "two": 2})
+    for name in ("one", "two"):
+        variables.expose(name)
+    _, parameters = parameters_of(take)
+    pair = {"left": "$VAR_REF{{one}}", "right": "$VAR_REF{{two}}"}
+
+    assert parameters.check(resolve({"pair": pair}, variables)) == {"pair": Pair(left=1, right=2)}

@@ -122,3 +122,13 @@ def test_a_control_string_ends_at_the_next_escape_and_takes_time_in_proportion()
 
     assert plain == "ab"
     assert time.process_time() - began < 3  # each of them read to the end took minutes
+
+
+def test_a_tensor_is_described_by_its_type_and_shape() -> None:
+    class Tensor:
+        dtype = "torch.float32"
+        shape = (2, 3)
+
+    Tensor.__module__ = "torch"
+
+    assert describe(Tensor()) == "Tensor, float32, shape (2, 3)"

@@ -117,3 +117,11 @@ def test_an_image_that_a_model_would_see_is_part_of_the_question_about_its_resul
     assert [len(question.media) for question in asked] == [1, 1]
     assert [event.media for event in desk.of("call_asked")] == [question.media for question in asked]
     assert [len(record.to_result().media) for record in records] == [told, told]
+
+
+def test_what_a_drawing_package_made_and_nobody_can_draw_has_no_picture() -> None:
+    odd = type("Odd", (), {"__module__": "matplotlib.odd"})()
+    give = tool(lambda: odd, name="give", run="auto")
+    record = make_harness(give).run(ask_for("give"))
+
+    assert (record.status, record.media, record.media_omitted) == ("ok", (), 0)

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as plotly
 import pytest
+import xarray
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -296,3 +297,23 @@ def test_one_long_cell_does_not_fill_up_every_row_of_a_frame_to_its_length() -> 
     assert time.process_time() - began < 1
     assert not drawn.is_complete
     assert "of 5,001 rows" in drawn.text or "characters" in drawn.text
+
+
+def test_a_tensor_and_what_cannot_be_drawn_are_objects_beside_their_text() -> None:
+    class Odd:
+        def _repr_llm_(self) -> str:
+            raise ValueError("no")
+
+        def __repr__(self) -> str:
+            raise ValueError("no")
+
+    small = xarray.DataArray(np.arange(3.0), dims="x")
+    assert (render(small).is_complete, render(small).is_object) == (True, True)
+    assert (render(Odd()).is_complete, render(Odd()).is_object) == (False, True)
+
+
+def test_a_list_that_is_cut_says_once_how_much_is_missing() -> None:
+    drawn = render(list(range(10_000)), 200)
+
+    assert not drawn.is_complete
+    assert drawn.text.count("more items") == 1

@@ -11,6 +11,7 @@ import polars as pl
 import xarray
 
 from nbtool.tools.values.describe import describe
+from nbtool.tools.values.preview import preview_table
 from nbtool.tools.values.render import render
 
 
@@ -99,3 +100,9 @@ def test_column_names_are_bounded_and_plain() -> None:
 
     assert "x" * 65 not in describe(frame)
     assert "a b (int64)" in describe(frame)
+
+
+def test_a_cell_of_a_table_library_is_told_in_its_own_words() -> None:
+    seen = preview_table([pd.Timestamp("2026-01-02"), np.float64(1.5), object()])
+
+    assert seen == {"columns": [""], "rows": [["2026-01-02 00:00:00"], ["1.5"], ["object"]]}

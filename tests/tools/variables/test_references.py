@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtool.errors import UnknownReference
+from nbtool.tools import tool
+from nbtool.tools.calls.binding import bind
+from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.references import Reference, parse, referenced_names, resolve, without_references
 from nbtool.tools.variables.store import Variables
 
@@ -207,3 +210,16 @@ def test_nothing_but_the_grammar_is_ever_a_reference(text: str) -> None:
 
 def test_names_of_references_are_found_in_texts_that_cannot_be_parsed_too() -> None:
     assert referenced_names(r"$VAR_REF{{df['a']}}, \$VAR_REF{{x}} and $VAR_REF{{y") == ["df", "x", "y"]
+
+
+def test_arguments_are_described_by_what_they_refer_to() -> None:
+    variables = Variables({"frame": pd.DataFrame({"a": [1]})})
+    variables.expose("frame")
+    shown = tool(lambda data, note: (data, note), name="show")
+    bound = bind(as_tools(shown)[0], {"data": "$VAR_REF{{frame}}", "note": "see é"}, variables)
+
+    assert str(bound.described_arguments["note"]) == '"see é"'
+    assert "DataFrame" in str(bound.described_arguments["data"])
+    assert bound.question("c1", "run", "{}").resolved == bound.described_arguments
+    assert bound.question("c1", "run", "{}").arguments == {"data": "$VAR_REF{{frame}}", "note": "see é"}
+    assert bound.question("c1", "run", "{}", attempt=1).digest != bound.question("c1", "run", "{}").digest

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.tools.variables import store as module
-from nbtool.tools.variables.store import Variables, size_of
+from nbtool.tools.variables.store import MAX_INVALID, Variables, size_of
 
 
 def test_an_exposed_name_is_whatever_it_means_when_it_is_used() -> None:
@@ -241,3 +241,53 @@ def test_an_object_that_cannot_tell_its_size_still_has_one() -> None:
         nbytes = "many"
 
     assert 0 < size_of(Odd()) < 100
+
+
+def test_an_exposed_variable_that_is_gone_is_no_object_of_any_name() -> None:
+    notebook = {"a": [1]}
+    variables = Variables(notebook)
+    variables.expose("a")
+    value = notebook.pop("a")
+
+    assert variables.describe("a") == "'a' is no longer defined in the notebook."
+    assert not any(one is value for one in variables.unreadable_objects())
+
+
+def test_names_that_are_there_again_are_not_said_to_be_gone() -> None:
+    variables = Variables({})
+    name = variables.store_result("kept", [1], description="")
+    variables.invalidate([name, "lost"], "it was in another chat")
+
+    assert variables.value(name) == [1]
+    with pytest.raises(UnknownReference, match="it was in another chat"):
+        variables.value("lost")
+
+
+def test_only_so_many_lost_names_are_remembered() -> None:
+    variables = Variables({})
+    variables.invalidate([f"n{number}" for number in range(MAX_INVALID + 1)], "it was in another chat")
+
+    with pytest.raises(UnknownReference, match="it was in another chat"):
+        variables.value("n1")
+    with pytest.raises(UnknownReference) as raised:
+        variables.value("n0")
+    assert "another chat" not in str(raised.value)
+
+
+def test_fresh_variables_have_the_bounds_of_the_old_ones() -> None:
+    variables = Variables({}, max_entries=1, max_bytes=10_000).fork()
+    names = [variables.store_result(f"n{number}", [number], description="") for number in range(2)]
+
+    with pytest.raises(UnknownReference, match="evicted to free memory"):
+        variables.value(names[0])
+    assert variables.value(names[1]) == [1]
+    assert variables.fork().list_entries() == ()
+
+
+def test_a_short_text_of_its_own_can_be_closed_and_a_single_letter_cannot() -> None:
+    notebook = {"pair": "".join(["a", "b"]), "letter": "a", "one": 1}
+    variables = Variables(notebook)
+    for name in notebook:
+        variables.expose(name)
+
+    assert variables.unreadable_objects() == [notebook["pair"]]

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from nbtool.tools import tool
+from nbtool.tools.calls import result
+from tests.tools.calling import ask_for, make_harness
+
+
+def test_a_result_that_takes_too_long_to_draw_is_told_without_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result, "RENDER_SECONDS", 0.05)
+    goes_on = threading.Event()
+
+    class Slow:
+        def _repr_png_(self) -> bytes | None:
+            goes_on.wait(10)
+            return None
+
+    Slow.__module__ = "matplotlib.odd"
+    give = tool(lambda: Slow(), name="give", run="auto")
+    record = make_harness(give).run(ask_for("give"))
+    goes_on.set()
+
+    assert (record.status, record.media, type(record.result)) == ("ok", (), Slow)
