@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from nbtool import events
 from nbtool.blocks import conversation
 from nbtool.blocks import protocol as document
 from nbtool.blocks.history import protocol as history
+from nbtool.events import calls, turn
 from nbtool.view import protocol as messages
 from tests.view.page_types import page_types
 
 FILE = Path(__file__).parents[2] / "js" / "src" / "generated.ts"
 IS_RECORDING = bool(os.environ.get("NBTOOL_RECORD"))  # read now: each test has an environment of its own
-MODULES = [events, document, history, conversation, messages]
-USED_OF_EVENTS = {"EndReason", "CallStatus", "TurnStatus", "Gate"}
+MODULES = [turn, calls, document, history, conversation, messages]
+USED_OF_EVENTS = {turn: {"EndReason", "TurnStatus"}, calls: {"CallStatus", "Gate"}}
 
 
 def test_the_page_has_the_types_of_python() -> None:
-    source = page_types(MODULES, only={events: USED_OF_EVENTS})
+    source = page_types(MODULES, only=USED_OF_EVENTS)
     if IS_RECORDING:
         FILE.write_text(source, encoding="utf-8")
 
