@@ -73,11 +73,19 @@ class CallReady:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One change since the question was shown; either text may be empty."""
+    """One change since the question was shown; either text may be empty.
+
+    If `is_content`, the texts are values of the notebook: shown to the user only, and not written to the journal.
+    """
 
     what: str
     before: str = ""
     after: str = ""
+    is_content: bool = False
+
+    def without_content(self) -> Difference:
+        """Return the change without values of the notebook."""
+        return Difference(self.what) if self.is_content else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,11 @@ class RepeatedQuestion:
     differences: tuple[Difference, ...] = ()
     problem: str = ""
     edited: str = ""
+
+    def without_content(self) -> RepeatedQuestion:
+        """Return the reason without values of the notebook."""
+        differences = tuple(difference.without_content() for difference in self.differences)
+        return RepeatedQuestion(self.reason, differences, self.problem, self.edited)
 
 
 @dataclass(slots=True)

@@ -26,9 +26,9 @@ CHECK = "print('paid:', paid, '|', answer.status)"
 CHANGED = "Asked again: it has changed since it was shown."
 
 
-def park_changed(lab: Lab, *cells: str) -> Notebook:
+def park_changed(lab: Lab, *cells: str, ask: str = ASK) -> Notebook:
     """Let a question wait and change what it is about."""
-    notebook = park(lab, "python3", CHANGE, CHECK, *cells, setup=SETUP, ask=ASK)
+    notebook = park(lab, "python3", CHANGE, CHECK, *cells, setup=SETUP, ask=ask)
     card(notebook)
     notebook.run_cell(2)
     return notebook
@@ -49,6 +49,7 @@ def test_the_card_is_replaced_by_one_that_shows_the_difference_and_a_double_clic
     notebook.wait_output(1, CHANGED)
     notebook.wait_output(1, "list, 2 items")
     screenshot(notebook.page, "asked-again")
+    expect(notebook.output(1)).not_to_contain_text("yacht")
     notebook.run_cell(3)
     notebook.wait_output(3, "paid: [] | parked")
     expect(approve_button(notebook)).to_have_count(1)
@@ -58,6 +59,16 @@ def test_the_card_is_replaced_by_one_that_shows_the_difference_and_a_double_clic
     notebook.run_cell(3)
     notebook.wait_output(3, "paid: [['milk', 'yacht']] | completed")
     assert notebook.errors == []
+
+
+def test_what_was_added_to_an_object_that_may_be_read_is_on_the_card(lab: Lab) -> None:
+    notebook = park_changed(lab, ask=ASK.replace("-v basket", "-v basket --read basket"))
+
+    approve_button(notebook).click()
+
+    notebook.wait_output(1, CHANGED)
+    expect(notebook.output(1).locator(".nb-added")).to_contain_text(["basket: list, 2 items", "yacht"])
+    screenshot(notebook.page, "asked-again-content")
 
 
 def test_an_approval_of_the_old_card_on_another_page_does_not_approve_the_new_one(lab: Lab) -> None:

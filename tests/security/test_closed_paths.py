@@ -186,7 +186,7 @@ def test_a_script_that_gives_the_object_itself_is_told_its_shape_and_nobody_is_a
 
     record = work.run(ask_for("RunScript", script='hands_on("$VAR_REF{{frame}}")'))
 
-    assert record.shown.startswith("DataFrame, 1 rows by 3 columns")
+    assert record.shown.startswith("DataFrame, 1 row by 3 columns")
     assert asked == ["run"]
 
 

@@ -70,7 +70,7 @@ def test_a_large_result_stays_here_under_a_name_and_the_model_gets_a_preview_tha
 
     told = [call.shown for call in turn.calls]
     assert "[preview: 5 of 1 204 332 rows; this is not the full data]" in told[0]
-    assert told[0].endswith("1 columns: n (int64)): $VAR_REF{{rows_1_result}}]")
+    assert told[0].endswith("1 column: n (int64)): $VAR_REF{{rows_1_result}}]")
     assert "[preview: 5 of 602 166 rows" in told[1]
     assert [len(one) for one in shell.user_ns["got"]] == [1_204_332, 602_166]
     assert shell.user_ns["got"][0] is turn.calls[0].result
@@ -165,7 +165,7 @@ def test_the_question_tells_what_the_reference_stands_for_now_and_a_new_object_i
         chat.variables.expose("df")
         turn = chat.send("Go.")
 
-    assert [text.partition(":")[2][:19] for text in asked] == [" DataFrame, 2 rows ", " DataFrame, 1 rows "]
+    assert [text.partition(":")[2].split(" by ")[0] for text in asked] == [" DataFrame, 2 rows", " DataFrame, 1 row"]
     assert turn.calls[0].result == 1
 
 

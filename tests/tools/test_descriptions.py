@@ -129,11 +129,11 @@ def test_names_that_stand_in_code_or_are_names_of_columns_are_told() -> None:
     assert describe(create_model("Other", __base__=Model)()) == "Model"
     assert describe(None) == "NoneType"
     assert describe(len) == "builtin_function_or_method"
-    assert describe(LONG[["n"]]) == "DataFrame, 2 rows by 1 columns: n (int64)"
+    assert describe(LONG[["n"]]) == "DataFrame, 2 rows by 1 column: n (int64)"
     assert describe(LONG.pivot(index="day", columns="who", values="n")) == (
         "DataFrame, 2 rows by 2 columns, named by values of 'who'"
     )
-    assert describe(pd.DataFrame([[1, 2]])) == "DataFrame, 1 rows by 2 columns: 0 (int64), 1 (int64)"
+    assert describe(pd.DataFrame([[1, 2]])) == "DataFrame, 1 row by 2 columns: 0 (int64), 1 (int64)"
 
 
 @pytest.mark.parametrize(

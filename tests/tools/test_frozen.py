@@ -34,6 +34,7 @@ import pytest
 import xarray as xr
 from pydantic import BaseModel
 
+from nbtool.events import Difference
 from nbtool.tools import Approved, Denied, Policy, tool
 from nbtool.tools.approval import BY_POLICY, Question, Resolution
 from nbtool.tools.content_hash import builtins, live, live_instances
@@ -352,8 +353,41 @@ def test_a_frame_that_grew_in_place_is_asked_about_again_with_its_shape_before_a
     assert (record.status, len(questions)) == ("ok", 2)
     assert questions[1].again is not None
     (difference,) = questions[1].again.differences
-    assert "344 rows by 1 columns" in difference.before
-    assert "344 rows by 2 columns" in difference.after
+    assert difference.before == "it: DataFrame, 344 rows by 1 column: a (int64)"
+    assert difference.after == "it: DataFrame, 344 rows by 2 columns: a (int64), b (int64)"
+
+
+def differences_after(change: Callable[[Any], object], it: Any, *, read: bool) -> tuple[Difference, ...]:
+    """Give the differences of the second question, after a change while the first one was pending."""
+    questions, approve = changing_approver(lambda: change(it))
+    desk = make_harness(taking([]), notebook={"it": it}, expose=["it"], approver=approve)
+    desk.bench.variables.expose("it", readable=read)
+    desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+    assert questions[1].again is not None
+    return questions[1].again.differences
+
+
+def test_what_was_added_to_a_readable_object_is_shown() -> None:
+    shape, content = differences_after(lambda it: it.append("gold"), ["tea"], read=True)
+
+    assert shape == Difference("the argument 'it'", "it: list, 1 item", "it: list, 2 items")
+    assert content == Difference("what is in it", "", "gold", is_content=True)
+
+
+def test_what_was_replaced_in_a_readable_object_is_shown() -> None:
+    (content,) = differences_after(lambda it: it.update(to="mallory"), {"to": "alice"}, read=True)
+
+    assert content == Difference("what is in it", "to: alice", "to: mallory", is_content=True)
+
+
+@pytest.mark.promise("by-reference")
+@pytest.mark.parametrize("kind", WATCHED)
+def test_nothing_of_what_changed_in_a_closed_object_is_shown(kind: str) -> None:
+    make, change = WATCHED[kind]
+    differences = differences_after(change, make(), read=False)
+
+    assert not [one for one in differences if one.is_content]
+    assert [(one.before, one.after) for one in differences if one.what.startswith("what is in")] in ([], [("", "")])
 
 
 @pytest.mark.parametrize("kind", WATCHED)

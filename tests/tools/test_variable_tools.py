@@ -25,7 +25,7 @@ def test_the_list_tells_names_types_and_shapes() -> None:
     lines = desk.run(ask_for("ListVars")).shown.splitlines()
 
     assert lines == [
-        "- df (exposed, by reference only): DataFrame, 1 rows by 1 columns: a (str).",
+        "- df (exposed, by reference only): DataFrame, 1 row by 1 column: a (str).",
         "- todo (note): str, 7 characters. what is left [plan]",
         "- load_1_result (result): list, 2 items. Result of load.",
         "Page 1 of 1, 3 variables.",

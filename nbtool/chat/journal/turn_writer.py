@@ -77,10 +77,8 @@ class TurnWriter:
                 if len(self._withheld[event.call_id]) < MAX_WITHHELD_CHUNKS:
                     self._withheld[event.call_id].append(event)
                 return
-            case CallAsked(gate="result"):
-                event = replace(event, shown="", media=())  # the result may still be withheld or edited
-            case CallReady() | CallAsked() if event.glances:
-                event = replace(event, glances={})  # values of the notebook, shown to the user only
+            case CallReady() | CallAsked():
+                event = _without_values(event)
             case CallDecided(gate="result") if event.verdict == "withheld" or event.edited:
                 self._withdrawn.add(event.call_id)
             case CallFinished():
@@ -105,6 +103,15 @@ class TurnWriter:
         now = time.monotonic()
         self._since = self._since or now
         return now - self._since > FLUSH_SECONDS
+
+
+def _without_values(event: CallReady | CallAsked) -> CallReady | CallAsked:
+    """Return an event without values of the notebook, which are shown to the user only."""
+    if isinstance(event, CallReady):
+        return replace(event, glances={})
+    if event.gate == "result":
+        return replace(event, shown="", media=())  # the result may still be withheld or edited
+    return replace(event, glances={}, again=event.again.without_content() if event.again else None)
 
 
 def _join_progress(printed: list[CallProgress]) -> list[CallProgress]:

@@ -17,6 +17,7 @@ from nbtool.tools.content_hash.source import verified_source
 from nbtool.tools.content_hash.tool_states import ToolStates
 from nbtool.tools.schema.parameters import PLAIN_TYPES
 from nbtool.tools.tool import Tool
+from nbtool.tools.values.content_lines import ContentLines, comparison_note, content_difference, content_lines
 from nbtool.tools.values.preview import TablePreview, preview_table
 from nbtool.tools.values.render import truncate
 from nbtool.tools.variables.references import (
@@ -55,6 +56,7 @@ class BoundCall:
         unreadable_links: the references to variables that were exposed by reference only.
         described_arguments: each argument when it was bound: references by name, type and shape, other values as
             JSON.
+        contents: the contents of the objects of readable variables when approval was asked, for comparison.
     """
 
     tool: Tool
@@ -68,6 +70,7 @@ class BoundCall:
     tool_token: str = ""
     tool_problem: str = ""
     described_arguments: dict[str, ResolvedArgument] = field(default_factory=dict)
+    contents: Mapping[Path, tuple[ContentLines | None, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def discloses_values(self) -> bool:
@@ -180,13 +183,23 @@ class BoundCall:
         token = tool_change_token(self.tool.function)
         return replace(self, tool_token=states.first_token(token.digest), tool_problem=token.problem)
 
+    def with_contents(self, variables: Variables) -> BoundCall:
+        """Return the call with the current contents of the referenced objects that may be read; may take long."""
+        contents = {
+            path: tuple(
+                content_lines(link.value) if variables.get(link.reference.name).is_readable else None for link in links
+            )
+            for path, links in self.resolved.links.items()
+        }
+        return replace(self, contents=contents)
+
     def differences(self, current: BoundCall) -> tuple[Difference, ...]:
-        """Return what is different now, without the contents of referenced objects."""
+        """Return what is different now; of the contents of referenced objects, those that may be read."""
         differences = [
             _difference(
                 f"the argument {name!r}",
-                str(self.described_arguments.get(name, "")),
-                str(current.described_arguments.get(name, "")),
+                _format_argument(self.described_arguments.get(name)),
+                _format_argument(current.described_arguments.get(name)),
             )
             for name in {**self.described_arguments, **current.described_arguments}
         ]
@@ -195,21 +208,27 @@ class BoundCall:
         elif self.tool_token != current.tool_token:
             differences.append(Difference("the data that the tool uses: its object, closure, defaults or globals"))
         differences.append(_difference("what will change", self.effect, current.effect))
-        changed = tuple(difference for difference in differences if difference)
-        return (
-            changed
-            or tuple(Difference(f"what is in {text}") for text in self._changed_references(current))
-            or (Difference("the call"),)
-        )
+        changed = [difference for difference in differences if difference]
+        contents = self._changed_contents(current)
+        shown = contents if not changed else [one for one in contents if one.before or one.after]
+        return (*changed, *shown) or (Difference("the call"),)
 
-    def _changed_references(self, current: BoundCall) -> list[str]:
-        """Return the references whose objects were changed in place, or replaced by others of the same shape."""
-        texts = [link.reference.text for links in self.resolved.links.values() for link in links]
-        if len(self.token_digests) != len(current.token_digests):
-            return texts
+    def _changed_contents(self, current: BoundCall) -> list[Difference]:
+        """Return the references whose objects were changed in place, or replaced by others."""
+        if self.resolved.links.keys() != current.resolved.links.keys():
+            return []
         return [
-            text for text, old, new in zip(texts, self.token_digests, current.token_digests, strict=True) if old != new
+            _content_difference(link, self._content(path, index), current._content(path, index))
+            for path, tokens in self.tokens.items()
+            for index, (link, old, new) in enumerate(
+                zip(self.resolved.links[path], tokens, current.tokens[path], strict=False)
+            )
+            if old.digest != new.digest
         ]
+
+    def _content(self, path: Path, index: int) -> ContentLines | None:
+        contents = self.contents.get(path, ())
+        return contents[index] if index < len(contents) else None
 
 
 def is_cheap(tool: Tool, arguments: Mapping[str, Any]) -> bool:
@@ -289,6 +308,21 @@ def _change_tokens(path: Path, resolved: ResolvedArguments) -> tuple[ChangeToken
         value = value[step]
     digest = sha256(str(value).encode("utf-8", "surrogatepass")).hexdigest()
     return tuple(ChangeToken(f"{link.reference.text}={digest}") for link in links)
+
+
+def _content_difference(link: ReferenceTarget, before: ContentLines | None, after: ContentLines | None) -> Difference:
+    what = f"what is in {link.reference.path}"
+    if before is None or after is None:
+        return Difference(what)
+    removed, added = content_difference(before, after)
+    return Difference(what + comparison_note(before, after), removed, added, is_content=True)
+
+
+def _format_argument(argument: ResolvedArgument | None) -> str:
+    if argument is None:
+        return ""
+    references = "; ".join(f"{one.name}: {one.text}" for one in argument.references)
+    return references if argument.is_reference else f"{argument.text} ({references})" if references else argument.text
 
 
 def _difference(what: str, before: str, after: str) -> Difference | None:

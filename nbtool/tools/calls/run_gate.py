@@ -50,6 +50,7 @@ class RunGate:
     async def _ask(self, bound: BoundCall, *, is_remembered: bool) -> BoundCall | None:
         """Ask once; return the approved call if it is unchanged, and None if approval must be asked again."""
         questions, call_id = self._questions, self.record.call_id
+        bound = await self.runtime.read_contents(bound)
         resolution = await self.runtime.request_decision(
             bound.question(call_id, "run", bound.arguments_text, attempt=questions.count, repeated=questions.repeated),
             self.record,
@@ -63,7 +64,8 @@ class RunGate:
         approved = self._ignore_changing_tool(approved, current)
         if not approved.same_as(current) or not bound.same_tool_as(current):
             shown = bound if current.arguments_json == bound.arguments_json else approved
-            questions.ask_again(current, RepeatedQuestion("changed", shown.differences(current)))
+            differences = shown.differences(await self.runtime.read_contents(current))
+            questions.ask_again(current, RepeatedQuestion("changed", differences))
             return None
         if current.notes and resolution.by != BY_REMEMBERED and not questions.is_next_to_run:
             questions.ask_again(current, RepeatedQuestion("unwatched"), is_next_to_run=True)

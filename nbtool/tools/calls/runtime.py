@@ -105,6 +105,13 @@ class ToolRuntime:
         outcome = await run_with_timeout(partial(bound.with_tool_token, self.approvals.tool_states), self.bind_seconds)
         return outcome.value if outcome and not outcome.error else None
 
+    async def read_contents(self, bound: BoundCall) -> BoundCall:
+        """Read the contents of the referenced objects, off the event loop; without those that take too long."""
+        if not bound.resolved.links:
+            return bound
+        outcome = await run_with_timeout(partial(bound.with_contents, self.variables), self.bind_seconds)
+        return outcome.value if outcome and not outcome.error else bound
+
 
 @dataclass(frozen=True, slots=True)
 class RunningCall:

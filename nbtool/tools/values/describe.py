@@ -83,6 +83,11 @@ def format_number(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 item, 2 items."""
+    return f"{format_number(number)} {noun}{'' if number == 1 else 's'}"
+
+
 def dtype_name(dtype: Any) -> str:
     """Return the type of a column without values in it: categories, field names, fill values."""
     if type(dtype).__module__.partition(".")[0] not in ("pandas", "numpy", "polars", "pyarrow", "torch", "builtins"):
@@ -147,17 +152,17 @@ def _forget_object(key: int, _: object) -> None:
 def _describe_builtin(value: Any) -> str:
     name = declared_name(type(value))
     if issubclass(type(value), str):  # `value.__class__` could run the object's code
-        return f"{name}, {format_number(str.__len__(value))} characters"
+        return f"{name}, {count(str.__len__(value), 'character')}"
     if issubclass(type(value), (bytes, bytearray)):
-        return f"{name}, {format_number(len(value))} bytes"
+        return f"{name}, {count(len(value), 'byte')}"
     if type(value) in (list, tuple, dict, set, frozenset):
-        return f"{name}, {format_number(len(value))} items"
+        return f"{name}, {count(len(value), 'item')}"
     return name
 
 
 def _describe_frame(value: Any) -> tuple[str, str]:
     rows, width = value.shape
-    size = f"DataFrame, {format_number(rows)} rows by {format_number(width)} columns"
+    size = f"DataFrame, {count(rows, 'row')} by {count(width, 'column')}"
     if has_value_labels(value):
         return f"{size}, named by values{_column_names(value.columns)}", ""
     columns = [
@@ -176,7 +181,7 @@ def _column_names(columns: Any) -> str:
 def _describe_series(value: Any) -> str:
     is_named = not has_value_labels(value) and value.name
     name = f" {shorten(single_line(str(value.name)), MAX_COLUMN_NAME)!r}" if is_named else ""
-    return f"{type_name(type(value))}{name}, {dtype_name(value.dtype)}, {format_number(len(value))} rows"
+    return f"{type_name(type(value))}{name}, {dtype_name(value.dtype)}, {count(len(value), 'row')}"
 
 
 def _describe_array(value: Any) -> str:
@@ -210,7 +215,7 @@ def _describe_figure(value: Any) -> str:
 
 
 def _describe_plotly(value: Any) -> str:
-    return f"plotly Figure, {len(value.data)} traces"
+    return f"plotly Figure, {count(len(value.data), 'trace')}"
 
 
 _SPECIAL: dict[str, dict[str, Describe]] = {

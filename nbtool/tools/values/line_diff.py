@@ -37,6 +37,15 @@ def line_diff(before: str, after: str, name: str) -> str:
     return "\n".join([f"--- {name}", f"+++ {name}", *hunks])
 
 
+def changed_lines(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the removed lines and the added ones; all lines of texts that differ too much."""
+    edits = _edits(old, new)
+    if edits is None:
+        return [*old], [*new]
+    removed = [line for begin, end, _, _ in edits for line in old[begin:end]]
+    return removed, [line for _, _, begin, end in edits for line in new[begin:end]]
+
+
 def _edits(old: Sequence[str], new: Sequence[str]) -> list[Edit] | None:
     """Return the changes between the common first lines and the common last lines."""
     shorter = min(len(old), len(new))

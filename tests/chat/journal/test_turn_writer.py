@@ -13,11 +13,14 @@ from nbtool import Approved, Chat, Released, Withheld, tool
 from nbtool.chat.journal import Journal, TurnWriter, journal, search
 from nbtool.event_json import load_events
 from nbtool.events import (
+    CallAsked,
     CallFinished,
     CallProgress,
     CallReady,
     CallStarted,
+    Difference,
     Notice,
+    RepeatedQuestion,
     TextDelta,
     ThinkingDelta,
     TurnEnded,
@@ -209,6 +212,20 @@ def test_events_can_be_read_back_although_a_plugin_fails_to_look_at_their_texts(
     kept = load_events(book.events("t"))
     assert [event.topic for event in kept if isinstance(event, Notice)] == ["refused"]
     assert [event.end_reason for event in kept if isinstance(event, TurnEnded)] == ["refused"]
+
+
+def test_what_changed_in_the_data_is_shown_to_the_person_and_not_kept(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    shape = Difference("the argument 'df'", "list, 1 item", "list, 2 items")
+    again = RepeatedQuestion("changed", (shape, Difference("what is in df", "", SECRET, is_content=True)))
+    event = CallAsked("c1", "run", "d", "f", "{}", again=again)
+    asyncio.run(TurnWriter(book, "c", "t").write(event))
+
+    assert event.again == again
+    [kept] = load_events(book.events("t"))
+    assert isinstance(kept, CallAsked)
+    assert kept.again == RepeatedQuestion("changed", (shape, Difference("what is in df")))
+    assert SECRET.encode() not in bytes_of(book)
 
 
 def test_what_only_the_person_sees_of_the_data_is_not_kept(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_result_that_became_another_is_asked_about(path: Path) -> None:
     turn, _ = turn_with(path, growing(), [], ())
     assert notices(turn)[1:] == []
 
-    text = path.read_text().replace("1 rows by", "7 rows by")
+    text = path.read_text().replace("1 row by", "7 rows by")
     path.write_text(text)
     turn, _ = turn_with(path, growing(), [Released()], ())
 

@@ -198,7 +198,7 @@ def test_a_large_result_is_a_preview_with_a_reference_to_the_whole() -> None:
 
     assert "[preview: 5 of 50 000 rows; this is not the full data]" in record.shown
     assert record.shown.endswith(
-        "[Shown in part; the whole (DataFrame, 50 000 rows by 1 columns: n (int64)): $VAR_REF{{load_1_result}}]"
+        "[Shown in part; the whole (DataFrame, 50 000 rows by 1 column: n (int64)): $VAR_REF{{load_1_result}}]"
     )
     assert desk.bench.variables.value("load_1_result") is frame
 

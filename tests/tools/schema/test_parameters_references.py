@@ -54,7 +54,7 @@ def test_an_object_that_was_referred_to_arrives_as_itself(annotation: Any, value
 @pytest.mark.parametrize(
     ("annotation", "value", "message"),
     [
-        (pd.DataFrame, ["SECRET"], "a reference: .* to a DataFrame is expected; .*v}} is a list, 1 items"),
+        (pd.DataFrame, ["SECRET"], "a reference: .* to a DataFrame is expected; .*v}} is a list, 1 item"),
         (int, "SECRET", "integer is expected; .*v}} is a str, 6 characters"),
         (str, pd.DataFrame({"a": ["SECRET"]}), "string is expected"),
         (Literal["a"], "SECRET", "string is expected"),

@@ -42,8 +42,8 @@ def test_a_large_series_and_a_large_array_are_previews() -> None:
 def test_frames_of_polars_are_shown_as_csv_whatever_is_in_their_cells() -> None:
     nested = pl.DataFrame({"a": [[1, 2]], "b": [{"c": None}]})
 
-    assert render(pl.DataFrame({"a": [1, None]})).text == 'DataFrame, 2 rows by 1 columns: a (Int64)\na\n1\n""'
-    assert render(pl.Series("s", ["x"])).text == "Series 's', String, 1 rows\ns\nx"
+    assert render(pl.DataFrame({"a": [1, None]})).text == 'DataFrame, 2 rows by 1 column: a (Int64)\na\n1\n""'
+    assert render(pl.Series("s", ["x"])).text == "Series 's', String, 1 row\ns\nx"
     assert render(nested).text.endswith("a,b\n\"[1, 2]\",{'c': None}")
     assert "[preview: 5 of 100 000 rows" in render(pl.DataFrame({"a": range(100_000)})).text
     assert "and 30 more" in render(pl.DataFrame({f"c{n}": [n] for n in range(80)})).text
@@ -52,9 +52,9 @@ def test_frames_of_polars_are_shown_as_csv_whatever_is_in_their_cells() -> None:
 def test_the_values_that_an_enumeration_allows_are_no_part_of_its_description() -> None:
     column = pl.Series("a", ["SENTINEL"]).cast(pl.Enum(["SENTINEL"]))
 
-    assert describe(pl.DataFrame({"a": column})) == "DataFrame, 1 rows by 1 columns: a (Enum)"
-    assert describe(column) == "Series 'a', Enum, 1 rows"
-    assert describe(pl.DataFrame({"a": [[1]]})) == "DataFrame, 1 rows by 1 columns: a (List(Int64))"
+    assert describe(pl.DataFrame({"a": column})) == "DataFrame, 1 row by 1 column: a (Enum)"
+    assert describe(column) == "Series 'a', Enum, 1 row"
+    assert describe(pl.DataFrame({"a": [[1]]})) == "DataFrame, 1 row by 1 column: a (List(Int64))"
 
 
 def test_labelled_arrays_are_named_by_their_dimensions_and_previewed() -> None:
