@@ -1,1 +1,1 @@
-"""One folder a dialect, with its encoder and its decoder; no I/O."""
+"""The dialects, a folder each with its encoder and its decoder; no I/O."""

@@ -1,7 +1,7 @@
-"""The ids by which calls and their results find each other in one request.
+"""The ids that connect calls and their results in one request.
 
-A provider's ids are not to be trusted: servers restart them in every round, send the same one twice, or use letters
-that another dialect refuses. So ids are assigned for each request: the provider's own wherever it can stand.
+A provider's ids are unreliable: servers restart them in every round, send the same one twice, or use characters that
+another dialect refuses. Ids are therefore assigned for each request: the provider's own id if it is usable.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import re
 from nbtool.messages import Message, ToolCall, ToolResult
 
 VALID_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What every dialect takes as an id (Anthropic's letters, OpenAI's length)."""
+"""An id that all dialects accept (Anthropic's characters, OpenAI's length)."""
 
 _INVALID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def safe_tool_name(name: str) -> str:
-    """Return a tool's name as every dialect takes it; a model may have called what no tool could be named."""
+    """Return a tool's name in a form that all dialects accept; a model may have called an invalid name."""
     return _INVALID_CHARACTERS.sub("_", name)[:64] or "unnamed"
 
 
 class CallIds:
-    """The ids of one request, asked for in the order of its messages."""
+    """Assigns the ids of one request, in the order of its messages."""
 
     def __init__(self) -> None:
         self._reserved: set[str] = set()
@@ -30,7 +30,7 @@ class CallIds:
         self._by_provider_id: dict[str, str] = {}
 
     def reserve(self, message: Message) -> bool:
-        """Take the ids of a message's calls as they are; says no, and takes none, where one was taken before."""
+        """Reserve the ids of a message's calls unchanged; return False, and reserve none, if one is in use."""
         ids = [call.id for call in message.calls]
         if not all(ids) or len(set(ids)) < len(ids) or not self._reserved.isdisjoint(ids):
             return False
@@ -39,7 +39,7 @@ class CallIds:
         return True
 
     def id_for_call(self, call: ToolCall) -> str:
-        """Return a call its id: the provider's where it fits and is free, else ours, else a number."""
+        """Assign the id of a call: the provider's if it is valid and free, else nbtool's, else a number."""
         for preferred in (call.id, call.call_id):
             if VALID_ID.fullmatch(preferred) and preferred not in self._reserved:
                 return self._assign(call, preferred)
@@ -49,7 +49,7 @@ class CallIds:
         return self._assign(call, f"call_{number}")
 
     def id_for_result(self, result: ToolResult) -> str:
-        """Return the id of the call that a result answers: the latest one, where several came with the same id."""
+        """Return the id of the call that a result answers: the latest of several calls with the same id."""
         known_id = self._by_call_id.get(result.call_id) if result.call_id else None
         return known_id or self._by_provider_id.get(result.id) or result.id or result.call_id
 

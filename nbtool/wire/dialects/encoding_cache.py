@@ -1,4 +1,4 @@
-"""What was written once need not be written again: the encoded form of messages, kept while they live."""
+"""A cache of encoded messages, each kept as long as the message."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Encoded = TypeVar("Encoded")
 
 
 class EncodingCache(Generic[Key, Encoded]):
-    """Remembers one form for each message object, under the last key it was asked for with.
+    """Caches one form of each message object, for the last requested key.
 
     Messages are frozen, so the same object is the same message; nothing is kept longer than the message itself.
-    What is given out must not be changed. Safe for several threads: at worst a form is made twice.
+    Forms must not be modified. Thread-safe: at worst a form is encoded twice.
     """
 
     def __init__(self) -> None:
         self._encoded: dict[int, tuple[weakref.ref[Message], Key, Encoded]] = {}
 
     def get_or_encode(self, message: Message, key: Key, encode: Callable[[], Encoded]) -> Encoded:
-        """Return the form of a message, made by `encode` where it is not known."""
+        """Return the form of a message, built by `encode` if it is not cached."""
         cache_key = id(message)
         entry = self._encoded.get(cache_key)
         if entry and entry[0]() is message and entry[1] == key:

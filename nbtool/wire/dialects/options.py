@@ -1,4 +1,4 @@
-"""The person's own options: renamed for a dialect, and laid over what a wire wrote."""
+"""The user's options: renamed for a dialect, and merged into the request body."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def merge_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `body` with `options` laid over it, deeply; a None among them removes a field.
+    """Return `body` with `options` merged into it, recursively; None removes a field.
 
-    Only objects are merged: a list or a plain value replaces what stood there.
+    Only objects are merged: a list or a scalar replaces the former value.
     """
     merged = dict(body)
     for name, value in options.items():
@@ -29,7 +29,7 @@ RESPONSES_NAMES = {
     "reasoning_effort": ("reasoning", "effort"),
     "verbosity": ("text", "verbosity"),
 }
-"""Options of Chat Completions by name, and their paths in Responses: the dialect of a model may change."""
+"""Options of Chat Completions by name, and their paths in Responses: a model may change its dialect."""
 
 
 _GENERATION_FIELDS = (
@@ -54,7 +54,7 @@ GEMINI_NAMES: dict[str, tuple[str, ...]] = {
 
 
 def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with the names of Chat Completions, where they have those of Responses."""
+    """Return options with the names of Responses replaced by those of Chat Completions."""
     renamed = rename_options(options, {"max_output_tokens": ("max_tokens",)})
     for outer, inner, name in (("reasoning", "effort", "reasoning_effort"), ("text", "verbosity", "verbosity")):
         nested = renamed.get(outer)
@@ -65,7 +65,7 @@ def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rename_options(options: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Return options with each named one at its path, unless the path has a value of its own."""
+    """Return options with each named one moved to its path, unless the path already has a value."""
     renamed = dict(options)
     for name, path in names.items():
         if name in renamed:

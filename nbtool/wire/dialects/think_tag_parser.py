@@ -1,6 +1,6 @@
-"""Thinking that a model writes into its text: `<think>…</think>` at the very start, and nowhere else.
+"""A parser for `<think>…</think>` at the start of a model's text.
 
-Further on in a text the tag is prose (somebody writes about it), so it is left alone.
+Elsewhere in a text the tag may be quoted, so it is unchanged.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ OPENING = "<think>"
 CLOSING = "</think>"
 
 _LONGEST_INDENT = 256
-"""Blank characters before the tag that are waited for."""
+"""Maximum number of blank characters before the tag."""
 
 
 class ThinkTagParser:
-    """Tells thinking from text while the text comes in; pieces are pairs of (is thinking, text).
+    """Separates thinking from text in a stream; pieces are pairs of (is thinking, text).
 
-    `is_done` says that everything from here on is text and need not pass through any more.
+    If `is_done`, everything further is text and need not be fed.
     """
 
     def __init__(self) -> None:
@@ -27,11 +27,11 @@ class ThinkTagParser:
 
     @property
     def is_holding(self) -> bool:
-        """Whether text is held back because it may be the beginning of a tag."""
+        """Whether text is buffered because it may be the start of a tag."""
         return bool(self._buffer)
 
     def stop(self) -> None:
-        """Take everything from here on as text: the thinking came in a field of its own."""
+        """Treat everything further as text: the thinking arrived in a separate field."""
         if self._state == "start":
             self.is_done = True
 
@@ -45,7 +45,7 @@ class ThinkTagParser:
         return self._in_thinking(text) if self._state == "inside" else self._after_tag(text)
 
     def flush(self) -> list[tuple[bool, str]]:
-        """Return what was held back, because something else than text follows, or nothing."""
+        """Return the buffered pieces: something other than text follows, or nothing."""
         text, self._buffer = self._buffer, ""
         return [(self._state == "inside", text)] if text else []
 
@@ -71,7 +71,7 @@ class ThinkTagParser:
         return [(True, thinking)] if thinking else []
 
     def _after_tag(self, text: str) -> list[tuple[bool, str]]:
-        """Drop the blank lines between the thinking and the answer."""
+        """Remove the blank lines between the thinking and the answer."""
         text = text.lstrip()
         if not text:
             return []
@@ -80,6 +80,6 @@ class ThinkTagParser:
 
 
 def _overlap(text: str) -> int:
-    """How many characters at the end of a text may be the beginning of the closing tag."""
+    """Return how many characters at the end of a text may be the start of the closing tag."""
     start = text.rfind("<", -len(CLOSING) + 1 if len(text) >= len(CLOSING) else 0)
     return len(text) - start if start >= 0 and CLOSING.startswith(text[start:]) else 0

@@ -1,8 +1,7 @@
-"""Around any dialect: thinking that a model writes into its text, told apart.
+"""A wrapper of any dialect that separates `<think>…</think>` from the text.
 
-A dialect's own decoder says what the provider's fields say. Models whose servers do not know their tags think inside
-the text; on the way to a turn that is taken out, so that it is shown folded, never believed, and never sent back as an
-answer.
+Servers that do not know a model's tags send its thinking inside the text. It is separated here, so that it is shown
+folded, is not parsed for calls, and is not sent back as an answer.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
 
 
 class ThinkTagWire:
-    """A wire whose decoders split `<think>…</think>` at the head of a text from the text."""
+    """A wire whose decoders separate `<think>…</think>` at the start of a text."""
 
     def __init__(self, inner: Wire) -> None:
         self.name = inner.name
         self._inner = inner
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
-        """Write a prompt as the dialect does."""
+        """Encode a prompt as the dialect does."""
         return self._inner.encode(prompt, target)
 
     def decoder(self, *, stream: bool = True) -> Decoder:
@@ -32,23 +31,23 @@ class ThinkTagWire:
 
 
 class _ThinkTagDecoder:
-    """Passes the inner decoder's deltas on, the head of the text by way of the tags."""
+    """Passes on the inner decoder's deltas, the start of the text through the parser."""
 
     def __init__(self, inner: Decoder) -> None:
         self._inner = inner
         self._tags = ThinkTagParser()
         self._has_thinking = False
-        self._end_deltas: dict[str, str] = {}  # by kind of prose: what came last
+        self._end_deltas: dict[str, str] = {}  # by kind of prose: the last text
         self._error: WireError | None = None
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more is to be expected."""
+        """Whether the reply is complete."""
         return self._inner.is_done and self._error is None
 
     @property
     def pending(self) -> str:
-        """The status of a reply that the provider makes in the background; see `responses_decoder`."""
+        """The status of a reply that the provider generates in the background; see `dialects.responses.decoder`."""
         return str(getattr(self._inner, "pending", ""))
 
     def feed(self, data: bytes) -> list[Delta]:
@@ -90,13 +89,13 @@ class _ThinkTagDecoder:
             if isinstance(delta, ThinkingDelta):
                 self._tags.stop()
             if isinstance(delta, ReplyEnd) and self._has_thinking:
-                # The provider's own form holds the thinking as text: the message is rebuilt from its parts.
+                # The native form contains the thinking as text: the message is rebuilt from its parts.
                 delta = replace(delta, native=None)
             passed.append(delta)
         return passed
 
     def _paragraphs(self, deltas: list[Delta]) -> list[Delta]:
-        """Put an empty line before each further text of one reply."""
+        """Insert an empty line before each further text of one reply."""
         for delta in deltas:
             if isinstance(delta, TextDelta | ThinkingDelta):
                 previous, self._end_deltas[delta.kind] = self._end_deltas.get(delta.kind, ""), delta.text

@@ -1,1 +1,1 @@
-"""Tool calling through the prompt, around any dialect."""
+"""Tool calling through the prompt, for any dialect."""

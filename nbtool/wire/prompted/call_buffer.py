@@ -1,4 +1,4 @@
-"""One call between marks while it is being written."""
+"""The buffer of one delimited call while it is streamed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Ending = Literal["", "closer", "opener", "long"]
 
 
 class CallBuffer:
-    """Collects a call until its closing mark, its opening mark again, or too many characters.
+    """Collects a call until its closing mark, another opening mark, or the limit of characters.
 
     A mark inside a string of the call's JSON does not end it, unless the block is `ignore_strings`; `quoted_closer` is
-    then where in the body the first such mark stood, for the case that the string was no string after all.
+    then the position of the first such mark in the body, in case it was not inside a string.
     """
 
     def __init__(self, delimiter: Delimiter, *, ignore_strings: bool = False) -> None:
@@ -35,11 +35,11 @@ class CallBuffer:
 
     @property
     def body(self) -> str:
-        """What stood behind the opener so far."""
+        """Return the text after the opening mark so far."""
         return "".join(self._texts)
 
     def feed(self, text: str, start: int, *, final: bool) -> tuple[int, Ending]:
-        """Take `text` from `start` on, as far as it can be judged; give the position behind it, and how it ended."""
+        """Consume `text` from `start` as far as possible; return the position after it, and how the call ended."""
         end = min(len(text) if final else max(start, len(text) - self._lookahead), start + MAX_CALL_CHARS - self.size)
         self._detect_strings(text, start)
         position = start
@@ -56,7 +56,7 @@ class CallBuffer:
         return position, "long" if self.size >= MAX_CALL_CHARS else ""
 
     def _detect_strings(self, text: str, position: int) -> None:
-        """Decide by its first character whether the body has strings that may hold a mark."""
+        """Decide by the first character whether the body has strings that may contain a mark."""
         if self._tracks_strings is None and (match := _VISIBLE.search(text, position)):
             self._tracks_strings = match[0] in "{[`"
 

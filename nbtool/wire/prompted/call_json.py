@@ -1,6 +1,6 @@
-"""The shapes in which models write a call as JSON, and the names they may mean.
+"""The shapes in which models write a call as JSON, and the matching of names.
 
-A record of a call (a shape that carries a result) and the definition of a tool are no calls.
+A record of a call (a shape with a result) and the definition of a tool are not calls.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_NESTING = 4
 class ParsedCall:
     """A call that was found in text: its name as the model wrote it, its arguments, and what was repaired.
 
-    One that `lacks_arguments` names a tool and nothing else; it is believed only where the tool is known.
+    One that `lacks_arguments` is only a name; it is accepted only if the tool is known.
     """
 
     name: str
@@ -44,15 +44,15 @@ class ParsedCall:
 
     @property
     def all_repairs(self) -> tuple[str, ...]:
-        """What was repaired, in words."""
+        """Return the names of the repairs."""
         return ("missing arguments", *self.repairs) if self.lacks_arguments else self.repairs
 
 
 def parse_call_value(value: Any, *, is_delimited: bool, repairs: tuple[str, ...] = ()) -> list[ParsedCall] | None:
-    """Read a JSON value as one call or several; None when it, or a part of it, is no call.
+    """Parse a JSON value as calls; None if it, or a part of it, is not a call.
 
-    `is_delimited` says that the value stood between marks that only a call has; there it may have a wrapper of any name
-    and may lack its arguments. Nothing foreign may stand beside name and arguments.
+    `is_delimited`: the value was between marks that only calls have; then its wrapper may have any name and its
+    arguments may be missing. Other keys next to name and arguments are refused.
     """
     return _parse_value(value, is_delimited, repairs, MAX_NESTING)
 
@@ -121,10 +121,10 @@ def _is_schema(args: dict[str, Any]) -> bool:
 
 
 def match_tool_name(name_written: str, names: Iterable[str] | None) -> str | None:
-    """Return the tool that a written name means: the very name, or the only one that differs in form alone.
+    """Return the tool with this name, or the only one whose name differs in form only.
 
-    Form is a `functions.` before the name, capitals, and what separates words (`-`, `_`, `.`, blanks). Without
-    `names` every name is accepted as it is.
+    The form is a `functions.` prefix, capitals, and the separators of words (`-`, `_`, `.`, blanks). Without `names`
+    every name is accepted unchanged.
     """
     if names is None:
         return name_written
@@ -137,9 +137,9 @@ def match_tool_name(name_written: str, names: Iterable[str] | None) -> str | Non
 
 
 def match_tools(calls: Iterable[ParsedCall], names: Iterable[str] | None) -> list[ParsedCall]:
-    """Return the calls under the names of the tools they mean; nothing at all when one of them means none.
+    """Return the calls with the names of their tools; None if one of them matches no tool.
 
-    A call without arguments is believed only where its tool is known by `names`.
+    A call without arguments is accepted only if `names` contains its tool.
     """
     matched: list[ParsedCall] = []
     for call in calls:

@@ -1,4 +1,4 @@
-"""Calls written as Python: `[price(ticker="A"), sum(values=[1, 2])]`. Read as a tree, never evaluated."""
+"""Calls written as Python: `[price(ticker="A"), sum(values=[1, 2])]`. They are parsed, never evaluated."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import warnings
 from typing import Any
 
 MAX_LENGTH = 256 * 1024
-"""Characters of one list of calls."""
+"""Maximum characters of one list of calls."""
 MAX_DEPTH = 64
-"""Nested brackets of one list of calls."""
+"""Maximum nesting of brackets in one list of calls."""
 
 _STARTS = re.compile(r"\[\s*[^\W\d]\w*(?:\.[^\W\d]\w*)*\s*\(")
 _TOKEN = re.compile(
@@ -22,13 +22,13 @@ _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 def find_call_list(text: str, position: int = 0) -> int:
-    """Return the position of the next `[name(` at or behind `position`, or -1."""
+    """Return the position of the next `[name(` from `position` on, or -1."""
     match = _STARTS.search(text, position)
     return match.start() if match else -1
 
 
 def end_of_call_list(text: str, start: int) -> int:
-    """Return the position behind the list that begins at `start`, or -1 where it does not close or nests too deep."""
+    """Return the position after the list that starts at `start`, or -1 if it does not close or is nested too deeply."""
     stack: list[str] = []
     for token in _TOKEN.finditer(text, start, start + MAX_LENGTH):
         if token[0] in _CLOSERS:
@@ -44,17 +44,17 @@ def end_of_call_list(text: str, start: int) -> int:
 
 
 def parse_python_calls(text: str) -> list[tuple[str, dict[str, Any]]] | None:
-    """Read a list of calls, or one call alone, whose arguments are all named and all literal.
+    """Parse a list of calls, or a single call, with keyword arguments that are literals.
 
-    Several calls may also stand without the list's brackets, or each in quotes.
-    Gives None for anything else: positional arguments, identifiers, operators, comprehensions, f-strings.
+    Several calls may also be without the list's brackets, or each in quotes.
+    Return None for anything else: positional arguments, identifiers, operators, comprehensions, f-strings.
     """
     source = text.strip()
     if len(source) > MAX_LENGTH or not source.endswith(("]", ")")) or not _is_shallow(source):
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an unknown escape in a model's string is no warning of ours
+            warnings.simplefilter("ignore")  # an unknown escape in a model's string is not worth a warning
             body = ast.parse(source, mode="eval").body
         nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
         return [_read_call(_strip_quotes(node)) for node in nodes] or None

@@ -1,11 +1,11 @@
-"""The marks that models put around a call, and what may stand between them.
+"""The marks that models write around a call, and the formats between them.
 
 Sources: the chat templates of Hermes 2 Pro and Qwen (`<tool_call>`), Qwen3-Coder (`<function=…>`), GLM-4.5
 (`<arg_key>`), Granite (`<|tool_call|>`), Llama 3 (`<|python_tag|>`, `<function=…>`), Llama 4 (`<|python_start|>`),
-Mistral (`[TOOL_CALLS]`), DeepSeek, Kimi K2, LFM2 and Command R7B, as each publishes it with its weights.
+Mistral (`[TOOL_CALLS]`), DeepSeek, Kimi K2, LFM2 and Command R7B, as published with their weights.
 """
 
-# ruff: noqa: RUF001 - the marks are written with the very characters that the models use
+# ruff: noqa: RUF001 - the marks contain the characters that the models write
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from nbtool.wire.prompted.json_tokens import BLANK, find_end, split_values, stri
 
 @dataclass(frozen=True, slots=True)
 class Delimiter:
-    """A pair of marks; without a `closer` the calls run to the next opener or to the end of the reply."""
+    """A pair of marks; without a `closer` the calls end at the next opener or at the end of the reply."""
 
     opener: str
     closer: str = ""
 
 
 MAX_END_CHARS = 200
-"""Characters at the end of a text in which tokens that end a reply are looked for."""
+"""Characters at the end of a text in which end-of-reply tokens are searched."""
 
 DELIMITERS = (
     Delimiter("<tool_call>", "</tool_call>"),
@@ -78,16 +78,16 @@ _NAMED_END = re.compile(r"\s*+(?:```)?+\s*+(?:<｜tool▁call▁end｜>|<\|tool_
 
 
 def strip_end_tokens(text: str) -> str:
-    """Leave out the tokens that end a reply, where a server leaves them in its text."""
+    """Remove end-of-reply tokens that a server leaves in the text."""
     match = _END_TOKENS.search(text, max(0, len(text) - MAX_END_CHARS))
     return text[: match.start()] if match else text
 
 
 def parse_call_body(body: str, *, is_closed: bool = True, opener: str = "") -> list[ParsedCall] | None:
-    """Read what stands between two marks.
+    """Parse the text between two marks.
 
-    Gives None when it cannot be read, and an empty list when it can and is no call (a record, a definition).
-    Without a closing mark (`is_closed`) brackets that lack at the end are not added: the text was cut off there.
+    Return None if it cannot be parsed, and an empty list if it is not a call (a record, a definition). Without a
+    closing mark (`is_closed`) missing brackets at the end are not added: the text was cut off there.
     """
     text = (opener + body if opener.startswith("<function") and opener[-1] == "=" else body).strip(BLANK)
     text = strip_end_tokens(text)
@@ -126,7 +126,7 @@ def _parse_python_calls(text: str) -> list[ParsedCall] | None:
 
 
 def _parse_function_tags(text: str) -> list[ParsedCall] | None:
-    """Read `<function=name>` with parameters in tags or as JSON, and `<invoke name="…">`."""
+    """Parse `<function=name>` with parameters in tags or as JSON, and `<invoke name="…">`."""
     calls: list[ParsedCall] = []
     position = 0
     while function := _FUNCTION.match(text, position):
@@ -148,7 +148,7 @@ def _parse_json_object(text: str) -> dict[str, Any] | None:
 
 
 def _parse_argument_pairs(text: str) -> list[ParsedCall] | None:
-    """Read `name<arg_key>…</arg_key><arg_value>…</arg_value>`."""
+    """Parse `name<arg_key>…</arg_key><arg_value>…</arg_value>`."""
     name, _, rest = text.partition("<arg_key>")
     args = _parse_tags(f"<arg_key>{rest}" if rest else "", _PAIR)
     return None if args is None or not name.strip() else [ParsedCall(name.strip(), args, lacks_arguments=not rest)]
@@ -165,7 +165,7 @@ def _parse_tags(text: str, pattern: re.Pattern[str]) -> dict[str, Any] | None:
 
 
 def _guess_value(text: str, is_text: str | None) -> Any:
-    """Return the value of a tag that does not say its type: JSON where it is JSON, or else the text itself."""
+    """Return the value of a tag without a type: the JSON value if it is valid JSON, else the text."""
     if text.startswith("<![CDATA[") and text.endswith("]]>"):
         return text[9:-3]
     if text.startswith("\n") and text.endswith("\n"):
@@ -179,7 +179,7 @@ def _guess_value(text: str, is_text: str | None) -> Any:
 
 
 def _parse_named_calls(text: str) -> list[ParsedCall] | None:
-    """Read names with JSON objects behind them, as Mistral, DeepSeek and Kimi write them."""
+    """Parse names followed by JSON objects, as Mistral, DeepSeek and Kimi write them."""
     calls: list[ParsedCall] = []
     position = 0
     while match := _NAMED_CALL.match(text, position):

@@ -1,7 +1,7 @@
-"""What a model without function calling is told: its tools, how to call them, and what came of its calls.
+"""The prompt texts for models without function calling: the tools, how to call them, and the results of calls.
 
-The tool prompt depends on the tools and on the fence word alone, so that a conversation keeps one system text and
-a provider's prompt cache keeps its prefix. Results are escaped: none can close its tag or open a call.
+The system text depends only on the tools and on the fence word, so that it does not change in a conversation and a
+provider's prompt cache keeps its prefix. Results are escaped: none can close its tag or start a call.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nbtool.wire.prompted.delimiters import DELIMITERS, Delimiter
 from nbtool.wire.reply import valid_arguments
 
 PromptFormatName = Literal["json", "hermes", "pythonic"]
-"""Our own fenced JSON, the tags of Hermes and Qwen, or the Python lists of Llama 4 and LFM2."""
+"""nbtool's fenced JSON, the tags of Hermes and Qwen, or the Python lists of Llama 4 and LFM2."""
 
 RESULT_TAG = "tool_result"
 _ABILITY = "prompted:"
@@ -35,14 +35,14 @@ _RULES = """Rules:
 
 @dataclass(frozen=True, slots=True)
 class PromptFormat:
-    """One way in which a model is asked to write its calls; `fence` is a word that only this chat knows."""
+    """A format in which the model is to write its calls; `fence` is a secret word of the chat."""
 
     name: PromptFormatName = "json"
     fence: str | None = None
 
     @property
     def delimiters(self) -> tuple[Delimiter, ...]:
-        """What opens a call: with a fence word that fence alone, or else whatever models are known to write."""
+        """Return the marks that start a call: the fence of this chat, or without one all known marks."""
         if self.name != "json":
             return DELIMITERS
         fence_delimiter = Delimiter(f"```{self._fence_word}\n", "```")
@@ -50,11 +50,11 @@ class PromptFormat:
 
     @property
     def allows_undelimited(self) -> bool:
-        """Whether a reply that begins as a call counts as one without any mark."""
+        """Whether a reply that starts like a call counts as one without marks."""
         return self.name == "pythonic" or (self.name == "json" and not self.fence)
 
     def tool_prompt(self, tools: Iterable[ToolSpec]) -> str:
-        """Write what the system text says about tools; the same for the same tools in any order."""
+        """Return the system text about the tools; it does not depend on their order."""
         ordered = sorted(tools, key=lambda tool: tool.name)
         if not ordered:
             return ""
@@ -70,7 +70,7 @@ class PromptFormat:
         )
 
     def render_call(self, name: str, arguments: str) -> str:
-        """Write one call as the model is asked to; `arguments` is JSON text."""
+        """Format one call as the model is to write it; `arguments` is JSON text."""
         if self.name == "pythonic" and (arguments_text := _call_as_python(name, arguments)):
             return arguments_text
         block = f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}'
@@ -84,7 +84,7 @@ class PromptFormat:
 
 
 def format_for(abilities: Iterable[str]) -> PromptFormatName:
-    """Return the form that suits a model: what its `prompted:…` ability says, or our own fenced JSON."""
+    """Return the format for a model: that of its `prompted:…` ability, or nbtool's fenced JSON."""
     for ability in sorted(abilities):
         if ability == f"{_ABILITY}hermes":
             return "hermes"
@@ -94,12 +94,12 @@ def format_for(abilities: Iterable[str]) -> PromptFormatName:
 
 
 def arguments_json(call: ToolCall) -> str:
-    """Return a call's arguments as the text of a JSON object, whatever the model sent."""
+    """Return a call's arguments as the text of a JSON object, even if the model sent something else."""
     return json.dumps(call.args, ensure_ascii=False) if call.args is not None else valid_arguments(call.arguments)
 
 
 def render_results(results: Iterable[ToolResult]) -> str:
-    """Write the results of one round, in the given order, as the text of a user message."""
+    """Format the results of one round, in the given order, as the text of a user message."""
     lines = ["Results of your calls, as data:"]
     for number, result in enumerate(results, 1):
         status = ' error="true"' if result.is_error else ""
@@ -109,7 +109,7 @@ def render_results(results: Iterable[ToolResult]) -> str:
 
 
 def escape(text: str) -> str:
-    """Write text so that no tag, no fence and no other mark of a call is left in it."""
+    """Escape a text so that it contains no tag, fence or other mark of a call."""
     escaped_text = text.replace("&", "&amp;").replace("<", "&lt;").replace("```", "&#96;&#96;&#96;")
     return escaped_text.replace("[TOOL_CALLS]", "&#91;TOOL_CALLS]")
 

@@ -1,11 +1,11 @@
-"""Broken JSON from a model: one object, and the name of every repair it needed.
+"""Repairs invalid JSON of a model: returns one object, and the name of every repair.
 
-Strict first; then our own small steps over a string-aware reading of the text; then, for what is left (a missing
-comma, a quote inside a string), the json-repair library on that one object, whose answer is believed only when it
-kept every letter and digit. Syntax is repaired, values never: an expression, an identifier, a string without its end
-or brackets that do not pair are refused, because each of them has more than one meaning.
+Strict parsing comes first; then small repairs on the tokens of the text; then, for the rest (a missing comma, a quote
+inside a string), the json-repair library, whose result is accepted only if it kept every letter and digit. Only syntax
+is repaired: an expression, an identifier, an unterminated string or unbalanced brackets are refused, because they are
+ambiguous.
 
-Only calls that were written as text come here. Native arguments are strict JSON (see `reply.parse_arguments`).
+Only calls that were written as text are repaired. Native arguments are strict JSON (see `reply.parse_arguments`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from nbtool.text import shorten
 from nbtool.wire.prompted.json_tokens import BLANK, Token, find_end, is_closed_string, strip_fence, tokens
 
 MAX_LENGTH = 4 * 1024 * 1024
-"""Characters of one object."""
+"""Maximum characters of one object."""
 MAX_DEPTH = 64
-"""Nested brackets of one object."""
+"""Maximum nesting of brackets in one object."""
 MAX_LIBRARY_CHARS = 8 * 1024
-"""Characters that are handed to the library, whose work can grow with the square of its input."""
+"""Maximum characters that the library gets: its time can grow with the square of the input."""
 MAX_GAPS = 16
-"""Places in an object where two values meet without a comma; the library's work grows with them too."""
+"""Maximum number of missing commas in an object: the library's time grows with them too."""
 
 CONSTANTS = {
     "true": "true", "false": "false", "null": "null",
@@ -47,20 +47,20 @@ _LETTERS = re.compile(r"[^\W_]", re.UNICODE)
 
 @dataclass(frozen=True, slots=True)
 class RepairedJson:
-    """A value that was read, and the names of the repairs it needed, in the order in which they were made."""
+    """A parsed value, and the names of its repairs, in order."""
 
     value: Any
     repairs: tuple[str, ...] = ()
 
 
 def parse_object(text: str, *, is_closed: bool = False) -> RepairedJson:
-    """Read one JSON object out of what a model wrote for one.
+    """Parse one JSON object from a model's text.
 
-    Closers that lack at the very end are added only where a mark of the model's own says that the object had
-    `is_closed` there; anywhere else the text may have been cut off.
+    Missing brackets at the end are added only if the model wrote a closing mark after the object (`is_closed`);
+    otherwise the text may have been cut off.
 
     Raises:
-        InvalidArguments: there is no object, there are several, or what is wrong cannot be repaired without guessing.
+        InvalidArguments: there is no object, there are several, or it cannot be repaired without guessing.
     """
     parsed = parse_value(text, is_closed=is_closed)
     if not isinstance(parsed.value, dict):
@@ -69,7 +69,7 @@ def parse_object(text: str, *, is_closed: bool = False) -> RepairedJson:
 
 
 def parse_value(text: str, *, is_closed: bool = False) -> RepairedJson:
-    """Read one JSON object or array; an object that was encoded twice is decoded twice.
+    """Parse one JSON object or array; an object that was encoded twice is decoded twice.
 
     Raises:
         InvalidArguments: see `parse_object`.
@@ -103,7 +103,7 @@ def _reject_constant(constant: str) -> Any:
 
 
 def _is_deep(text: str) -> bool:
-    """Whether brackets nest deeper than is read; counted exactly only where there are many."""
+    """Whether brackets are nested too deeply; counted exactly only if there are many."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = 0
@@ -115,7 +115,7 @@ def _is_deep(text: str) -> bool:
 
 
 def _strip_wrapping(text: str, repairs: list[str], is_closed: bool) -> str:
-    """Take off what stands around the object: marks, a code fence, left-over tags, a closer too many."""
+    """Remove what surrounds the object: marks, a code fence, remaining tags, an extra closing bracket."""
     stripped = text.strip(BLANK)
     if stripped != text.strip():
         repairs.append("invisible characters")
@@ -131,7 +131,7 @@ def _strip_wrapping(text: str, repairs: list[str], is_closed: bool) -> str:
 
 
 def _single_object(text: str, repairs: list[str], is_closed: bool) -> str:
-    """Cut at the end of the first value; only closers too many and tags may stand behind it."""
+    """Cut at the end of the first value; only extra closing brackets and tags may follow it."""
     end = find_end(text)
     if end < 0:
         missing = _missing_closers(text)
@@ -151,10 +151,10 @@ def _single_object(text: str, repairs: list[str], is_closed: bool) -> str:
 
 
 def _missing_closers(text: str) -> str:
-    """Return the closers that lack at the very end.
+    """Return the closing brackets that are missing at the end.
 
     Raises:
-        InvalidArguments: a string has no end, brackets do not pair, or the text stops before a value.
+        InvalidArguments: a string is unterminated, brackets are unbalanced, or the text ends before a value.
     """
     stack: list[str] = []
     last = ""
@@ -186,7 +186,7 @@ def _repair(text: str, repairs: list[str]) -> Any:
 
 
 def _without_tuples(text: str, repairs: list[str]) -> str:
-    """Write Python tuples, `(1, 2)` where a value is due, as arrays; any other parenthesis stays as it is."""
+    """Replace Python tuples, `(1, 2)` at the position of a value, by arrays; other parentheses are unchanged."""
     output: list[str] = []
     open_positions: list[int] = []
     tuples: set[int] = set()
@@ -210,7 +210,7 @@ def _without_tuples(text: str, repairs: list[str]) -> str:
 
 
 def _normalize_tokens(text: str, repairs: list[str]) -> str:
-    """Rewrite the text as JSON, token by token; what cannot be repaired raises, the rest is unchanged."""
+    """Rewrite the text as JSON, token by token; raise for what cannot be repaired."""
     output: list[str] = []
     previous = Token("mark", "", 0)
     for token, following in _with_following(text):
@@ -221,14 +221,14 @@ def _normalize_tokens(text: str, repairs: list[str]) -> str:
                 output.pop()
                 repairs.append("trailing comma" if token.text != "," else "double comma")
             elif token.kind != "mark" and previous.kind != "mark":
-                output.append(" ")  # two values that meet stay two: `1 2` is not 12
+                output.append(" ")  # adjacent values stay separate: `1 2` is not 12
             output.append(_token_as_json(token, previous, following, repairs))
             previous = token
     return "".join(output)
 
 
 def _with_following(text: str) -> Iterator[tuple[Token, Token]]:
-    """Return each token together with the next one that means something."""
+    """Return each token with the next significant one."""
     all_tokens = list(tokens(text))
     following = Token("mark", "", len(text))
     pairs = []
@@ -259,7 +259,7 @@ def _string_as_json(text: str, repairs: list[str]) -> str:
 
 def _escape_as_json(escape: str, repairs: list[str]) -> str:
     if escape == '"':
-        return '\\"'  # stood unescaped between other quotes
+        return '\\"'  # was unescaped between other quotes
     if escape[0] != "\\":
         repairs.append("control character")
         return json.dumps(escape)[1:-1]
@@ -287,17 +287,17 @@ def _word_as_json(token_text: str, previous: Token, following: Token, repairs: l
         repairs.append("number")
         return json.dumps(float(token_text))
     if previous.kind == "string":
-        return token_text  # a quote inside a string: for the library
+        return token_text  # a quote inside a string: left to the library
     raise InvalidArguments(f"A value is expected; {shorten(token_text, 40)!r} is none.")
 
 
 def _repair_with_library(text: str, repairs: list[str]) -> Any:
     if len(text) > MAX_LIBRARY_CHARS or _missing_commas(text) > MAX_GAPS:
         raise InvalidArguments("The object is broken, and too long or in too many places to be repaired.")
-    from json_repair import repair_json  # noqa: PLC0415 - start-up time: hardly a reply needs it
+    from json_repair import repair_json  # noqa: PLC0415 - start-up time: rarely needed
 
     value = None
-    with suppress(Exception):  # it asserts what strangers' texts do not hold to
+    with suppress(Exception):  # its assertions fail on some inputs
         value = repair_json(text, return_objects=True, skip_json_loads=True)
     if not isinstance(value, dict | list) or not _keeps_content(value, text):
         raise InvalidArguments("The object is broken in a way that cannot be repaired without guessing.")
@@ -311,14 +311,14 @@ def _missing_commas(text: str) -> int:
 
 
 def _keeps_content(value: Any, source: str) -> bool:
-    """Whether a repaired value kept every letter, and made no string of what was not one."""
+    """Whether a repaired value has all letters of the text, and no new strings."""
     if _content_letters(json.dumps(value, ensure_ascii=False)) != _content_letters(source):
         return False
     return all(not _SUSPICIOUS_STRING.search(text) and _is_in_source(text, source) for text in _strings(value))
 
 
 def _is_in_source(text: str, source: str) -> bool:
-    """Whether a string was one before; an empty one is what the library puts where a value is missing."""
+    """Whether a string was in the text; the library inserts an empty one for a missing value."""
     if not text:
         return '""' in source or "''" in source
     return f'"{text}' in source or f"'{text}" in source or json.dumps(text)[:-1] in source
@@ -336,7 +336,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _content_letters(text: str) -> str:
-    """Return the letters and digits outside comments, constants in one spelling: what a repair must not change."""
+    """Return the letters and digits outside of comments, with constants normalized: a repair must not change them."""
     texts = (CONSTANTS.get(token.text, token.text) for token in tokens(text) if token.kind != "comment")
     unescaped = re.sub(r"\\(?:u[0-9a-fA-F]{4}|[bfnrt])", "", "".join(texts))
     return "".join(_LETTERS.findall(unescaped))

@@ -1,6 +1,6 @@
-"""The smallest pieces of loosely written JSON: strings of any quote, comments, brackets, words.
+"""A tokenizer for lenient JSON: strings in any quotes, comments, brackets, words.
 
-Every character belongs to exactly one token and a token never looks back, so reading is linear in any input.
+Every character belongs to exactly one token and no token looks back, so that the time is linear in the input.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 BLANK = " \t\r\n\f\v\u00a0\u200b\u200c\u200d\u2060\ufeff"
-"""Characters that mean nothing between tokens, among them the invisible ones that models copy."""
+"""Insignificant characters between tokens, including invisible ones that models copy."""
 
 _OPENER = re.compile(r"```[\w-]*+[ \t]*+\n?")
 
@@ -29,11 +29,11 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _BRACKET = re.compile(rf"{_STRINGS}|{_COMMENTS}|[{{}}\[\]]", re.DOTALL)
-"""The brackets among the tokens, and what may contain one that does not count."""
+"""The brackets among the tokens, and the tokens that may contain an insignificant one."""
 
 
 class Token(NamedTuple):
-    """A piece of the text; `kind` is string, blank, comment, mark, word or other, `start` where it begins."""
+    """A part of the text; `kind` is string, blank, comment, mark, word or other, `start` its position."""
 
     kind: str
     text: str
@@ -41,7 +41,7 @@ class Token(NamedTuple):
 
 
 def strip_fence(text: str) -> str | None:
-    """Return what is in a code fence that is all of the text; None where there is none."""
+    """Return the content of a code fence that is the whole text; None if the text is not one."""
     text = text.strip()
     opener = _OPENER.match(text)
     if not opener or len(text) < opener.end() + 3 or not text.endswith("```"):
@@ -50,13 +50,13 @@ def strip_fence(text: str) -> str | None:
 
 
 def tokens(text: str, start: int = 0) -> Iterator[Token]:
-    """Cut a text into tokens; joined again they are the text."""
+    """Split a text into tokens; joined, they are the text again."""
     for match in _TOKEN.finditer(text, start):
         yield Token(match.lastgroup or "other", match[0], match.start())
 
 
 def is_closed_string(text: str) -> bool:
-    """Whether a string token ends with its own quote and not with the end of the text."""
+    """Whether a string token ends with its quote and not with the end of the text."""
     if len(text) < 2 or text[-1] != _QUOTES[text[0]]:
         return False
     backslashes = len(text) - 1 - len(text[:-1].rstrip("\\"))
@@ -64,9 +64,9 @@ def is_closed_string(text: str) -> bool:
 
 
 def find_end(text: str, start: int = 0) -> int:
-    """Return the position behind the bracket that closes the one at `start`, or -1 where none does.
+    """Return the position after the bracket that closes the one at `start`, or -1 if none does.
 
-    Brackets inside strings and comments do not count; a closer of the wrong kind ends the search.
+    Brackets inside strings and comments are ignored; a closing bracket of the wrong kind ends the search.
     """
     stack: list[str] = []
     for match in _BRACKET.finditer(text, start):
@@ -82,10 +82,10 @@ def find_end(text: str, start: int = 0) -> int:
 
 
 def split_values(text: str) -> list[str] | None:
-    """Split a text that holds nothing but JSON objects and arrays, one after the other, into these.
+    """Split a text of consecutive JSON objects and arrays.
 
-    Between them may stand blanks, commas and semicolons. Gives None when something else stands there, and
-    leaves a last value that does not close as it is.
+    Blanks, commas and semicolons may separate them. Return None if there is anything else; a last value that does not
+    close is returned unchanged.
     """
     values: list[str] = []
     position = 0

@@ -1,4 +1,4 @@
-"""A whole text of a model, read for the calls that are written in it."""
+"""Parses the calls in a whole text of a model."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ _THINKING_ENDS = "</think>"
 
 @dataclass(frozen=True, slots=True)
 class ParsedText:
-    """Prose and calls of a text; `text` is all that is no call, character for character."""
+    """The prose and the calls of a text; `text` is everything except the calls, unchanged."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
 
 
 def parse_calls(text: str, names: Iterable[str] | None = None, *, complete: bool = True) -> ParsedText:
-    """Cut free model text into prose and calls.
+    """Split a model's text into prose and calls.
 
-    `names` are the tools there are: a call of any other stays text. Without `names` every name is believed.
-    `complete` says whether the reply reached its own end; calls of one that was cut short are not runnable, and
-    the one that was cut is no call. A text with a call that cannot be read holds no call at all: half of what the
-    model planned is not what it planned.
+    `names` are the available tools: a call of any other stays text. Without `names` every name is accepted. `complete`
+    is whether the reply ended normally; calls of a truncated reply are not runnable, and the truncated one is not a
+    call. If one call cannot be parsed, the text has no calls at all: part of the model's plan is not its plan.
 
     Raises:
-        nbtool.errors.BadUsage: `text` is no text, or `names` is one text in place of several.
+        nbtool.errors.BadUsage: `text` is not a string, or `names` is a single string.
     """
     if not isinstance(text, str):
         raise BadUsage(f"What a model wrote is a text; {type(text).__name__} came.", fix="Decode bytes first.")
@@ -63,7 +62,7 @@ def parse_calls(text: str, names: Iterable[str] | None = None, *, complete: bool
 
 
 def _drop_calls_in_thinking(segments: list[TextSegment | CallSegment]) -> list[TextSegment | CallSegment]:
-    """Take back the calls before a `</think>`: some templates open the thinking, so that only its end is seen."""
+    """Discard the calls before a `</think>`: some chat templates contain the opening tag themselves."""
     thinking_ends = [
         index
         for index, segment in enumerate(segments)

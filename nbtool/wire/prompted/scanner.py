@@ -1,8 +1,8 @@
-"""Model text as it streams in, cut into prose and calls.
+"""Splits a model's streamed text into prose and calls.
 
-A mark never shows and a character is never lost: what turns out to be no call comes out as the text it is. Held back
-is only the longest end of the text that may become a mark, and a call until it is whole. What comes out does not
-depend on where the stream was cut, and the work is linear in the text.
+No mark is shown and no character is lost: what turns out not to be a call is returned as text. Only the longest end of
+the text that may become a mark is buffered, and a call until it is complete. The result does not depend on how the
+stream is split into chunks, and the time is linear in the text.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _CONTEXT_TOKENS = ("```", "<think>", "</think>", "<tool_result", "<tool_response
 
 
 class Scanner:
-    """Reads one reply: feed it text cut anywhere, then close it.
+    """Splits one reply: feed it text in any chunks, then close it.
 
-    `delimiters` says what opens a call, `names` which tools there are (None: any). With `allow_undelimited`, a reply
-    that begins as a call without marks (`{"tool_name": …`, `[f(a=1)]`) is held back until its end and read as a whole.
-    `saw_delimiter` tells whether anything opened a call, `has_invalid_call` whether something that did so was none.
+    `delimiters` start a call, `names` are the available tools (None: any). With `allow_undelimited`, a reply that
+    starts like a call without marks (`{"tool_name": …`, `[f(a=1)]`) is buffered until its end and parsed as a whole.
+    `saw_delimiter` is whether anything started a call, `has_invalid_call` whether such a text was not a call.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Scanner:
         self._segments: list[TextSegment | CallSegment] = []
 
     def feed(self, text: str) -> list[TextSegment | CallSegment | PendingSegment]:
-        """Feed the next piece of the reply and return what can be told by now."""
+        """Feed the next chunk of the reply and return the segments that are certain."""
         segments: list[TextSegment | CallSegment | PendingSegment] = [*self._run(text)]
         if self._state in ("block", "bare"):
             segments.append(
@@ -64,13 +64,13 @@ class Scanner:
         return segments
 
     def flush(self) -> list[TextSegment | CallSegment]:
-        """Return what is held back of prose, because something other than text comes next; a begun call stays held."""
+        """Return the buffered prose, because something other than text follows; a started call stays buffered."""
         if self._state == "start":
             self._state = "prose"
         return self._run("", final=True) if self._state == "prose" else []
 
     def close(self, *, complete: bool = True) -> list[TextSegment | CallSegment]:
-        """Take note that the reply has ended; `complete` only where it was not cut short."""
+        """End the reply; `complete` is whether it was not truncated."""
         return self._run("", final=True, complete=complete)
 
     def _run(self, text: str, *, final: bool = False, complete: bool = True) -> list[TextSegment | CallSegment]:
@@ -117,7 +117,7 @@ class Scanner:
     # --- prose -----------------------------------------------------------------------------------------------
 
     def _scan_text(self, final: bool) -> bool:
-        """Pass prose on up to the next word that matters, and the word itself where it opens nothing."""
+        """Emit prose up to the next significant word, and the word itself if it starts nothing."""
         match = self._tokens.search(self._text, self._position)
         if match is None or (not final and self._text[match.start() : match.start() + self._longest] in self._prefixes):
             self._emit_text(self._text[self._position : len(self._text) - (0 if final else self._partial_match())])
@@ -134,7 +134,7 @@ class Scanner:
         return True
 
     def _partial_match(self) -> int:
-        """How many characters at the end may become a word that matters."""
+        """Return how many characters at the end may become a significant word."""
         available = min(self._longest - 1, len(self._text) - self._position)
         return next((size for size in range(available, 0, -1) if self._text[-size:] in self._prefixes), 0)
 
@@ -163,7 +163,7 @@ class Scanner:
         return True
 
     def _close_call(self, body: str, closer: str) -> None:
-        """Return the calls of a block that has ended, or its text where it holds none."""
+        """Return the calls of a finished block, or its text if it has none."""
         delimiter = self._call_buffer.delimiter
         parsed = parse_call_body(body, is_closed=bool(closer), opener=delimiter.opener)
         self.has_invalid_call |= not parsed
@@ -178,7 +178,7 @@ class Scanner:
         self._segments.append(CallSegment(tuple(calls), source))
 
     def _close_unclosed_call(self, call_buffer: CallBuffer, complete: bool) -> None:
-        """End a block that the reply did not end: at a mark inside what looked like a string, or not at all."""
+        """End a block that the reply did not close: at a mark inside an apparent string, or not at all."""
         body, quoted_closer = call_buffer.body, call_buffer.quoted_closer
         if quoted_closer is not None:
             self._ignores_strings = True
@@ -192,7 +192,7 @@ class Scanner:
 
 
 class _MarkdownContext:
-    """Where in the Markdown of a reply we are: in which places a mark opens a call, and in which it is quoted."""
+    """The position in the Markdown of a reply: whether a mark starts a call here or is quoted."""
 
     def __init__(self) -> None:
         self._is_blank_line = True
@@ -204,7 +204,7 @@ class _MarkdownContext:
 
     @property
     def allows_call(self) -> bool:
-        """Neither thinking, nor a code fence that follows prose, nor inline code, nor behind an invented result."""
+        """Whether a mark counts: not in thinking, a fence after prose, inline code, or after an invented result."""
         return (
             not self._is_thinking
             and not self._has_invented_result
@@ -213,7 +213,7 @@ class _MarkdownContext:
         )
 
     def on_text(self, text: str) -> None:
-        """Note that text went by."""
+        """Record text that was emitted."""
         if not text:
             return
         line = text[text.rfind("\n") + 1 :]
@@ -223,7 +223,7 @@ class _MarkdownContext:
         self._has_text = self._has_text or (not self._is_thinking and bool(text.strip()))
 
     def on_token(self, token: str) -> None:
-        """Note that a word went by that may change the place."""
+        """Record a word that may change the position."""
         if token == "```" and self._is_blank_line and not self._is_thinking:
             self._fence = "" if self._fence else "quoted" if self._has_text else "open"
             self._is_blank_line, self._last_character = False, ""

@@ -1,4 +1,4 @@
-"""What a model's text is cut into: prose and calls."""
+"""The segments of a model's text: prose and calls."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from nbtool.wire.prompted.call_json import ParsedCall
 
 @dataclass(frozen=True, slots=True)
 class TextSegment:
-    """Text that is no call, character for character."""
+    """Text that is not a call, unchanged."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallSegment:
-    """One call or several that stood together; `source` is the text they were read from, marks included."""
+    """One or several adjacent calls; `source` is their text, including the marks."""
 
     calls: tuple[ParsedCall, ...]
     source: str
@@ -25,13 +25,13 @@ class CallSegment:
 
 @dataclass(frozen=True, slots=True)
 class PendingSegment:
-    """A call is being written and held back; `size` characters of it are there."""
+    """A call is being received and buffered; `size` is its characters so far."""
 
     size: int
 
 
 def merge_text(segments: Iterable[TextSegment | CallSegment]) -> list[TextSegment | CallSegment]:
-    """Join neighbouring prose and drop what is empty."""
+    """Join adjacent prose and remove empty segments."""
     merged: list[TextSegment | CallSegment] = []
     run: list[str] = []
     for segment in segments:

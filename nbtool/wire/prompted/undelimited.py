@@ -1,7 +1,7 @@
-"""Calls that stand in a text without marks of their own: bare JSON, Python lists, ReAct, GLM-4, role tokens for tags.
+"""Calls in a text without marks: bare JSON, Python lists, ReAct, GLM-4, role tokens as tags.
 
-Here the shape alone has to say that something is a call, so the reading is strict: one group of calls in a text, or
-none. A text that shows several, or one that cannot be read, shows examples and calls nothing.
+Only the shape shows that something is a call, so parsing is strict: one group of calls in a text, or none. A text with
+several groups, or one that cannot be parsed, contains examples and not calls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nbtool.wire.prompted.json_tokens import find_end, split_values
 from nbtool.wire.prompted.segments import CallSegment, TextSegment, merge_text
 
 MAX_TRIES = 32
-"""Places in one text at which a call is looked for."""
+"""Maximum number of positions in a text at which a call is searched."""
 
 _KEY = "|".join({*NAME_KEYS, *ARGUMENT_KEYS, *CALL_KEYS, *LIST_KEYS})
 _CALL_START = re.compile(
@@ -51,7 +51,7 @@ _ROLE = re.compile(r"<\|(?:im_start|im_end|start_header_id|end_header_id|eot_id)
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A place in the text that looks like calls; `calls` is None where they cannot be read."""
+    """A part of the text that looks like calls; `calls` is None if they cannot be parsed."""
 
     start: int
     end: int
@@ -59,14 +59,14 @@ class _Candidate:
 
 
 def starts_like_call(text: str) -> bool | None:
-    """Whether a reply begins as a call without marks; None while that cannot be told."""
+    """Whether a reply starts like a call without marks; None while that is uncertain."""
     if (match := _CALL_START.match(text)) and match.end() <= _MAX_START_CHARS:
         return True
     return None if len(text) <= _MAX_START_CHARS and _PARTIAL_START.match(text) else False
 
 
 def parse_undelimited(text: str, names: Collection[str] | None = None) -> list[TextSegment | CallSegment] | None:
-    """Cut a whole text into prose and calls; None where it holds no call that can be told for sure."""
+    """Split a whole text into prose and calls; None if it contains no certain call."""
     body = strip_end_tokens(text)
     groups = _react_calls(body) or _between_role_tokens(text) or _name_then_json(body) or _displayed_calls(body)
     return _to_segments(text, groups, names) if groups else None
@@ -90,7 +90,7 @@ def _to_segments(
 
 
 def _react_calls(text: str) -> list[_Candidate]:
-    """Read `Action:` and `Action Input:`; what follows an `Observation:` the model invented."""
+    """Parse `Action:` and `Action Input:`; what follows `Observation:` is invented by the model."""
     invented = _OBSERVATION.search(text)
     body = text[: invented.start()] if invented else text
     groups: list[_Candidate] = []
@@ -102,7 +102,7 @@ def _react_calls(text: str) -> list[_Candidate]:
 
 
 def _object_at(text: str, start: int, position: int, name: str) -> _Candidate:
-    """Read the JSON object at `position` as the arguments of `name`; it ends its line."""
+    """Parse the JSON object at `position`, up to the end of its line, as the arguments of `name`."""
     end = find_end(text, position) if text[position] == "{" else -1
     if end < 0 or text[end:].partition("\n")[0].strip(" \t\r`"):
         return _Candidate(start, end, None)
@@ -114,9 +114,9 @@ def _object_at(text: str, start: int, position: int, name: str) -> _Candidate:
 
 
 def _between_role_tokens(text: str) -> list[_Candidate]:
-    """Read objects that stand between `<|im_start|>` tokens, which some models write in place of a tag.
+    """Parse objects between `<|im_start|>` tokens, which some models write instead of a tag.
 
-    Nothing else may stand there, and the same token has to close; the looser the marks, the stricter the content.
+    Nothing else may be between them, and the same token has to close: ambiguous marks need strict content.
     """
     groups: list[_Candidate] = []
     tokens = list(_ROLE.finditer(text))
@@ -133,7 +133,7 @@ def _between_role_tokens(text: str) -> list[_Candidate]:
 
 
 def _displayed_calls(text: str) -> list[_Candidate]:
-    """Read code fences, bare JSON and Python lists; several that say the same are one."""
+    """Parse code fences, bare JSON and Python lists; identical ones count once."""
     stripped = text.strip()
     if calls := _parse_python_list(stripped) or _parse_json_calls(stripped):
         return [_Candidate(0, len(text), calls)]
@@ -158,7 +158,7 @@ def _fences(text: str) -> Iterator[_Candidate]:
 
 
 def _objects(text: str) -> Iterator[_Candidate]:
-    """Find JSON values that are calls, or begin as one and cannot be read, which is the last that is looked at."""
+    """Find JSON values that are calls, up to the first one that starts like a call and cannot be parsed."""
     position = 0
     for match in islice(_JSON_START.finditer(text), MAX_TRIES):
         start = match.end()
@@ -198,7 +198,7 @@ def _lists(text: str) -> Iterator[_Candidate]:
 
 
 def _name_then_json(text: str) -> list[_Candidate]:
-    """Read a name on a line and a JSON object below it, to the end of the text, as GLM-4 writes calls."""
+    """Parse a name on a line and a JSON object below it, up to the end of the text, as GLM-4 writes calls."""
     groups: list[_Candidate] = []
     for match in islice(_NAME_LINE.finditer(text), MAX_TRIES):
         if groups and match.start() < groups[-1].end:
@@ -216,7 +216,7 @@ def _looks_like_call(value: object) -> bool:
 
 
 def _parse_json_calls(text: str, *, single: bool = False) -> tuple[ParsedCall, ...] | None:
-    """Read JSON values as calls; None when one of them is none."""
+    """Parse JSON values as calls; None if one of them is not a call."""
     values = split_values(text)
     if not values or (single and len(values) > 1):
         return None

@@ -1,8 +1,7 @@
-"""Tools through the prompt, around any dialect, for models without function calling.
+"""A wrapper of any dialect that offers tools through the prompt, for models without function calling.
 
-The inner wire gets no tools: they are told in the system text, calls and results are written as text in the
-history, and what the model writes is read back by the scanner. Calls that the inner wire brings in its own way
-pass through.
+The inner wire gets no tools: the system text describes them, calls and results in the history are written as text, and
+the scanner parses the model's text. Native calls of the inner wire are passed on.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ from nbtool.wire.reply import CALLS_CEILING, TRUNCATED_REASONS
 __all__ = ["ParsedText", "PromptedWire", "parse_calls"]
 
 PIECE = 64 * 1024
-"""Characters of a reply that are scanned at a time."""
+"""Maximum characters of a reply that are scanned at once."""
 
 _CHOICE_NONE = "Answer now, in plain words, and call no tool."
 _CHOICE_REQUIRED = "Call a tool now."
 
 
 class PromptedWire:
-    """A wire that speaks an inner one and carries tools in its text.
+    """A wire that uses an inner one and transports tools in its text.
 
-    `fence` is a word that is unique to a chat: with it, and in the `json` form, nothing opens a call but a code
-    fence of that word, so a text that the model merely repeats cannot be one. `format` is what `format_for`
-    gives for the model. `names` are the tools there are, where that is known when the wire is made.
+    `fence` is a word that is unique to a chat: with it, and in the `json` format, only a code fence with that word
+    starts a call, so that a text that the model merely repeats is not a call. `format` is the result of `format_for`
+    for the model. `names` are the available tools, if they are known when the wire is created.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class PromptedWire:
         self._names = None if names is None else frozenset(names)
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
-        """Write a prompt as a request of the inner wire, without native tools."""
+        """Encode a prompt as a request of the inner wire, without native tools."""
         tool_prompt = self._format.tool_prompt(prompt.tools)
         system = "\n\n".join(filter(None, (prompt.system, tool_prompt)))
         messages = _as_plain_messages(prompt.messages, self._format)
@@ -79,7 +78,7 @@ class PromptedWire:
 
 
 class _PromptedDecoder:
-    """Passes the inner decoder's deltas on, its text by way of the scanner."""
+    """Passes on the inner decoder's deltas, its text through the scanner."""
 
     def __init__(self, inner: Decoder, scanner: Scanner) -> None:
         self._inner = inner
@@ -90,12 +89,12 @@ class _PromptedDecoder:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more is to be expected."""
+        """Whether the reply is complete."""
         return self._inner.is_done and self._error is None
 
     @property
     def pending(self) -> str:
-        """The status of a reply that the provider makes in the background; see `responses_decoder`."""
+        """The status of a reply that the provider generates in the background; see `dialects.responses.decoder`."""
         return str(getattr(self._inner, "pending", ""))
 
     def feed(self, data: bytes) -> list[Delta]:
@@ -130,7 +129,7 @@ class _PromptedDecoder:
         yield delta
 
     def _scanned(self, text: str) -> Iterator[Delta]:
-        """Scan a text, a piece at a time where it is long; none after more calls than one reply may have."""
+        """Scan a text, in chunks if it is long; not after more calls than one reply may have."""
         for at in range(0, len(text), PIECE):
             if self._count > CALLS_CEILING:
                 return
@@ -173,7 +172,7 @@ class _PromptedDecoder:
 
 
 def _as_plain_messages(messages: Iterable[Message], format: PromptFormat) -> list[Message]:
-    """Write calls and results as text; results join the user message beside them, so that roles alternate."""
+    """Encode calls and results as text; results join the adjacent user message, so that roles alternate."""
     plain_messages: list[Message] = []
     order: dict[str, int] = {}
     pending: list[ToolResult] = []
@@ -211,7 +210,7 @@ def _results_as_parts(results: list[ToolResult], order: dict[str, int]) -> list[
 
 
 def _calls_as_text(parts: tuple[Part, ...], format: PromptFormat) -> tuple[Part, ...]:
-    """Write each call where it stood, on lines of its own, and join it with the prose around it."""
+    """Encode each call at its position, on separate lines, joined with the prose around it."""
     plain_parts: list[Part] = []
     text = ""
     for part in parts:
@@ -227,7 +226,7 @@ def _calls_as_text(parts: tuple[Part, ...], format: PromptFormat) -> tuple[Part,
 
 
 def _with_tool_choice(messages: list[Message], choice: str) -> list[Message]:
-    """Say at the very end what the system text cannot say without changing: whether a tool is to be called now."""
+    """Append what the system text cannot contain without changing: whether a tool must be called now."""
     reminder = {"none": _CHOICE_NONE, "required": _CHOICE_REQUIRED}.get(choice, f"Call the tool {choice} now.")
     if messages and messages[-1].role == "user":
         return [*messages[:-1], messages[-1].with_parts((*messages[-1].parts, Text(f"\n\n{reminder}")))]

@@ -1,7 +1,7 @@
 """A reply in the Anthropic Messages dialect, from bytes to deltas.
 
-A reply is a list of content blocks, each told apart by its index. They are kept as they came, because most of them
-have to go back unchanged: signed thinking, tools that ran at the provider, and kinds that nobody here knows yet.
+A reply is a list of content blocks, each identified by its index. They are kept unchanged, because most of them have to
+be sent back unchanged: signed thinking, tools that ran at the provider, and unknown kinds.
 
 See https://docs.anthropic.com/en/docs/build-with-claude/streaming.
 """
@@ -29,7 +29,7 @@ STOP_REASONS: dict[str, StopReason] = {
     "pause_turn": "paused",
     "compaction": "paused",
 }
-"""The provider's words in ours; see https://docs.anthropic.com/en/api/handling-stop-reasons."""
+"""The provider's stop reasons, normalized; see https://docs.anthropic.com/en/api/handling-stop-reasons."""
 
 Block = dict[str, Any]
 
@@ -39,7 +39,7 @@ _FIX = "Check the address and the wire (`--wire`)."
 
 @dataclass(slots=True)
 class _OpenBlock:
-    """One block: its form so far, and the fragments of each field that are still to be joined."""
+    """One block: its current form, and the fragments of each field that are not joined yet."""
 
     block: Block
     fragments: dict[str, list[str]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class _OpenBlock:
         self.fragments.setdefault(name, []).append(text)
 
     def value(self) -> Block:
-        """Return the block in its final form; the arguments of a tool come as the JSON of its `input`."""
+        """Return the block in its final form; a tool's arguments arrive as the JSON text of its `input`."""
         block = dict(self.block)
         if self.citations:
             initial = block.get("citations")
@@ -90,7 +90,7 @@ class AnthropicDecoder(TypedEventDecoder):
         self._usage: dict[str, Any] = {}
 
     def _decode_document(self, message: Any, deltas: list[Delta]) -> None:
-        """Read a whole body: an error, or a message; one without a stop reason has not come to its end."""
+        """Parse a whole body: an error, or a message; a message without a stop reason is incomplete."""
         if not isinstance(message, dict):
             raise error_in_body(message) or InvalidReply("The reply is JSON, but no message.", fix=_FIX)
         if message.get("error") or message.get("type") == "error":
@@ -103,7 +103,7 @@ class AnthropicDecoder(TypedEventDecoder):
             self._emit_end(deltas)
 
     def _decode_event(self, kind: str, event: Block, deltas: list[Delta]) -> None:
-        """Read one event; those of no interest, and those nobody knows yet, are passed over."""
+        """Parse one event; irrelevant and unknown events are ignored."""
         match kind, event:
             case "content_block_delta", {"delta": dict(delta)}:
                 self._decode_delta(event.get("index"), delta, deltas)
@@ -122,7 +122,7 @@ class AnthropicDecoder(TypedEventDecoder):
                 raise error
 
     def _begin_message(self, message: Block, deltas: list[Delta]) -> None:
-        """Take the head of the message; programmatic tool calling puts the whole answer into it."""
+        """Handle the start of the message; with programmatic tool calling it contains the whole reply."""
         if self._has_begun:
             if message.get("id") == self._message_id:
                 return
@@ -152,7 +152,7 @@ class AnthropicDecoder(TypedEventDecoder):
             deltas.append(ThinkingDelta(text, self._is_new("thinking", index)))
 
     def _start_block(self, index: int, deltas: list[Delta]) -> None:
-        """Take the arguments of a call that came whole."""
+        """Handle the arguments of a call that arrived in one piece."""
         block = self._blocks[index]
         if block.is_call and "input" not in block.fragments:
             text = json.dumps(block.block.get("input") or {}, ensure_ascii=False)
@@ -160,7 +160,7 @@ class AnthropicDecoder(TypedEventDecoder):
             deltas.append(CallDelta(str(index), arguments=text))
 
     def _decode_delta(self, index: Any, delta: Block, deltas: list[Delta]) -> None:
-        """Take a fragment of a block, in whatever order they come; one without an index belongs to the newest block."""
+        """Handle a fragment of a block, in any order; one without an index belongs to the newest block."""
         kind = str(delta.get("type"))
         index = index if _is_index(index) else self._highest
         block = self._open_block(index, kind)
@@ -181,10 +181,10 @@ class AnthropicDecoder(TypedEventDecoder):
             _keep_unknown(block, delta)
 
     def _open_block(self, index: int, kind: str) -> _OpenBlock:
-        """Find the block of a fragment; a block whose beginning was lost is only made where nothing is lost by it.
+        """Return the block of a fragment; if its start event was lost, create the block unless that would lose data.
 
         Raises:
-            nbtool.errors.InvalidReply: the fragment belongs to a call that nobody has named.
+            nbtool.errors.InvalidReply: the fragment belongs to a call without a name.
         """
         if index not in self._blocks:
             if kind == "input_json_delta":
@@ -193,7 +193,7 @@ class AnthropicDecoder(TypedEventDecoder):
         return self._blocks[index]
 
     def _is_new(self, kind: str, index: int) -> bool:
-        """Whether text of a block begins a paragraph; blocks with citations go on in the middle of a sentence."""
+        """Whether the text of a block starts a paragraph; a block with citations continues the sentence."""
         existing, self._last[kind] = self._last.get(kind, index), index
         if existing == index:
             return False
@@ -215,13 +215,13 @@ class AnthropicDecoder(TypedEventDecoder):
             self._explanation = _text(details, "explanation") or _text(details, "category")
 
     def _count(self, usage: Any, deltas: list[Delta]) -> None:
-        """Take the newest figures: they are totals, and each one replaces the one before."""
+        """Apply the newest usage: the values are totals, and each replaces the former one."""
         if isinstance(usage, dict):
             self._usage.update((name, value) for name, value in usage.items() if value is not None)
             deltas.append(UsageDelta(_usage(self._usage)))
 
     def _finish(self, deltas: list[Delta]) -> None:
-        """Take `[DONE]`, which gateways send: an end only where the reason for it was given."""
+        """Handle `[DONE]`, which gateways send: it ends the reply only if a stop reason was sent before."""
         if self._stop_reason:
             self._emit_end(deltas)
         self._is_done = True
@@ -230,7 +230,7 @@ class AnthropicDecoder(TypedEventDecoder):
         if not self._has_begun and not self._blocks:
             raise InvalidReply("The reply ended before it began.", fix="Send it again.")
         for index, block in self._blocks.items():
-            if block.block.get("input"):  # filled where the block began, and no fragment came
+            if block.block.get("input"):  # complete in its start event, without fragments
                 self._start_block(index, deltas)
         blocks = [self._blocks[index].value() for index in sorted(self._blocks)]
         stop_reason = self._reason()
@@ -246,7 +246,7 @@ class AnthropicDecoder(TypedEventDecoder):
 
 
 def _keep_unknown(block: _OpenBlock, delta: Block) -> None:
-    """Keep a fragment of a kind that is not known: its texts are appended, other values replace."""
+    """Apply a fragment of an unknown kind: texts are appended, other values replace the former ones."""
     for name, value in delta.items():
         if name == "type":
             continue
@@ -257,7 +257,7 @@ def _keep_unknown(block: _OpenBlock, delta: Block) -> None:
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
-    """Read the figures: here the cached part of the prompt is counted beside `input_tokens`, not in it."""
+    """Parse the usage: this API counts the cached part of the prompt separately from `input_tokens`."""
     cached = _number(usage, "cache_read_input_tokens")
     details = usage.get("output_tokens_details")
     return Usage(
@@ -274,7 +274,7 @@ def _number(usage: dict[str, Any], name: str) -> int:
 
 
 def _object(text: str) -> Any:
-    """Read the arguments of a call; what is no object cannot go back, so nothing stands in its place."""
+    """Parse the arguments of a call; anything but an object is omitted, because the API refuses it."""
     return parse_arguments(text)[0] or {}
 
 

@@ -1,8 +1,8 @@
 """Anthropic Messages.
 
-A conversation is a strict alternation of user and assistant; the results of one round stand together at the head of
-the user message that follows their calls. What the model thought is signed and goes back untouched, in the blocks it
-came in, and so do the blocks of tools that ran at the provider.
+User and assistant messages alternate strictly; the results of a round are the first blocks of the user message after
+their calls. Thinking is signed: its blocks are sent back unchanged, and so are the blocks of tools that ran at the
+provider.
 
 See https://docs.anthropic.com/en/api/messages and
 https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#preserving-thinking-blocks.
@@ -26,7 +26,7 @@ VERSION = "2023-06-01"
 """The version of the protocol, sent with every request."""
 
 DEFAULT_MAX_TOKENS = 16_000
-"""Tokens of a reply where no option says otherwise: the dialect has no default of its own."""
+"""Maximum tokens of a reply unless an option sets them: the API requires a value."""
 
 NO_CACHE_CONTROL = "no_cache_control"
 """The ability of a target that refuses `cache_control` marks (some gateways do)."""
@@ -45,12 +45,12 @@ class AnthropicMessages:
     name = "anthropic"
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
-        """Write a prompt as a request.
+        """Encode a prompt as a request.
 
-        An option `cache_control` (None, or a mark of your own) takes the place of the marks that are set here.
+        An option `cache_control` (None, or a mark) replaces the marks that are set here.
 
         Raises:
-            nbtool.errors.Unsupported: a part that this dialect cannot carry (sound, video).
+            nbtool.errors.Unsupported: a part that the API does not accept (sound, video).
         """
         body: dict[str, Any] = {
             "model": target.model,
@@ -69,20 +69,18 @@ class AnthropicMessages:
         body = merge_options(body, prompt.options)
         return Request("/messages", body, body.get("stream") is True, {"anthropic-version": VERSION})
 
-    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
+    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the decoder sees from the bytes whether it is a stream
         """Return a new decoder for one reply, streamed or not."""
         return AnthropicDecoder()
 
 
 class _MessageEncoder:
-    """The alternating messages, built from ours in order."""
+    """Builds the alternating messages from nbtool's, in order."""
 
     def __init__(self, wire: str, target: Target) -> None:
         self._origin = (wire, target.host, target.model)
         self._ids = CallIds()
-        self._accepts_images: list[
-            Block
-        ] = []  # of the assistant; they go back as the user's, which alone may show them
+        self._accepts_images: list[Block] = []  # images of the assistant: only a user message may contain images
         self._turns: list[dict[str, Any]] = []
 
     def write(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
@@ -98,7 +96,7 @@ class _MessageEncoder:
         return self._turns
 
     def _add(self, role: str, blocks: list[Block]) -> None:
-        """Add blocks to the message of their role; the results of a round come first in it."""
+        """Add blocks to the message of their role; results of a round come first."""
         if not blocks:
             return
         if not self._turns or self._turns[-1]["role"] != role:
@@ -109,7 +107,7 @@ class _MessageEncoder:
         self._turns[-1]["content"] = content
 
     def _encode_text(self, message: Message) -> None:
-        """Write a message of the person or of the tools."""
+        """Encode a message of the person or of the tools."""
         content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_empty(part)]
         if content:
             content, self._accepts_images = [*self._accepts_images, *content], []
@@ -127,7 +125,7 @@ class _MessageEncoder:
         return block
 
     def _native(self, message: Message) -> list[Block]:
-        """Return the blocks of a reply as they came, or nothing where they do not hold here."""
+        """Return the blocks of a reply unchanged, or None if they are not valid for this request."""
         native = message.native
         if native is None or (native.wire, native.host, native.model) != self._origin:
             return []
@@ -142,7 +140,7 @@ class _MessageEncoder:
         return blocks if self._ids.reserve(message) else []
 
     def _from_parts(self, message: Message) -> list[Block]:
-        """Build a reply from its parts; thinking stays behind, since only signed thinking is accepted."""
+        """Build a reply from its parts, without thinking: only signed thinking is accepted."""
         blocks: list[Block] = []
         for part in message.parts:
             match part:
@@ -150,7 +148,7 @@ class _MessageEncoder:
                     blocks.append({"type": "text", "text": clean_text(part.text)})
                 case Media() if part.mime.startswith("image/"):
                     self._accepts_images.append(_content(part))
-                case Media():  # no sound goes into this dialect; what was said stands beside it as text
+                case Media():  # the API accepts no sound; its transcript is sent as text
                     blocks.append({"type": "text", "text": f"[{part}]"})
                 case ToolCall():
                     args, _ = parse_arguments(part.arguments)
@@ -160,25 +158,25 @@ class _MessageEncoder:
 
 
 def _is_block(block: Block) -> bool:
-    """Whether a block can go back; servers exist that send something else for a type or a text."""
+    """Whether a block can be sent back; some servers send types or texts that are not strings."""
     return isinstance(block.get("type"), str) and isinstance(block.get("text", ""), str)
 
 
 def _max_tokens(prompt: Prompt) -> int:
-    """Leave room for the reply beside the thinking, which counts as output."""
+    """Raise the limit of tokens by the thinking budget, which counts as output."""
     thinking = prompt.options.get("thinking")
     budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
     return DEFAULT_MAX_TOKENS + (budget if isinstance(budget, int) else 0)
 
 
 def _system(prompt: Prompt) -> list[Block]:
-    """Write the system prompt, and the system messages, which have no place in the alternation."""
+    """Encode the system prompt and the system messages, which this API has outside of the messages."""
     texts = [prompt.system, *(message.text for message in prompt.messages if message.role == "system")]
     return [{"type": "text", "text": clean_text(text)} for text in texts if text.strip()]
 
 
 def _tools(prompt: Prompt) -> list[Block]:
-    """Write the tools; calls in the history ask for their tools even where none is offered any more."""
+    """Encode the tools; the API requires the tools of calls in the history even if none is offered now."""
     if prompt.tools:
         return [_tool(spec) for spec in prompt.tools]
     call_names = dict.fromkeys(safe_tool_name(call.name) for message in prompt.messages for call in message.calls)
@@ -198,9 +196,9 @@ def _tool_choice(prompt: Prompt) -> Block:
 
 
 def _add_cache_control(body: dict[str, Any]) -> None:
-    """Mark where the stable prefix ends: after the tools, the system prompt, and the last user message but one.
+    """Mark the ends of the stable prefix: after the tools, the system prompt, and the second to last user message.
 
-    Three marks of the four that a request may have; see
+    Three marks of at most four in a request; see
     https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching.
     """
     for blocks in (body.get("tools"), body.get("system")):
@@ -216,10 +214,10 @@ def _is_empty(part: Text | Media) -> bool:
 
 
 def _content(part: Text | Media) -> Block:
-    """Write a text, an image or a document.
+    """Encode a text, an image or a document.
 
     Raises:
-        nbtool.errors.Unsupported: sound, video and other files have no form in this dialect.
+        nbtool.errors.Unsupported: the API does not accept sound, video or other files.
     """
     if isinstance(part, Text):
         return {"type": "text", "text": clean_text(part.text)}

@@ -1,1 +1,1 @@
-"""OpenAI's Chat Completions API, and the servers that speak nearly the same."""
+"""OpenAI's Chat Completions API, and compatible servers."""

@@ -1,7 +1,7 @@
-"""The sound of a spoken reply in Chat Completions, put together into something that can be played.
+"""The audio of a spoken reply in Chat Completions, assembled into a playable file.
 
-Whole replies carry a file in the format that was asked for; streamed ones carry raw samples, 16 bits at 24 kHz on one
-channel, which become a WAV here. See https://platform.openai.com/docs/guides/audio.
+Whole replies contain a file in the requested format; streamed ones contain raw samples, 16 bits at 24 kHz on one
+channel, which are converted to WAV. See https://platform.openai.com/docs/guides/audio.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nbtool.messages import Media
 from nbtool.mime import sniff
 
 SAMPLE_RATE = 24_000
-"""Samples a second of a streamed sound."""
+"""Samples per second of streamed audio."""
 
 UNREADABLE = "[The sound of this reply cannot be read.]"
 
@@ -23,14 +23,14 @@ _FILE_SIGNATURES = (b"RIFF", b"ID3", b"OggS", b"fLaC")
 
 
 class AudioBuffer:
-    """Collects the pieces of one sound."""
+    """Collects the fragments of one audio."""
 
     def __init__(self) -> None:
         self.is_readable = True
         self._chunks: list[bytes] = []
 
     def add(self, audio: Any) -> None:
-        """Take the `audio` of a delta or of a message; what is no base64 makes the sound unreadable."""
+        """Add the `audio` of a delta or of a message; invalid base64 makes the audio unreadable."""
         data = audio.get("data") if isinstance(audio, dict) else None
         if not data or not isinstance(data, str):
             return
@@ -40,7 +40,7 @@ class AudioBuffer:
             self.is_readable = False
 
     def media(self, *, is_complete: bool) -> Media | None:
-        """Return the sound as a file; None where none came, or none that can be read."""
+        """Return the audio as a file; None if there is none or it is unreadable."""
         data = b"".join(self._chunks)
         if not data or not self.is_readable:
             return None
@@ -49,7 +49,7 @@ class AudioBuffer:
 
 
 def _as_wav(samples: bytes) -> bytes:
-    """Put a head before raw samples."""
+    """Return raw samples with a WAV header."""
     file = io.BytesIO()
     with wave.open(file, "wb") as sound:
         sound.setnchannels(1)

@@ -1,7 +1,7 @@
-"""A reply of Chat Completions being read: JSON values in, deltas out.
+"""The decoder of Chat Completions: JSON values in, deltas out.
 
-Follows https://platform.openai.com/docs/api-reference/chat-streaming, and the many servers that speak nearly the
-same: what each of them does differently has a test of its own in
+Follows https://platform.openai.com/docs/api-reference/chat-streaming and the compatible servers; each deviation has a
+test in
 `tests/wire/dialects/chat_completions/test_encoder.py`.
 """
 
@@ -46,7 +46,7 @@ class ChatDecoder:
     """Decodes one reply; see `nbtool.wire.base.Decoder`.
 
     A finish reason or `[DONE]` is the terminal signal. The `ReplyEnd` is held back until `[DONE]` or `close`,
-    because the usage, and at one provider a second call, come after the finish reason.
+    because the usage, and at one provider a second call, arrive after the finish reason.
     """
 
     def __init__(self) -> None:
@@ -68,11 +68,11 @@ class ChatDecoder:
 
     @property
     def is_done(self) -> bool:
-        """Whether the terminal signal, or an error, was seen."""
+        """Whether the terminal signal or an error was received."""
         return self._is_ended or self._error is not None
 
     def feed(self, data: bytes) -> list[Delta]:
-        """Feed the next bytes and return the deltas they complete.
+        """Feed the next bytes and return the deltas that they complete.
 
         An error that follows deltas in the same bytes is raised by the next call, so that nothing is lost.
         """
@@ -86,7 +86,7 @@ class ChatDecoder:
         return deltas
 
     def close(self) -> list[Delta]:
-        """Signal the end of the bytes; a `ReplyEnd` appears only where a terminal signal was seen."""
+        """Signal the end of the bytes; a `ReplyEnd` is returned only after a terminal signal."""
         self._raise_pending()
         deltas: list[Delta] = []
         if self._is_finished:
@@ -100,7 +100,7 @@ class ChatDecoder:
         return deltas
 
     def _hold(self, error: WireError, deltas: list[Delta]) -> None:
-        """Hold an error for the next call where deltas came before it."""
+        """Keep an error for the next call if deltas precede it."""
         if not deltas:
             raise error
         self._error = error
@@ -137,7 +137,7 @@ class ChatDecoder:
             self._emit_calls(calls, deltas)
 
     def _non_object(self, value: Any, deltas: list[Delta]) -> None:
-        """Take the end mark, or a document that is wrapped in a list; everything else says nothing."""
+        """Handle the end mark, or a document that is wrapped in a list; ignore everything else."""
         if value == DONE and not self._is_finished:
             self._is_ended = True
             self._emit_end(deltas)
@@ -145,7 +145,7 @@ class ChatDecoder:
             self._decode_value("", value[0] if value and isinstance(value[0], dict) else {}, deltas)
 
     def _check_payload(self, value: dict[str, Any], name: str, deltas: list[Delta]) -> None:
-        """Raise what a value without choices, or with an error, has to say; what is written beside it is kept."""
+        """Raise the error of a value without choices or with an error; its text is kept."""
         check_dialect(value, "chat")
         is_error = value.get("error") or name == "error" or value.get("object") == "error"
         is_bare_error = "choices" not in value and "usage" not in value and parse_error(value).message
@@ -175,7 +175,7 @@ class ChatDecoder:
         if isinstance(reason, str):
             self._set_finish_reason(reason, choice)
         elif self._reader.is_document:
-            self._is_ended = True  # a document that is whole is its own evidence
+            self._is_ended = True  # a complete JSON document needs no terminal signal
 
     def _set_finish_reason(self, reason: str, choice: dict[str, Any]) -> None:
         if reason.lower() == "error":
@@ -201,7 +201,7 @@ class ChatDecoder:
             self._uncommon_fields(fragment, deltas)
 
     def _fast_path(self, fragment: dict[str, Any], deltas: list[Delta]) -> bool:
-        """Take the fragments that nearly all are, text or more of a call alone; say whether it was one."""
+        """Handle the most frequent fragments, only text or only more of a call; return whether it was one."""
         if type(text := fragment.get("content")) is str:
             if text:
                 self._text.append(text)
@@ -213,7 +213,7 @@ class ChatDecoder:
         return False
 
     def _uncommon_fields(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
-        """Take what few fragments hold: a refusal, pictures, a call in the way of 2023, what Google wants back."""
+        """Handle rare fields: a refusal, images, a `function_call` (2023), Google's data to send back."""
         refusal, legacy, images = fragment.get("refusal"), fragment.get("function_call"), fragment.get("images")
         if refusal and isinstance(refusal, str):
             self._refusal.append(refusal)
@@ -227,7 +227,7 @@ class ChatDecoder:
         self._extra = fragment.get("extra_content") or self._extra
 
     def _emit_content(self, content: Any, deltas: list[Delta]) -> None:
-        """Take content as text, as parts (Mistral, Databricks), or as an object (Cloudflare, with a schema)."""
+        """Handle content: a text, parts (Mistral, Databricks), or an object (Cloudflare, with a schema)."""
         if isinstance(content, str):
             self._emit_text(content, deltas)
         elif isinstance(content, dict):
@@ -250,7 +250,7 @@ class ChatDecoder:
             deltas += self._calls.add(calls, is_snapshot=self._reader.is_document)
 
     def _emit_reasoning(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
-        """Show a thought once, whichever of the fields carry it, and keep every field for the echo."""
+        """Emit a thought once, although several fields may contain it, and keep all fields to send back."""
         is_emitted = False
         for field in THINKING_FIELDS:
             if (text := fragment.get(field)) and isinstance(text, str):
@@ -267,7 +267,7 @@ class ChatDecoder:
             deltas.append(ThinkingDelta(text))
 
     def _resync(self, message: dict[str, Any], deltas: list[Delta]) -> None:
-        """Take the whole message that some streams carry: only what the deltas have not brought yet is new."""
+        """Handle the whole message that some streams contain: only what the deltas did not contain is new."""
         content = message.get("content")
         if isinstance(content, str) and len(content) > self._text_length():
             text_so_far = "".join(self._text)
@@ -278,7 +278,7 @@ class ChatDecoder:
             deltas += self._calls.add(calls, is_snapshot=True)
 
     def _text_length(self) -> int:
-        """Count the characters of the text so far; what was counted before is not looked at again."""
+        """Count the characters of the text so far, each fragment once."""
         count, size = self._measured
         self._measured = (len(self._text), size + sum(map(len, self._text[count:])))
         return self._measured[1]
@@ -299,14 +299,14 @@ class ChatDecoder:
         deltas.append(ReplyEnd(self._stop_reason(), self._finish_reason or "", self._native(), self._explanation))
 
     def _stop_reason(self) -> StopReason:
-        """Translate the reason; where a gateway hides a limit, the model's own word tells."""
+        """Normalize the finish reason; if a gateway hides a limit, the model's native reason is used."""
         native = STOP_REASONS.get(self._native_reason.lower())
         if native in ("length", "filtered", "error"):
             return native
         return STOP_REASONS.get((self._finish_reason or "").lower(), "unknown")
 
     def _native(self) -> dict[str, Any]:
-        """Return the message as it has to be echoed."""
+        """Return the message in the form to send back."""
         message: dict[str, Any] = {"role": "assistant"}
         if text := "".join(self._text) or "".join(self._refusal):
             message["content"] = text

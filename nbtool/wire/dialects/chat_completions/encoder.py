@@ -1,7 +1,7 @@
-"""Chat Completions: the dialect that nearly every server speaks.
+"""The encoder of Chat Completions, the API that most servers implement.
 
-The conversation is a flat list: the system prompt first, one message for each thing said, one `tool` message for
-each call's result. See https://platform.openai.com/docs/api-reference/chat/create.
+The conversation is a flat list: the system prompt first, one message each for prompts and replies, one `tool`
+message for each call's result. See https://platform.openai.com/docs/api-reference/chat/create.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from nbtool.wire.dialects.options import chat_options, merge_options
 from nbtool.wire.reply import valid_arguments
 
 NO_STREAM_OPTIONS = "no_stream_options"
-"""The ability of a target that refuses `stream_options`, or sends the usage without being asked."""
+"""The ability of a target that refuses `stream_options`, or always sends the usage."""
 
 MAX_COMPLETION_TOKENS = "max_completion_tokens"
-"""The ability of a target that wants `max_completion_tokens` in place of `max_tokens`."""
+"""The ability of a target that requires `max_completion_tokens` instead of `max_tokens`."""
 
 ECHO_REASONING = "echo_reasoning"
-"""The ability of a target that wants the model's thoughts back with every message of it."""
+"""The ability of a target that requires the reasoning back with every message of the model."""
 
 ECHO_REASONING_WITH_CALLS = "echo_reasoning_with_calls"
-"""The ability of a target that wants the thoughts back with messages that ask for calls, and refuses others."""
+"""The ability of a target that requires the reasoning back with messages that contain calls, and only there."""
 
 SHORT_CALL_IDS = "short_call_ids"
-"""The ability of a target whose ids of calls must be nine letters and digits (Mistral)."""
+"""The ability of a target whose call ids must be nine letters and digits (Mistral)."""
 
 EMPTY_CONTENT = "empty_content"
-"""The ability of a target that fails on messages without `content`: beside calls, it gets an empty one."""
+"""The ability of a target that requires `content` in every message: next to calls it is empty."""
 
 DEVELOPER_ROLE = "developer_role"
-"""The ability of a target that wants the system prompt under the role `developer`."""
+"""The ability of a target that requires the system prompt under the role `developer`."""
 
 Encoded = list[dict[str, Any]]
 
@@ -68,10 +68,10 @@ class ChatCompletions:
         self._cache: EncodingCache[tuple[Target, tuple[str, ...]], Encoded] = EncodingCache()
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
-        """Write a prompt as a request.
+        """Encode a prompt as a request.
 
         Raises:
-            nbtool.errors.Unsupported: a part that this dialect cannot carry (video, a sound by its address).
+            nbtool.errors.Unsupported: a part that the API does not accept (video, sound by URL).
         """
         body: dict[str, Any] = {
             "model": target.model,
@@ -88,12 +88,12 @@ class ChatCompletions:
         body = merge_options(body, _options(prompt, target))
         return Request("/chat/completions", body, stream=body.get("stream") is True)
 
-    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the first byte says it, whatever was asked for
-        """Return a new decoder; it reads a stream and a whole body alike."""
+    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the first byte shows whether it is a stream
+        """Return a new decoder, for a stream or a whole body."""
         return ChatDecoder()
 
     def _messages(self, messages: tuple[Message, ...], target: Target) -> Encoded:
-        """Write the conversation; a message that was written before, with the same ids, is taken as it stands."""
+        """Encode the conversation; a message that was encoded before, with the same ids, is reused."""
         ids = CallIds()
         encoded: Encoded = []
         for message in messages:
@@ -126,7 +126,7 @@ def _is_native(message: Message, target: Target) -> bool:
 
 
 def _encode_message(message: Message, ids: tuple[str, ...], target: Target) -> Encoded:
-    """Write one message, which may become several."""
+    """Encode one message, which may become several."""
     match message.role:
         case "tool":
             return _results(message, ids)
@@ -146,10 +146,10 @@ def _system(prompt: Prompt, target: Target) -> Encoded:
 
 
 def _assistant(message: Message, ids: tuple[str, ...], target: Target) -> Encoded:
-    """Echo a message of the same model as it came; rebuild any other from its parts.
+    """Send back a message of the same model unchanged; rebuild any other from its parts.
 
-    A message that only asks for calls has no `content` at all: servers exist that refuse null, and servers that
-    refuse an empty string. Those that cannot do without have an ability that says so.
+    A message with only calls has no `content`: some servers refuse null, others an empty string. Servers that require
+    `content` have an ability (`empty_content`).
     """
     encoded = _native_message(message, ids) if _is_native(message, target) else None
     if encoded is None:
@@ -168,7 +168,7 @@ def _assistant(message: Message, ids: tuple[str, ...], target: Target) -> Encode
 
 
 def _native_message(message: Message, ids: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return the message as its server sent it, with the ids of this request; None where it does not fit its parts."""
+    """Return the message in its native form, with the ids of this request; None if it does not match its parts."""
     payload = message.native.payload if message.native else None
     if not isinstance(payload, dict):
         return None
@@ -182,7 +182,7 @@ def _native_message(message: Message, ids: tuple[str, ...]) -> dict[str, Any] | 
 
 
 def _with_safe_name(call: dict[str, Any], call_id: str) -> dict[str, Any]:
-    """Return a call as it came, with the id of this request and with arguments that are JSON."""
+    """Return a call in its native form, with the id of this request and valid JSON as arguments."""
     copy = {**call, "id": call_id}
     function = call.get("function")
     if isinstance(function, dict):
@@ -202,11 +202,11 @@ def _call(call: ToolCall, call_id: str) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": function}
 
 
-# --- what is said to the model --------------------------------------------------------------------------------
+# --- prompts and results --------------------------------------------------------------------------------------
 
 
 def _results(message: Message, ids: tuple[str, ...]) -> Encoded:
-    """Write one `tool` message for each result; pictures follow in a user message, since these carry text only."""
+    """Encode one `tool` message for each result; images follow in a user message, since results are text only."""
     results = message.results
     encoded: Encoded = [
         {"role": "tool", "tool_call_id": assigned, "content": clean_text(result.text) or _EMPTY_RESULT}
@@ -222,7 +222,7 @@ def _results(message: Message, ids: tuple[str, ...]) -> Encoded:
 
 
 def _content(message: Message) -> str | Encoded:
-    """Write the parts of a user or system message: plain text where there is nothing else."""
+    """Encode the parts of a user or system message: a string if it has only text."""
     if not any(isinstance(part, Media) for part in message.parts):
         return clean_text(message.text)
     parts: Encoded = []
@@ -272,7 +272,7 @@ def _choice(choice: str) -> str | dict[str, Any]:
 
 
 def _options(prompt: Prompt, target: Target) -> dict[str, Any]:
-    """Return the person's options, with the limit of tokens under the name that the target knows."""
+    """Return the user's options, with the token limit under the name that the target requires."""
     options = chat_options(prompt.options)
     if MAX_COMPLETION_TOKENS in target.abilities and "max_tokens" in options:
         options.setdefault("max_completion_tokens", options.pop("max_tokens"))

@@ -1,4 +1,4 @@
-"""What stands in the fields of a Chat Completions reply, whichever server wrote them."""
+"""The fields of a Chat Completions reply, as various servers send them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ STOP_REASONS: dict[str, StopReason] = {
     "error": "error", "abort": "error", "network_error": "error", "insufficient_system_resource": "error",
     "malformed_function_call": "error",
 }  # fmt: skip
-"""The words of many servers for the end of a reply, in lower case."""
+"""The finish reasons of many servers, in lower case."""
 
 THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
-"""Where servers put what a model thinks; the first one that holds text is shown, all are kept for the echo."""
+"""The fields that contain a model's reasoning; the first with text is shown, all are kept to send back."""
 
 
 class ReasoningDetails:
-    """OpenRouter's list of thoughts: pieces of one type and index belong together, and go back as they came.
+    """OpenRouter's list of reasoning details: fragments of one type and index are joined, and sent back unchanged.
 
     See https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks.
     """
@@ -37,21 +37,21 @@ class ReasoningDetails:
         return bool(self._entries)
 
     def add(self, detail: dict[str, Any]) -> str:
-        """Take a piece and return the text in it that can be shown."""
+        """Add a fragment and return the text in it to show."""
         index = detail.get("index")
         key = repr((detail.get("type"), detail.get("id") if index is None else index))
         fields, fragments = self._entries.setdefault(key, ({}, {}))
         for field, value in detail.items():
             if field in _JOINED_FIELDS and isinstance(value, str):
                 fragments.setdefault(field, []).append(value)
-                fields[field] = ""  # keeps its place among the fields
+                fields[field] = ""  # keeps its position among the fields
             elif value is not None or field not in fields:
                 fields[field] = value
         text = detail.get("text") or detail.get("summary")
         return text if isinstance(text, str) else ""
 
     def merged(self) -> list[dict[str, Any]]:
-        """Return the list as a whole message would carry it."""
+        """Return the list in the form of a whole message."""
         merged = []
         for fields, fragments in self._entries.values():
             merged.append(fields | {name: "".join(texts) for name, texts in fragments.items()})
@@ -62,7 +62,7 @@ _JOINED_FIELDS = frozenset({"text", "summary", "data", "signature"})
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:
-    """Read a usage object, in the words of any server."""
+    """Parse a usage object, in the form of any server."""
     in_prompt = get_field(usage.get("prompt_tokens_details"), "cached_tokens")
     in_output = get_field(usage.get("completion_tokens_details"), "reasoning_tokens")
     cached = in_prompt or usage.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
@@ -79,7 +79,7 @@ def read_usage(usage: dict[str, Any]) -> Usage:
 
 
 def parse_image(image: Any) -> Media | None:
-    """Read a picture that a model made; only one that comes along is taken, an address is never fetched."""
+    """Parse a generated image; only embedded data is used, a URL is never fetched."""
     url = get_field(get_field(image, "image_url"), "url")
     head, _, data = url.partition(",") if isinstance(url, str) else ("", "", "")
     if not (head.startswith("data:image/") and head.endswith(";base64")):
@@ -91,14 +91,14 @@ def parse_image(image: Any) -> Media | None:
 
 
 def filtered_categories(choice: dict[str, Any]) -> str:
-    """Name what a content filter found in a choice (Azure: `content_filter_results`)."""
+    """List the findings of a content filter in a choice (Azure: `content_filter_results`)."""
     results = choice.get("content_filter_results") or choice.get("content_filter_result")
     entries = results.items() if isinstance(results, dict) else ()
     return ", ".join(name for name, entry in entries if get_field(entry, "filtered") is True)
 
 
 def get_field(value: Any, name: str) -> Any:
-    """Return a field of an object, and None for anything that is no object."""
+    """Return a field of an object; None for anything else."""
     return value.get(name) if isinstance(value, dict) else None
 
 
@@ -113,7 +113,7 @@ def content_text(part: Any) -> str:
 
 
 def thinking_text(part: dict[str, Any]) -> str:
-    """Return the thought in a part of a content: Mistral's `thinking`, or the `summary` of a `reasoning` (Databricks).
+    """Return the reasoning in a part of the content: Mistral's `thinking`, Databricks' `summary` of a `reasoning`.
 
     See https://docs.mistral.ai/capabilities/reasoning/ and
     https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models.

@@ -1,8 +1,8 @@
-"""Which fragment belongs to which call: the sorting of `tool_calls` in Chat Completions.
+"""Assigns the fragments of `tool_calls` in Chat Completions to their calls.
 
-The `index` of a fragment is a key and nothing more. Where a server leaves it out, or gives the same one to several
-calls, the id tells calls apart, and where there is none, the name does. Fragments that cannot be told apart stay in
-one call, whose arguments are then no JSON: it is refused, and never two calls are mixed into one that runs.
+The `index` of a fragment is only a key. If a server omits it, or sends the same one for several calls, calls are
+distinguished by their ids, or without ids by their names. Fragments that cannot be distinguished stay in one call,
+whose arguments are then invalid JSON: it is refused, so that two calls are never merged into one that runs.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class _Call:
     fragments: list[str] = field(default_factory=list)
     is_custom: bool = False
     extra: Any = None
-    can_be_snapshots: bool = True  # each piece so far began with the piece before it
+    can_be_snapshots: bool = True  # each fragment so far started with the former one
 
     def is_complete(self) -> bool:
-        """Whether its arguments are a JSON object already; looks at them only where they may be."""
+        """Whether its arguments are a complete JSON object; parses them only if they may be."""
         return (
             bool(self.fragments) and self.fragments[-1].rstrip().endswith("}") and _is_object("".join(self.fragments))
         )
 
 
 class ToolCallAssembler:
-    """Sorts the fragments of one reply into its calls."""
+    """Assigns the fragments of one reply to its calls."""
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
@@ -41,14 +41,14 @@ class ToolCallAssembler:
         self._by_id: dict[str, _Call] = {}
 
     def add(self, fragments: list[Any], *, is_snapshot: bool = False) -> list[CallDelta]:
-        """Take the fragments of one delta, or with `is_snapshot` the calls of one whole message."""
+        """Handle the fragments of one delta, or with `is_snapshot` the calls of a whole message."""
         if len(fragments) == 1 and not is_snapshot and (delta := self._append_fast(fragments[0])):
             return [delta]
         deltas: list[CallDelta] = []
         touched: set[_Call] = set()
         for position, fragment in enumerate(fragments):
             if len(self._calls) > CALLS_CEILING:
-                break  # the builder of the reply has stopped at the last of them
+                break  # the builder of the reply stops at the last of them
             if not isinstance(fragment, dict):
                 continue
             function = fragment.get("function")
@@ -66,9 +66,9 @@ class ToolCallAssembler:
         return deltas
 
     def add_function_call(self, function: dict[str, Any]) -> list[CallDelta]:
-        """Take a fragment of the one `function_call` that servers sent before there were `tool_calls`.
+        """Handle a fragment of `function_call`, the predecessor of `tool_calls`.
 
-        Beside `tool_calls` it is the same call told twice (llama-cpp-python does so), and says nothing.
+        Next to `tool_calls` it repeats the same call (llama-cpp-python) and is ignored.
         """
         call = self._by_index.get(-1)
         if not (function.get("name") or function.get("arguments")) or (self._calls and call is None):
@@ -77,7 +77,7 @@ class ToolCallAssembler:
         return self._append(call, {}, function, is_snapshot=False)
 
     def finish(self) -> list[CallDelta]:
-        """Repair the calls whose every fragment was the whole text so far, now that no more can come."""
+        """Repair the calls of which every fragment repeated the whole text so far; only after the last fragment."""
         deltas: list[CallDelta] = []
         for call in self._calls:
             if call.can_be_snapshots and len(call.fragments) > 1 and not _is_object("".join(call.fragments)):
@@ -88,11 +88,11 @@ class ToolCallAssembler:
         return deltas
 
     def native(self) -> list[dict[str, Any]]:
-        """Return the calls in the dialect's own form."""
+        """Return the calls in their native form."""
         return [_native(call) for call in self._calls]
 
     def _append_fast(self, fragment: Any) -> CallDelta | None:
-        """Take the commonest fragment, more arguments for a known call; None where it is anything else."""
+        """Handle the most frequent fragment, more arguments of a known call; None for any other."""
         if type(fragment) is not dict or type(index := fragment.get("index")) is not int:
             return None
         call, function = self._by_index.get(index), fragment.get("function")
@@ -117,7 +117,7 @@ class ToolCallAssembler:
         return call
 
     def _snapshot_at(self, position: int, fragment: dict[str, Any], touched: set[_Call]) -> _Call:
-        """Find the call that a whole message names: by its place where the ids agree, else by its id."""
+        """Return the call of a whole message: by position if the ids match, else by id."""
         call_id = _text(fragment.get("id"))
         at_position = self._calls[position] if position < len(self._calls) else None
         if at_position and (not call_id or at_position.id in ("", call_id)):
@@ -139,10 +139,10 @@ class ToolCallAssembler:
         return self._new(index) if is_new_call else call
 
     def _starts_new_call(self, call: _Call, name: str, function: dict[str, Any]) -> bool:
-        """Whether a name, under an index that is taken, opens a further call.
+        """Whether a name under a used index starts another call.
 
-        Servers exist that repeat the name in each fragment, and servers that give all calls the same index and
-        no id; a call that is whole, followed by the beginning of an object, tells the second kind.
+        Some servers repeat the name in each fragment, others send the same index and no id for all calls; a complete
+        call followed by the start of an object indicates the second kind.
         """
         arguments = function.get("arguments")
         if isinstance(arguments, str) and not arguments.lstrip().startswith("{"):
@@ -195,7 +195,7 @@ def _native(call: _Call) -> dict[str, Any]:
 
 
 def _index(value: Any) -> int | None:
-    """Read an index: servers send numbers, whole floats and digits; everything else is as if there were none."""
+    """Parse an index: servers send integers, whole floats and digits; anything else counts as missing."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str) and value.isdecimal():
@@ -218,5 +218,5 @@ def _as_text(arguments: Any) -> str:
 
 
 def _is_object(text: str) -> bool:
-    """Whether a text is one JSON object."""
+    """Whether a text is a JSON object."""
     return text.lstrip().startswith("{") and parse_arguments(text)[1] is None

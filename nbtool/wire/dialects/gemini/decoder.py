@@ -114,13 +114,13 @@ class GeminiDecoder(TypedEventDecoder):
             self._explanation = f"the prompt was blocked: {details or reason}"
 
     def _count(self, usage: Any, deltas: list[Delta]) -> None:
-        """Take the newest figures: they are totals, and each one replaces the one before."""
+        """Apply the newest usage: the values are totals, and each replaces the former one."""
         if isinstance(usage, dict):
             self._usage.update((name, value) for name, value in usage.items() if value is not None)
             deltas.append(UsageDelta(_usage(self._usage)))
 
     def _finish(self, deltas: list[Delta]) -> None:
-        """Take `[DONE]`, which gateways send: an end only where the reason for it was given."""
+        """Handle `[DONE]`, which gateways send: it ends the reply only if a stop reason was sent before."""
         if self._finish_reason:
             self._emit_end(deltas)
         self._is_done = True

@@ -33,7 +33,7 @@ class GenerateContent:
     name = "gemini"
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
-        """Write a prompt as a request.
+        """Encode a prompt as a request.
 
         The model stands in the path. Summaries of what it thought are requested of the models that give them; an option
         `thinkingConfig` takes precedence.
@@ -52,7 +52,7 @@ class GenerateContent:
         method, query = ("streamGenerateContent", {"alt": "sse"}) if stream else ("generateContent", {})
         return Request(f"{_model_path(target.model)}:{method}", body, stream, query=query)
 
-    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
+    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the decoder sees from the bytes whether it is a stream
         """Return a new decoder for one reply, streamed or not."""
         return GeminiDecoder()
 

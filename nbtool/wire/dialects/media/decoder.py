@@ -1,7 +1,7 @@
-"""Replies of models that make images or sound: one whole body each, read when its last byte is there.
+"""The decoders of images and sound: one whole body each, parsed when it is complete.
 
-A body that comes with its length, or in chunks, is whole or the socket says so. A JSON body is checked beyond that,
-and so is a WAV that says how long it is; other sound that ends with the connection is taken as it comes.
+HTTP reports an incomplete body that has a length or is chunked. A JSON body, and a WAV that contains its length, are
+checked too; other audio that ends with the connection cannot be checked.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from nbtool.wire.framing.redaction import excerpt
 ReadBody = Callable[[bytes], list[Delta]]
 
 MAX_IMAGES = 64
-"""Images that one reply may bring at most."""
+"""Maximum number of images of one reply."""
 
 _CHECK = "Check the address, and that the server knows this model."
 _PAGES = (b"<!doctype", b"<html", b"<head", b"<?xml")
 _NO_REASON = 0xFFFFFFFF
-"""What a WAV says of its length when it was written as a stream."""
+"""The length in the header of a WAV that was written as a stream."""
 
 
 class MediaDecoder:
-    """Gathers the bytes of one reply and reads them at the end; see `nbtool.wire.base.Decoder`."""
+    """Collects the bytes of one reply and parses them at the end; see `nbtool.wire.base.Decoder`."""
 
     def __init__(self, read: ReadBody) -> None:
         self._read = read
@@ -43,14 +43,14 @@ class MediaDecoder:
 
     @property
     def is_done(self) -> bool:
-        """Never: only the end of the body ends the reply."""
+        """Always False: only the end of the body ends the reply."""
         return False
 
     def feed(self, data: bytes) -> list[Delta]:
         """Feed the next bytes.
 
         Raises:
-            nbtool.errors.ReplyTooLarge: the body is over its bound.
+            nbtool.errors.ReplyTooLarge: the body exceeds its limit.
         """
         self._size += len(data)
         if self._size > MAX_BODY_BYTES:
@@ -59,7 +59,7 @@ class MediaDecoder:
         return []
 
     def close(self) -> list[Delta]:
-        """Read the body; an empty one is no reply.
+        """Parse the body; an empty one is an error.
 
         Raises:
             nbtool.errors.WireError: it reports an error, is cut off, or is not of the dialect.
@@ -70,7 +70,7 @@ class MediaDecoder:
 
 
 def read_images(body: bytes) -> list[Delta]:
-    """Read the images of a reply, each followed by the prompt as the provider revised it."""
+    """Parse the images of a reply, each followed by the prompt as the provider revised it."""
     payload = _document(body)
     items = payload.get("data")
     images = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
@@ -87,9 +87,9 @@ def read_images(body: bytes) -> list[Delta]:
 
 
 def read_transcription(body: bytes) -> list[Delta]:
-    """Read what was said: of JSON its text, of anything else all of it (plain text, SRT, VTT).
+    """Parse a transcription: the text of JSON, or the whole of any other body (plain text, SRT, VTT).
 
-    Times and speakers, where they were asked for, stay in the message's native form.
+    Timestamps and speakers, if requested, are kept in the message's native form.
     """
     if body.lstrip()[:1] != b"{":
         if _is_page(body):
@@ -104,7 +104,7 @@ def read_transcription(body: bytes) -> list[Delta]:
 
 
 def read_speech(body: bytes) -> list[Delta]:
-    """Read the sound of a reply."""
+    """Parse the audio of a reply."""
     mime = sniff(body)
     if mime.startswith("audio/"):
         if mime == "audio/wav" and len(body) < 8 + (size := int.from_bytes(body[4:8], "little")) < _NO_REASON:
@@ -121,7 +121,7 @@ def read_speech(body: bytes) -> list[Delta]:
 
 
 def _document(body: bytes) -> dict[str, Any]:
-    """Read a body that must be one JSON object, and no error."""
+    """Parse a body that must be a JSON object and not an error."""
     reader = PayloadReader()
     values = [*reader.feed(body), *reader.close()]
     payload = values[0][1] if reader.is_document and values else None
@@ -133,7 +133,7 @@ def _document(body: bytes) -> dict[str, Any]:
 
 
 def _image(item: dict[str, Any]) -> Media:
-    """Read one image: its bytes, or its address, which is kept and never fetched."""
+    """Parse one image: its bytes, or its URL, which is kept and never fetched."""
     encoded, url = item.get("b64_json"), item.get("url")
     if isinstance(url, str) and url.startswith("data:"):
         encoded, url = url, None
@@ -164,7 +164,7 @@ def _is_web_url(url: str) -> bool:
 
 
 def _usage(payload: dict[str, Any]) -> list[Delta]:
-    """Read what the reply cost; a transcription may be counted in seconds, which are no tokens."""
+    """Parse the usage; a transcription may be counted in seconds, which are not tokens."""
     usage = payload.get("usage")
     reported = read_usage(usage) if isinstance(usage, dict) and usage.get("type") != "duration" else None
     return [UsageDelta(reported)] if reported else []

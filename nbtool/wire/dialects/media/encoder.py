@@ -1,8 +1,7 @@
-"""Images and sound, spoken to OpenAI-compatible servers: generate, edit, transcribe, speak.
+"""The encoders of images and sound for OpenAI-compatible servers: generate, edit, transcribe, speak.
 
-Each kind is a wire like any other, so that its models go the way of a chat model. Only the last message of the person
-counts: these models know no conversation, no system prompt and no tools. What a kind needs is checked here, before
-anything is sent.
+Each kind is a wire, so that its models are used like chat models. Only the user's last message is sent: these models
+have no conversation, no system prompt and no tools. The input is checked here, before anything is sent.
 
 The endpoints: https://platform.openai.com/docs/api-reference/images and …/audio
 """
@@ -26,7 +25,7 @@ from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS, can_edit, returns_urls
 
 VOICE = "alloy"
-"""The voice that reads aloud where the option `voice` names none."""
+"""The default of the option `voice`."""
 
 _ATTACH = "Attach one with `-a PATH`, or `attach=` in Python."
 _AUDIO_TYPES = re.compile(r"audio/[\w.+-]+|video/(mp4|webm|mpeg)")
@@ -39,7 +38,7 @@ _EXTENSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class MediaPrompt:
-    """What the person said last, and to which model."""
+    """The user's last message, and the model."""
 
     model: str
     text: str
@@ -55,11 +54,11 @@ class MediaWire:
     read: ReadBody
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
-        """Write the person's last message as a request.
+        """Encode the user's last message as a request.
 
         Raises:
-            nbtool.errors.Unsupported: tools are offered, or what is attached is not for this kind of model.
-            nbtool.errors.BadUsage: what the kind needs is missing.
+            nbtool.errors.Unsupported: tools are offered, or an attachment is not for this kind of model.
+            nbtool.errors.BadUsage: required input is missing.
         """
         if prompt.tools:
             raise Unsupported(
@@ -166,7 +165,7 @@ def _options(prompt: MediaPrompt, ability: str) -> str:
 def _attachments(
     prompt: MediaPrompt, ability: str, is_accepted: Callable[[str], object], label: str
 ) -> tuple[Media, ...]:
-    """Check that something is attached, that all of it fits, and that its bytes are at hand."""
+    """Check that there are attachments, of the right types, with their bytes."""
     if not prompt.media:
         raise BadUsage(f"{prompt.model} {ability}, and none is attached.", fix=_ATTACH)
     for media in prompt.media:
@@ -185,7 +184,7 @@ def _uploads(field_name: str, attachments: Iterable[Media]) -> tuple[Upload, ...
 
 
 def _filename(media: Media) -> str:
-    """Name a file without its folders; servers read the format off the ending, so there always is one."""
+    """Return a file name without folders, always with an extension: servers derive the format from it."""
     name = PurePosixPath(PureWindowsPath(clean_text(media.name)).name).name or media.mime.partition("/")[0]
     extension = _EXTENSIONS.get(media.mime)
     return f"{name}.{extension}" if extension and not PurePosixPath(name).suffix else name

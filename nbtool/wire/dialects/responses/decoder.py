@@ -1,7 +1,7 @@
 """A reply in the Responses dialect, from bytes to deltas.
 
-A reply is a list of output items that grow, are done, and come once more in the final event. Each stage may be the
-only one that a server sends, and the later the more authoritative: so every stage adds what is still missing.
+A reply is a list of output items that are streamed, completed, and repeated in the final event. A server may send only
+one of these stages, and later ones are more authoritative: so each stage adds what is still missing.
 
 See https://platform.openai.com/docs/api-reference/responses-streaming.
 """
@@ -62,11 +62,11 @@ _COMPLETE = frozenset({"completed", "complete", "incomplete"})
 
 
 Position = tuple[str, str, Any]
-"""Where a text stands: its item, its kind, and for reasoning its part."""
+"""The position of a text: its item, its kind, and for reasoning its part."""
 
 
 class ResponsesDecoder(TypedEventDecoder):
-    """One reply being read; `pending` is the status of one that the provider makes in the background."""
+    """Decodes one reply; `pending` is the status of a reply that the provider generates in the background."""
 
     dialect = "responses"
     pending = ""
@@ -74,15 +74,15 @@ class ResponsesDecoder(TypedEventDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._output_items = OutputItems()
-        self._last: dict[str, Position] = {}  # by kind: where the newest text stands
+        self._last: dict[str, Position] = {}  # by kind: the position of the newest text
 
     def _decode_document(self, response: Any, deltas: list[Delta]) -> None:
-        """Read a whole body: an error, a response that is over, or one that is still being made."""
+        """Parse a whole body: an error, a finished response, or one in progress."""
         if not isinstance(response, dict):
             raise error_in_body(response) or InvalidReply("The reply is JSON, but no response.", fix=_FIX)
         status = response.get("status")
         if response.get("error") or f"response.{status}" in _FAILURES:
-            self._reconcile_items(response, deltas)  # what was written until then is kept
+            self._reconcile_items(response, deltas)  # the text so far is kept
             raise provider_error(response if response.get("error") else f"The response has {status}.")
         if not isinstance(response.get("output"), list):
             raise _error_in_response(response) or InvalidReply("The reply has no `output`.", fix=_FIX)
@@ -93,7 +93,7 @@ class ResponsesDecoder(TypedEventDecoder):
             self.pending = _text(response, "status")
 
     def _decode_event(self, kind: str, event: Item, deltas: list[Delta]) -> None:
-        """Read one event; those of no interest, and those nobody knows yet, are passed over."""
+        """Parse one event; irrelevant and unknown events are ignored."""
         item = event.get("item")
         if kind in _TEXT_EVENTS:
             self._decode_text(*_TEXT_EVENTS[kind], event, deltas)
@@ -107,7 +107,7 @@ class ResponsesDecoder(TypedEventDecoder):
             self._decode_state(kind, event, deltas)
 
     def _decode_state(self, kind: str, event: Item, deltas: list[Delta]) -> None:
-        """Read an event about the response as a whole."""
+        """Parse an event about the response as a whole."""
         response = event.get("response")
         response = response if isinstance(response, dict) else {}
         if kind in _FAILURES or (kind in _ENDS and response.get("error")):
@@ -133,7 +133,7 @@ class ResponsesDecoder(TypedEventDecoder):
             deltas.append(self._emit_text(kind, text, (output_item.key, kind, part)))
 
     def _decode_arguments(self, item_type: str, stage: str, event: Item, deltas: list[Delta]) -> None:
-        """Take a fragment of a call's arguments, or the whole of them."""
+        """Handle a fragment of a call's arguments, or all of them."""
         output_item = self._output_items.on_delta(event, item_type)
         if output_item.type not in CALLS:
             return
@@ -150,7 +150,7 @@ class ResponsesDecoder(TypedEventDecoder):
             self._emit_call(output_item, item, deltas)
 
     def _finish_item(self, output_item: OutputItem, item: Item, deltas: list[Delta]) -> None:
-        """Take an item that is done, and pass on what did not come in fragments."""
+        """Handle a completed item, and emit what the fragments did not contain."""
         output_item.item = item
         if output_item.type in CALLS:
             self._emit_call(output_item, item, deltas)
@@ -170,7 +170,7 @@ class ResponsesDecoder(TypedEventDecoder):
             deltas.append(MediaDelta(media))
 
     def _emit_text(self, kind: str, text: str, position: Position) -> Delta:
-        """Make the delta of a text; another item, or another part of the reasoning, is a paragraph of its own."""
+        """Build the delta of a text; another item, or another part of the reasoning, starts a paragraph."""
         previous, self._last[kind] = self._last.get(kind, position), position
         delta = _TEXT_DELTAS[kind](text)
         if previous != position and isinstance(delta, TextDelta | ThinkingDelta):
@@ -178,7 +178,7 @@ class ResponsesDecoder(TypedEventDecoder):
         return delta
 
     def _emit_call(self, output_item: OutputItem, item: Item, deltas: list[Delta]) -> None:
-        """Pass on what a form of a call's item adds: its id, its name, the arguments as they finally are."""
+        """Emit what a stage of a call's item adds: its id, its name, its final arguments."""
         name = (_text(item, "call_id") or output_item.name[0], _text(item, "name") or output_item.name[1])
         text = arguments(item)
         is_new = bool(text) and not output_item.is_same("call", text)
@@ -192,9 +192,9 @@ class ResponsesDecoder(TypedEventDecoder):
         self._is_done = True
 
     def _reconcile_items(self, response: Item, deltas: list[Delta]) -> tuple[list[Item], bool]:
-        """Settle the items of the final form; give all items in order, and whether none is missing or half made.
+        """Apply the items of the final event; return all items in order, and whether all are complete.
 
-        Servers exist that send an empty list, or leave items out: what came while streaming then stands.
+        Some servers send an empty list or omit items: the streamed items are used then.
         """
         output = response.get("output")
         items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
@@ -218,7 +218,7 @@ class ResponsesDecoder(TypedEventDecoder):
         explanation = "; ".join(filter(None, map(requested_action, items)))
         if explanation and stop_reason == "end":
             stop_reason = "action"
-        # A truncated reply is rebuilt from its parts, and so is one whose items nobody can answer.
+        # A truncated reply is rebuilt from its parts, and so is one with items that cannot be answered.
         is_held = is_complete and bool(items) and stop_reason not in TRUNCATED_REASONS and not explanation
         finish_reason = _text(response, "status")
         if stop_reason == "error":
@@ -237,12 +237,12 @@ def _error_in_response(body: Item) -> WireError | None:
 
 
 def _untyped_error(error: Item) -> Item:
-    """Leave out the type of an event, which is none of its error."""
+    """Return an error without the type of its event."""
     return {key: value for key, value in error.items() if key != "type"}
 
 
 def _stop_reason(response: Item, items: list[Item]) -> StopReason:
-    """Return why a reply stopped; with an incomplete call it was cut off, whatever the response reports."""
+    """Return why a reply stopped; one with an incomplete call was cut off, whatever the response reports."""
     details = response.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
     if reason == "content_filter":

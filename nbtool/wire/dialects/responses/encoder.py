@@ -1,9 +1,9 @@
-"""OpenAI Responses, spoken without state on the server.
+"""The encoder of OpenAI Responses, without state on the server.
 
-Every round carries everything: instructions, tools and the whole conversation as a list of items, so nothing has to
-be stored at the provider (`store: false`) and any turn can be edited, branched or sent elsewhere. What a reasoning
-model thought goes back in the items it came in, whole rounds at a time: the provider checks that a call and the
-reasoning it came of stand together, by their ids, so a round is sent back unchanged or rebuilt with neither.
+Every request contains everything: instructions, tools and the whole conversation as a list of items, so nothing is
+stored at the provider (`store: false`) and any turn can be edited, branched or sent to another provider. Reasoning is
+sent back in its items, whole rounds at a time: the provider checks by their ids that a call is next to its reasoning,
+so a round is sent back unchanged, or rebuilt without reasoning and ids.
 
 See https://platform.openai.com/docs/api-reference/responses/create and
 https://platform.openai.com/docs/guides/reasoning.
@@ -26,17 +26,19 @@ from nbtool.wire.dialects.responses.decoder import ResponsesDecoder
 from nbtool.wire.reply import valid_arguments
 
 NO_ENCRYPTED_REASONING = "no_encrypted_reasoning"
-"""The ability of a target that refuses `include`; elsewhere the reasoning is asked for, to be sent back."""
+"""The ability of a target that refuses `include`; elsewhere encrypted reasoning is requested, to be sent back."""
 
 REASONING_SUMMARY = "reasoning_summary"
-"""The ability of a target that summarises its reasoning; the summary is asked for."""
+"""The ability of a target that summarizes its reasoning; the summary is requested."""
 
 MAX_ID = 64
-"""Characters of a call's id that are accepted back, even from those who sent a longer one."""
+"""Maximum characters of a call id in a request, although servers send longer ones."""
 
 Item = dict[str, Any]
 
-_WITHOUT_REASONING = re.compile(r"(?:.*/)?(?:gpt-[34]|chatgpt-)")  # models of an able provider that refuse the question
+_WITHOUT_REASONING = re.compile(
+    r"(?:.*/)?(?:gpt-[34]|chatgpt-)"
+)  # models that refuse it although their provider supports it
 
 
 class Responses:
@@ -45,10 +47,10 @@ class Responses:
     name = "responses"
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
-        """Write a prompt as a request.
+        """Encode a prompt as a request.
 
         Raises:
-            nbtool.errors.Unsupported: a part that this dialect cannot carry (sound, video).
+            nbtool.errors.Unsupported: a part that the API does not accept (sound, video).
         """
         body: dict[str, Any] = {
             "model": target.model,
@@ -70,19 +72,19 @@ class Responses:
         body = merge_options(body, rename_options(prompt.options, RESPONSES_NAMES))
         return Request("/responses", body, stream=body.get("stream") is True)
 
-    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
+    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the decoder sees from the bytes whether it is a stream
         """Return a new decoder for one reply, streamed or not."""
         return ResponsesDecoder()
 
 
 class _InputEncoder:
-    """The list of items, built from the messages in order."""
+    """Builds the list of items from the messages, in order."""
 
     def __init__(self, wire: str, target: Target) -> None:
         self._origin = (wire, target.host, target.model)
         self._ids = CallIds()
-        self._custom: set[str] = set()  # ids of calls whose results have a type of their own
-        self._accepts_images: list[Item] = []  # of the assistant; they go back as the user's, which alone may show them
+        self._custom: set[str] = set()  # ids of calls with another type of result
+        self._accepts_images: list[Item] = []  # images of the assistant: only a user message may contain images
 
     def write(self, messages: tuple[Message, ...]) -> list[Item]:
         items: list[Item] = []
@@ -96,7 +98,7 @@ class _InputEncoder:
         return items
 
     def _encode_text(self, message: Message) -> list[Item]:
-        """Write a message of the person or of the tools: results first, so that they follow their calls."""
+        """Encode a message of the user or of the tools: results first, so that they follow their calls."""
         items = [self._encode_result(result) for result in message.results]
         content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_empty(part)]
         if content:
@@ -114,13 +116,13 @@ class _InputEncoder:
         return {"type": kind, "call_id": call_id, "output": output}
 
     def _native(self, message: Message) -> list[Item]:
-        """Return the items of a round as they came, or nothing where they do not hold here."""
+        """Return the items of a round unchanged, or None if they are not valid for this request."""
         native = message.native
         if native is None or (native.wire, native.host, native.model) != self._origin:
             return []
         items = [_input_item(item) for item in native.payload]
         while items and items[-1].get("type") == "reasoning":
-            items.pop()  # refused without the item that it led to
+            items.pop()  # refused without the item after it
         calls = [item for item in items if item.get("type") in ("function_call", "custom_tool_call")]
         if not is_replayable(items) or [item.get("call_id") for item in calls] != [call.id for call in message.calls]:
             return []
@@ -130,14 +132,14 @@ class _InputEncoder:
         return items
 
     def _from_parts(self, message: Message) -> Iterator[Item]:
-        """Build a round from its parts: without reasoning, and without the ids that would ask for it."""
+        """Build a round from its parts: without reasoning, and without the ids that would require it."""
         for part in message.parts:
             match part:
                 case Text() | Refusal() if part.text.strip():
                     yield {"role": "assistant", "content": clean_text(part.text)}
                 case Media() if part.mime.startswith("image/"):
                     self._accepts_images.append(_content(part))
-                case Media():  # no sound goes into this dialect; what was said stands beside it as text
+                case Media():  # the API accepts no sound; its transcript is sent as text
                     yield {"role": "assistant", "content": f"[{part}]"}
                 case ToolCall():
                     yield self._encode_call(part)
@@ -149,7 +151,7 @@ class _InputEncoder:
 
 
 def _instructions(prompt: Prompt) -> str:
-    """Join the system prompt and the system messages, which have no place among the items."""
+    """Join the system prompt and the system messages, which this API has outside of the items."""
     texts = [prompt.system, *(message.text for message in prompt.messages if message.role == "system")]
     return "\n\n".join(clean_text(text) for text in texts if text.strip())
 
@@ -161,7 +163,7 @@ def _tool(spec: ToolSpec) -> Item:
         "name": spec.name,
         "description": spec.description,
         "parameters": parameters,
-        "strict": False,  # the default is strict here, and most schemas do not qualify
+        "strict": False,  # the default is strict, and most schemas do not qualify
     }
 
 
@@ -180,10 +182,10 @@ def _is_empty(part: Text | Media) -> bool:
 
 
 def _content(part: Text | Media) -> Item:
-    """Write a text, an image or a file as input.
+    """Encode a text, an image or a file as input.
 
     Raises:
-        nbtool.errors.Unsupported: sound and video have no form in this dialect.
+        nbtool.errors.Unsupported: the API does not accept sound or video.
     """
     if isinstance(part, Text):
         return {"type": "input_text", "text": clean_text(part.text)}
@@ -202,7 +204,7 @@ def _content(part: Text | Media) -> Item:
 
 
 def _input_item(item: Item) -> Item:
-    """Copy an item of a reply so that it is accepted as input: its null fields are refused there."""
+    """Copy an item of a reply without its null fields, which are refused in the input."""
     fields = {key: value for key, value in item.items() if value is not None}
     if fields.get("type") == "function_call":
         fields["arguments"] = valid_arguments(fields.get("arguments"))
@@ -215,9 +217,9 @@ def _input_item(item: Item) -> Item:
 
 
 def is_replayable(items: list[Item]) -> bool:
-    """Whether items can be sent back without anything that the server would have to remember or reject.
+    """Whether items can be sent back: none needs state on the server, and none is refused.
 
-    Reasoning that is neither encrypted nor readable is only a reference to what was not stored.
+    Reasoning that is neither encrypted nor readable only refers to data that was not stored.
     """
     for item in items:
         if item.get("type") == "reasoning" and not (item.get("encrypted_content") or item.get("content")):

@@ -1,7 +1,7 @@
-"""The output items of one reply in the Responses dialect, while they grow.
+"""The output items of one reply in the Responses dialect, while they are streamed.
 
-An item is told apart by where it stands (`output_index`) and by its id; servers exist that leave out either, that
-give every event another id, or that count every item as the first.
+An item is identified by its position (`output_index`) and its id; some servers omit either, send another id with every
+event, or number every item as the first.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from nbtool.wire.reply import require_few_items
 Item = dict[str, Any]
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-"""The types of items that ask the client for a call, and the field that holds what the model wrote."""
+"""The types of items that request a call from the client, and the field with the model's text."""
 
 
 @dataclass(slots=True)
 class OutputItem:
-    """One item: its newest form, and what was already passed on of it."""
+    """One item: its newest form, and what was already emitted of it."""
 
     key: str
     type: str = ""
@@ -37,33 +37,33 @@ class OutputItem:
     is_emitted: bool = False
 
     def add(self, kind: str, text: str) -> None:
-        """Note a piece of text that is passed on."""
+        """Record a fragment of text that is emitted."""
         self.text_parts.setdefault(kind, []).append(text)
         self.sizes[kind] = self.sizes.get(kind, 0) + len(text)
 
     def text(self, kind: str) -> str:
-        """Everything that was passed on of one kind."""
+        """Return all text of one kind that was emitted."""
         parts = self.text_parts.get(kind, [])
         if len(parts) > 1:
             self.text_parts[kind] = parts = ["".join(parts)]
         return parts[0] if parts else ""
 
     def replace(self, kind: str, text: str) -> None:
-        """Note a text that takes the place of what was passed on before."""
+        """Record a text that replaces what was emitted before."""
         self.text_parts[kind] = [text]
         self.sizes[kind] = len(text)
 
     def is_same(self, kind: str, text: str) -> bool:
-        """Whether a text is all that was passed on of one kind; joins only what has the same length."""
+        """Whether a text equals what was emitted of one kind; joins fragments only if the lengths are equal."""
         return len(text) == self.sizes.get(kind, 0) and text == self.text(kind)
 
 
 class OutputItems:
-    """All items of a reply, in the order in which they began."""
+    """All items of a reply, in the order in which they started."""
 
     def __init__(self) -> None:
         self.all: list[OutputItem] = []
-        self._open: dict[str, dict[str, OutputItem]] = {}  # by type and key: those that are not done
+        self._open: dict[str, dict[str, OutputItem]] = {}  # by type and key: those that are not completed
         self._by_key: dict[tuple[int | None, str], OutputItem] = {}
 
     def on_added(self, event: Item, item: Item) -> OutputItem:
@@ -71,13 +71,13 @@ class OutputItems:
         return self._item_for(event, item, is_start=True)
 
     def on_done(self, event: Item, item: Item) -> OutputItem:
-        """Return the slot of an item that is done, whether its beginning was seen or not."""
+        """Return the slot of a completed item, whether its start event arrived or not."""
         slot = self._item_for(event, item, is_start=False)
         self.finish(slot)
         return slot
 
     def finish(self, slot: OutputItem) -> None:
-        """Mark an item as done."""
+        """Mark an item as completed."""
         slot.is_done = True
         self._open.get(slot.type, {}).pop(slot.key, None)
 
@@ -85,7 +85,7 @@ class OutputItems:
         """Return the slot that a fragment belongs to.
 
         Raises:
-            nbtool.errors.InvalidReply: it could belong to several calls; merging would make a call nobody asked for.
+            nbtool.errors.InvalidReply: it could belong to several calls, and merging could invent a call.
         """
         index, item_id = _position(event)
         if slot := self._find(index, item_id):
@@ -98,10 +98,10 @@ class OutputItems:
         return self._new(index, item_id, item_type)
 
     def on_final(self, output: list[Item]) -> list[tuple[OutputItem, Item]]:
-        """Pair the items of the final event with their slots, by id, by call, or by where they stand."""
+        """Match the items of the final event to their slots, by id, by call, or by position."""
         by_id = {str(slot.item["id"]): slot for slot in self.all if slot.item.get("id")}
         by_call = {str(slot.item["call_id"]): slot for slot in self.all if slot.item.get("call_id")}
-        unnamed: dict[str, deque[OutputItem]] = {}  # by type: begun by a fragment, and nothing else came
+        unnamed: dict[str, deque[OutputItem]] = {}  # by type: started by a fragment, without an item event
         for slot in self.all:
             if not slot.item:
                 unnamed.setdefault(slot.type, deque()).append(slot)
@@ -129,13 +129,13 @@ class OutputItems:
         return slot
 
     def _without_index(self, item: Item, index: int | None, is_start: bool) -> OutputItem | None:
-        """Find an item that does not say where it stands: the one that is still open."""
+        """Return the slot of an item without an index: the one that is still open."""
         if is_start or index is not None:
             return None
         return self._newest(str(item.get("type")))
 
     def _newest(self, item_type: str) -> OutputItem | None:
-        """Return the item of a type that began last of those that are not done."""
+        """Return the last started item of a type that is not completed."""
         return next(reversed(self._open.get(item_type, {}).values()), None)
 
     def _find(self, index: int | None, item_id: str) -> OutputItem | None:
@@ -158,9 +158,9 @@ class OutputItems:
 
 
 def texts(item: Item) -> dict[str, list[str]]:
-    """Return all prose of an item by kind, in its parts: text, refusal, summary (of the reasoning), and the reasoning.
+    """Return the prose of an item by kind, in its parts: text, refusal, reasoning summary, and reasoning.
 
-    The item's own type decides: whatever a bridge calls the parts of a `reasoning`, none of them is the answer.
+    The item's type decides: the parts of a `reasoning` item are never the answer, whatever a bridge calls them.
     """
     is_reasoning = item.get("type") == "reasoning"
     if not is_reasoning and item.get("type") not in ("message", None):
@@ -183,11 +183,11 @@ _PROSE = {
     "summary_text": ("summary", "text"),
     "reasoning_text": ("reasoning", "text"),
 }
-"""The parts of items that hold prose: of which kind it is, and in which field."""
+"""The parts of items that contain prose: its kind and its field."""
 
 
 def arguments(item: Item) -> str:
-    """Return what the model wrote for a call; some servers send the object in place of its text."""
+    """Return the arguments of a call as text; some servers send an object instead."""
     value = item.get(CALLS[item["type"]])
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
@@ -201,11 +201,11 @@ _ACTIONS = {
     "shell_call": "a command in a shell",
     "apply_patch_call": "a change of files",
 }
-"""Items that wait for a client to do something beside calling a function."""
+"""Items that wait for an action of the client other than a function call."""
 
 
 def requested_action(item: Item) -> str:
-    """Return what an item asks a client to do beside calling a function; empty for all others."""
+    """Return the action that an item requests from the client, other than a function call; empty for all others."""
     action = _ACTIONS.get(str(item.get("type")), "")
     if item.get("type") == "mcp_approval_request":
         return f"{action} {shorten(str(item.get('name')), 80)!r} on {shorten(str(item.get('server_label')), 80)!r}"
@@ -213,7 +213,7 @@ def requested_action(item: Item) -> str:
 
 
 def parse_generated_image(item: Item) -> Media | None:
-    """Return the finished picture of an image generation, if the item holds one."""
+    """Return the finished image of an image generation, if the item contains one."""
     result = item.get("result")
     if item.get("type") != "image_generation_call" or not isinstance(result, str) or not result:
         return None
@@ -225,7 +225,7 @@ def parse_generated_image(item: Item) -> Media | None:
 
 
 def read_usage(usage: Any) -> Usage | None:
-    """Read what a response cost; None where it does not say."""
+    """Parse the usage of a response; None if it has none."""
     if not isinstance(usage, dict):
         return None
     cost = usage.get("cost")
@@ -239,14 +239,14 @@ def read_usage(usage: Any) -> Usage | None:
 
 
 def _position(event: Item) -> tuple[int | None, str]:
-    """Read where an event belongs; what is no index (negative, a fraction, a word) is none."""
+    """Parse the index of an event; None for an invalid one (negative, a fraction, a text)."""
     index, item_id = event.get("output_index"), event.get("item_id")
     is_index = isinstance(index, int) and not isinstance(index, bool) and index >= 0
     return (index if is_index else None), (item_id if isinstance(item_id, str) else "")
 
 
 def _is_different(slot: OutputItem, item: Item, is_start: bool) -> bool:
-    """Whether an item is not the one of the slot where it claims to stand."""
+    """Whether an item does not match the slot of its index."""
     if slot.type and slot.type != item.get("type"):
         return True
     if not slot.item or any(item.get(name) and item[name] == slot.item.get(name) for name in ("id", "call_id")):
