@@ -18,6 +18,7 @@ from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.messages import user
 from nbtool.plugins.structured_schema import is_strict, response_format, schema_for
 from nbtool.text import shorten
+from nbtool.tools.schema.json_schema import ANSWER_SCHEMA_PROMPT
 
 RETRIES = 2
 """Default number of retries after an answer that does not match."""
@@ -25,7 +26,6 @@ RETRIES = 2
 MAX_PROBLEMS, MAX_INPUT_CHARS = 5, 80
 """Maximum number of problems sent to the model, and characters of each invalid value."""
 
-SCHEMA_PROMPT = "Your final answer must be JSON that matches this schema, and nothing else:\n{schema}"
 RETRY_PROMPT = (
     "[nbtool] Your answer does not match the schema: {problem}\nAnswer again, with the complete JSON and nothing else."
 )
@@ -76,7 +76,7 @@ class Structured:
 
     def on_before_request(self, request: RequestContext) -> None:
         """Add the schema to the request; the user's own options take precedence."""
-        prompt = SCHEMA_PROMPT.format(schema=json.dumps(self.schema, ensure_ascii=False))
+        prompt = ANSWER_SCHEMA_PROMPT + json.dumps(self.schema, ensure_ascii=False)
         request.system = f"{request.system}\n\n{prompt}".lstrip()
         if self._state_of(request.turn).retries:
             request.is_final = True  # a retry needs no tools

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,8 @@ CAPITALISED = re.compile(r"(?<![\w.])[A-ZÀ-Þ]\w*(?:[.&-]\w+)*(?: [A-ZÀ-Þ][\w
 LIST_SEPARATOR = re.compile(r"\s*+(?:,|(?:,\s*+)?(?:and|or)(?: how many| the| of)?|&|vs\.?|versus)\s*+", re.IGNORECASE)
 BOOLEAN_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 FALLBACK_ZONE = 2
+CONTAINER_TYPES = ("array", "object")
+"""Types of parameters that take a named variable as a whole if it is nearer than any value."""
 CODE_PARAMETERS = {("run_python", "code"): "text/x-python"}
 """Code parameters, with their media type."""
 MAX_PER_PARAMETER = 4
@@ -77,6 +79,8 @@ def fill_arguments(tool: OfferedTool, context: ArgumentContext) -> tuple[list[di
         if media_type := CODE_PARAMETERS.get((tool.name, name)):
             spec["contentMediaType"] = media_type
         values = _find_values(name, spec, context, max_values)
+        if not values and required == [name]:
+            values = _take_reference(context)
         if not values and name in required:
             return [], name
         argument_sets = [{**arguments, name: value} for arguments in argument_sets for value in values] or argument_sets
@@ -107,6 +111,8 @@ def _find_values(name: str, spec: Mapping[str, Any], context: ArgumentContext, m
             for candidate in ranked
             if context.zone(candidate) < FALLBACK_ZONE and candidate.start not in context.used_positions
         ]
+    if max_values and spec.get("type") in CONTAINER_TYPES and (taken := _take_reference(context, before=ranked)):
+        return taken
     if not ranked:
         return []
     joined, is_list = _joined_candidates(ranked, context), spec.get("type") == "array"
@@ -143,10 +149,7 @@ def _candidates(name: str, spec: Mapping[str, Any], context: ArgumentContext) ->
 
 
 def _find_references(name: str, context: ArgumentContext) -> Iterator[Candidate]:
-    for match in REFERENCE.finditer(context.prompt):
-        yield Candidate(*match.span(), match[0])  # including its keys or its slice
-    for match in MENTION.finditer(context.prompt):
-        yield Candidate(*match.span(), reference_to(match[1]))
+    yield from _named_references(context)
     for variable in context.variables:
         for match in re.finditer(rf"(?<![\w`]){re.escape(variable)}(?!\w)", context.blanked):
             yield Candidate(*match.span(), reference_to(variable))
@@ -156,6 +159,26 @@ def _find_references(name: str, context: ArgumentContext) -> Iterator[Candidate]
             len(context.prompt),
             reference_to(name if name in context.variables else context.variables[0]),
         )
+
+
+def _take_reference(context: ArgumentContext, before: Sequence[Candidate] = ()) -> list[Any]:
+    """Return the nearest unused reference, as the whole argument; none if a value of `before` is nearer."""
+    free = [one for one in _named_references(context) if one.start not in context.used_positions]
+    if not free:
+        return []
+    nearest = min(free, key=context.rank)
+    if before and context.rank(before[0]) < context.rank(nearest):
+        return []
+    context.own_positions.add(nearest.start)
+    context.used_positions.add(nearest.start)
+    return [nearest.value]
+
+
+def _named_references(context: ArgumentContext) -> Iterator[Candidate]:
+    for match in REFERENCE.finditer(context.prompt):
+        yield Candidate(*match.span(), match[0])  # including its keys or its slice
+    for match in MENTION.finditer(context.prompt):
+        yield Candidate(*match.span(), reference_to(match[1]))
 
 
 def _find_code_candidates(context: ArgumentContext) -> Iterator[Candidate]:

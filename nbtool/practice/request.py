@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.practice.pictures import describe_image
+from nbtool.tools.schema.json_schema import ANSWER_SCHEMA_PROMPT
 
 MAX_PROMPT = 20_000
 """Maximum number of characters of a prompt that are read; tools named after them are not found."""
@@ -18,7 +19,6 @@ MENTION = re.compile(r"\$`([^\W\d][\w./-]*)`")
 FINAL_REQUEST = re.compile(r"\[nbtool\]|without (calling )?(any )?(more )?tools|final (reply|answer)", re.IGNORECASE)
 NOTEBOOK_OBJECTS = re.compile(r"(?<!\s)\s*<notebook-objects>.*?(?:</notebook-objects>|\Z)", re.DOTALL)
 """Objects that nbtool lists in a prompt: they can be referenced, but the user did not name them."""
-SCHEMA_PROMPT = re.compile(r"must be JSON that matches this schema[^\n]{0,80}\n(?=\{)")
 PLACEHOLDERS = frozenset({"name", "var"})
 """Placeholder names in explanations of the reference syntax."""
 
@@ -120,9 +120,9 @@ def _attached(message: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _schema(all_text: str) -> Mapping[str, Any] | None:
     """Return the schema that an answer must fit, if the system text has one."""
-    matches = list(SCHEMA_PROMPT.finditer(all_text))
+    _, mark, text = all_text.rpartition(ANSWER_SCHEMA_PROMPT)
     try:
-        schema = json.JSONDecoder().raw_decode(all_text, matches[-1].end())[0] if matches else None
+        schema = json.JSONDecoder().raw_decode(text)[0] if mark else None
     except ValueError:
         return None
     return schema if isinstance(schema, dict) else None

@@ -13,9 +13,10 @@ from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.events import ReplyEnd
 from nbtool.messages import Refusal
 from nbtool.plugins.continuation import Continuation
-from nbtool.plugins.structured import SCHEMA_PROMPT, Structured
+from nbtool.plugins.structured import Structured
 from nbtool.plugins.structured_schema import is_strict, schema_for
 from nbtool.testing import ScriptedWire, call
+from nbtool.tools.schema.json_schema import ANSWER_SCHEMA_PROMPT
 
 
 class Fruit(BaseModel):
@@ -85,7 +86,7 @@ def test_the_schema_is_told_in_the_system_text() -> None:
         Chat(wire=wire, system="Be brief.").send("Which?", as_=Fruit)
 
     _, schema, _ = schema_for(Fruit)
-    assert wire.prompts[0].system.endswith(SCHEMA_PROMPT.format(schema=json.dumps(schema)))
+    assert wire.prompts[0].system.endswith(ANSWER_SCHEMA_PROMPT + json.dumps(schema))
     assert schema == {
         "type": "object",
         "properties": {"name": {"type": "string"}, "grams": {"type": "integer"}},

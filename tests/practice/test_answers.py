@@ -16,9 +16,10 @@ import pytest
 from pydantic import BaseModel, Field
 
 from nbtool import Chat
-from nbtool.plugins.structured import SCHEMA_PROMPT, Structured
+from nbtool.plugins.structured import Structured
 from nbtool.practice.plan import make_plan
 from nbtool.practice.request import parse_request
+from nbtool.tools.schema.json_schema import ANSWER_SCHEMA_PROMPT
 
 
 class Colour(enum.Enum):
@@ -90,7 +91,7 @@ TYPES: list[Any] = [
 )
 def test_every_type_gets_an_answer(prompt: str, type_: Any) -> None:
     answer = Structured(type_)
-    messages = [{"role": "system", "content": SCHEMA_PROMPT.format(schema=json.dumps(answer.schema))}]
+    messages = [{"role": "system", "content": ANSWER_SCHEMA_PROMPT + json.dumps(answer.schema)}]
     body = {"model": "fast", "messages": [*messages, {"role": "user", "content": prompt}]}
 
     answer.parse(make_plan(parse_request(body)).text)  # raises where it does not fit

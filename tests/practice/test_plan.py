@@ -8,7 +8,7 @@ import pytest
 
 from nbtool.practice.plan import Plan, make_plan
 from nbtool.practice.request import parse_request
-from tests.practice.asking import TOOLS, call_round, request
+from tests.practice.asking import REAL, TEXT, TOOLS, call_round, request, tool
 
 PENGUINS = "$VAR_REF{{penguins}}"
 
@@ -86,6 +86,27 @@ def test_what_the_prompt_does_not_say_is_asked_for_and_not_invented(prompt: str,
     assert not reply.calls
     assert parameter in reply.text
     assert "not a language model" in reply.text
+
+
+@pytest.mark.parametrize("kind", [{"type": "array"}, {"type": "array", "items": TEXT}, {"type": "object"}, REAL, TEXT])
+def test_a_named_variable_is_the_value_of_the_only_parameter(kind: dict[str, Any]) -> None:
+    plan = planned("Use &`pay` with $`basket`.", tools=[tool("pay", "items", items=kind)])
+
+    assert calls_of(plan) == [("pay", {"items": "$VAR_REF{{basket}}"})]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "arguments"),
+    [
+        ('Use &`pay` with $`basket` and the note "for Ada".', {"items": "$VAR_REF{{basket}}", "note": "for Ada"}),
+        ('Use &`pay` for "tea", "milk", note="for Ada".', {"items": ["tea", "milk"], "note": "for Ada"}),
+        ("Use &`pay` with $VAR_REF{{basket['a']}}, note=Ada.", {"items": "$VAR_REF{{basket['a']}}", "note": "Ada"}),
+    ],
+)
+def test_a_list_is_the_nearest_variable_or_the_nearest_values(prompt: str, arguments: dict[str, Any]) -> None:
+    pay = tool("pay", "items", "note", items={"type": "array", "items": TEXT}, note=TEXT)
+
+    assert calls_of(planned(prompt, tools=[pay])) == [("pay", arguments)]
 
 
 def test_without_a_tool_it_says_what_it_is_and_what_it_was_offered() -> None:

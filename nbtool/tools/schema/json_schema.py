@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+ANSWER_SCHEMA_PROMPT = "Your final answer must be JSON that matches this schema, and nothing else:\n"
+"""The system text before the schema of an answer; the practice model finds the schema by it."""
+
 
 def drop_titles(schema: Any, *, is_property_map: bool = False) -> Any:
     """Remove the titles that pydantic creates from names; properties named `title` remain."""

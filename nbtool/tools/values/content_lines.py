@@ -20,7 +20,7 @@ from nbtool.tools.values.sanitize import strip_controls
 MAX_LINES = 2_000
 """Maximum number of lines of a value that are compared."""
 
-MAX_LINE_CHARS = 200
+MAX_LINE_CHARS = 300
 """Maximum number of characters of one line."""
 
 MAX_CHANGES = 20
