@@ -12,10 +12,11 @@ Part = Callable[[Any], object]
 
 
 class PartAttribute(Generic[T]):
-    """An attribute that is read from a part, under the same name, and set there."""
+    """An attribute that is read from a part, under the same name, and set there; `doc` is its docstring."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Part, doc: str) -> None:
         self._part = part
+        self.__doc__ = doc
 
     def __set_name__(self, _: type, name: str) -> None:
         self._name = name
