@@ -35,15 +35,37 @@ QUICK = 2
 
 RUN = """async ([way, shown]) => {
   const view = await window[way](shown);
-  let size = -1;
+  const busy = new Set();
+  let changes = 0;
+  const visit = (el) => {
+    if (el.matches("details:not([open])")) el.open = true;
+    else if (el.matches("button") && /^Show all/.test(el.textContent)) setTimeout(() => el.click());
+    else if (el.matches("[aria-busy=true]")) busy.add(el);
+  };
+  const visitAll = (node) => {
+    if (!(node instanceof Element)) return;
+    visit(node);
+    for (const el of node.querySelectorAll("details, button, [aria-busy]")) visit(el);
+  };
+  // Only what was added is looked at: searching the whole view at every frame would take quadratic time itself.
+  const observer = new MutationObserver((records) => {
+    changes += records.length;
+    for (const record of records) {
+      if (record.type === "attributes") visit(record.target);
+      for (const node of record.addedNodes) visitAll(node);
+    }
+  });
+  observer.observe(view.el, { childList: true, subtree: true, attributeFilter: ["aria-busy"] });
+  visitAll(view.el);
+  const isBusy = (el) => el.isConnected && el.getAttribute("aria-busy") === "true";
+  let last = -1;
   for (let quiet = 0; quiet < 3;) {
     await window.frame();
-    for (const fold of view.el.querySelectorAll("details:not([open])")) fold.open = true;
-    for (const button of view.el.querySelectorAll("button")) if (/^Show all/.test(button.textContent)) button.click();
-    const now = view.el.querySelectorAll("*").length + (view.el.querySelector("[aria-busy=true]") ? 1e9 : 0);
-    quiet = now === size ? quiet + 1 : 0;
-    size = now;
+    for (const el of busy) if (!isBusy(el)) busy.delete(el);
+    quiet = changes === last && !busy.size ? quiet + 1 : 0;
+    last = changes;
   }
+  observer.disconnect();
   view.el.getBoundingClientRect();
   await window.frame();
   const isShown = view.el.textContent.includes("shown");
