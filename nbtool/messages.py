@@ -176,9 +176,11 @@ def results(*parts: ToolResult) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The tokens that a request used; `cost` in US dollars if the provider reports it.
+    """The tokens that a request used; `cost` in US dollars if it is known.
 
-    `cached_tokens` are part of `input_tokens`, `thinking_tokens` part of `output_tokens`.
+    `cached_tokens` (read from the provider's cache) and `cache_write_tokens` are part of `input_tokens`,
+    `thinking_tokens` part of `output_tokens`. `is_cost_estimated`: the cost, or a part of it, is not reported by the
+    provider but computed from the tokens, or a part is unknown.
     """
 
     input_tokens: int = 0
@@ -186,6 +188,8 @@ class Usage:
     cached_tokens: int = 0
     thinking_tokens: int = 0
     cost: float | None = None
+    cache_write_tokens: int = 0
+    is_cost_estimated: bool = False
 
     @property
     def total_tokens(self) -> int:
@@ -200,7 +204,14 @@ class Usage:
             self.cached_tokens + other.cached_tokens,
             self.thinking_tokens + other.thinking_tokens,
             sum(costs) if costs else None,
+            self.cache_write_tokens + other.cache_write_tokens,
+            bool(costs) and any(one.is_cost_estimated or one.is_unpriced for one in (self, other)),
         )
+
+    @property
+    def is_unpriced(self) -> bool:
+        """Whether there are tokens of unknown cost."""
+        return self.cost is None and self.total_tokens > 0
 
 
 def new_id(prefix: str) -> str:

@@ -167,10 +167,15 @@ def footer_line(head: Head) -> str:
         _plural(head["round"], "round") if head["round"] > 1 else "",
         _plural(head["calls"], "call") if head["calls"] else "",
         _plural(tokens, "token") if tokens else "",
-        f"${usage['cost']:.4f}" if usage["cost"] is not None else "",
+        format_cost(usage["cost"], is_estimated=usage.get("is_cost_estimated", False)),
         format_seconds(head["seconds"]) if head["seconds"] is not None else "",
     ]
     return " · ".join(fact for fact in facts if fact)
+
+
+def format_cost(cost: float | None, *, is_estimated: bool) -> str:
+    """Format a cost in US dollars; an estimated one is marked, an unknown one is empty."""
+    return "" if cost is None else f"{'about ' if is_estimated else ''}${cost:.4f}"
 
 
 def status_line(head: Head) -> str:

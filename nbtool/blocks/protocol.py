@@ -192,13 +192,14 @@ Block = ProseBlock | CallBlock | NoticeBlock
 
 
 class UsageData(TypedDict):
-    """Tokens of a turn so far; `cost` in US dollars if known."""
+    """Tokens of a turn so far; `cost` in US dollars if known, computed from the tokens if `is_cost_estimated`."""
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     thinking_tokens: int
     cost: float | None
+    is_cost_estimated: NotRequired[bool]
 
 
 class Head(TypedDict):

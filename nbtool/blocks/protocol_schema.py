@@ -83,7 +83,8 @@ USAGE = object_of(
     {
         **dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "thinking_tokens"), COUNT),
         "cost": or_null(NUMBER),
-    }
+    },
+    {"is_cost_estimated": {"const": True}},
 )
 HEAD = object_of(
     {

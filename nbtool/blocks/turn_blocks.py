@@ -70,4 +70,8 @@ def _head() -> Head:
 
 def usage_data(usage: Usage) -> UsageData:
     """Return a usage as it is shown."""
-    return cast("UsageData", asdict(usage))
+    fields = asdict(usage)
+    del fields["cache_write_tokens"]
+    if not fields["is_cost_estimated"]:
+        del fields["is_cost_estimated"]
+    return cast("UsageData", fields)

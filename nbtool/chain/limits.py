@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import EndReason
@@ -42,8 +42,8 @@ class Limits:
     """The limits of one turn; None means no limit of that kind.
 
     `max_rounds` counts requests to the model, including the one for a final reply; `seconds` is for the whole turn,
-    `tokens` for input and output together, `cost` in US dollars, for providers that report it. Once tokens or cost are
-    spent no further request is made, not even for a final reply.
+    `tokens` for input and output together, `cost` in US dollars, for models whose price is known. Once tokens or cost
+    are spent no further request is made, not even for a final reply.
     """
 
     max_rounds: int = 10
@@ -70,10 +70,9 @@ class ReachedLimit:
 
 @dataclass(slots=True)
 class Meter:
-    """What a turn has used so far; `unpriced` counts replies without a cost.
+    """What a turn has used so far; `unpriced` counts replies of unknown cost.
 
     `price_of` computes the cost of a reply in US dollars if the provider does not report it; a plugin may set it.
-    `priced` is the sum of these costs.
     """
 
     limits: Limits
@@ -83,7 +82,6 @@ class Meter:
     started: float = field(default_factory=time.monotonic)
     unpriced: int = 0
     price_of: Callable[[Usage], float] | None = None
-    priced: float = 0.0
     _batches: Counter[str] = field(default_factory=Counter)
 
     def reached_limit(self) -> ReachedLimit | None:
@@ -116,18 +114,18 @@ class Meter:
             )
         return None
 
-    def add(self, usage: Usage) -> None:
-        """Add the usage of a reply."""
+    def add(self, usage: Usage) -> Usage:
+        """Add the usage of a reply, and return it with its cost."""
+        if self.price_of and usage.total_tokens and (usage.cost is None or usage.is_cost_estimated):
+            usage = replace(usage, cost=self.price_of(usage), is_cost_estimated=True)
         self.usage += usage
-        if usage.cost is None and usage.total_tokens and self.price_of:
-            self.priced += self.price_of(usage)
-        else:
-            self.unpriced += usage.cost is None
+        self.unpriced += usage.cost is None
+        return usage
 
     @property
     def cost(self) -> float:
         """The cost of the turn in US dollars: reported by the provider, or else computed from its tokens."""
-        return (self.usage.cost or 0.0) + self.priced
+        return self.usage.cost or 0.0
 
     def remaining_calls(self) -> int:
         """Return how many more calls may run."""
@@ -155,12 +153,12 @@ def require_known_cost(limits: Limits, abilities: frozenset[str], model: str, *,
     """Reject a budget in US dollars that cannot be measured.
 
     Raises:
-        BadUsage: the provider does not report the cost of a reply.
+        BadUsage: the provider does not report the cost of a reply, and the price of the model is unknown.
     """
     if limits.cost is None or is_priced or REPORTS_COST in abilities:
         return
     raise BadUsage(
-        f"A budget of {limits.cost:g} USD cannot be checked: {model} does not report its cost. Nothing was sent.",
+        f"A budget of {limits.cost:g} USD cannot be checked: the price of {model} is unknown. Nothing was sent.",
         fix=f"Set it in tokens (`--budget 20000`), or pass the price: Chat(plugins=[Budget(usd={limits.cost:g},"
         f" prices={{{model!r}: Price(input, output)}})]).",
     )

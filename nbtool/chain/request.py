@@ -106,8 +106,8 @@ class Requests:
         finally:
             turn.dialect = builder.wire = endpoint.dialect  # a refusal may have changed it
             reply = builder.reply()
+            reply = replace(reply, usage=turn.meter.add(reply.usage))
             self.outcome.rounds.append(reply)
-            turn.meter.add(reply.usage)
             if reply.message.parts or reply.complete:
                 await self.append(without_calls(reply.message) if purpose.is_final else reply.message)
             await self._finish(request.round, reply, time.monotonic() - start)

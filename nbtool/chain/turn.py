@@ -15,7 +15,7 @@ from nbtool.chain.cancellation import retrieve_exception, shield_until_done, sto
 from nbtool.chain.final_reply import EMPTY_REPLY_PROMPT, FINAL_PROMPT, LIMIT_NOTICE, RequestPurpose, is_empty
 from nbtool.chain.hook_calls import Hook, Hooks
 from nbtool.chain.hooks import DeferredMessage, ReplyContext, TurnContext
-from nbtool.chain.limits import budget_error
+from nbtool.chain.limits import REPORTS_COST, budget_error
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.request import ReplySource, Requests
 from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
@@ -47,6 +47,8 @@ class Engine:
         turn.host, turn.model, turn.dialect = endpoint.host, endpoint.model, endpoint.dialect
         turn.abilities = getattr(endpoint, "abilities", frozenset())
         self._hooks = Hooks(plugins)
+        is_limited = turn.limits.cost is not None
+        self._needs_price = is_limited or any(getattr(plugin, "needs_price", False) for plugin in plugins)
         self._cleanups: list[Hook] = []
         self._outcome = Outcome()
         self._requests = Requests(
@@ -111,6 +113,7 @@ class Engine:
     async def _rounds(self) -> None:
         self._outcome.phase = "hook"
         await self._run_start_hooks()
+        await self._find_price()
         turn, purpose = self._turn, RequestPurpose(is_final=self._turn.limits.max_rounds == 1)
         while True:
             reply = await self._requests.make(purpose)
@@ -155,6 +158,13 @@ class Engine:
         if exceeded := self._turn.meter.exceeded_budget():
             self._outcome.end_reason = exceeded.kind
             raise budget_error(exceeded)
+
+    async def _find_price(self) -> None:
+        """Find out whether the price of the model is known, if a limit or a plugin depends on it."""
+        turn = self._turn
+        find = getattr(self._requests.endpoint, "find_price", None)
+        if self._needs_price and find and REPORTS_COST not in turn.abilities and await find():
+            turn.abilities |= {REPORTS_COST}
 
     async def _run_start_hooks(self) -> None:
         for hook in self._hooks.get("on_turn_start"):

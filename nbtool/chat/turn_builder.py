@@ -71,10 +71,16 @@ class TurnBuilder:
         approver: Approver | None = None,
         settings: TurnSettings | None = None,
         caller_thread: CallerThread | None = None,
+        may_fetch: bool = True,
     ) -> Turn:
-        """Return a turn that has not started, so that listeners can be added first. Raises: as `Chat.start`."""
+        """Return a turn that has not started, so that listeners can be added first. Raises: as `Chat.start`.
+
+        Where no model is named, the default is chosen among those that its provider lists, if it `may_fetch` the list.
+        """
         self.check_idle()
         parts, chosen = self.parts, settings or TurnSettings()
+        if may_fetch and parts.recorder.mode_for(chosen.replay).value != "only":
+            parts.model.refresh_default()
         check_plugins(parts.plugins)
         message = as_message(prompt, as_parts(attach))
         plan = chosen.operation.plan(self.conversation, chosen.cell_id) if chosen.operation else None
@@ -106,7 +112,7 @@ class TurnBuilder:
             BadUsage: the endpoint of the chat sends no requests.
             NbtoolError: a plugin blocked the request.
         """
-        turn = self.compose(prompt, **kwargs)
+        turn = self.compose(prompt, may_fetch=False, **kwargs)
         endpoint = self.parts.model.endpoint()
         if not isinstance(endpoint, PreviewableEndpoint):
             raise BadUsage("The endpoint of this chat sends no requests, so there is none to show.")

@@ -46,10 +46,11 @@ class Budget:
 
         Chat(plugins=[Budget(usd=0.50, prices={"gpt-5-mini": Price(0.25, 2.00, cached=0.025)})])
 
-    The cost is the one that the provider reports, else it is computed from `prices` by model; with neither, a budget in
-    dollars rejects the model. `ask` decides (an approver, or a function of one question); without it the turn's own
-    approver and approval queue do, as for calls. If no decision can be obtained, the turn ends with `LimitReached`. A
-    reply of unknown usage or price needs an approval too. The reported usage of an incomplete reply counts.
+    The cost is the one that the provider reports, else it is computed: from `prices` by model, or from the price of the
+    model where it is known; with none of them, a budget in dollars rejects the model. `ask` decides (an approver, or a
+    function of one question); without it the turn's own approver and approval queue do, as for calls. If no decision
+    can be obtained, the turn ends with `LimitReached`. A reply of unknown usage or price needs an approval too. The
+    reported usage of an incomplete reply counts.
     """
 
     hook_seconds: ClassVar[float | None] = None  # it waits for a person
@@ -72,6 +73,11 @@ class Budget:
             if value is not None and value <= 0:
                 raise BadUsage(f"{name} must be greater than 0, not {value!r}.")
         self._raise_limit()
+
+    @property
+    def needs_price(self) -> bool:
+        """Whether the price of the model has to be known: the budget is in US dollars."""
+        return self.usd is not None
 
     def on_turn_start(self, turn: TurnContext) -> Cleanup:
         """Count the turn when it ends, whatever its status; the price of its model applies to its limits too."""
@@ -120,7 +126,8 @@ class Budget:
 
     def _cost_of(self, usage: Usage, model: str) -> float | None:
         price = self.prices.get(model)
-        return usage.cost if usage.cost is not None or price is None else price.cost_of(usage)
+        is_reported = usage.cost is not None and not usage.is_cost_estimated
+        return usage.cost if is_reported or price is None else price.cost_of(usage)
 
     def _raise_limit(self) -> None:
         """Allow the same amount again, from the current totals."""
@@ -158,4 +165,6 @@ def _usage_since(after: Usage, before: Usage) -> Usage:
         after.cached_tokens - before.cached_tokens,
         after.thinking_tokens - before.thinking_tokens,
         None if after.cost is None else after.cost - (before.cost or 0.0),
+        after.cache_write_tokens - before.cache_write_tokens,
+        after.is_cost_estimated,
     )

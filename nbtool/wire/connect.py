@@ -127,6 +127,7 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         address.base_url,
         model,
         provider=provider.name,
+        is_own_host=is_own_host and bool(provider.name) and not (provider.port or is_in_process(provider.name)),
         key=address.key,
         key_from=address.key_from,
         key_source=address.key_source,

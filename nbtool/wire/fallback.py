@@ -6,6 +6,7 @@ field (the request is sent without it). Each change is reported to the user; a r
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -15,8 +16,12 @@ from nbtool.events import Delta, ReplyEnd, Retrying, StreamNotice
 from nbtool.wire.base import Prompt, Request
 from nbtool.wire.connect import text_wire
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
+from nbtool.wire.pricing import find_price, with_cost
 from nbtool.wire.prompted.instructions import format_for
 from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.providers.model_cache import cache_wire, cached_models, cached_wire
+from nbtool.wire.providers.model_data import find_shutdown
+from nbtool.wire.providers.model_prices import PriceFunction
 from nbtool.wire.refused_fields import LOST_REASONING, refused_field
 from nbtool.wire.transport.endpoint import HttpEndpoint
 
@@ -48,9 +53,14 @@ _adaptations: dict[tuple[str, str], Adaptation] = {}
 """The adaptations of this process, by host and model."""
 
 
+_reported_shutdowns: set[tuple[str, str]] = set()
+"""Providers and models whose shutdown was looked up, and reported if there is one."""
+
+
 def clear_adaptations() -> None:
-    """Forget what models refused."""
+    """Forget what models refused, and which shutdowns were reported."""
     _adaptations.clear()
+    _reported_shutdowns.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,31 +103,59 @@ class FallbackEndpoint:
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Send a prompt; after a refusal, report the change and send it again."""
+        if shutdown := self._shutdown_notice():
+            yield StreamNotice(shutdown, "warning")
         dialects = {self.dialect}
-        for _ in range(MAX_CHANGES):
+        for attempt in range(1, MAX_CHANGES + 1):
             has_output = False
             try:
-                async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
+                async with aclosing(self._reply(prompt)) as deltas:
                     async for delta in deltas:
                         has_output = has_output or not isinstance(delta, Retrying)
-                        if isinstance(delta, ReplyEnd) and self._has_lost_reasoning(delta):
-                            yield StreamNotice(LOST_REASONING.format(model=self.model))
                         yield delta
                 return
             except (ProviderError, Unsupported) as error:
-                notice = None if has_output else self._adapt(error, prompt, dialects)
+                is_final = has_output or attempt == MAX_CHANGES
+                notice = None if is_final else self._adapt(error, prompt, dialects)
                 if notice is None:
                     raise
                 dialects.add(self.dialect)
             if notice:
                 yield StreamNotice(notice)
-        async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
+
+    async def find_price(self) -> PriceFunction | None:
+        """Return the function that computes the cost of a usage; None if the price of the model is unknown."""
+        return await find_price(self.native)
+
+    async def _reply(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Send a prompt once, and report a reply whose reasoning is lost."""
+        endpoint = self._endpoint(prompt)
+        async with aclosing(with_cost(endpoint, endpoint.stream(prompt))) as deltas:
             async for delta in deltas:
+                if isinstance(delta, ReplyEnd) and self._has_lost_reasoning(delta):
+                    yield StreamNotice(LOST_REASONING.format(model=self.model))
                 yield delta
+
+    def _shutdown_notice(self) -> str:
+        """Return the notice that the model will be shut down; empty if it will not, and after the first time."""
+        key = self.native.provider, self.model
+        if key in _reported_shutdowns:
+            return ""
+        _reported_shutdowns.add(key)
+        announced = find_shutdown(*key)
+        listed = next((one.shutdown for one in cached_models(key[0]) or () if one.name == self.model), None)
+        day = listed or (announced.day if announced else None)
+        if day is None or day < dt.datetime.now().astimezone().date():
+            return ""
+        instead = f" Its replacement is {announced.replacement}." if announced and announced.replacement else ""
+        return f"{self.model} will be shut down on {day:%Y-%m-%d}.{instead}"
 
     @property
     def _adaptation(self) -> Adaptation:
-        return _adaptations.get((self.host, self.model), Adaptation())
+        key = self.host, self.model
+        if key not in _adaptations:
+            _adaptations[key] = Adaptation(cached_wire(*key) if self.may_change_wire else "")
+        return _adaptations[key]
 
     @property
     def _adapted(self) -> HttpEndpoint:
@@ -165,6 +203,8 @@ class FallbackEndpoint:
         return None
 
     def _remember(self, adaptation: Adaptation) -> None:
+        if adaptation.wire and adaptation.wire != self._adaptation.wire:
+            cache_wire(self.host, self.model, adaptation.wire)
         _adaptations[self.host, self.model] = adaptation
 
     def _has_lost_reasoning(self, end: ReplyEnd) -> bool:

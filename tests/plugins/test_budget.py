@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -86,7 +87,7 @@ def test_where_it_names_none_the_price_of_the_model_does() -> None:
     run([["Hi.", UsageDelta(usage), END]], budget)
 
     assert budget.cost == pytest.approx(0.6 + 0.2 + 2.0)
-    assert budget.spent == usage
+    assert budget.spent == replace(usage, cost=budget.cost, is_cost_estimated=True)
 
 
 def test_the_price_of_a_budget_holds_for_the_dollars_that_one_turn_may_spend() -> None:
@@ -113,7 +114,7 @@ def test_dollars_for_a_model_of_unknown_price_are_refused_before_anything_is_sen
         turn = Chat(wire=wire, plugins=[Budget(usd=1, ask=lambda _: Approved())]).send("Go.")
 
     assert isinstance(turn.error, BadUsage)
-    assert "scripted does not report its cost. Nothing was sent." in str(turn.error)
+    assert "the price of scripted is unknown. Nothing was sent." in str(turn.error)
 
 
 @pytest.mark.parametrize(("budget", "said"), [(Budget(usd=1), reply("One.", 5)), (Budget(tokens=9), ["One."])])

@@ -4,6 +4,7 @@ import {
   CALL_STATE_LABELS,
   decisionFacts,
   END_REASON_LABELS,
+  formatCost,
   formatSeconds,
   indentJson,
   parseObject,
@@ -172,7 +173,7 @@ function FactsRow({ left, right }: { left: Document; right: Document }): JSX.Ele
     ["rounds", ({ head }) => String(head.round)],
     ["time", ({ head }) => (head.seconds === null ? "" : formatSeconds(head.seconds))],
     ["tokens", ({ head: { usage } }) => String(usage.input_tokens + usage.output_tokens)],
-    ["cost", ({ head: { usage } }) => (usage.cost === null ? "" : `$${usage.cost.toFixed(4)}`)],
+    ["cost", ({ head: { usage } }) => formatCost(usage)],
   ];
   const text = (document: Document): string =>
     facts

@@ -1,6 +1,13 @@
 import { Component, type JSX } from "preact";
 import type { Document } from "../protocol";
-import { END_REASON_LABELS, formatSeconds, plural, singleLine, TURN_STATUS_LABELS } from "../text/format";
+import {
+  END_REASON_LABELS,
+  formatCost,
+  formatSeconds,
+  plural,
+  singleLine,
+  TURN_STATUS_LABELS,
+} from "../text/format";
 import { LongText } from "../views/AppendOnlyText";
 import { MediaList } from "../views/MediaList";
 import { Notice } from "../views/Notice";
@@ -145,7 +152,7 @@ function facts({ head }: Document): string {
     head.seconds !== null && formatSeconds(head.seconds),
     head.round > 0 && plural(head.round, "round"),
     tokens > 0 && `${plural(tokens, "token")} (${usage.input_tokens} in, ${usage.output_tokens} out)`,
-    usage.cost !== null && `$${usage.cost.toFixed(4)}`,
+    formatCost(usage),
     head.replayed && `replayed from ${singleLine(head.replayed, 40)}`,
   ]
     .filter(Boolean)

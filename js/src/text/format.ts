@@ -1,4 +1,4 @@
-import type { CallState, DecisionData, Head } from "../protocol";
+import type { CallState, DecisionData, Head, UsageData } from "../protocol";
 import { limitStacks } from "./combining";
 import labels from "./labels.json";
 
@@ -104,6 +104,11 @@ export function parseObject(text: string): Record<string, unknown> | null {
   } catch {
     return null;
   }
+}
+
+/** A cost in US dollars, marked where it is computed from the tokens. */
+export function formatCost({ cost, is_cost_estimated }: UsageData): string {
+  return cost === null ? "" : `${is_cost_estimated ? "about " : ""}$${cost.toFixed(4)}`;
 }
 
 /** A length of time as people read it. */

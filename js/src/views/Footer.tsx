@@ -1,7 +1,14 @@
 import type { JSX } from "preact";
 import { isLive } from "../kernel/turn";
 import type { Document, Head, PageAction } from "../protocol";
-import { END_REASON_LABELS, formatSeconds, plural, singleLine, TURN_STATUS_LABELS } from "../text/format";
+import {
+  END_REASON_LABELS,
+  formatCost,
+  formatSeconds,
+  plural,
+  singleLine,
+  TURN_STATUS_LABELS,
+} from "../text/format";
 import { Copy } from "./Copy";
 import { Notice } from "./Notice";
 
@@ -76,7 +83,7 @@ function facts(head: Head): string {
     head.round > 1 && plural(head.round, "round"),
     head.calls > 0 && plural(head.calls, "call"),
     tokens > 0 && plural(tokens, "token"),
-    usage.cost !== null && `$${usage.cost.toFixed(4)}`,
+    formatCost(usage),
     head.seconds !== null && formatSeconds(head.seconds),
   ]
     .filter(Boolean)

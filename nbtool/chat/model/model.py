@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -11,23 +12,30 @@ from uuid import uuid4
 from pydantic import SecretStr
 
 from nbtool import practice
-from nbtool.errors import BadUsage
-from nbtool.loop import run_sync
+from nbtool.errors import BadUsage, NbtoolError
+from nbtool.loop import background_loop, run_sync
 from nbtool.server_url import parse_server_url
 from nbtool.settings import check_choice
 from nbtool.wire.base import Endpoint
-from nbtool.wire.connect import is_in_process, list_models, make_endpoint, register_local_server
+from nbtool.wire.connect import find_provider, is_in_process, make_endpoint, register_local_server
 from nbtool.wire.fallback import FallbackEndpoint
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.env_consent import check_allowed
+from nbtool.wire.providers.listed_model import ListedModel
+from nbtool.wire.providers.model_cache import cache_models, cached_models
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
-from nbtool.wire.transport.discovery import Discovery, destination, find_model
+from nbtool.wire.providers.model_prices import ModelPrice, find_price
+from nbtool.wire.transport.discovery import Discovery, cached_default, destination, find_model
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.key_source import KeySource
+from nbtool.wire.transport.model_list import LIST_SECONDS, fetch_models
 
 ToolMode = Literal["auto", "native", "prompted"]
 
 register_local_server("practice", practice.start)
+
+REFRESH_SECONDS = 3.0
+"""Time limit for the list of models from which the default one is chosen."""
 
 BY_USER = "set by you"
 """The source of a model that is named by a cell or an argument."""
@@ -71,6 +79,35 @@ class Model:
     def name(self) -> str:
         """The model's id."""
         return self._resolved.model_id
+
+    def refresh_default(self) -> None:
+        """Choose the default model among those that its provider lists now; within a day they are not fetched again.
+
+        Without a list, after `REFRESH_SECONDS` at most, the default stays as it is.
+        """
+        if not self._resolved.is_default or background_loop().is_current():
+            return
+        provider = find_provider(self.name)
+        if cached_models(provider.name) is None:
+            with suppress(NbtoolError):
+                self._fetch_models(seconds=REFRESH_SECONDS)
+        name = f"{provider.name}:{cached_default(provider)}"
+        vars(self)["_resolved"] = self._resolved._replace(model_id=name)
+
+    def _native(self) -> HttpEndpoint:
+        """Return the endpoint without fallbacks, of the provider rather than of one kind of model."""
+        name, _, _ = self.name.partition(":")
+        model_id = self.name if self.base_url else f"{name}:models"
+        return make_endpoint(model_id, base_url=self.base_url, api_key=self.api_key, connection=self.connection)
+
+    def _fetch_models(self, *, seconds: float = LIST_SECONDS) -> list[ListedModel]:
+        native = self._native()
+        if not is_in_process(native.provider):
+            check_allowed([self._resolved.setting], native.host)
+        models = run_sync(fetch_models(native, seconds=seconds))
+        if native.is_own_host:
+            cache_models(native.provider, models)
+        return models
 
     @property
     def reason(self) -> str:
@@ -139,8 +176,26 @@ class Model:
         return native.base_url if isinstance(native, HttpEndpoint) else native.host
 
     def list_models(self) -> list[str]:
-        """Return the models that the provider lists."""
+        """Return the ids of the models that the provider lists. Raises: as `fetch_models`."""
+        return [self.model_id_of(one.name) for one in self.fetch_models()]
+
+    def fetch_models(self) -> list[ListedModel]:
+        """Return the models that the provider lists, with what it says of them.
+
+        Raises:
+            nbtool.errors.NbtoolError: the server does not list its models, or cannot be reached.
+        """
         if self.wire is not None and not isinstance(self.wire, str):
             raise BadUsage("A custom endpoint has no list of models.")
-        provider = self.name.partition(":")[0]
-        return run_sync(list_models(provider, base_url=self.base_url, api_key=self.api_key, connection=self.connection))
+        return self._fetch_models()
+
+    def price_of(self, model: str) -> ModelPrice:
+        """Return the price of a model of the same provider, as far as it is known; may take some tenths of a second."""
+        native = self._native()
+        provider = native.provider if native.is_own_host else ""
+        return find_price(provider, model, base_url=native.base_url)
+
+    def model_id_of(self, name: str) -> str:
+        """Return the id, for `model`, of a model in the provider's list."""
+        provider = self._native().provider
+        return f"{provider}:{name}" if provider else name

@@ -148,6 +148,11 @@ class Turn:
         return next((event.started for event in self.log if isinstance(event, TurnStarted)), None)
 
     @property
+    def cost(self) -> float | None:
+        """The cost in US dollars, None if unknown; `usage.is_cost_estimated` if it is computed from the tokens."""
+        return self.usage.cost
+
+    @property
     def system_hint(self) -> str:
         """The list of tools and references that later turns get."""
         return compact.system_hint(self.calls)

@@ -76,7 +76,7 @@ OPTIONS: dict[str, frozenset[str]] = {
 }
 """The options of each command."""
 
-WITHOUT_ARGS = frozenset({"help", "models", "new", "status", "tools", "vars"})
+WITHOUT_ARGS = frozenset({"help", "new", "status", "tools", "vars"})
 """Commands without arguments other than `-c NAME`."""
 
 FREE_TEXT = frozenset({"config", "deny", "history", *WITHOUT_ARGS})

@@ -6,6 +6,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, format_table
+from nbtool.magics.commands.model_table import list_models
 from nbtool.magics.commands.recordings import describe_recording
 from nbtool.magics.notebook.config import FLAGS
 from nbtool.settings import data_dir, display_path, env
@@ -39,13 +40,11 @@ def status(context: CommandContext, _: list[str]) -> str:
     return format_table(*rows)
 
 
-def models(context: CommandContext, _: list[str]) -> str:
-    """List the models of the chat's provider."""
-    context.kernel.model_list[:] = context.chat.model.list_models()
-    return (
-        "\n".join(context.kernel.model_list)
-        or f"The provider of {context.chat.model.name or 'this chat'} returned no models."
-    )
+def models(context: CommandContext, args: list[str]) -> str:
+    """List the models of the chat's provider, or those that match a pattern, with price, context and abilities."""
+    if len(args) > 1:
+        raise BadUsage("%chat models takes at most one pattern.", fix="For example `%chat models *mini*`.")
+    return list_models(context.chat.model, args[0] if args else "", context.kernel.model_list)
 
 
 def tools(context: CommandContext, _: list[str]) -> str:

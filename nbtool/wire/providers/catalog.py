@@ -28,9 +28,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from nbtool.errors import BadUsage, SettingsError, UnknownModel
 from nbtool.server_url import parse_server_url
-from nbtool.settings import data_dir, display_path
+from nbtool.settings import data_dir, display_path, env
 from nbtool.text import shorten
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, Connection, make_connection
+from nbtool.wire.providers.model_data import default_model_of
 
 SETTINGS_FILE = "providers.toml"
 
@@ -71,8 +72,9 @@ class Provider:
 
     `keys` and `addresses` are names of environment variables; the first one that is set is used. `port` is the default
     port of a local server, which needs no key. `compatible_wire` is the dialect at hosts other than its own, if it
-    differs from `wire`: compatible servers may support just the older one. `default_model` is used if a key was found
-    and no model was chosen.
+    differs from `wire`: compatible servers may support just the older one. `address_path` completes
+    a configured address without a path. `{region}` in `base_url` is the region of AWS. `default_model` is used if a key
+    was found and no model was chosen.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Provider:
     abilities: frozenset[str] = frozenset({"tools"})
     connection: Connection = field(default_factory=Connection)
     default_model: str = ""
+    address_path: str = ""
     port: Annotated[int, Field(ge=0, le=65535, strict=True)] = 0
     key_page: str = ""
 
@@ -104,56 +107,54 @@ _BUILTIN = (
         "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
         wire="responses", compatible_wire="chat",
         abilities=_abilities("images", "audio", "files", "json_schema", "max_completion_tokens", "reasoning_summary"),
-        default_model="gpt-5-mini",
         key_page="https://platform.openai.com/api-keys",
     ),
     Provider(
         "anthropic", "https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",), wire="anthropic",
         abilities=_abilities("images", "files"), connection=Connection(auth="x-api-key"),
-        default_model="claude-sonnet-4-5", key_page="https://console.anthropic.com/settings/keys",
+        key_page="https://console.anthropic.com/settings/keys",
     ),
     Provider(
         "google", "https://generativelanguage.googleapis.com/v1beta", ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         wire="gemini", compatible_wire="chat",
-        abilities=_abilities("images", "audio", "files", "json_schema"), default_model="gemini-2.5-flash",
+        abilities=_abilities("images", "audio", "files", "json_schema"),
         key_page="https://aistudio.google.com/apikey",
     ),
     Provider(
         "mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",),
         abilities=_abilities("images", "json_schema", "no_stream_options", "short_call_ids"),
-        default_model="mistral-medium-latest", key_page="https://console.mistral.ai/api-keys",
+        key_page="https://console.mistral.ai/api-keys",
     ),
     Provider(
         "deepseek", "https://api.deepseek.com", ("DEEPSEEK_API_KEY",),
-        abilities=_abilities("echo_reasoning_with_calls"), default_model="deepseek-chat",
+        abilities=_abilities("echo_reasoning_with_calls"),
         key_page="https://platform.deepseek.com/api_keys",
     ),
     Provider(
         "groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), abilities=_abilities("images"),
-        default_model="llama-3.3-70b-versatile", key_page="https://console.groq.com/keys",
+        key_page="https://console.groq.com/keys",
     ),
     Provider(
         "openrouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",),
         abilities=_abilities("images", "audio", "files", "echo_reasoning", "reports_cost", "kind:chat"),
-        default_model="openrouter/auto",
         key_page="https://openrouter.ai/settings/keys",
     ),
     Provider(
         "together", "https://api.together.xyz/v1", ("TOGETHER_API_KEY",), abilities=_abilities("images"),
-        default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo", key_page="https://api.together.ai/settings/api-keys",
+        key_page="https://api.together.ai/settings/api-keys",
     ),
     Provider(
         "xai", "https://api.x.ai/v1", ("XAI_API_KEY",),
         abilities=_abilities("images", "json_schema"),
-        default_model="grok-4",        key_page="https://console.x.ai",
+        key_page="https://console.x.ai",
     ),
     Provider(
-        "cerebras", "https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",), default_model="gpt-oss-120b",
+        "cerebras", "https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",),
         key_page="https://cloud.cerebras.ai",
     ),
     Provider(
         "azure", "", ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
-        wire="responses", compatible_wire="chat",
+        wire="responses", compatible_wire="chat", address_path="/openai/v1",
         abilities=_abilities("images", "json_schema", "max_completion_tokens", "reasoning_summary"),
         connection=Connection(auth="api-key"), key_page="https://portal.azure.com",
     ),
@@ -167,17 +168,17 @@ _BUILTIN = (
     ),
     Provider(
         "perplexity", "https://api.perplexity.ai", ("PERPLEXITY_API_KEY", "PPLX_API_KEY"),
-        abilities=frozenset({"images", "no_stream_options"}), default_model="sonar",
+        abilities=frozenset({"images", "no_stream_options"}),
         key_page="https://www.perplexity.ai/settings/api",
     ),
     Provider(
         "moonshot", "https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",),
-        abilities=_abilities("images", "echo_reasoning_with_calls"), default_model="kimi-latest",
+        abilities=_abilities("images", "echo_reasoning_with_calls"),
         key_page="https://platform.moonshot.ai/console/api-keys",
     ),
     Provider(
         "zai", "https://api.z.ai/api/paas/v4", ("ZAI_API_KEY", "ZHIPU_API_KEY"),
-        abilities=_abilities("images", "echo_reasoning_with_calls"), default_model="glm-4.6",
+        abilities=_abilities("images", "echo_reasoning_with_calls"),
         key_page="https://z.ai/manage-apikey/apikey-list",
     ),
     Provider(
@@ -205,10 +206,36 @@ _BUILTIN = (
         "vllm", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), ("VLLM_HOST",),
         abilities=_abilities("images", "json_schema"), port=8000,
     ),
-    Provider("practice", "", abilities=_abilities("images", "echo_reasoning_with_calls"), default_model="default"),
+    Provider(
+        "sglang", "http://127.0.0.1:30000/v1", ("SGLANG_API_KEY",), ("SGLANG_HOST",),
+        abilities=_abilities("images", "json_schema"), port=30000,
+    ),
+    Provider(
+        "litellm", "http://127.0.0.1:4000/v1", ("LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"),
+        ("LITELLM_PROXY_API_BASE", "LITELLM_BASE_URL"), abilities=_abilities("images", "files"), port=4000,
+    ),
+    Provider(
+        "bedrock", "https://bedrock-mantle.{region}.api.aws/v1", ("AWS_BEARER_TOKEN_BEDROCK",), ("BEDROCK_BASE_URL",),
+        abilities=_abilities("images"), key_page="https://console.aws.amazon.com/bedrock/home#/api-keys",
+    ),
+    Provider(
+        "databricks", "", ("DATABRICKS_TOKEN",), ("DATABRICKS_HOST",), address_path="/serving-endpoints",
+        abilities=_abilities("images"),
+    ),
+    Provider(
+        "snowflake", "", ("SNOWFLAKE_PAT", "SNOWFLAKE_TOKEN"), ("SNOWFLAKE_ACCOUNT_URL", "SNOWFLAKE_HOST"),
+        address_path="/api/v2/cortex/v1", abilities=_abilities("images", "json_schema"),
+    ),
+    Provider(
+        "colab", "", ("MODEL_PROXY_API_KEY",), ("MODEL_PROXY_HOST",), address_path="/models/openapi",
+        abilities=_abilities("images"),
+    ),
+    Provider("practice", "", abilities=_abilities("images", "echo_reasoning_with_calls")),
 )  # fmt: skip
 
-BUILTIN: dict[str, Provider] = {provider.name: provider for provider in _BUILTIN}
+BUILTIN: dict[str, Provider] = {
+    provider.name: replace(provider, default_model=default_model_of(provider.name)) for provider in _BUILTIN
+}
 """The built-in providers, in the order in which a default model is searched."""
 
 _ALIASES = {
@@ -226,6 +253,23 @@ _MODEL_PREFIXES = (
 )  # fmt: skip
 
 
+REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
+"""The environment variables of the region of AWS; the first that is set is used."""
+
+DEFAULT_REGION = "us-east-1"
+
+_REGION = re.compile(r"[a-z0-9-]{1,40}")
+
+
+def _fill_address(provider: Provider) -> Provider:
+    """Return a provider with the region of this environment in its address; with an invalid one it has none."""
+    if "{region}" not in provider.base_url:
+        return provider
+    region = next((value for name in REGION_VARIABLES if (value := env(name))), DEFAULT_REGION)
+    address = provider.base_url.replace("{region}", region) if _REGION.fullmatch(region) else ""
+    return replace(provider, base_url=address)
+
+
 def providers() -> dict[str, Provider]:
     """Return all providers by name: the built-in ones with the overrides of the user's file.
 
@@ -236,10 +280,11 @@ def providers() -> dict[str, Provider]:
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        return dict(BUILTIN)
+        tables = {}
     except (OSError, ValueError) as error:
         raise SettingsError(f"{display_path(path)} cannot be read ({error}).", fix="Fix it, or remove it.") from None
-    return BUILTIN | {name: _with_overrides(name, table, display_path(path)) for name, table in tables.items()}
+    overridden = {name: _with_overrides(name, table, display_path(path)) for name, table in tables.items()}
+    return {name: _fill_address(provider) for name, provider in (BUILTIN | overridden).items()}
 
 
 def parse_model(model_id: str) -> tuple[Provider, str]:
@@ -267,7 +312,7 @@ def parse_model(model_id: str) -> tuple[Provider, str]:
 
 def _suggestion(model_id: str, name: str, catalog: dict[str, Provider]) -> str:
     if not model_id:
-        return "Write provider:model, for example openai:gpt-5-mini."
+        return f"Write provider:model, for example openai:{BUILTIN['openai'].default_model}."
     if name in catalog:
         return f"Write {name}:{catalog[name].default_model or 'MODEL'}."
     close_matches = difflib.get_close_matches(name, [*catalog, *_ALIASES], n=3, cutoff=0.75)

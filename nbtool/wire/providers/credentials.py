@@ -126,8 +126,8 @@ def configured_url(provider: Provider, wire: str) -> tuple[ServerUrl | None, Cre
     url = parse_address(provider, credential)
     if url.path:
         return url, credential
-    if provider.name == "azure":
-        return replace(url, path="/openai/v1"), credential
+    if provider.address_path:
+        return replace(url, path=provider.address_path), credential
     return replace(url, path="/v1") if provider.port or wire == "anthropic" else url, credential
 
 

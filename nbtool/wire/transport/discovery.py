@@ -12,6 +12,8 @@ from pydantic_core import from_json
 from nbtool.errors import InvalidReply
 from nbtool.wire.providers.catalog import Provider, parse_model, providers
 from nbtool.wire.providers.credentials import Credential, configured_url, find_key, lookup
+from nbtool.wire.providers.model_cache import cached_names
+from nbtool.wire.providers.model_data import default_model_of
 from nbtool.wire.transport.body import BodyReader
 
 PRACTICE_MODEL = "practice:default"
@@ -23,11 +25,15 @@ _MAX_LIST = 256 * 1024
 
 
 class Discovery(NamedTuple):
-    """The default model: its id, a short reason, and the setting that names it."""
+    """The default model: its id, a short reason, and the setting that names it.
+
+    `is_default`: it is the default model of a provider, which may be chosen again once its models are listed.
+    """
 
     model_id: str
     reason: str
     setting: Credential | None = None
+    is_default: bool = False
 
 
 def default_model() -> tuple[str, str]:
@@ -46,13 +52,23 @@ def find_model() -> Discovery:
         return Discovery(configured.value.get_secret_value(), configured.source, configured)
     catalog = providers().values()
     for provider in catalog:
-        if provider.needs_key and provider.default_model and (credential := find_key(provider)):
-            return Discovery(f"{provider.name}:{provider.default_model}", f"{credential.source} is set")
+        has_address = provider.base_url or lookup(provider.addresses)
+        if provider.needs_key and provider.default_model and has_address and (credential := find_key(provider)):
+            return Discovery(
+                f"{provider.name}:{cached_default(provider)}", f"{credential.source} is set", is_default=True
+            )
     local = [provider for provider in catalog if provider.port and urlsplit(provider.base_url).hostname == "127.0.0.1"]
     for provider, model in zip(local, _probe_servers(local), strict=True):
         if model:
             return Discovery(f"{provider.name}:{model}", f"{provider.name} answers on port {provider.port}")
     return Discovery(PRACTICE_MODEL, "no key and no local server was found")
+
+
+def cached_default(provider: Provider) -> str:
+    """Return the default model of a provider: of the models that it listed lately, else the one that ships."""
+    if provider.default_model != default_model_of(provider.name):
+        return provider.default_model  # the user's own file names it
+    return default_model_of(provider.name, cached_names(provider.name))
 
 
 def destination(model_id: str) -> tuple[str, bool]:

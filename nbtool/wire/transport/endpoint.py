@@ -93,6 +93,7 @@ class HttpEndpoint:
     base_url: str
     model: str
     provider: str = ""
+    is_own_host: bool = False
     key: SecretStr | None = None
     key_from: str = ""
     key_source: KeySource | None = None

@@ -11,6 +11,7 @@ from nbtool.wire.framing.json_payloads import parse
 from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response
 from nbtool.wire.framing.redaction import redact
 from nbtool.wire.providers.connection import Connection
+from nbtool.wire.providers.listed_model import ListedModel, parse_listed_model
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.authorization import Authorization
 from nbtool.wire.transport.body import read_start
@@ -77,7 +78,12 @@ class ModelServer(Protocol):
 
 
 async def fetch_model_list(server: ModelServer, *, seconds: float = LIST_SECONDS) -> list[str]:
-    """Return the sorted names of a server's models.
+    """Return the sorted names of a server's models. Raises: as `fetch_models`."""
+    return [model.name for model in await fetch_models(server, seconds=seconds)]
+
+
+async def fetch_models(server: ModelServer, *, seconds: float = LIST_SECONDS) -> list[ListedModel]:
+    """Return a server's models, sorted by name.
 
     Raises:
         nbtool.errors.WireError: it does not answer with a list of models.
@@ -98,7 +104,7 @@ async def fetch_model_list(server: ModelServer, *, seconds: float = LIST_SECONDS
         raise ReplyTooLarge(
             f"{server.label} sent a list of models that is larger than {MAX_LIST >> 20} MiB.", fix=_NAME_MODEL_FIX
         )
-    return sorted(model_names(body, server.label))
+    return sorted(parse_models(body, server.label), key=lambda model: model.name)
 
 
 async def _request_list(server: ModelServer) -> tuple[httpx.Response, bytes, bool]:
@@ -123,6 +129,11 @@ async def _request_list(server: ModelServer) -> tuple[httpx.Response, bytes, boo
 
 
 def model_names(body: bytes, label: str) -> list[str]:
+    """Return the names in a list of models. Raises: as `parse_models`."""
+    return [model.name for model in parse_models(body, label)]
+
+
+def parse_models(body: bytes, label: str) -> list[ListedModel]:
     """Parse a list of models in the format of OpenAI or Ollama, or a bare list.
 
     Raises:
@@ -138,8 +149,12 @@ def model_names(body: bytes, label: str) -> list[str]:
         raise InvalidReply(f"{label} did not return a list of models.", fix="Check the address.")
     if len(value) > MAX_MODELS:
         raise ReplyTooLarge(f"{label} lists {len(value):,} models; the limit is {MAX_MODELS:,}.", fix=_NAME_MODEL_FIX)
-    names = [item.get("id") or item.get("name") for item in value if isinstance(item, dict)]
-    return [name.removeprefix("models/") for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME]
+    named = [(item, item.get("id") or item.get("name")) for item in value if isinstance(item, dict)]
+    return [
+        parse_listed_model(item, name.removeprefix("models/"))
+        for item, name in named
+        if isinstance(name, str) and 0 < len(name) <= MAX_NAME
+    ]
 
 
 _NAME_MODEL_FIX = "Specify the model by name."

@@ -88,8 +88,8 @@ def test_a_model_id_is_a_provider_and_a_model(model_id: str, provider: str, mode
         ("gpt-5-mini", "Did you mean openai:gpt-5-mini?"),
         ("claude-sonnet-4-5", "Did you mean anthropic:claude-sonnet-4-5?"),
         ("llama3.1:8b", "Did you mean ollama:llama3.1:8b?"),
-        ("openai", "Write openai:gpt-5-mini."),
-        ("openai:", "Write openai:gpt-5-mini."),
+        ("openai", "Write openai:gpt-6.1-terra."),
+        ("openai:", "Write openai:gpt-6.1-terra."),
         ("zzz:y", "providers are openai, anthropic"),
         ("", "Write provider:model"),
     ],
@@ -106,11 +106,8 @@ def test_every_provider_is_sound() -> None:
     for provider in BUILTIN.values():
         assert provider.abilities <= ABILITIES.keys()
         assert provider.wire in WIRES
-        assert provider.base_url.startswith(("https://", "http://127.0.0.1:")) or provider.name in (
-            "azure",
-            "vertex",
-            "practice",
-        )
+        has_address = provider.base_url.startswith(("https://", "http://127.0.0.1:"))
+        assert has_address or provider.addresses or provider.name == "practice"
         assert not provider.base_url.endswith("/")
 
 
@@ -563,3 +560,51 @@ def test_a_dialect_with_a_header_of_its_own_for_the_key_uses_it() -> None:
     assert (
         connect.make_endpoint("openai:m", base_url=here, api_key=KEY, wire="anthropic").connection.auth == "x-api-key"
     )
+
+
+# --- addresses of clouds ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model_id", "environment", "url"),
+    [
+        ("bedrock:m", {}, "https://bedrock-mantle.us-east-1.api.aws/v1"),
+        ("bedrock:m", {"AWS_REGION": "eu-west-1"}, "https://bedrock-mantle.eu-west-1.api.aws/v1"),
+        ("databricks:m", {"DATABRICKS_HOST": "https://w.cloud.databricks.com"},
+         "https://w.cloud.databricks.com/serving-endpoints"),
+        ("snowflake:m", {"SNOWFLAKE_ACCOUNT_URL": "https://a.snowflakecomputing.com/"},
+         "https://a.snowflakecomputing.com/api/v2/cortex/v1"),
+        ("colab:google/m", {"MODEL_PROXY_HOST": "https://mp.kaggle.net"}, "https://mp.kaggle.net/models/openapi"),
+        ("litellm:m", {}, "http://127.0.0.1:4000/v1"),
+        ("litellm:m", {"LITELLM_PROXY_API_BASE": "https://llm.example"}, "https://llm.example/v1"),
+        ("sglang:m", {}, "http://127.0.0.1:30000/v1"),
+    ],
+)  # fmt: skip
+def test_the_address_of_a_cloud_comes_from_its_environment(
+    model_id: str, environment: dict[str, str], url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = ("AWS_BEARER_TOKEN_BEDROCK", "DATABRICKS_TOKEN", "SNOWFLAKE_PAT", "MODEL_PROXY_API_KEY")
+    for name, value in {**dict.fromkeys(keys, KEY), **environment}.items():
+        monkeypatch.setenv(name, value)
+
+    found = make_endpoint(model_id)
+
+    assert found.base_url == url
+    assert secret(found.key) == ("" if model_id.startswith(("litellm", "sglang")) else KEY)
+
+
+@pytest.mark.parametrize("region", ["evil.example/x", "a@b", "x\ny", "Ä"])
+def test_a_region_cannot_change_the_host(region: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", KEY)
+    monkeypatch.setenv("AWS_REGION", region)
+
+    with pytest.raises(MissingKey, match="no default address"):
+        make_endpoint("bedrock:m")
+
+
+def test_the_free_models_of_colab_are_found_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_PROXY_API_KEY", KEY)
+    assert not default_model()[0].startswith("colab:")
+
+    monkeypatch.setenv("MODEL_PROXY_HOST", "https://mp.kaggle.net")
+    assert default_model()[0].startswith("colab:")

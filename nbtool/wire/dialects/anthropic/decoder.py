@@ -260,10 +260,12 @@ def _usage(usage: dict[str, Any]) -> Usage:
     """Parse the usage: this API counts the cached part of the prompt separately from `input_tokens`."""
     cached = _number(usage, "cache_read_input_tokens")
     details = usage.get("output_tokens_details")
+    written = _number(usage, "cache_creation_input_tokens")
     return Usage(
-        input_tokens=_number(usage, "input_tokens") + cached + _number(usage, "cache_creation_input_tokens"),
+        input_tokens=_number(usage, "input_tokens") + cached + written,
         output_tokens=_number(usage, "output_tokens"),
         cached_tokens=cached,
+        cache_write_tokens=written,
         thinking_tokens=_number(details if isinstance(details, dict) else {}, "thinking_tokens"),
     )
 

@@ -34,7 +34,7 @@ NO_CACHE_CONTROL = "no_cache_control"
 Block = dict[str, Any]
 
 _CACHE_CONTROL = {"type": "ephemeral"}
-_CACHEABLE = frozenset({"text", "image", "document", "tool_result"})
+_CACHEABLE = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 _LEGACY_THINKING = "[Earlier messages are left out.]"
 
@@ -196,17 +196,20 @@ def _tool_choice(prompt: Prompt) -> Block:
 
 
 def _add_cache_control(body: dict[str, Any]) -> None:
-    """Mark the ends of the stable prefix: after the tools, the system prompt, and the second to last user message.
+    """Mark the tools, the system prompt, the last user message but one, and the last block of the conversation.
 
-    Three marks of at most four in a request; see
-    https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching.
+    A request may have four marks. The last block is where the next request continues, so the next one reads all of
+    this one from the cache; see https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching.
     """
     for blocks in (body.get("tools"), body.get("system")):
         if blocks:
             blocks[-1] = {**blocks[-1], "cache_control": _CACHE_CONTROL}
     last_content = [turn for turn in body["messages"] if turn["role"] == "user"]
-    if len(last_content) > 1 and (content := last_content[-2]["content"])[-1]["type"] in _CACHEABLE:
-        content[-1] = {**content[-1], "cache_control": _CACHE_CONTROL}
+    for turn in (*last_content[-2:-1], *body["messages"][-1:]):
+        content = turn["content"]
+        position = max((at for at, block in enumerate(content) if block["type"] in _CACHEABLE), default=None)
+        if position is not None:
+            content[position] = {**content[position], "cache_control": _CACHE_CONTROL}
 
 
 def _is_empty(part: Text | Media) -> bool:

@@ -71,7 +71,7 @@ def test_the_stable_prefix_is_marked_for_the_cache() -> None:
 
     assert "cache_control" in body["system"][-1]
     assert ["cache_control" in tool for tool in body["tools"]] == [False, True]
-    assert ["cache_control" in message["content"][-1] for message in body["messages"]] == [True, False, False]
+    assert ["cache_control" in message["content"][-1] for message in body["messages"]] == [True, False, True]
 
 
 PRICE_TWO = ToolSpec("price_two", "", {})

@@ -1,0 +1,52 @@
+"""The table of the models that a key can use: name, price, context, abilities, announced end."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+from nbtool.blocks.sanitize import one_line
+from nbtool.chat.model import Model
+from nbtool.magics.commands.context import format_table
+from nbtool.wire.providers.listed_model import ListedModel
+from nbtool.wire.providers.model_data import find_shutdown
+from nbtool.wire.providers.model_prices import ModelPrice
+
+MAX_ABILITY_CHARS = 100
+"""Maximum length of the abilities of a model in the table."""
+
+
+def list_models(model: Model, pattern: str, names: list[str]) -> str:
+    """Return the table of the provider's models that match a pattern, and store the names of all for completion.
+
+    A pattern without wildcards matches anywhere in the name.
+    """
+    listed = model.fetch_models()
+    names[:] = [model.model_id_of(one.name) for one in listed]
+    if not listed:
+        return f"The provider of {model.name or 'this chat'} returned no models."
+    wanted = pattern if set(pattern) & set("*?[") else f"*{pattern}*"
+    provider = names[0].partition(":")[0]
+    rows = [
+        (one_line(model_id, 120), _describe(provider, one, model.price_of(one.name)))
+        for one, model_id in zip(listed, names, strict=True)
+        if fnmatch(one.name.lower(), wanted.lower()) or fnmatch(model_id.lower(), wanted.lower())
+    ]
+    if not rows:
+        return f"None of the {len(listed):,} models matches {pattern!r}."
+    has_prices = any("$" in description for _, description in rows)
+    note = "\n\nPrices are US dollars per million tokens, input / output, from genai-prices." if has_prices else ""
+    return format_table(*rows) + note
+
+
+def _describe(provider: str, model: ListedModel, price: ModelPrice) -> str:
+    shutdown = model.shutdown
+    if shutdown is None and (announced := find_shutdown(provider, model.name)):
+        shutdown = announced.day
+    context = model.context or price.context or 0
+    facts = [
+        f"${price.input:g} / ${price.output:g}" if price.input is not None and price.output is not None else "",
+        f"{context:,} tokens of context" if context else "",
+        one_line(", ".join(model.abilities), MAX_ABILITY_CHARS),
+        f"ends on {shutdown:%Y-%m-%d}" if shutdown else "",
+    ]
+    return "; ".join(fact for fact in facts if fact)

@@ -1,0 +1,58 @@
+"""The cost of replies whose provider reports none, computed from their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+
+from nbtool.events import Delta, ReplyEnd, UsageDelta
+from nbtool.messages import Usage
+from nbtool.server_url import parse_server_url
+from nbtool.thread_pool import run_in_worker
+from nbtool.wire.providers.model_prices import PriceFunction, find_price_function
+from nbtool.wire.transport.clients import is_loopback
+from nbtool.wire.transport.endpoint import HttpEndpoint
+
+
+async def find_price(endpoint: HttpEndpoint) -> PriceFunction | None:
+    """Return the function that computes the cost of a usage; None if the price of the model is unknown.
+
+    The price of a provider holds at its own host only.
+    """
+    provider = endpoint.provider if endpoint.is_own_host else ""
+    if not provider and is_loopback(parse_server_url(endpoint.base_url).host):
+        return None
+    find = partial(find_price_function, provider, endpoint.model, base_url=endpoint.base_url)
+    outcome = await run_in_worker(find)
+    return None if outcome.error else outcome.value
+
+
+async def with_cost(endpoint: HttpEndpoint, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
+    """Yield the deltas of a reply and, if it is of unknown cost, its usage with the computed cost.
+
+    The tokens of a partial reply are priced too.
+    """
+    usage = Usage()
+    try:
+        async with aclosing(deltas):
+            async for delta in deltas:
+                if isinstance(delta, UsageDelta):
+                    usage = delta.usage
+                elif isinstance(delta, ReplyEnd) and (usage := await _priced(endpoint, usage)).cost is not None:
+                    yield UsageDelta(usage)
+                yield delta
+    except Exception:
+        if usage.is_unpriced:
+            yield UsageDelta(await _priced(endpoint, usage))
+        raise
+    if usage.is_unpriced:
+        yield UsageDelta(await _priced(endpoint, usage))
+
+
+async def _priced(endpoint: HttpEndpoint, usage: Usage) -> Usage:
+    """Return a usage with its computed cost, if it has none and the price is known."""
+    if not usage.is_unpriced or (cost_of := await find_price(endpoint)) is None:
+        return usage
+    return replace(usage, cost=cost_of(usage), is_cost_estimated=True)
