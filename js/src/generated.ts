@@ -179,13 +179,14 @@ export interface NoticeBlock {
 
 export type Block = ProseBlock | CallBlock | NoticeBlock;
 
-/** Tokens of a turn so far; `cost` in US dollars if known. */
+/** Tokens of a turn so far; `cost` in US dollars if known, computed from the tokens if `is_cost_estimated`. */
 export interface UsageData {
   input_tokens: number;
   output_tokens: number;
   cached_tokens: number;
   thinking_tokens: number;
   cost: number | null;
+  is_cost_estimated?: boolean;
 }
 
 /**
