@@ -51,7 +51,7 @@ def test_models_are_listed_with_price_context_abilities_and_end(
     [
         ("mini", ["openai:gpt-5-mini"]),
         ("gpt-*", ["openai:gpt-5-mini", "openai:gpt-6.1-terra"]),
-        ("TERRA", 1),
+        ("TERRA", ["openai:gpt-6.1-terra"]),
         ("x", []),
     ],
 )
