@@ -38,7 +38,8 @@ PARTIAL_MASK = re.compile(rf"_(?:_(?:M(?:A(?:S(?:K(?:_[A-Z0-9_]{{0,{MAX_TYPE + 1
 class Masks:
     """Maps values to masks and back, the same value to the same mask; `evicted` counts evicted values."""
 
-    def __init__(self, kinds: Iterable[PiiType]) -> None:
+    def __init__(self, kinds: Iterable[PiiType], *, max_masks: int = MAX_MASKS) -> None:
+        self.max_masks = max_masks
         self._kinds = tuple(kinds)
         self._masks: OrderedDict[str, str] = OrderedDict()
         self._values: dict[str, str] = {}
@@ -120,7 +121,7 @@ class Masks:
             self._numbers[name] += 1
             self._masks[value] = f"__MASK_{name}_{self._numbers[name]}__"
             self._values[self._masks[value]] = value
-            if len(self._masks) > MAX_MASKS:
+            if len(self._masks) > self.max_masks:
                 _, oldest = self._masks.popitem(last=False)
                 del self._values[oldest]
                 self.evicted += 1

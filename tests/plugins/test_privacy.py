@@ -15,7 +15,6 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import CallDelta, Delta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Media, Message, Native, Usage, user
-from nbtool.plugins import masks
 from nbtool.plugins.privacy import EVICTED_NOTICE, MASK_RULE, Privacy
 from nbtool.testing import ScriptedWire, call, cut, thinking
 from nbtool.wire.base import Prompt
@@ -272,9 +271,9 @@ def test_a_reply_that_breaks_off_loses_at_most_half_a_mask() -> None:
 # --- bounds ---------------------------------------------------------------------------------------------------
 
 
-def test_the_person_is_told_once_when_values_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masks, "MAX_MASKS", 2)
+def test_the_person_is_told_once_when_values_are_forgotten() -> None:
     privacy = Privacy()
+    privacy.masks.max_masks = 2
 
     ran = run(
         ["__MASK_EMAIL_1__ __MASK_EMAIL_3__", "Ok."], _Again(), privacy, history=[user("a@x.org b@x.org c@x.org")]

@@ -30,7 +30,7 @@ MAX_CAPTURED = 1_000_000
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
 
 
-def run_code(shell: Any, code: str) -> CodeResult:
+def run_code(shell: Any, code: str, *, max_captured: int = MAX_CAPTURED) -> CodeResult:
     """Run code as a cell of the shell, without an entry in its history.
 
     Raises:
@@ -39,7 +39,7 @@ def run_code(shell: Any, code: str) -> CodeResult:
     """
     if threading.current_thread() is not threading.main_thread():
         raise ToolFailed("Code runs in the notebook only while a cell waits for the chat, as %%chat does.")
-    capture = _Capture(threading.get_ident())
+    capture = _Capture(threading.get_ident(), max_captured)
     with _capture_output(shell, capture):
         result = shell.run_cell(code, store_history=False)
     error = result.error_before_exec or result.error_in_exec
@@ -60,6 +60,7 @@ class _Capture:
     """What one thread prints and displays while its code runs."""
 
     thread: int
+    max_captured: int = MAX_CAPTURED
     output: io.StringIO = field(default_factory=io.StringIO)
     figures: list[Media] = field(default_factory=list)
     omitted: int = 0
@@ -67,7 +68,7 @@ class _Capture:
 
     def print(self, text: str) -> None:
         if self.is_active and threading.get_ident() == self.thread:
-            captured = text[: max(0, MAX_CAPTURED - self.output.tell())]
+            captured = text[: max(0, self.max_captured - self.output.tell())]
             self.output.write(captured)
             self.omitted += len(text) - len(captured)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,20 +11,17 @@ from nbtool.errors import BadUsage, NbtoolError, ToolFailed
 from nbtool.messages import Media
 from nbtool.text import left_out
 from nbtool.thread_pool import run_with_timeout
-from nbtool.tools.approval import Question, Released, Resolution, ResultMode, RunMode
+from nbtool.tools.approval import Released, ResultMode, RunMode
 from nbtool.tools.calls.binding import BoundCall
 from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
 from nbtool.tools.calls.gates import gate_mode, refusal_message
 from nbtool.tools.calls.record import CallEnded, CallRecord, count_images_left_out, extract_images
+from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.calls.traceback import own_traceback
 from nbtool.tools.execution.runner import ToolRun
 from nbtool.tools.values.describe import declared_name, describe
 from nbtool.tools.values.media import extract_media, may_have_media
 from nbtool.tools.values.render import Rendered, format_error, is_cheap, render, render_or_preview, truncate
-from nbtool.tools.variables.store import Variables
-
-RENDER_SECONDS = 5.0
-"""Seconds that rendering a result may take."""
 
 REFERENCE_MIN_CHARS = 200
 """Minimum number of characters of a plain result that is stored as a reference."""
@@ -44,21 +40,13 @@ class ResultDelivery:
     """The delivery of an outcome to the model.
 
     Args:
-        request_decision: returns the decision on a question of the result gate.
         name: the variable under which the result is stored.
-        has_unreadable_input: the call was made by a script that received unreadable values, so that its result may
-            be derived from them.
-        always_checked: ask for approval of any result, whatever the tool's policy.
     """
 
+    runtime: ToolRuntime
     bound: BoundCall
     record: CallRecord
-    variables: Variables
-    budget: int
-    request_decision: Callable[[Question], Awaitable[Resolution]]
     name: str
-    has_unreadable_input: bool = False
-    always_checked: bool = False
 
     async def run(self, tool_run: ToolRun) -> None:
         """Set the outcome of the record.
@@ -81,14 +69,14 @@ class ResultDelivery:
     async def _deliver_result(self, value: Any) -> None:
         self.record.result = value
         is_unreadable = self.record.is_unreadable = await self._is_unreadable(value)
-        rendered = _describe_unreadable(value) if is_unreadable else await _render_in_time(value, self.budget)
+        rendered = _describe_unreadable(value) if is_unreadable else await self._render_in_time(value)
         edited, images = None, () if is_unreadable else extract_images(value)
         if images and (more := count_images_left_out(value)):
             rendered = replace(rendered, text=f"{rendered.text}\n[{left_out(more, 'images')}, which are not attached]")
         if await self._result_mode() == "always" or (self.record.received_unreadable and not is_unreadable):
             edited = await self._pass_result_gate(rendered.text, images)
         if edited is not None:  # a part that the person removed must not be reachable by a reference
-            value, rendered, is_unreadable = edited, render(edited, self.budget), False
+            value, rendered, is_unreadable = edited, render(edited, self.runtime.budget), False
         elif not is_unreadable:
             self.record.images = images
             await self._extract_media(value)
@@ -97,39 +85,51 @@ class ResultDelivery:
             self._store_arguments()
         self.record.finish("ok", self._with_edit_notice(rendered.text))
 
+    async def _render_in_time(self, value: Any) -> Rendered:
+        if is_cheap(value):
+            return render_or_preview(value, self.runtime.budget)
+        render_value = partial(render_or_preview, value, self.runtime.budget)
+        outcome = await run_with_timeout(render_value, self.runtime.render_seconds)
+        if outcome is None or outcome.error:
+            return Rendered(f"{describe(value)} (rendering it took too long)", is_complete=False, is_object=True)
+        rendered: Rendered = outcome.value
+        return rendered
+
     async def _is_unreadable(self, value: Any) -> bool:
         """Whether a result is an unreadable input of the call; also if the comparison takes too long."""
-        if self.has_unreadable_input:
+        if self.runtime.has_unreadable_input:
             return True
         if not (self.bound.tool.resolves_references or self.record.received_unreadable):
             return False  # a tool that takes names, not objects, reads on purpose, and asks first
-        unreadable = UnreadableValues(self.bound, self.variables)
+        unreadable = UnreadableValues(self.bound, self.runtime.variables)
         if unreadable.is_empty:
             return unreadable.is_in_result(value)
-        outcome = await run_with_timeout(partial(unreadable.is_in_result, value), RENDER_SECONDS)
+        outcome = await run_with_timeout(partial(unreadable.is_in_result, value), self.runtime.render_seconds)
         return outcome is None or outcome.error is not None or bool(outcome.value)
 
     async def _may_leak(self, error: BaseException | None) -> bool:
         """Whether an error may quote an unreadable input of the call; also if the comparison takes too long."""
         if error is None:
             return False
-        outcome = await run_with_timeout(partial(may_leak, error, self.bound, self.variables), RENDER_SECONDS)
+        outcome = await run_with_timeout(
+            partial(may_leak, error, self.bound, self.runtime.variables), self.runtime.render_seconds
+        )
         return outcome is None or outcome.error is not None or bool(outcome.value)
 
     async def _extract_media(self, value: Any) -> None:
         """Store the media of a result if they are rendered in time."""
         if may_have_media(value):
-            outcome = await run_with_timeout(partial(extract_media, value), RENDER_SECONDS)
+            outcome = await run_with_timeout(partial(extract_media, value), self.runtime.render_seconds)
             if outcome and outcome.value:
                 self.record.media, self.record.media_omitted = outcome.value
 
     async def _deliver_error(self, error: BaseException | None) -> None:
         text = _error_message(error)
-        may_leak = self.has_unreadable_input or self.record.received_unreadable or await self._may_leak(error)
+        may_leak = self.runtime.has_unreadable_input or self.record.received_unreadable or await self._may_leak(error)
         if await self._result_mode() != "never" or may_leak:
             edited = await self._pass_result_gate(text, error_type=type(error))
             if edited is not None:  # a part that the person removed may also be in a line of source
-                text = render(edited, self.budget).text
+                text = render(edited, self.runtime.budget).text
                 self.record.finish("error", self._with_edit_notice(text), text)
                 return
         if error is not None and not isinstance(error, ToolFailed):
@@ -137,7 +137,7 @@ class ResultDelivery:
         self.record.finish("error", self._with_edit_notice(text), text)
 
     async def _result_mode(self) -> RunMode | ResultMode:
-        return "always" if self.always_checked else await gate_mode(self.bound, "result")
+        return "always" if self.runtime.check_results else await gate_mode(self.bound, "result")
 
     def _with_edit_notice(self, text: str) -> str:
         return f"{EDITED_NOTICE}\n{text}" if self.record.edited else text
@@ -146,7 +146,8 @@ class ResultDelivery:
         self, text: str, images: tuple[Media, ...] = (), *, error_type: type | None = None
     ) -> str | None:
         """Pass the result gate; return the text that a person wrote in place of this one and its images."""
-        resolution = await self.request_decision(self.bound.question(self.record.call_id, "result", text, media=images))
+        question = self.bound.question(self.record.call_id, "result", text, media=images)
+        resolution = await self.runtime.request_decision(question, self.record)
         if isinstance(resolution.decision, Released):
             return resolution.decision.text
         subject = f"the text of its error ({declared_name(error_type)})" if error_type else "its result"
@@ -161,7 +162,7 @@ class ResultDelivery:
         tool = self.bound.tool
         text = rendered.text if rendered.is_complete and not rendered.is_object else None
         store = partial(
-            self.variables.store_result,
+            self.runtime.variables.store_result,
             value=value,
             text=text,
             description=f"Result of {tool.name}.",
@@ -170,7 +171,7 @@ class ResultDelivery:
         try:
             name = store(self.name)
         except BadUsage:  # an exposed variable has the name in `store_as`
-            name = store(self.variables.reserve_name(tool.name))
+            name = store(self.runtime.variables.reserve_name(tool.name))
         self.record.reference = name
         if rendered.is_complete and not rendered.is_object and len(rendered.text) < REFERENCE_MIN_CHARS:
             return rendered
@@ -183,7 +184,7 @@ class ResultDelivery:
         name = self.record.reference.removesuffix("_result") + "_args"
         if len(text) >= REFERENCE_MIN_CHARS:
             with suppress(BadUsage):  # an exposed variable has this name; the record still has the arguments
-                self.record.arguments_reference = self.variables.store_result(
+                self.record.arguments_reference = self.runtime.variables.store_result(
                     name, self.bound.arguments, text, description=f"Arguments of {self.bound.tool.name}."
                 )
 
@@ -191,16 +192,6 @@ class ResultDelivery:
 def _describe_unreadable(value: Any) -> Rendered:
     text = f"{describe(value)}\n[Exposed by reference only: its values are not sent]"
     return Rendered(text, is_complete=False, is_object=True)
-
-
-async def _render_in_time(value: Any, budget: int) -> Rendered:
-    if is_cheap(value):
-        return render_or_preview(value, budget)
-    outcome = await run_with_timeout(partial(render_or_preview, value, budget), RENDER_SECONDS)
-    if outcome is None or outcome.error:
-        return Rendered(f"{describe(value)} (rendering it took too long)", is_complete=False, is_object=True)
-    rendered: Rendered = outcome.value
-    return rendered
 
 
 def _error_message(error: BaseException | None) -> str:

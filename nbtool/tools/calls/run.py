@@ -99,18 +99,7 @@ async def _execute(call: ToolCall, runtime: ToolRuntime, record: CallRecord, slo
     tool_run = await _run_bound(bound, runtime, record)
     name = bound.tool.store_as or runtime.variables.reserve_name(bound.tool.name)  # reserved in the order of the calls
     slot.release()
-    request = partial(runtime.request_decision, record=record)
-    delivery = ResultDelivery(
-        bound,
-        record,
-        runtime.variables,
-        runtime.budget,
-        request,
-        name,
-        runtime.has_unreadable_input,
-        always_checked=runtime.check_results,
-    )
-    await delivery.run(tool_run)
+    await ResultDelivery(runtime, bound, record, name).run(tool_run)
 
 
 async def _prepare(call: ToolCall, runtime: ToolRuntime, record: CallRecord) -> BoundCall:

@@ -25,6 +25,9 @@ from nbtool.tools.variables.store import Variables
 BIND_SECONDS = 10.0
 """Seconds that resolving and rendering references may take."""
 
+RENDER_SECONDS = 5.0
+"""Seconds that rendering a result may take."""
+
 RunNested = Callable[[ToolCall, "ToolRuntime", int], Awaitable[CallRecord]]
 
 
@@ -37,6 +40,7 @@ class ToolRuntime:
         timeout: seconds, for tools without their own.
         run_nested: makes a call for a tool of the chat; the turn counts, limits and records it.
         bind_seconds: seconds that resolving and rendering references may take.
+        render_seconds: seconds that rendering a result may take.
         outcome_texts: replace the text for the model, per outcome; `{name}` and `{reason}` are filled in.
         plugins: the plugins of the chat; they also process what a tool sends to a model itself.
         has_unreadable_input: the calls are made by a script that received unreadable values.
@@ -58,6 +62,7 @@ class ToolRuntime:
     abandoned: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
     run_nested: RunNested | None = None
     bind_seconds: float = BIND_SECONDS
+    render_seconds: float = RENDER_SECONDS
 
     async def request_decision(self, question: Question, record: CallRecord) -> Resolution:
         """Return the decision on a question and write it to the journal."""

@@ -21,7 +21,7 @@ Edit = tuple[int, int, int, int]
 """Lines `[0:1]` of the old text are replaced by lines `[2:3]` of the new one."""
 
 
-def line_diff(before: str, after: str, name: str) -> str:
+def line_diff(before: str, after: str, name: str, *, max_edits: int = MAX_EDITS) -> str:
     """Return the changes as a unified diff; empty if there are none.
 
     Texts that differ too much are shown in full, after a line that says so.
@@ -29,7 +29,7 @@ def line_diff(before: str, after: str, name: str) -> str:
     old, new = before.splitlines(), after.splitlines()
     if old == new:
         return ONLY_LINE_ENDS if before != after else ""
-    edits = _edits(old, new)
+    edits = _edits(old, new, max_edits)
     if edits is None:
         hunks = [TOO_DIFFERENT, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]
     else:
@@ -39,14 +39,14 @@ def line_diff(before: str, after: str, name: str) -> str:
 
 def changed_lines(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the removed lines and the added ones; all lines of texts that differ too much."""
-    edits = _edits(old, new)
+    edits = _edits(old, new, MAX_EDITS)
     if edits is None:
         return [*old], [*new]
     removed = [line for begin, end, _, _ in edits for line in old[begin:end]]
     return removed, [line for _, _, begin, end in edits for line in new[begin:end]]
 
 
-def _edits(old: Sequence[str], new: Sequence[str]) -> list[Edit] | None:
+def _edits(old: Sequence[str], new: Sequence[str], max_edits: int) -> list[Edit] | None:
     """Return the changes between the common first lines and the common last lines."""
     shorter = min(len(old), len(new))
     head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
@@ -55,18 +55,18 @@ def _edits(old: Sequence[str], new: Sequence[str]) -> list[Edit] | None:
     old_lines, new_lines = (
         [numbers.setdefault(line, len(numbers)) for line in lines[head : len(lines) - tail]] for lines in (old, new)
     )
-    steps = _shortest_path(old_lines, new_lines)
+    steps = _shortest_path(old_lines, new_lines, max_edits)
     return None if steps is None else _join_steps(steps, head)
 
 
-def _shortest_path(a: list[int], b: list[int]) -> list[tuple[int, int, bool]] | None:
+def _shortest_path(a: list[int], b: list[int], max_edits: int) -> list[tuple[int, int, bool]] | None:
     """Return the added and removed lines in order; None if that takes too many steps.
 
     The greedy algorithm of E. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): its time is bounded by
     the number of edits, which `difflib` does not bound.
     """
     reach, trace, steps_left = {1: 0}, [], MAX_STEPS
-    for edits in range(min(len(a) + len(b), MAX_EDITS) + 1):
+    for edits in range(min(len(a) + len(b), max_edits) + 1):
         trace.append(reach.copy())
         for k in range(-edits, edits + 1, 2):
             down = k == -edits or (k != edits and reach[k - 1] < reach[k + 1])

@@ -84,7 +84,9 @@ class Variables:
         *,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
+        max_invalid: int = MAX_INVALID,
     ) -> None:
+        self._max_invalid = max_invalid
         self._look_up = notebook if callable(notebook) else (notebook if notebook is not None else {}).__getitem__
         self._lock = threading.RLock()
         self._exposed: dict[str, Variable] = {}
@@ -344,7 +346,7 @@ class Variables:
 
     def _invalidate(self, name: str, reason: str) -> None:
         self._invalid[name] = reason
-        while len(self._invalid) > MAX_INVALID:
+        while len(self._invalid) > self._max_invalid:
             self._invalid.popitem(last=False)
 
     def _unknown_error(self, name: str) -> UnknownReference:

@@ -99,9 +99,8 @@ def test_only_the_thread_of_the_code_is_heard(shell: Any) -> None:
     assert ran.output == "mine\n"
 
 
-def test_a_flood_of_output_is_kept_in_part_and_counted(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_runner, "MAX_CAPTURED", 1_000)
-    ran = run_code(shell, "for _ in range(100): print('x' * 99)")
+def test_a_flood_of_output_is_kept_in_part_and_counted(shell: Any) -> None:
+    ran = run_code(shell, "for _ in range(100): print('x' * 99)", max_captured=1_000)
 
     assert (len(ran.output), ran.omitted) == (1_000, 9_000)
 

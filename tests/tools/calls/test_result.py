@@ -2,15 +2,11 @@ from __future__ import annotations
 
 import threading
 
-import pytest
-
 from nbtool.tools import tool
-from nbtool.tools.calls import result
 from tests.tools.calling import ask_for, make_harness
 
 
-def test_a_result_that_takes_too_long_to_draw_is_told_without_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result, "RENDER_SECONDS", 0.05)
+def test_a_result_that_takes_too_long_to_draw_is_told_without_a_picture() -> None:
     goes_on = threading.Event()
 
     class Slow:
@@ -20,7 +16,7 @@ def test_a_result_that_takes_too_long_to_draw_is_told_without_a_picture(monkeypa
 
     Slow.__module__ = "matplotlib.odd"
     give = tool(lambda: Slow(), name="give", run="auto")
-    record = make_harness(give).run(ask_for("give"))
+    record = make_harness(give, render_seconds=0.05).run(ask_for("give"))
     goes_on.set()
 
     assert (record.status, record.media, type(record.result)) == ("ok", (), Slow)

@@ -15,7 +15,6 @@ import pytest
 from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.messages import ToolCall
 from nbtool.tools import Policy, tool
-from nbtool.tools.calls import result as result_module
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call, skip_call
 from tests.resolved import plain
@@ -245,8 +244,7 @@ def test_a_result_goes_on_to_the_next_tool_as_the_very_object() -> None:
     assert seen[0] is made.result
 
 
-def test_a_result_that_hangs_while_it_is_drawn_does_not_hang_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_module, "RENDER_SECONDS", 0.05)
+def test_a_result_that_hangs_while_it_is_drawn_does_not_hang_the_turn() -> None:
     release, drawn_by = threading.Event(), []
 
     class Slow:
@@ -255,7 +253,7 @@ def test_a_result_that_hangs_while_it_is_drawn_does_not_hang_the_turn(monkeypatc
             release.wait(10)
             return "at last"
 
-    desk = make_harness(tool(lambda: Slow(), run="auto", name="make"))
+    desk = make_harness(tool(lambda: Slow(), run="auto", name="make"), render_seconds=0.05)
     record = desk.run(ask_for("make"))
     release.set()
 

@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from nbtool.tools.values import line_diff as module
 from nbtool.tools.values.line_diff import TOO_DIFFERENT, line_diff
 
 SECONDS = 1.0
@@ -88,9 +87,7 @@ def test_a_diff_of_hostile_texts_ends_at_once(name: str) -> None:
         assert patched(before, diff) == after.splitlines()
 
 
-def test_texts_are_compared_up_to_a_number_of_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_are_compared_up_to_a_number_of_edits() -> None:
     before, after = "\n".join("abcd"), "\n".join("wxyz")
-    monkeypatch.setattr(module, "MAX_EDITS", 8)
-    assert TOO_DIFFERENT not in line_diff(before, after, "f")
-    monkeypatch.setattr(module, "MAX_EDITS", 7)
-    assert line_diff(before, after, "f").split("\n")[2] == TOO_DIFFERENT
+    assert TOO_DIFFERENT not in line_diff(before, after, "f", max_edits=8)
+    assert line_diff(before, after, "f", max_edits=7).split("\n")[2] == TOO_DIFFERENT

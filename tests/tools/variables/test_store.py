@@ -9,7 +9,6 @@ import pytest
 from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.tools.variables import store as module
 from nbtool.tools.variables.store import MAX_INVALID, Variables, size_of
 
 
@@ -171,9 +170,8 @@ def test_a_name_that_comes_back_is_alive_again() -> None:
     assert not variables.remove("never")
 
 
-def test_the_list_of_the_dead_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_INVALID", 2)
-    variables = Variables()
+def test_the_list_of_the_dead_is_bounded() -> None:
+    variables = Variables(max_invalid=2)
     for name in "abc":
         variables.store_result(name, 1)
         variables.remove(name)
