@@ -1,7 +1,7 @@
 /** A listener for a changed trait, or for a custom message with its buffers. */
 export type Listener = (content: unknown, buffers?: unknown[]) => void;
 
-/** As much of anywidget's model as is used here: https://anywidget.dev/en/afm/ */
+/** The parts of anywidget's model that are used here: https://anywidget.dev/en/afm/ */
 export interface Model {
   get(name: string): unknown;
   send(content: unknown): void;

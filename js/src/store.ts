@@ -1,10 +1,10 @@
 import type { Block, Document, EncodedPatch, Patch } from "./protocol";
 import { Rope } from "./text/rope";
 
-/** The texts of blocks that have grown here, by their fields. */
+/** The texts of blocks that were appended to, by field. */
 const ropes = new WeakMap<Block, Record<string, Rope>>();
 
-/** Apply one patch: a new document that shares all that did not change. A patch for an unknown block changes nothing. */
+/** Apply one patch: return a new document that shares unchanged parts. A patch for an unknown block changes nothing. */
 export function apply(document: Document, patch: Patch): Document {
   switch (patch.op) {
     case "head":
@@ -23,7 +23,7 @@ export function apply(document: Document, patch: Patch): Document {
   }
 }
 
-/** A text of a block, for who reads on where it grows. */
+/** Return a text of a block as a rope, for readers of what is appended. */
 export function ropeOf(block: Block, field: string): Rope {
   const blockRopes = ropes.get(block) ?? {};
   blockRopes[field] ??= Rope.from(textOf(block, field));
@@ -31,7 +31,7 @@ export function ropeOf(block: Block, field: string): Rope {
   return blockRopes[field];
 }
 
-/** A patch as it was before it travelled. */
+/** Decode a patch. */
 export function decodePatch(patch: EncodedPatch): Patch {
   if (!Array.isArray(patch)) return patch;
   const [id, text, field = "text"] = patch;

@@ -1,6 +1,6 @@
 import { Component, type JSX, type TargetedKeyboardEvent } from "preact";
 
-/** The box to go on in: what is written there becomes a cell below, which the person runs. */
+/** The box for the next prompt: it becomes a cell below, which the person runs. */
 export class Composer extends Component<{ onSubmit: (text: string) => void }, { text: string }> {
   override state = { text: "" };
 

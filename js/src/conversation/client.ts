@@ -3,26 +3,26 @@ import type { Model } from "../model";
 import { type Document, isDocument, type PageAction } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
 
-/** What was said, and what came of it. */
+/** A prompt and its turn. */
 export interface SavedTurn {
   prompt: string;
   turn: OfflineConnection;
 }
 
-/** All that is shown of the conversation; `turns` is null until the kernel has answered. */
+/** The state of the conversation; `turns` is null until the kernel has answered. */
 export interface ConversationState extends Known {
   turns: SavedTurn[] | null;
   leftOut: number;
 }
 
-/** The page's side of a conversation that is read: it asks for it, and puts cells below. */
+/** The page's client of a conversation: requests it, and inserts cells below. */
 export interface ConversationClient {
   state(): ConversationState;
-  /** Listen to changes; gives the undo. */
+  /** Add a listener for changes; return a function that removes it. */
   subscribe(listener: () => void): () => void;
-  /** Ask for the conversation as it stands now. */
+  /** Request the current conversation. */
   refresh(): void;
-  /** Put a cell below that says this; it does not run. */
+  /** Insert a cell with this prompt below; it does not run. */
   insertPrompt(text: string): void;
   dismissCell(): void;
   title: string;
@@ -34,7 +34,7 @@ interface Turn {
   cells: Partial<Record<PageAction, string>>;
 }
 
-/** Read a conversation on behalf of one view, until the signal. */
+/** Create the client of one view, until the signal is aborted. */
 export function createConversationClient(model: Model, signal: AbortSignal): ConversationClient {
   const initial: ConversationState = { ...INITIAL_STATE, turns: null, leftOut: 0 };
   const { request, insertCell, requestMedia, ...asks } = createClient<{ kind: "hello" }, ConversationState>(
@@ -69,7 +69,7 @@ export function createConversationClient(model: Model, signal: AbortSignal): Con
   };
 }
 
-/** The conversation that a message tells; null where it tells none. */
+/** Return the conversation in a message; null if it has none. */
 function parseConversation(message: unknown): { left_out: number; turns: Turn[] } | null {
   const { conversation } = message as { conversation?: { left_out?: unknown; turns?: unknown } };
   const { left_out, turns } = conversation ?? {};

@@ -87,7 +87,7 @@ function OtherVersions({
   );
 }
 
-/** A turn as the head of a column: which version it is, and what was said. */
+/** The heading of a column: a turn's version and prompt. */
 function versionName(index: Index, turn: string): string {
   const place = findTurn(index, turn);
   const row = place && index.rows[place.at];
@@ -100,7 +100,7 @@ function completeDocument(detail: Detail): Document {
   return replayTo(detail, detail.steps.length).document;
 }
 
-/** What led to two turns: what they have in common is counted, what came after the fork stands side by side. */
+/** The paths to two turns: common turns are counted, those after the fork are shown side by side. */
 function Branches({ index, left, right }: { index: Index; left: string; right: string }): JSX.Element | null {
   const [one, other] = [findTurn(index, left), findTurn(index, right)];
   if (!one || !other) return null;
@@ -213,7 +213,7 @@ interface DiffRowProps {
   right: string | null;
 }
 
-/** A row of two texts: what stands in one of them alone is marked, and the row says whether they differ. */
+/** A row of two texts: what is only in one of them is marked, and the row shows whether they differ. */
 function DiffRow({ name, left, right }: DiffRowProps): JSX.Element {
   const diff = diffWords(left ?? "", right ?? "");
   const verdict =

@@ -50,7 +50,7 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
     this.forceUpdate();
   }
 
-  /** Open the turn that was asked for, else the last one of the active line, where one begins to look. */
+  /** Open the requested turn, else the last one of the active line. */
   #openFirst(index: Index): void {
     const { initialTurn } = this.props.client;
     if (!this.state.turn && findTurn(index, initialTurn)) {

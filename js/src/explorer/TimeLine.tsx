@@ -10,19 +10,19 @@ const LANE_HEIGHT = 22;
 const CHARACTER_WIDTH = 6.4;
 const LABEL_PADDING = 10;
 
-/** Pixels that the chart is taken to be wide until it was measured. */
+/** The assumed width of the chart in pixels until it is measured. */
 const DEFAULT_WIDTH = 400;
 
 const PARTY_LABELS: Record<Party, string> = { model: "Model", person: "You", tool: "Tools" };
 
 interface TimeLineProps {
   spans: Span[];
-  /** The moment that the replay has come to, in seconds; null for the end. */
+  /** The current time of the replay, in seconds; null for the end. */
   at: number | null;
   pick: (call: string) => void;
 }
 
-/** Who waited for whom: the stretches of a turn as bars, one lane for each that was waited for at a time. */
+/** The timeline of a turn: its spans as bars, in lanes of spans that overlap. */
 export class TimeLine extends Component<TimeLineProps, { width: number }> {
   override state = { width: DEFAULT_WIDTH };
   #el = createRef<SVGSVGElement>();
@@ -103,7 +103,7 @@ function LaneLabels({ rows }: { rows: Lane[] }): JSX.Element {
   );
 }
 
-/** The pattern of a person's bars: they are told from the others without colours. */
+/** The pattern of a person's bars: they differ from the others not only by color. */
 function HatchPattern(): JSX.Element {
   return (
     <defs>
@@ -152,7 +152,7 @@ function Bar({ span, n, end, width, pick }: BarProps): JSX.Element {
   const label = singleLine(span.label, 40);
   const fits = share * width > label.length * CHARACTER_WIDTH + LABEL_PADDING;
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: a short cut for the pointer; the calls stand below, with keys
+    // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the pointer; the calls below can be reached by keys
     <g class={`nb-x-span nb-x-span-${span.who}`} onClick={() => span.call_id && pick(span.call_id)}>
       <title>
         {[label, PARTY_LABELS[span.who], duration, singleLine(span.state, 80)].filter(Boolean).join(" · ")}

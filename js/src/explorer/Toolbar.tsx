@@ -78,7 +78,7 @@ function FilterSelect({ label, anyLabel, value, values, choose }: FilterSelectPr
   );
 }
 
-/** Which of the views stands beside the tree. */
+/** The view that is shown next to the tree. */
 export function Tabs({ view, choose }: { view: View; choose: (view: View) => void }): JSX.Element {
   const names = Object.keys(VIEW_LABELS) as View[];
   const move = (event: KeyboardEvent): void => {

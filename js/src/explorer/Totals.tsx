@@ -71,7 +71,7 @@ function Figure({ value, noun }: { value: string; noun: string }): JSX.Element {
   );
 }
 
-/** Rows that are drawn at first, and with each wish for more. */
+/** Rows that are rendered at first, and with each click on more. */
 const ROWS_PER_STEP = 50;
 
 interface BarsProps {
@@ -79,7 +79,7 @@ interface BarsProps {
   rows: [name: string, value: number, told: string][];
 }
 
-/** Rows of a name, a bar and what it says in words. */
+/** Rows of a name, a bar and its value as text. */
 class Bars extends Component<BarsProps, { limit: number }> {
   override state = { limit: ROWS_PER_STEP };
 

@@ -4,13 +4,13 @@ import { STATUS_SIGNS } from "./icons";
 import { type Filter, isFiltered, matchesFilter, type VisibleRow } from "./listRows";
 import type { Index, Version } from "./protocol";
 
-/** Pixels that a row is high; the style sheet says the same. */
+/** The height of a row in pixels, as in the style sheet. */
 export const ROW_HEIGHT = 30;
 
-/** Pixels before the text of a row, where the sign stands that folds a branch away. */
+/** Pixels before the text of a row, for the button that folds a branch. */
 const FOLD_GUTTER = 24;
 
-/** Rows that are drawn above and below what is seen. */
+/** Rows that are rendered above and below the visible ones. */
 const OVERSCAN_ROWS = 6;
 
 interface ListProps {
@@ -31,7 +31,7 @@ interface State {
   height: number;
 }
 
-/** The tree of turns as a list of which only what is seen is in the page. */
+/** The tree of turns as a list; only visible rows are in the DOM. */
 export class TurnList extends Component<ListProps, State> {
   override state: State = { top: 0, height: 480 };
   #el = createRef<HTMLDivElement>();
@@ -102,7 +102,7 @@ export class TurnList extends Component<ListProps, State> {
     if (version) this.props.onOpen(version.turn_id);
   }
 
-  /** Which version a row shows: the open one, the one that was turned to, the one found, or the one that counts. */
+  /** The version that a row shows: the open one, the selected one, a match of the search, or the active one. */
   #visibleVersion({ row }: VisibleRow): number {
     const { open, selectedVersions, filter, found } = this.props;
     const openVersion = row.versions.findIndex((one) => one.turn_id === open);

@@ -29,13 +29,13 @@ interface PaneProps {
 }
 
 interface State {
-  /** How many steps are shown; null for all there are. */
+  /** How many steps are shown; null for all. */
   position: number | null;
   /** The call that was pointed at on the time line. */
   call: string;
 }
 
-/** One turn: what was said, what can be done with it, its time line, and its replay. */
+/** One turn: its prompt, its actions, its timeline, and its replay. */
 export class TurnPane extends Component<PaneProps, State> {
   override state: State = { position: null, call: "" };
 

@@ -14,10 +14,10 @@ import {
 /** Turns of which this page keeps the details; the one that was opened longest ago is forgotten first. */
 const MAX_DETAILS = 24;
 
-/** Milliseconds after the last key before the kernel is asked to search. */
+/** Milliseconds after the last key before a search is requested. */
 const SEARCH_DELAY_MS = 200;
 
-/** All that the explorer shows of what the kernel told it. */
+/** The state of the explorer, as received from the kernel. */
 export interface ExplorerState extends Known {
   index: Index | null;
   details: ReadonlyMap<string, Detail | string>;
@@ -25,19 +25,19 @@ export interface ExplorerState extends Known {
   totals: Totals | null;
 }
 
-/** The explorer's side of the conversation with the kernel: it asks, and keeps what is answered. */
+/** The explorer's client of the kernel: sends requests and keeps the answers. */
 export interface ExplorerClient {
   state(): ExplorerState;
-  /** Listen to changes; gives the undo. */
+  /** Add a listener for changes; return a function that removes it. */
   subscribe(listener: () => void): () => void;
-  /** Ask for the tree as it stands now; what was known of turns is asked for again. */
+  /** Request the current tree; loaded turns are requested again. */
   refresh(): void;
   open(turn: string): void;
   search(text: string): void;
   requestTotals(): void;
-  /** Ask for the bytes of an image or a sound of a turn; they come to stand in `media`. */
+  /** Request the bytes of an image or a sound of a turn; they arrive in `media`. */
   requestMedia(turn: string, key: string): void;
-  /** Have a cell written, and put below this one where the page can. */
+  /** Request a cell; it is inserted below this one where the page can. */
   requestCell(cell: CellRequest): void;
   dismissCell(): void;
   title: string;

@@ -1,10 +1,10 @@
 import { diffArrays, diffWordsWithSpace } from "diff";
 import type { CallBlock, Document } from "../protocol";
 
-/** Characters from which on two texts are told apart as wholes, not word by word. */
+/** Characters above which two texts are compared as wholes, not word by word. */
 const MAX_WORD_DIFF_CHARS = 8_000;
 
-/** Steps and milliseconds that a comparison may take; what is further apart is told apart as a whole. */
+/** Limits of a comparison in steps and milliseconds; beyond them the texts differ as wholes. */
 const DIFF_LIMITS = { maxEditLength: 800, timeout: 100 };
 
 /** A piece of two texts: in both, or in one of them. */
@@ -36,7 +36,7 @@ export function diffWords(left: string, right: string): DiffPiece[] {
   );
 }
 
-/** Two lists side by side, aligned where their keys are the same; what stands between is paired in order. */
+/** Align two lists by equal keys; the items between are paired in order. */
 export function alignLists<T>(left: readonly T[], right: readonly T[], key: (item: T) => string): Pair<T>[] {
   const pairs: Pair<T>[] = [];
   let [at, to] = [0, 0];

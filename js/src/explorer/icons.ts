@@ -1,6 +1,6 @@
 import type { TurnStatus } from "../protocol";
 
-/** A sign for how a turn ended; the word stands beside it for those who cannot see it. */
+/** A symbol for a turn's status; it has the word as its label for screen readers. */
 export const STATUS_SIGNS: Record<TurnStatus, string> = {
   completed: "✓",
   cancelled: "■",

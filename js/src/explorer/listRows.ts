@@ -1,20 +1,20 @@
 import type { Index, Row, Version } from "./protocol";
 
-/** A row that is listed: where it stands in the index, and how many rows a folded branch hiddenRows below it. */
+/** A listed row: its position in the index, and the number of rows that its folded branch hides. */
 export interface VisibleRow {
   at: number;
   row: Row;
   hiddenRows: number;
 }
 
-/** What is listed: rows with these words, this status, this tool. */
+/** The filter of rows: words, a status, a tool. */
 export interface Filter {
   text: string;
   status: string;
   tool: string;
 }
 
-/** The rows that are listed. Where something is filtered, no branch is folded away. */
+/** Return the listed rows. While a filter is set, no branch is folded. */
 export function visibleRows(
   index: Index,
   folded: ReadonlySet<string>,
@@ -37,12 +37,12 @@ export function visibleRows(
   return listed;
 }
 
-/** Whether anything is filtered. */
+/** Whether a filter is set. */
 export function isFiltered(filter: Filter): boolean {
   return filter.text.trim() !== "" || filter.status !== "" || filter.tool !== "";
 }
 
-/** Whether a version is one that is looked for; until the kernel has searched, by what its row tells. */
+/** Whether a version matches the filter; until the kernel has searched, by the texts of its row. */
 export function matchesFilter(
   version: Version,
   { text, status, tool }: Filter,
@@ -59,7 +59,7 @@ export function matchesFilter(
   return words.every((word) => searchable.includes(word));
 }
 
-/** The row after the last one of the branch that begins here. */
+/** Return the index after the last row of the branch that starts here. */
 export function findBranchEnd(rows: Row[], at: number): number {
   const depth = rows[at]?.depth ?? 0;
   let end = at + 1;
@@ -70,7 +70,7 @@ export function findBranchEnd(rows: Row[], at: number): number {
   return end;
 }
 
-/** Where a turn stands: its row, and which of the versions it is. */
+/** Return the position of a turn: its row, and its version. */
 export function findTurn(index: Index, turn: string): { at: number; version: number } | null {
   for (const [at, row] of index.rows.entries()) {
     const version = row.versions.findIndex((one) => one.turn_id === turn);
@@ -79,7 +79,7 @@ export function findTurn(index: Index, turn: string): { at: number; version: num
   return null;
 }
 
-/** The rows from the beginning to this one, by their places in the index. */
+/** Return the path from the first row to this one, by index. */
 export function ancestors(index: Index, at: number): number[] {
   const path: number[] = [];
   for (let row = index.rows[at]; row; row = index.rows[at]) {
@@ -89,12 +89,12 @@ export function ancestors(index: Index, at: number): number[] {
   return path.reverse();
 }
 
-/** The version of a row that is shown where none was chosen: the one that counts. */
+/** Return the active version of a row: it is shown if none was selected. */
 export function currentVersion(row: Row): Version | undefined {
   return row.versions[row.current] ?? row.versions.at(-1);
 }
 
-/** All statuses and all tools of an index, to choose among. */
+/** Return all statuses and tools of an index, for the filter. */
 export function filterOptions(index: Index): { statuses: string[]; tools: string[] } {
   const statuses = new Set<string>();
   const tools = new Set<string>();

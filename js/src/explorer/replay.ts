@@ -3,7 +3,7 @@ import { VERSION } from "../protocol";
 import { apply } from "../store";
 import type { Detail } from "./protocol";
 
-/** A turn as it stood after some of its steps, and the round in which each block appeared. */
+/** A turn after some of its steps, and the round in which each block appeared. */
 export interface ReplayState {
   document: Document;
   rounds: ReadonlyMap<string, number>;

@@ -24,7 +24,7 @@ export interface Channel<T extends ChannelState> {
   send(message: object): string;
   /** Call back after a time, unless the view was closed. */
   setTimer(callback: () => void, ms: number): ReturnType<typeof setTimeout>;
-  /** Ask the kernel for the lazy module where a view needs it and nobody has asked. */
+  /** Request the lazy module from the kernel if a view needs it and it was not requested. */
   requestModule(): void;
 }
 

@@ -2,7 +2,7 @@ import type { Model } from "../model";
 import { type InsertedCell, insertOrShow } from "../notebook/insertCell";
 import { openChannel } from "./channel";
 
-/** Milliseconds without a reply after which the page says so; the kernel may only be busy. */
+/** Milliseconds without a reply after which the page shows that; the kernel may only be busy. */
 const NO_REPLY_MS = 2500;
 
 /** What every view shows that sends requests to the kernel. */

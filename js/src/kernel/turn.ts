@@ -21,14 +21,14 @@ export type LinkState = "connecting" | "noReply" | "open" | "lost" | "offline";
 /** A request of the person: sent, not acknowledged, refused with a reason, or accepted. */
 export type RequestState = { state: "sent" | "noReply" } | { state: "refused" | "accepted"; text: string };
 
-/** All that the views of a turn show. */
+/** The state that the views of a turn show. */
 export interface TurnState extends ChannelState {
   document: Document;
   link: LinkState;
   requests: Readonly<Record<string, RequestState>>;
 }
 
-/** Reasons typed on a card and not yet sent: they outlive the card, which the one of the lazy module may replace. */
+/** Reasons typed on a card and not sent yet: they outlive the card, which the lazy module's card may replace. */
 export interface DraftReasons {
   /** Reasons, by the digest of their question. */
   reasons: Map<string, string>;
@@ -72,7 +72,7 @@ export function isLive(document: Document): boolean {
   return document.head.status === "running" || document.head.status === "waiting";
 }
 
-/** Hold the page's copy of a turn, shared by all views of one model, and exchange messages with the kernel. */
+/** Create the page's copy of a turn, shared by all views of one model, and exchange messages with the kernel. */
 export function connectTurn(model: Model, signal: AbortSignal): Connection {
   const initial = model.get("snapshot");
   if (!isDocument(initial)) throw new Error("nbtool: the kernel sent no document of this version.");
@@ -97,7 +97,7 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     if (change.link) channel.requestModule();
   }
 
-  /** Send something the person did, and note whether the kernel acknowledges it. */
+  /** Send an action of the person, and track its acknowledgment. */
   function request(key: string, message: PageMessage): void {
     if (state().requests[key]?.state === "sent") return;
     pending.set(send(message), key);
@@ -156,7 +156,7 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     }
   }
 
-  /** Replace the outputs of a turn that the kernel gives up; of several pages only the first one does. */
+  /** Replace the outputs of a turn that left its widget; of several pages only the first one does. */
   function takeOver({ pages, places }: Extract<KernelMessage, { kind: "left" }>): void {
     if (isReloaded && !pages.includes(page)) {
       send({ kind: "hello" }); // the turn ended before the kernel knew this page
@@ -168,12 +168,12 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     );
   }
 
-  /** Return whether the outputs are replaced; where the page has no notebook, only one that saw the turn start says so. */
+  /** Return whether the outputs are replaced; without a notebook, only a page that saw the turn start reports it. */
   function replaceIfListed(places: OutputReplacement[]): boolean {
     return replaceOutputs(model, places) ?? !isReloaded;
   }
 
-  /** Show the turn under its cell again; greet the kernel even if it is there, which may wait for a page. */
+  /** Show the turn under its cell again; send a hello even if connected, because the kernel may wait for a page. */
   function restoreAfterReload(): void {
     restoreOutput(model);
     greet(MAX_HELLOS);

@@ -1,7 +1,7 @@
 import type { Head, PageAction } from "../protocol";
 import type { Kernel, NotebookPanel, NotebookTracker } from "./types";
 
-/** Of what a cell is written: the words that it begins with, the turn, what stood in the turn's own cell, a version. */
+/** The input for a cell: its first words, the turn, the prompt in the turn's cell, a version. */
 interface CellContext {
   cell: string;
   line: string;
@@ -10,7 +10,7 @@ interface CellContext {
   version: number | undefined;
 }
 
-/** What can be done with a saved turn: the cell that does it. It is put below the turn's own, and never run. */
+/** The cells for the actions on a saved turn. They are inserted below the turn's cell and never run. */
 const ACTION_CELLS: Record<PageAction, (of: CellContext) => string | undefined> = {
   rerun: ({ cell, head }) => `${cell} --rerun ${head.turn_id}`,
   edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${head.turn_id}\n${prompt}`,
@@ -22,24 +22,24 @@ const ACTION_CELLS: Record<PageAction, (of: CellContext) => string | undefined> 
   },
 };
 
-/** The actions of a saved turn with a running kernel; those of other versions only where there are any. */
+/** Return the actions of a saved turn with a running kernel; `version` only if all its versions are listed. */
 export function actionsFor(head: Head): PageAction[] {
   const actions = Object.keys(ACTION_CELLS) as PageAction[];
   return actions.filter((action) => action !== "version" || head.turns?.length === head.versions);
 }
 
-/** The notebook that an element stands in. */
+/** Return the notebook that contains an element. */
 export function findPanel(node: Node, tracker: NotebookTracker | null): NotebookPanel | undefined {
   return tracker?.find((panel) => panel.node.contains(node));
 }
 
-/** Whether a notebook has a kernel that can be spoken with. */
+/** Whether a notebook has a connected kernel. */
 export function isAlive(panel: NotebookPanel | undefined): boolean {
   const kernel = panel?.sessionContext.session?.kernel;
   return kernel?.connectionStatus === "connected" && !["dead", "terminating"].includes(kernel.status);
 }
 
-/** Put a cell below the one that an element stands in, and select it. */
+/** Insert a cell below the one that contains an element, and select it. */
 export function insertActionCell(
   node: Node,
   panel: NotebookPanel | undefined,
@@ -53,7 +53,7 @@ export function insertActionCell(
   const { sharedModel } = content.model;
   const source = cellFor(action, head, sharedModel.getCell(at).getSource(), version);
   if (!source) return;
-  // A cell that loads nbtool and was put below before goes on being above what needs it.
+  // A cell that loads nbtool and was inserted before stays above the cells that need it.
   const index = isLoadCell(content, at + 1) ? at + 2 : at + 1;
   sharedModel.insertCell(index, { cell_type: "code", source, metadata: { trusted: true } });
   content.activeCellIndex = index;
@@ -63,16 +63,16 @@ export function insertActionCell(
 
 const LOAD_EXTENSION = "%load_ext nbtool";
 
-/** Kernels for which a cell that loads nbtool was put, and that have not been seen to know its magic since. */
+/** Kernels for which a cell that loads nbtool was inserted, until they are found to have its magic. */
 const loadingKernels = new WeakSet<object>();
 
-/** Whether a cell does nothing but load nbtool. */
+/** Whether a cell only loads nbtool. */
 function isLoadCell({ model, widgets }: NotebookPanel["content"], at: number): boolean {
   if (!model || at < 0 || at >= widgets.length) return false;
   return model.sharedModel.getCell(at).getSource().trim() === LOAD_EXTENSION;
 }
 
-/** Note that a cell was put which loads nbtool, until the kernel begins again. */
+/** Record that a cell that loads nbtool was inserted, until the kernel restarts. */
 function markLoading({ sessionContext }: NotebookPanel, kernel: Kernel): void {
   loadingKernels.add(kernel);
   const onStatusChange = (): void => {
@@ -83,7 +83,7 @@ function markLoading({ sessionContext }: NotebookPanel, kernel: Kernel): void {
   sessionContext.statusChanged?.connect(onStatusChange);
 }
 
-/** Put the cell that loads nbtool above the one that was put below, where the kernel does not know its magic. */
+/** Insert a cell that loads nbtool above the inserted one if the kernel does not have its magic. */
 async function insertLoadCell(node: Node, panel: NotebookPanel | undefined, source: string): Promise<void> {
   const kernel = panel?.sessionContext?.session?.kernel;
   const magic = /^%%?(\w+)/.exec(source)?.[1] ?? "";
@@ -109,9 +109,9 @@ async function insertLoadCell(node: Node, panel: NotebookPanel | undefined, sour
 const CHAT_CELL = /^%%(chat|nbchat)(?:[ \t][^\n]*)?\n([\s\S]*)$/;
 
 /**
- * Write the cell, with nbtool's own magic and no other: a saved turn may have been forged, and stand under any cell.
+ * Return the source of the cell, only with nbtool's own magic: a saved turn may be forged, and be below any cell.
  *
- * A name that somebody gave the magic in ipython_config.py is not known here, so `chat` stands in its place.
+ * A magic name set in ipython_config.py is not known here, so `chat` is used instead.
  */
 function cellFor(
   action: PageAction,

@@ -44,14 +44,14 @@ async function plugin(from: SharedScope): Promise<object> {
   };
 }
 
-/** Put the style sheets into the page, once. */
+/** Add the style sheets to the page, once. */
 function addStyles(): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(styles + labStyles);
   document.adoptedStyleSheets.push(sheet);
 }
 
-/** Load the second module from beside this file, when a turn is drawn that wants it; until then all is plain. */
+/** Load the second module from the folder of this file when a rendered turn needs it; until then the views are plain. */
 async function fetchLazyModule(): Promise<void> {
   if (!claimRequest()) return;
   try {

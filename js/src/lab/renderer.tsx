@@ -64,7 +64,7 @@ function makeRendererClass(
       await this.#fallback.renderModel(model);
     }
 
-    /** Take away what was drawn before: JupyterLab draws an output that changes with the same renderer. */
+    /** Remove the former content: JupyterLab renders a changed output with the same renderer. */
     #clear(): void {
       render(null, this.node);
       this.#turn = undefined;
@@ -72,7 +72,7 @@ function makeRendererClass(
       this.#fallback = undefined;
     }
 
-    /** Called by Lumino when the output has come into the page: only now it is known in which notebook. */
+    /** Called by Lumino when the output is attached to the page: only then its notebook is known. */
     onAfterAttach(): void {
       this.#setPanel(findPanel(this.node, tracker));
     }

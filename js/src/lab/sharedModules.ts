@@ -9,7 +9,7 @@ interface SharedVersion {
 /** The modules that JupyterLab shares with its extensions, by name and version. */
 export type SharedScope = Record<string, Record<string, SharedVersion> | undefined>;
 
-/** Take what the extension needs from the modules that the page shares. */
+/** Load the modules that the extension needs from those that the page shares. */
 export async function loadSharedModules(scope: SharedScope): Promise<SharedModules> {
   const [widgets, rendermime, notebook] = await Promise.all(
     ["@lumino/widgets", "@jupyterlab/rendermime", "@jupyterlab/notebook"].map((name) => load(scope, name)),

@@ -1,4 +1,4 @@
-/** As much of JupyterLab's own objects as is used here: https://jupyterlab.readthedocs.io/en/stable/api/ */
+/** The parts of JupyterLab's objects that are used here: https://jupyterlab.readthedocs.io/en/stable/api/ */
 
 export interface Signal {
   connect(listener: () => void): void;
@@ -44,7 +44,7 @@ export interface CellWidget {
   readonly node: HTMLElement;
 }
 
-/** A kernel: https://jupyter-client.readthedocs.io/en/stable/messaging.html#introspection tells what it answers. */
+/** A kernel: https://jupyter-client.readthedocs.io/en/stable/messaging.html#introspection describes its answers. */
 export interface Kernel {
   readonly connectionStatus: string;
   readonly status: string;
@@ -84,7 +84,7 @@ export interface NotebookTracker {
   find(matches: (panel: NotebookPanel) => boolean): NotebookPanel | undefined;
 }
 
-/** What is taken from JupyterLab's own modules, so that there is one of each on the page. */
+/** The shared JupyterLab modules, of which the page has one instance each. */
 export interface SharedModules {
   Widget: new () => Widget;
   PanelLayout: new () => Layout;

@@ -1,12 +1,12 @@
 /** The one place that reads JupyterLab's notebook model; only JupyterLab's own widget manager has it. */
 import type { Model } from "../model";
 
-/** As much of an output as is used here. */
+/** The parts of an output that are used here. */
 export interface Output {
   data?: Record<string, unknown>;
 }
 
-/** As much of a cell of the shared model as is used here; which of the methods it has depends on JupyterLab's version. */
+/** The parts of a cell of the shared model that are used here; its methods depend on JupyterLab's version. */
 export interface Cell {
   id?: string;
   outputs?: Output[];

@@ -50,7 +50,7 @@ function hasFinishedTurn(cell: Cell, turn: unknown): boolean {
   });
 }
 
-/** Replace an output, and write those behind it again: JupyterLab draws what is put between others behind them. */
+/** Replace an output, and add those after it again: JupyterLab renders an inserted output after the others. */
 function replaceFrom(cell: Cell, at: number, outputs: object[]): void {
   const all = outputsOf(cell);
   cell.updateOutputs?.(at, all.length, [...outputs, ...all.slice(at + 1)]);

@@ -5,7 +5,7 @@ import type { Rope } from "../text/rope";
 import { TruncationMarks } from "../views/Truncation";
 import { IncrementalMarkdown } from "./markdown/incremental";
 
-/** Characters read in one go: a long reply that comes whole is shown piece by piece, and the page stays usable. */
+/** Characters that are parsed in one task: a long reply is shown in parts, and the page stays responsive. */
 const SLICE_CHARS = 8_192;
 
 /** Prose of the model, as Markdown. */
@@ -42,7 +42,7 @@ export class Prose extends Component<{ block: ProseBlock; text: Rope }> {
     );
   }
 
-  /** Take what is new; a text that is another one is read from its beginning. */
+  /** Read what is new; another text is read from its start. */
   #readNew(text: Rope): void {
     const addition = text.since(this.#current);
     this.#current = text;

@@ -48,7 +48,7 @@ const LANGUAGES = {
 for (const [name, language] of Object.entries(LANGUAGES)) core.registerLanguage(name, language);
 core.registerAliases(["ipython", "python3"], { languageName: "python" });
 
-/** Characters of code that are coloured; a longer text stays as it is. */
+/** Maximum characters of code that is highlighted; longer code is plain. */
 export const CODE_LIMIT = 5_000;
 
 const HTML_TOKENS = /<span class="([^"]*)">|(<\/span>)|([^<]+)/g;
@@ -60,14 +60,14 @@ const HTML_ENTITIES: Record<string, string> = {
   "&#x27;": "'",
 };
 
-/** The code in colours; null where the language is not known or the code is too long. */
+/** Highlight code; null if the language is unknown or the code is too long. */
 export function highlight(code: string, language: string): Node | null {
   if (code.length > CODE_LIMIT || !core.getLanguage(language)) return null;
   const nodes = buildNodes(core.highlight(code, { language, ignoreIllegals: true }).value);
   return nodes.textContent === code ? nodes : null;
 }
 
-/** Build nodes of what highlight.js writes: spans with a class, and escaped text. Nothing else becomes an element. */
+/** Build nodes from highlight.js's HTML, which is spans with a class and escaped text. Nothing else becomes an element. */
 function buildNodes(html: string): DocumentFragment {
   const root = document.createDocumentFragment();
   const open: ParentNode[] = [root];

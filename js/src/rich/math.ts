@@ -1,6 +1,6 @@
 import temml from "temml";
 
-/** Characters of a formula that is set; a longer one stays as it was written. */
+/** Maximum characters of a formula that is rendered; a longer one is shown as its source. */
 export const FORMULA_LIMIT = 5_000;
 
 /** Elements of a formula that is set: a macro that writes without end has more. */
@@ -25,7 +25,7 @@ const LENGTHS = new Set(
 );
 const LENGTH = /^(?:\d{1,2}(?:\.\d+)?|0?\.\d+)(?:em|ex|pt|px|mu|%)?$/;
 
-/** As much of temml's tree as is read here: elements, texts, and groups of both. */
+/** The parts of temml's tree that are used here: elements, texts, and groups of both. */
 interface TemmlNode {
   type?: string;
   text?: string;

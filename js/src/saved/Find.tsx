@@ -8,11 +8,11 @@ const FOLD_FILL_MS = 1_500;
 
 interface FindProps {
   blocks: readonly Block[];
-  /** The element that the turn is drawn in. */
+  /** The element that contains the turn. */
   turn: () => Element | null;
 }
 
-/** A field that finds a word in the whole of a turn, folded or not: Enter goes on to the next block that says it. */
+/** A field that finds a word in the whole turn, folded or not: Enter moves to the next block that contains it. */
 export class Find extends Component<FindProps, { word: string; at: number }> {
   override state = { word: "", at: 0 };
   #fillObserver: MutationObserver | undefined;
@@ -51,7 +51,7 @@ export class Find extends Component<FindProps, { word: string; at: number }> {
 
   #watchFold(turn: Element, word: string, el: Element): void {
     const observer = new MutationObserver(() => {
-      openAncestors(el); // what has come may be folded too
+      openAncestors(el); // the new content may be folded too
       const found = highlightMatches(turn, word, el);
       if (!found) return;
       observer.disconnect();

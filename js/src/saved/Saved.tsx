@@ -8,7 +8,7 @@ import { searchableTexts } from "./search";
 /** Characters of a turn, folded ones too, from which on it is worth a search. */
 const MIN_SEARCHABLE_CHARS = 3_000;
 
-/** A saved turn: what the live view showed in the end, and a way to find what it says. */
+/** A saved turn: the final state of the live view, with a search field. */
 export function Saved({ connection }: { connection: OfflineConnection }): JSX.Element {
   const turn = createRef<HTMLDivElement>();
   const { document } = connection.state();

@@ -1,19 +1,19 @@
 import type { Connection, TurnState } from "../kernel/turn";
 import type { Document, PageAction } from "../protocol";
 
-/** A turn that no kernel speaks of any more, as the views want it. */
+/** The connection of a turn without a kernel, in the form that the views need. */
 export interface OfflineConnection extends Connection {
   /** Say what can be done with the turn now: nothing, where no kernel is. */
   setActions(actions: readonly PageAction[]): void;
 }
 
-/** Where the bytes of images and sounds are asked for, and where they stand when they have come. */
+/** The source of the bytes of images and sounds, and those that are loaded. */
 interface MediaLoader {
   request(key: string): void;
   loaded(): ReadonlyMap<string, BlobPart>;
 }
 
-/** Hold a saved turn; what a reader wants to be done with it goes to `act`. */
+/** Create the connection of a saved turn; its actions are passed to `act`. */
 export function offlineConnection(
   document: Document,
   runAction: (action: PageAction, version?: number) => void,

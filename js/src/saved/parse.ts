@@ -8,17 +8,17 @@ export const TURN_MIME = "application/vnd.nbtool.turn+json";
 
 const validator = new Validator(schema as unknown as Schema, "2020-12");
 
-/** A saved turn, valid in every part: nothing else of a file is ever shown, whatever its origin. */
+/** Parse a saved turn; null if any part is invalid: nothing invalid of a file is shown. */
 export function parseSavedTurn(value: unknown): Document | null {
   try {
     if ((value as Document | null)?.v !== VERSION || !validator.validate(value).valid) return null;
     return isWithinLimits(value) && hasUniqueIds(value as Document) ? upgrade(value as Document) : null;
   } catch {
-    return null; // nested too deep to be looked at
+    return null; // nested too deeply
   }
 }
 
-/** Whether its texts, and its images and sounds, are as long as they may be at most. */
+/** Whether its texts, and its images and sounds, are within the limits. */
 function isWithinLimits(value: unknown): boolean {
   let media = 0;
   const texts = JSON.stringify(value, (key, inner: unknown) => {
@@ -29,7 +29,7 @@ function isWithinLimits(value: unknown): boolean {
   return texts.length <= schema.dataLimit && media <= schema.mediaLimit;
 }
 
-/** Whether each block has an id of its own, as the view needs it. */
+/** Whether the ids of the blocks are unique, as the view requires. */
 function hasUniqueIds({ blocks }: Document): boolean {
   return new Set(blocks.map(({ id }) => id)).size === blocks.length;
 }

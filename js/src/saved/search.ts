@@ -50,7 +50,7 @@ function containsWord(text: string, wanted: string): boolean {
   return text.toLowerCase().includes(wanted);
 }
 
-/** Mark a word wherever it stands in an element, without changing the page; gives the first place after a node. */
+/** Highlight all occurrences of a word in an element, without changing the DOM; return the first one after a node. */
 export function highlightMatches(el: Element, word: string, within: Element | null): Range | null {
   const wanted = word.trim().toLowerCase();
   const ranges = wanted ? findRanges(el, wanted) : [];

@@ -1,6 +1,6 @@
 import type { Document, ResolvedShape } from "../protocol";
 
-/** How older versions wrote what a reference stands for: frozen, whatever this version writes. */
+/** The format of references in older versions: frozen, independent of this version's. */
 const OLD_LINE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
 
 /** What older versions saved, in the form of this one; what is in it already stays the very same. */

@@ -1,11 +1,11 @@
-/** Combining marks on one letter that are drawn; a browser takes seconds to stack thousands. */
+/** Maximum combining marks on one letter that are rendered; a browser takes seconds for thousands. */
 export const STACK_LIMIT = 16;
 
 const MARKS = /\p{M}+/gu;
 
-/** Cuts stacks of combining marks out of a text that comes in pieces, and says where how many are left out. */
+/** Truncates stacks of combining marks in a streamed text, and marks how many are omitted. */
 export class StackLimiter {
-  /** Marks at the end of what came so far. */
+  /** Combining marks at the end of the text so far. */
   #height = 0;
 
   push(piece: string): string {
@@ -23,7 +23,7 @@ export class StackLimiter {
   }
 }
 
-/** A whole text without such stacks. */
+/** Truncate the stacks of combining marks in a whole text. */
 export function limitStacks(text: string): string {
   return new StackLimiter().push(text);
 }

@@ -14,13 +14,13 @@ export const TURN_STATUS_LABELS: Record<Head["status"], string> = labels.turnSta
 /** Why a turn has no finished answer, in a few words for its footer. */
 export const END_REASON_LABELS: ReadonlyMap<string, string> = new Map(Object.entries(labels.endReasons));
 
-/** Said of a call whose arguments a person changed. */
+/** Shown for a call whose arguments a person edited. */
 export const EDITED_LABEL = labels.edited;
 
-/** Said where the kernel does not acknowledge a click. */
+/** Shown if the kernel does not acknowledge a click. */
 export const NO_REPLY = "The kernel has not confirmed it. Use the notebook's interrupt button instead.";
 
-/** What has no shape of its own on a page: ignorable, format and control characters, odd spaces; not \n and tab. */
+/** Characters without a visible shape: ignorable, format and control characters, unusual spaces; not \n and tab. */
 const INVISIBLE = /(?![\n\t])[\p{DI}\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u202f\u205f\u2800]/gu;
 
 /** Write invisible, bidirectional and control characters as escapes, so that nothing hides at a gate. */
@@ -58,7 +58,7 @@ export function shortArguments(text: string, limit = 80): string {
   return singleLine(line, limit);
 }
 
-/** Take the quotes off the key that a line ends with, where it is a plain word. */
+/** Remove the quotes of the key at the end of a line if it is a plain word. */
 function unquoteKey(line: string): string {
   return line.replace(/"([\w-]+)"$/, "$1");
 }
@@ -122,15 +122,15 @@ export function plural(value: number, noun: string): string {
   return `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;
 }
 
-/** The mark that stands where a text was cut. */
+/** The marker of a truncated text. */
 export function omittedMarker(omitted: number | undefined): string {
   return omitted ? `… ${plural(omitted, "character")} more` : "";
 }
 
-/** What is said after a verdict, by who decided; of anybody else the name. */
+/** Shown after a verdict, by decision source; any other source is shown by name. */
 const DECISION_SOURCES: ReadonlyMap<string, string> = new Map(Object.entries(labels.decisionSources));
 
-/** Why a decision did not count, and the call was asked about again. */
+/** Why a decision was discarded, and approval was requested again. */
 const REASK_REASONS = labels.reaskReasons;
 
 /** What was decided about a call in a few words each, without what did not count. */

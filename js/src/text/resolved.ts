@@ -5,7 +5,7 @@ export function onlyReference(argument: ResolvedShape): ResolvedReferenceShape |
   return argument.is_reference ? argument.references[0] : undefined;
 }
 
-/** What an argument stands for in one text. */
+/** The target of an argument as one text. */
 export function resolvedText(argument: ResolvedShape): string {
   const references = argument.references.map(({ name, text }) => `$VAR_REF{{${name}}}: ${text}`).join("; ");
   if (argument.is_reference) return references;

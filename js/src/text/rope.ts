@@ -1,6 +1,6 @@
 /**
- * A text that grows at its end. Its versions share the pieces in which it came, so that who has read one of them is given
- * what came after it, and nobody puts the whole together, which takes the longer the more there is.
+ * A text that grows at its end. Its versions share their chunks, so that a reader of one version gets only what was appended
+ * since, and the whole text is not joined each time, which would take quadratic time.
  */
 export class Rope {
   readonly length: number;
@@ -33,7 +33,7 @@ export class Rope {
     return new Rope(pieces, pieces.length, this.length + piece.length);
   }
 
-  /** What came after an earlier version; null where that is none of this text. */
+  /** The text after an earlier version; null if that is not a version of this text. */
   since(earlier: Rope | undefined): string | null {
     if (earlier?.pieces !== this.pieces || earlier.count > this.count) return null;
     return this.pieces.slice(earlier.count, this.count).join("");

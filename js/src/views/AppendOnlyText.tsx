@@ -7,10 +7,10 @@ import { skipWhenOffscreen } from "./skipOffscreen";
 const LINES_PER_BOX = 64;
 const BOXES_PER_GROUP = 64;
 
-/** Characters after which a box is full though it has fewer lines; a longer line goes on in the next box, which says so. */
+/** Characters after which a box is full even with fewer lines; a longer line continues in the next box, with a marker. */
 export const BOX_LIMIT = 10_000;
 
-/** Characters of one text node: a browser takes quadratic time to break one of many scripts into lines. */
+/** Maximum characters of one text node: breaking one of many scripts into lines takes quadratic time in browsers. */
 export const NODE_LIMIT = 1_000;
 
 /** Characters that are written in one task; what is longer is written piece by piece, and the page stays usable. */
@@ -25,7 +25,7 @@ export function LongText({ text }: { text: string }): JSX.Element {
 }
 
 /**
- * A plain text that grows: only what is new is written to the page. It has a `dir` of its own, because a browser that
+ * A plain text that grows: only new text is added to the DOM. It has a `dir` of its own, because a browser that
  * appends to an element with `dir="auto"` reads all of it again, until the first letter; `nb-bidi` gives each line its
  * direction by style alone.
  */
@@ -91,7 +91,7 @@ export class AppendOnlyText extends Component<{ text: string | Rope }> {
     }, 0);
   }
 
-  /** Write as many lines as the last box takes; gives where the text goes on. */
+  /** Fill the last box with lines; return the position where the text continues. */
   #fillBox(container: HTMLElement, text: string, from: number): number {
     if (!this.#box || this.#isFull()) this.#startBox(container);
     let to = from;
@@ -140,7 +140,7 @@ function append(box: HTMLElement, text: string): void {
   }
 }
 
-/** A place to cut a text, moved behind a character of two units that lies across it. */
+/** Return a position to split a text, moved after a surrogate pair that it would split. */
 function codePointEnd(text: string, at: number): number {
   const code = text.charCodeAt(at - 1);
   return code >= 0xd800 && code < 0xdc00 ? at + 1 : at;

@@ -23,8 +23,8 @@ interface State {
 }
 
 /**
- * The questions that wait, as plain as can be: until the card of the rich module is there, and where it never comes.
- * It never takes the focus, ignores clicks in its first half second, and allows nothing before all of it was in view.
+ * The pending questions in a plain form: until the card of the second module is loaded, or if it cannot be loaded.
+ * It never takes the focus, ignores clicks in its first half second, and approves nothing before all of it was visible.
  */
 export class Approval extends Component<{ connection: Connection }, State> {
   override state: State = { armed: "", opened: {} };

@@ -12,7 +12,7 @@ import { Thinking } from "./Thinking";
 /** Finished calls in a row from which on they are folded into one line. */
 const MIN_FOLDED_CALLS = 5;
 
-/** A call that needs nobody's eyes any more. */
+/** Whether a call needs no attention any more. */
 const SETTLED_STATES: readonly string[] = [
   "ok",
   "error",
@@ -47,7 +47,7 @@ export function Blocks({ blocks, connection }: { blocks: Block[]; connection: Co
   );
 }
 
-/** The blocks one by one, and finished calls together where there are many. */
+/** The blocks, with many finished calls grouped. */
 function groupSettledCalls(blocks: Block[]): Block[][] {
   const groups: Block[][] = [];
   for (let at = 0; at < blocks.length; ) {

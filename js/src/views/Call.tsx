@@ -13,7 +13,7 @@ import {
 import { LongText } from "./AppendOnlyText";
 import { LazyView } from "./LazyView";
 
-/** One call: a line that says how it stands, and all of it in the fold, made when it is first opened. */
+/** One call: a line with its state, and its details in a fold, rendered when it is first opened. */
 export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
   override state = { isOpen: false };
 

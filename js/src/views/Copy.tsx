@@ -1,6 +1,6 @@
 import { Component, type JSX } from "preact";
 
-/** Milliseconds for which the button says what it has done. */
+/** Milliseconds for which the button shows its success. */
 const STATUS_MS = 1500;
 
 interface CopyProps {
@@ -8,7 +8,7 @@ interface CopyProps {
   label?: string;
 }
 
-/** A button that puts a text on the clipboard. */
+/** A button that copies a text to the clipboard. */
 export class Copy extends Component<CopyProps, { status: string }> {
   override state = { status: "" };
   #timer: ReturnType<typeof setTimeout> | undefined;

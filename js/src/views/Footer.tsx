@@ -24,7 +24,7 @@ const ACTION_LABELS: Record<Exclude<PageAction, "version">, string> = {
   explore: "Explore",
 };
 
-/** What can stand in a cell as it is; as in nbtool/blocks/protocol_schema.py. */
+/** A chat name that needs no quoting in a cell; as in nbtool/blocks/protocol_schema.py. */
 const TURN_ID = /^[A-Za-z0-9_-]{0,64}$/;
 const CHAT_NAME = /^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$/;
 
@@ -36,7 +36,7 @@ export function Footer({ document, runAction }: FooterProps): JSX.Element {
   const end =
     !isLive(document) &&
     TURN_STATUS_LABELS[head.status] &&
-    (head.error || (!hasQuestion && TURN_STATUS_LABELS[head.status])); // a card says what it waits for
+    (head.error || (!hasQuestion && TURN_STATUS_LABELS[head.status])); // the card shows what the turn waits for
   const level = head.status === "error" || head.status === "timeout" ? "error" : "info";
   const reply = blocks.findLast((block) => block.kind === "text");
   return (
@@ -59,14 +59,14 @@ export function Footer({ document, runAction }: FooterProps): JSX.Element {
   );
 }
 
-/** How to read what is left out; says what `rest_line` of nbtool/blocks/omission.py says. */
+/** How to read omitted text; the same line as `rest_line` of nbtool/blocks/omission.py. */
 export function omissionNotice({ turn_id, chat = "main" }: Head): string {
   const chatOption = chat !== "main" && CHAT_NAME.test(chat) ? ` -c ${chat}` : "";
   const turn = turn_id && TURN_ID.test(turn_id) ? ` ${turn_id}` : "";
   return `Not all of this turn is shown here: \`%chat${chatOption} show${turn} --whole\` prints all of it.`;
 }
 
-/** What can be done with the turn as it stands: no code can be made of one that has called nothing. */
+/** The possible actions on the turn: one without calls has no code. */
 function offeredActions({ head, blocks }: Document): (keyof typeof ACTION_LABELS)[] {
   const hasCalls = blocks.some(({ kind }) => kind === "call");
   const actions = Object.keys(ACTION_LABELS) as (keyof typeof ACTION_LABELS)[];

@@ -2,22 +2,22 @@ import { Component, createRef, type JSX, type VNode } from "preact";
 import { skipWhenOffscreen } from "./skipOffscreen";
 
 interface GradualProps {
-  /** Where they come from; each is taken when it is drawn. Other nodes than before are drawn from the first one on. */
+  /** The source of the nodes, read while rendering. Another source restarts the rendering. */
   nodes: Iterable<VNode>;
-  /** How many are drawn in one task. */
+  /** Nodes that are rendered in one task. */
   each: number;
 }
 
 /** Nodes that lie in one box: the browser passes over a full one where it is out of sight. */
 const CHUNK = 8;
 
-/** Nodes that are drawn a few at a time, each time laid out, so that no task has them all to do. */
+/** Renders nodes a few at a time, with a layout each, so that no task gets too long. */
 export class Gradual extends Component<GradualProps> {
   #el = createRef<HTMLSpanElement>();
   #source: Iterable<VNode> | undefined;
   #rest: Iterator<VNode> = [][Symbol.iterator]();
   #chunks: VNode[][] = [];
-  /** The node after the last one that is drawn; none when all are. */
+  /** The node after the last rendered one; none if all are rendered. */
   #next: VNode | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 

@@ -3,7 +3,7 @@ import { isLive, type LinkState, type RequestState, type TurnState } from "../ke
 import type { Document } from "../protocol";
 import { formatSeconds, NO_REPLY, plural, singleLine } from "../text/format";
 
-/** While the turn goes on: what happens now, for how long, and the button that ends it. */
+/** While the turn runs: its activity, its duration, and the stop button. */
 export function Header({ state, stop }: { state: TurnState; stop: () => void }): JSX.Element | null {
   const { document, link, requests } = state;
   if (!isLive(document)) return null;

@@ -9,7 +9,7 @@ const STATE_TEXT: Record<InsertedCell["state"], string> = {
   refused: "Not possible: ",
 };
 
-/** A cell that was written: what it says, where it stands, and that it has not run. */
+/** An inserted cell: its source, its position, and that it has not run. */
 export function InsertedCellNotice({ cell, close }: { cell: InsertedCell; close: () => void }): JSX.Element {
   const { state, text } = cell;
   return (

@@ -7,10 +7,10 @@ const PAUSE_MS = 1500;
 /** Characters of one announcement. */
 const MAX_ANNOUNCED_CHARS = 600;
 
-/** Characters that are waited with at most: of more than that, only the first are said, and what comes then. */
+/** Maximum characters that are queued: of a longer text only the start is announced, and what follows later. */
 const MAX_BACKLOG_CHARS = 4_000;
 
-/** Says the finished sentences of a reply that is being written, for those who hear the page. */
+/** Announces the finished sentences of a streaming reply to screen readers. */
 export class LiveRegion extends Component<{ blocks: Block[] }, { text: string }> {
   override state = { text: "" };
   #block = "";

@@ -14,13 +14,13 @@ const PRELOAD_MARGIN = "600px";
 interface MediaListProps {
   media: readonly MediaData[];
   omitted?: number;
-  /** The bytes that have come, by their keys. */
+  /** The received bytes, by key. */
   bytes: ReadonlyMap<string, BlobPart> | undefined;
-  /** Asks for bytes; none where nobody can be asked. */
+  /** Requests bytes; missing without a kernel. */
   requestMedia: ((key: string) => void) | undefined;
 }
 
-/** The images and sounds of a tool or an attachment; nothing is fetched, and nothing of a model stands here. */
+/** The images and sounds of a tool or an attachment; nothing is fetched, and nothing is the model's. */
 export function MediaList({ media, omitted = 0, bytes, requestMedia }: MediaListProps): JSX.Element {
   return (
     <div class="nb-media">
@@ -42,7 +42,7 @@ interface MediaItemProps {
   look: ((key: string) => void) | undefined;
 }
 
-/** One image or sound; its bytes are asked for when it comes into sight. */
+/** One image or sound; its bytes are requested when it becomes visible. */
 class MediaItem extends Component<MediaItemProps, { address: string; isBroken: boolean }> {
   override state = { address: "", isBroken: false };
   #el = createRef<HTMLElement>();
@@ -111,7 +111,7 @@ class MediaItem extends Component<MediaItemProps, { address: string; isBroken: b
     const broken = (): void => this.setState({ isBroken: true });
     if (this.props.media.mime.startsWith("image/"))
       return <img alt={caption} src={address} onError={broken} />;
-    // biome-ignore lint/a11y/useMediaCaption: nobody has written down what a tool's sound says
+    // biome-ignore lint/a11y/useMediaCaption: there is no transcript of a tool's sound
     return <audio aria-label={caption} controls preload="none" src={address} onError={broken} />;
   }
 }

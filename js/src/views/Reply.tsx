@@ -5,7 +5,7 @@ import { AppendOnlyText } from "./AppendOnlyText";
 import { LazyView } from "./LazyView";
 import { TruncationMarks } from "./Truncation";
 
-/** Prose of the model: as Markdown, and until the second module is there as it was written. */
+/** Prose of the model: as Markdown, or unformatted until the second module is loaded. */
 export function Reply({ block }: { block: ProseBlock }): JSX.Element {
   return (
     <LazyView view="prose" props={{ block, text: ropeOf(block, "text") }}>

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { ProseBlock } from "../protocol";
 import { omittedMarker } from "../text/format";
 
-/** The marks of prose that is not all there: left out here, or broken off. */
+/** The markers of incomplete prose: omitted here, or broken off. */
 export function TruncationMarks({ block }: { block: ProseBlock }): JSX.Element | null {
   const marks = [omittedMarker(block.more.text), block.state === "cut" ? "cut off here" : ""].filter(Boolean);
   return marks.length ? (

@@ -6,7 +6,7 @@ export function suppressNotebookKeys(event: FocusEvent): void {
   if (event.target instanceof Element) event.target.setAttribute("data-lm-suppress-shortcuts", "true");
 }
 
-/** Keep keys inside: what listens further out must not take them for commands. */
+/** Stop the propagation of keys: outer listeners must not treat them as commands. */
 export function stopKeyPropagation(event: KeyboardEvent): void {
   event.stopPropagation();
 }

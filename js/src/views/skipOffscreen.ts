@@ -8,6 +8,6 @@ export function skipWhenOffscreen(el: HTMLElement): void {
   const height = el.offsetHeight; // none in a closed fold, where the style sheet's estimate is better
   if (height) el.style.containIntrinsicBlockSize = `auto ${height}px`;
   el.classList.add("nb-offscreen-pending");
-  if (nested) getComputedStyle(nested).contentVisibility; // takes effect where it is read
+  if (nested) getComputedStyle(nested).contentVisibility; // reading the style applies it
   el.classList.replace("nb-offscreen-pending", "nb-offscreen");
 }

@@ -27,17 +27,17 @@ const EDIT_PAIRS = [
 /** Arguments that are shown before all of it is opened. */
 export const MAX_UNOPENED_ARGUMENTS = 20;
 
-/** Arguments that are drawn in one task; each such group lies in a box of its own. */
+/** Arguments that are rendered in one task; each such group has its own box. */
 const ARGUMENTS_PER_TASK = 25;
 
 interface Props {
   call: PendingCall;
-  /** The arguments as JSON: those asked about, or what a person put in their place. */
+  /** The arguments as JSON: the model's, or those that a person entered. */
   text: string;
   opened: boolean;
 }
 
-/** All arguments, each as what it is: code in colours, an edit as its two sides, a reference as what it stands for. */
+/** All arguments, each by its kind: code highlighted, an edit as a diff, a reference by its target. */
 export class Arguments extends Component<Props> {
   override shouldComponentUpdate({ call, text, opened }: Props): boolean {
     const { props } = this;
@@ -108,7 +108,7 @@ function* argumentGroups(
     );
 }
 
-/** A component, so that its rows are made when it is drawn. */
+/** A component, so that its rows are created when it is rendered. */
 function ArgumentRows({ call, rows, entries, opened }: ArgumentRowsProps): JSX.Element {
   const properties = (call.question.schema.properties ?? {}) as Record<string, unknown>;
   return (
@@ -210,7 +210,7 @@ class HighlightedCode extends Component<{ text: string; language: string }> {
   }
 }
 
-/** In full what an argument stands for; empty where it is no reference. */
+/** Return the target of an argument in full; empty if it is not a reference. */
 function referenceText({ resolved }: PendingCall, name: string): string {
   const argument = ownProperty(resolved, name);
   return (argument && onlyReference(argument)?.text) ?? "";

@@ -13,18 +13,18 @@ interface Props {
   change: (change: Partial<Draft>) => void;
 }
 
-/** Fields that are drawn at first, and with each wish for more; one with a problem is drawn wherever it is. */
+/** Fields that are rendered at first, and with each click on more; one with a problem is always rendered. */
 const FIELDS_PER_STEP = 50;
 
-/** Odd characters of a field that are named; of more, it is said how many. */
+/** Maximum unusual characters of a field that are listed; further ones are counted. */
 const MAX_LISTED_ESCAPES = 50;
 
-/** Arguments that are said to be lacking; of more, it is said how many. */
+/** Maximum missing arguments that are listed; further ones are counted. */
 const MAX_LISTED_MISSING = 20;
 
 interface State {
   entries: ArgumentEntry[];
-  /** How many of the fields are drawn, beside those that a person added. */
+  /** How many fields are rendered, besides those that a person added. */
   limit: number;
   added: ReadonlySet<string>;
   /** Arguments that are texts, and are typed as such; all others are typed as JSON. */
@@ -128,7 +128,7 @@ interface FieldProps {
   remove: (name: string) => void;
 }
 
-/** One of many fields: only that which changes is drawn again. */
+/** One of many fields: only a changed one is rendered again. */
 class Field extends Component<FieldProps> {
   override shouldComponentUpdate({ entry, isText, problem }: FieldProps): boolean {
     const { props } = this;
@@ -218,7 +218,7 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
   );
 }
 
-/** What is wrong with arguments that are not there. */
+/** The problems of missing arguments. */
 function MissingArguments({ names, problems }: { names: string[]; problems: ArgumentErrors }): JSX.Element {
   return (
     <>
@@ -235,7 +235,7 @@ function MissingArguments({ names, problems }: { names: string[]; problems: Argu
   );
 }
 
-/** The first arguments, those that were added, and as many of those with a problem as are drawn at first. */
+/** The first arguments, the added ones, and as many with a problem as are rendered at first. */
 function visibleFields(
   entries: ArgumentEntry[],
   problems: ArgumentErrors,
@@ -253,7 +253,7 @@ function initialState(entries: ArgumentEntry[]): State {
   return { entries, texts: new Set(texts), limit: FIELDS_PER_STEP, added: new Set() };
 }
 
-/** The arguments as JSON; the very text that was asked about where nothing differs. */
+/** The arguments as JSON; the original text if nothing differs. */
 function argumentsJson({ question }: PendingCall, entries: ArgumentEntry[]): string {
   const original = argumentEntries(question.shown) ?? [];
   const current = new Map(entries.map(({ name, raw }) => [name, raw]));

@@ -2,7 +2,7 @@ import { Component, createRef, type JSX } from "preact";
 import type { RequestState } from "../../kernel/turn";
 import type { CallBlock } from "../../protocol";
 
-/** A name that Python takes; the kernel looks again, at its keywords too. */
+/** A Python name; the kernel checks it again, including keywords. */
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 interface Props {

@@ -17,7 +17,7 @@ import { Question } from "./Question";
 interface State {
   /** The set of questions that may be decided: it has been in view for half a second. */
   armed: string;
-  /** Whether an approval was refused because a question was still being drawn. */
+  /** Whether an approval was refused because a question was still being rendered. */
   isBeingDrawn: boolean;
   drafts: Record<string, Draft>;
   /** Questions that were on the card, by digest; the next round's leave no trace of them. */
@@ -29,8 +29,8 @@ interface Props {
 }
 
 /**
- * All questions that wait, on one card. It never takes the focus, and keeps it where a person had it; it ignores all keys and clicks
- * in its first half second, nor in the half second after a question came or went.
+ * All pending questions, on one card. It never takes the focus, and preserves it; it ignores keys and clicks in its first half
+ * second, and in the half second after a question was added or removed.
  */
 export class Card extends Component<Props, State> {
   override state: State = { armed: "", isBeingDrawn: false, drafts: {}, questions: {} };
@@ -101,7 +101,7 @@ export class Card extends Component<Props, State> {
     const { decide } = this.props.connection;
     const isBeingDrawn = isApproval && Boolean(this.#el.current?.querySelector("[aria-busy=true]"));
     this.setState({ isBeingDrawn });
-    if (isBeingDrawn) return; // what is not drawn yet was not read
+    if (isBeingDrawn) return; // what is not rendered yet was not read
     for (const call of this.#calls()) {
       const draft = this.#draft(call);
       decide(isApproval ? approveMessage(call, draft) : denyMessage(call, draft.reason));
@@ -173,7 +173,7 @@ export class Card extends Component<Props, State> {
     );
   }
 
-  /** The buttons for all at once, or why there are none. */
+  /** The buttons for all questions, or why there are none. */
   #renderBulkButtons(calls: PendingCall[]): JSX.Element {
     const single = calls.find(({ question }) => question.sensitive);
     if (single)
@@ -203,7 +203,7 @@ export class Card extends Component<Props, State> {
     );
   }
 
-  /** What became of the questions that were here; `elsewhere` where nobody decided on this page. */
+  /** The outcomes of the former questions; `elsewhere` if they were not decided on this page. */
   #resolvedQuestions({
     document,
     requests,

@@ -11,7 +11,7 @@ const CONTEXT_LINES = 2;
 /** Steps after which two texts count as wholly different: what is that far apart is no edit. */
 const MAX_EDIT_LENGTH = 800;
 
-/** Milliseconds that a comparison may take. */
+/** Time limit of a comparison, in milliseconds. */
 const TIMEOUT_MS = 100;
 
 type Sign = "+" | "−" | " " | "…";
@@ -23,7 +23,7 @@ interface DiffProps {
   whole?: boolean;
 }
 
-/** Two texts, line by line: what goes with a minus, what comes with a plus; `whole` with every line that stays. */
+/** The line diff of two texts: removed lines with a minus, added ones with a plus; `whole` includes all unchanged lines. */
 export class Diff extends Component<DiffProps> {
   override shouldComponentUpdate({ before, after, whole }: DiffProps): boolean {
     const { props } = this;
@@ -40,10 +40,10 @@ export class Diff extends Component<DiffProps> {
   }
 }
 
-/** Lines in groups of so many, each drawn in a task of its own. */
+/** Lines of one group, which is rendered in one task. */
 const LINES_PER_TASK = 100;
 
-/** Lines of a comparison; many are drawn group by group. */
+/** Lines of a comparison; many are rendered in groups. */
 function DiffLines({ lines }: { lines: Line[] }): JSX.Element {
   if (lines.length <= LINES_PER_TASK) return <DiffLineGroup lines={lines} />;
   return <Gradual nodes={lineGroups(lines)} each={1} />;
@@ -58,7 +58,7 @@ function* lineGroups(lines: Line[]): Generator<VNode> {
     );
 }
 
-/** A component, so that its lines are made when it is drawn. */
+/** A component, so that its lines are created when it is rendered. */
 function DiffLineGroup({ lines }: { lines: Line[] }): JSX.Element {
   return (
     <>
@@ -82,7 +82,7 @@ function DiffLine({ sign, text }: { sign: Sign; text: string }): JSX.Element {
   );
 }
 
-/** How edited arguments differ from those that the model asked for, argument by argument. */
+/** The difference between edited arguments and the model's, by argument. */
 export function ArgumentChanges({ before, after }: { before: string; after: string }): JSX.Element | null {
   const previous = new Map(argumentEntries(before)?.map(({ name, raw }) => [name, raw]));
   const current = new Map(argumentEntries(after)?.map(({ name, raw }) => [name, raw]));

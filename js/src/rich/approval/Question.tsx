@@ -30,7 +30,7 @@ interface Props {
   requestMedia: ((key: string) => void) | undefined;
 }
 
-/** One question: what will happen, all that it stands for, and what can be said to it. */
+/** One question: what will happen, in full, and the possible decisions. */
 export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   override state = { isBeingDrawn: false };
   #el = createRef<HTMLFieldSetElement>();
@@ -54,7 +54,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
     if (!this.#canApprove()) return;
     const isBeingDrawn = Boolean(this.#el.current?.querySelector("[aria-busy=true]"));
     this.setState({ isBeingDrawn });
-    if (isBeingDrawn) return; // what is not drawn yet was not read
+    if (isBeingDrawn) return; // what is not rendered yet was not read
     this.#el.current?.focus({ preventScroll: true });
     this.props.change({ sentText: draft.text });
     decide(approveMessage(call, draft));
@@ -67,7 +67,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
     decide(denyMessage(call, draft.reason));
   };
 
-  /** Whether it can be agreed to as it stands. */
+  /** Whether it can be approved in its current state. */
   #canApprove(): boolean {
     const { call, draft, isArmed, state } = this.props;
     const isValid = !Object.keys(draft.problems).length;
@@ -195,7 +195,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   }
 }
 
-/** Whether other arguments stand there than those that did not fit, so that what was wrong with these is over. */
+/** Whether the arguments differ from those that did not fit, so that their problem is obsolete. */
 function isInvalidEditChanged({ question: { again } }: PendingCall, { text }: Draft): boolean {
   return again?.reason === "invalid" && text !== again.edited;
 }
@@ -214,7 +214,7 @@ interface BodyProps {
   change: (change: Partial<Draft>) => void;
 }
 
-/** What is asked about: the text of a result, arguments to read, or their editor. */
+/** The subject of the question: the text of a result, arguments to read, or their editor. */
 function Body({ call, draft, readable, change }: BodyProps): JSX.Element | null {
   if (call.question.gate === "result") return <Result {...{ call, draft, readable, change }} />;
   if (draft.isEditing) return <ArgumentsForm {...{ call, draft, change }} />;
@@ -238,7 +238,7 @@ function Body({ call, draft, readable, change }: BodyProps): JSX.Element | null 
   );
 }
 
-/** How much there is to open. */
+/** How much is folded. */
 function contentSize(call: PendingCall): string {
   const characters = plural(contentLength(call), "character");
   if (call.question.gate === "result") return characters;

@@ -19,7 +19,7 @@ interface State {
   status: string;
 }
 
-/** The text of a result: read it, take out what is selected, or replace it. */
+/** The text of a result: to read, to redact the selection, or to replace it. */
 export class Result extends Component<Props, State> {
   override state: State = { isEverywhere: true, status: "" };
   #pre = createRef<HTMLPreElement>();
@@ -99,7 +99,7 @@ export class Result extends Component<Props, State> {
   }
 }
 
-/** A press on the button must not take away what was selected. */
+/** A press on the button must not clear the selection. */
 function keepSelection(event: MouseEvent): void {
   event.preventDefault();
 }

@@ -1,4 +1,4 @@
-/** A call's arguments one by one, each as it is written: a long number stays the number it was. */
+/** A call's arguments, each as its JSON text, so that long numbers keep their digits. */
 
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 

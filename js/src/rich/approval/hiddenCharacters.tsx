@@ -16,8 +16,8 @@ export interface HiddenRange {
 }
 
 /**
- * Cut a text where odd characters stand, and letters that look like others; each of those is shown as its escape. The
- * pieces are made one by one, so that a long text can be drawn before all of it is cut.
+ * Split a text at unusual characters and confusable letters; each of those is shown as its escape. The parts are generated
+ * one by one, so that a long text can be rendered before all of it is split.
  */
 export function* hiddenRanges(text: string): Generator<HiddenRange> {
   let at = 0;
@@ -37,17 +37,17 @@ export function markHidden(text: string): ComponentChildren {
   );
 }
 
-/** Characters from which on a text is drawn gradually. */
+/** Characters above which a text is rendered gradually. */
 const MIN_GRADUAL_CHARS = 2_000;
 
-/** Shown characters of one box, and those after which a line goes on in the next one, which says so. */
+/** Shown characters of one box, and those after which a line continues in the next one, with a marker. */
 const BOX_CHARS = 2_000;
 const BOX_LIMIT = 5_000;
 
-/** Characters of one text node or mark: a browser takes quadratic time to break one of many scripts into lines. */
+/** Maximum characters of a text node or mark: breaking one of many scripts into lines takes quadratic time in browsers. */
 const NODE_LIMIT = 1_000;
 
-/** A text of any length as `marked` shows it; a long one is drawn piece by piece. */
+/** A text of any length as `marked` shows it; a long one is rendered in parts. */
 export class MarkedText extends Component<{ text: string }> {
   override shouldComponentUpdate({ text }: { text: string }): boolean {
     return text !== this.props.text;
@@ -80,7 +80,7 @@ function* textBoxes(text: string): Generator<VNode> {
   yield <Box key={number} pieces={pieces} isContinued={false} />;
 }
 
-/** A component, so that its marks are made when it is drawn. */
+/** A component, so that its marks are created when it is rendered. */
 function Box({ pieces, isContinued }: { pieces: Piece[]; isContinued: boolean }): JSX.Element {
   return (
     <span class={isContinued ? "nb-lines nb-continued" : "nb-lines"}>

@@ -1,6 +1,6 @@
 import { hiddenRanges } from "./hiddenCharacters";
 
-/** What stands in the place of a text that a person has taken out. */
+/** The replacement of redacted text. */
 export const REDACTED = "[redacted]";
 
 /** Where a text lies in another one. */
@@ -9,7 +9,7 @@ export interface Span {
   end: number;
 }
 
-/** Take a stretch out of a text, or every place where the same words stand; says how many places those were. */
+/** Redact a range of a text, or all occurrences of the same words; return their number. */
 export function redact(
   text: string,
   { start, end }: Span,

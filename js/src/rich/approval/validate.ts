@@ -19,7 +19,7 @@ const WRAPPERS = [
   "prefixItems",
 ];
 
-/** Check arguments against the tool's schema. A reference stands for a value that only the kernel knows. */
+/** Check arguments against the tool's schema. Only the kernel knows the value of a reference. */
 export function validateArguments(schema: Json, entries: ArgumentEntry[]): ArgumentErrors {
   const properties = asObject(schema.properties);
   const isClosed = schema.additionalProperties === false;
@@ -46,7 +46,7 @@ function validateValue(raw: string, schema: unknown, { $defs }: Json): string {
     const { valid, errors } = new Validator(safe, "2020-12", false).validate(value);
     return valid ? "" : describeErrors(errors);
   } catch {
-    return ""; // a schema that cannot be read here; the kernel reads it
+    return ""; // a schema that cannot be checked here; the kernel checks it
   }
 }
 

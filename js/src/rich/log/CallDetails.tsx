@@ -16,7 +16,7 @@ import { parseLosslessJson } from "./json";
 import { ReferenceCard } from "./ReferenceCard";
 import { Tree } from "./Tree";
 
-/** All of one call: what was asked, what it stood for, who decided, what came of it, and what the model saw. */
+/** The details of a call: arguments, references, decisions, outcome, and what was sent to the model. */
 export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
   const { state, resolved, progress, result, shown, reference, repaired, more } = block;
   const referenceArguments = Object.entries(resolved).filter(([, { references: found }]) => found.length > 0);
@@ -81,7 +81,7 @@ function facts(block: CallBlock, reference: string): string {
   return [`round ${block.round}`, startTime, duration, location].filter(Boolean).join(" · ");
 }
 
-/** The arguments as a tree; while they are being written, and where they are no JSON, as they stand. */
+/** The arguments as a tree; as plain text while they are streamed, or if they are not JSON. */
 function Arguments({ text, isOpen }: { text: string; isOpen: boolean }): JSX.Element {
   const value = isOpen ? undefined : parseLosslessJson(text);
   if (typeof value === "object" && value !== null) return <Tree value={value} />;
@@ -92,7 +92,7 @@ function Arguments({ text, isOpen }: { text: string; isOpen: boolean }): JSX.Ele
   );
 }
 
-/** A result: as a tree where it is JSON, in colours where it looks like a traceback, else as it stands. */
+/** A result: as a tree if it is JSON, highlighted if it looks like a traceback, else as plain text. */
 function Result({ text }: { text: string }): JSX.Element {
   const value = /^\s*[[{]/.test(text) ? parseLosslessJson(text) : undefined;
   if (typeof value === "object" && value !== null) return <Tree value={value} />;
@@ -154,7 +154,7 @@ function Omitted({
   );
 }
 
-/** Whether the reason says what neither a decision nor the result says. */
+/** Whether the reason is not contained in a decision or the result. */
 function hasOtherReason({ reason, decisions, result }: CallBlock): boolean {
   return reason !== "" && ![result, ...decisions.map((decision) => decision.reason)].includes(reason);
 }

@@ -9,7 +9,7 @@ interface CardProps {
   glance: TablePreview | undefined;
 }
 
-/** What a reference stands for: type and shape, and the first rows where they were opened for reading. */
+/** The target of a reference: type and shape, and the first rows if they were opened for reading. */
 export function ReferenceCard({ name, argument, glance }: CardProps): JSX.Element {
   const reference = onlyReference(argument);
   return (

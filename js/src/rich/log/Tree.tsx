@@ -58,7 +58,7 @@ interface EntryProps extends BranchProps {
   name: string;
 }
 
-/** One entry: its name and its value, or a fold where the value has entries of its own. */
+/** One entry: its name and its value, or a fold if the value has entries. */
 class Entry extends Component<EntryProps, { isOpen: boolean }> {
   constructor(props: EntryProps) {
     super(props);

@@ -1,4 +1,4 @@
-/** A number as it was written: the page's own numbers are too coarse for large integers. */
+/** A number as text: numbers in JavaScript lose precision for large integers. */
 export interface RawNumber {
   source: string;
 }
@@ -6,7 +6,7 @@ export interface RawNumber {
 /** JSON as it is shown: its numbers stay as they were written. */
 export type Json = null | boolean | string | RawNumber | Json[] | { [name: string]: Json };
 
-/** Whether this is a number as it was written, and no object. */
+/** Whether a value is a number as text. */
 export function isRawNumber(value: Json): value is RawNumber {
   return typeof value === "object" && value !== null && value instanceof SourceNumber;
 }
@@ -17,7 +17,7 @@ class SourceNumber implements RawNumber {
 
 const STRINGS_AND_NUMBERS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** Levels of JSON that are read; what lies deeper would take a page's whole stack to draw. */
+/** Maximum nesting of JSON: deeper values could overflow the stack while rendering. */
 export const DEPTH_LIMIT = 100;
 
 const BRACKETS = /"(?:[^"\\]|\\.)*"|[[{]|[\]}]/g;

@@ -7,10 +7,10 @@ import { Formula } from "./formula";
 import type { FootnoteRef, FootnotesToken, MathToken } from "./lexer";
 import { link } from "./links";
 
-/** Characters of one block, item or cell above which it is shown as it was written. */
+/** Characters of a block, item or cell above which it is shown unformatted. */
 export const BLOCK_LIMIT = 10_000;
 
-/** What stands below a text that is shown as it was written. */
+/** The note below a text that is shown unformatted. */
 export const AS_SOURCE = "[shown as plain text: too much markup]";
 
 /** One block as it is shown. */
@@ -220,7 +220,7 @@ function renderSpan(token: Token): ComponentChildren {
   }
 }
 
-/** A text as it was written, and a line that says so. */
+/** An unformatted text, with a note. */
 function renderPlain(text: string): ComponentChildren {
   return [
     <span class="nb-prewrap nb-bidi">
@@ -232,7 +232,7 @@ function renderPlain(text: string): ComponentChildren {
 
 const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
 
-/** Character references as the characters they stand for. */
+/** Decode character references. */
 function decodeEntities(text: string): string {
   return text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|(\w{2,8}));/g, (whole, decimal, hex, name) => {
     if (name) return ENTITIES[name] ?? whole;

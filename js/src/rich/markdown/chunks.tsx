@@ -21,7 +21,7 @@ export class ChunkList {
     this.#renderChunk = draw;
   }
 
-  /** Take nodes that never change again, as many as fill boxes. */
+  /** Add nodes that never change again, as many as fill boxes. */
   append(nodes: ComponentChildren[]): void {
     for (let at = 0; at < nodes.length; at += CHUNK_SIZE) {
       this.#chunks.push(this.#renderChunk(nodes.slice(at, at + CHUNK_SIZE), this.#count++, true));

@@ -9,13 +9,13 @@ const FENCE = /^[ \t>]*(?:(?:[-+*]|\d+[.)])[ \t]+)*(?:```|~~~)/gm;
 /** Characters of a last line that may yet become anything; a longer one is what it is. */
 const UNDECIDED_LIMIT = 200;
 
-/** Words that may yet become a link, and marks of which more may come. */
+/** Words that may become a link, and marks of which more may follow. */
 const PENDING = /!?\[[^\][\n]{0,120}(?:\](?:\[[^\]\n]{0,40})?)?$|[*_~\\!]+$/;
 const WORD = /[\p{L}\p{N}]/u;
 
 /**
  * Close what the last block of a growing text has opened, for showing it before it is whole. What is not yet known to
- * be prose or mark is held back, so that nothing is shown which the next piece takes away.
+ * be prose or mark is buffered, so that nothing is shown that the next chunk would remove.
  */
 export function closeOpenMarks(block: string): string {
   const lines = block.split("\n");
@@ -70,7 +70,7 @@ function inlineStart(text: string): number {
   return 0;
 }
 
-/** Note that a run of marks closes what stood open, or opens something. */
+/** Record that a run of marks closes or opens something. */
 function updateOpenMarks(open: string[], run: string, before: string, after: string): void {
   const [mark = ""] = run;
   let left = run.length;

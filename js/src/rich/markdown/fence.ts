@@ -21,7 +21,7 @@ export class OpenFence {
     this.#closing = new RegExp(`(?:^|\\n) {0,3}${mark[0]}{${mark.length},}[ \\t]*(?:\\n|$)`);
   }
 
-  /** Read on; gives what follows its end, and null where it goes on. */
+  /** Read the next text; return what follows the end of the block, or null if it continues. */
   read(addition: string, open: boolean): string | null {
     const text = this.#line + addition;
     const found = this.#closing.exec(text);
@@ -36,7 +36,7 @@ export class OpenFence {
   }
 }
 
-/** The fence that a text begins with, and what comes after its first line. */
+/** Return the fence at the start of a text, and the text after its first line. */
 export function openFenceAt(text: string): { fence: OpenFence; rest: string } | null {
   const [whole, mark = "", info] = OPENING.exec(text) ?? [];
   return whole
@@ -44,7 +44,7 @@ export function openFenceAt(text: string): { fence: OpenFence; rest: string } | 
     : null;
 }
 
-/** Up to where a text is code, whatever comes: without its last line end, or a line that may be no code. */
+/** Return the length of a text that is certainly code: without its last line end, or a line that may not be code. */
 function certainEnd(text: string, last: number, open: boolean): number {
   if (open && ENDING.test(text.slice(last))) return last;
   return text.endsWith("\n") ? text.length - 1 : text.length;

@@ -7,7 +7,7 @@ interface FormulaProps {
   display: boolean;
 }
 
-/** A formula, set; as it was written where it cannot be read. */
+/** A rendered formula; its source if it cannot be parsed. */
 export class Formula extends Component<FormulaProps> {
   #el = createRef<HTMLSpanElement>();
 

@@ -20,7 +20,7 @@ import { CELLS_LIMIT, lex, openFormula } from "./lexer";
 import { PlainBlock } from "./plainBlock";
 import { stablePrefixLength, totalLength } from "./stablePrefix";
 
-/** A list or a table so long that its first items are settled while it grows; `head` stands for what it began with. */
+/** A list or a table so long that its first items are final while it grows; `head` is its start. */
 interface LongBlock {
   head: string;
   first: Tokens.List | Tokens.Table;
@@ -46,7 +46,7 @@ export class IncrementalMarkdown {
     this.#limit = limit;
   }
 
-  /** All of the text as it is shown, with this piece at its end; `open` says that more will come. */
+  /** Return the whole rendered text after this chunk; `open` is whether more will follow. */
   read(addition: string, open: boolean): VNode[] {
     this.#tail += addition;
     for (;;) {
@@ -55,7 +55,7 @@ export class IncrementalMarkdown {
     }
   }
 
-  /** Keep a block that takes so many characters of the tail. */
+  /** Store a block that consists of so many characters of the tail. */
   #commit(node: ComponentChildren, size: number): void {
     this.#recent.push(withKey(this.#count++, node));
     if (this.#recent.length === CHUNK_SIZE) this.#chunks.append(this.#recent.splice(0));
@@ -75,7 +75,7 @@ export class IncrementalMarkdown {
     this.#tail = found.rest;
   }
 
-  /** What the tail begins with is not read but taken as it is, up to its end. */
+  /** Show the block at the start of the tail unparsed, up to its end. */
   #continueRun(run: OpenFence | PlainBlock, open: boolean): VNode[] | null {
     const rest = run.read(this.#tail, open);
     this.#tail = rest ?? "";
@@ -85,7 +85,7 @@ export class IncrementalMarkdown {
     return null;
   }
 
-  /** Read the tail: settle what is settled, or give it as it is shown. */
+  /** Parse the tail: store its final blocks, or return it as shown. */
   #renderTail(open: boolean): VNode[] | null {
     const from = open ? openFormula(this.#tail) : this.#tail.length;
     const source = (this.#longBlock?.head ?? "") + this.#tail.slice(0, from);
@@ -106,7 +106,7 @@ export class IncrementalMarkdown {
     return rest;
   }
 
-  /** The tail as it is shown now: where more will come to this source, its last block is closed. */
+  /** Return the tail as it is shown now; if more will follow, its last block is closed. */
   #renderOpen(tokens: Token[], source: string | null): VNode[] {
     const last = source?.slice(totalLength(tokens.slice(0, -1))) ?? "";
     const closed = closeOpenMarks(last);
@@ -116,7 +116,7 @@ export class IncrementalMarkdown {
     );
   }
 
-  /** How much of the text a first token takes: the head of a long table is not there twice. */
+  /** Return the length of the text of the first token, without the repeated head of a long table. */
   #consumedLength(token: Token): number {
     return token.raw.length - (this.#longBlock?.head.length ?? 0);
   }
@@ -135,7 +135,7 @@ export class IncrementalMarkdown {
     );
   }
 
-  /** Turn to plain text where a block, or an item, is too long; says whether it did. */
+  /** Switch to plain text if a block or an item is too long; return whether it did. */
   #fallBackToPlain(token: Token): boolean {
     if (token.type === "plain" || (token.type === "table" && this.#cells > CELLS_LIMIT)) {
       if (this.#longBlock) this.#commit(this.#renderFirst(null), 0);
@@ -154,7 +154,7 @@ export class IncrementalMarkdown {
     return true;
   }
 
-  /** Settle the full groups of a list or a table that goes on growing; says whether there were any. */
+  /** Store the full groups of a growing list or table; return whether there were any. */
   #commitItems(token: Token | undefined): boolean {
     if (token?.type !== "list" && token?.type !== "table") return false;
     const block = token as Tokens.List | Tokens.Table;
@@ -205,7 +205,7 @@ function isFence({ type, raw }: Pick<Token, "type" | "raw">): boolean {
   return type === "code" && /^(`{3}|~{3})/.test(raw);
 }
 
-/** Whether a long list or table goes on with this token. */
+/** Whether a long list or table continues with this token. */
 function continues({ first }: LongBlock, token: Token | undefined): boolean {
   if (token?.type !== first.type) return false;
   if (token.type === "table") return (token as Tokens.Table).rows.length > 0;
@@ -216,7 +216,7 @@ function bulletOf(raw: string): string {
   return /^ {0,3}(?:\d*)([-+*.)])/.exec(raw)?.[1] ?? "";
 }
 
-/** Where a text goes on after so many lines. */
+/** Return the position after so many lines of a text. */
 function afterLines(text: string, count: number): number {
   let at = 0;
   for (let i = 0; i < count; i++) at = text.indexOf("\n", at) + 1;

@@ -1,13 +1,13 @@
 import { Lexer, type Token, Tokenizer, type Tokens } from "marked";
 
-/** Marks in one paragraph, heading or cell; one with more stands as it was written. */
+/** Maximum marks in a paragraph, heading or cell; one with more is shown unformatted. */
 export const MARKS_LIMIT = 200;
 
-/** Columns of a table, and cells of all tables that are read at once; one with more stands as it was written. */
+/** Maximum columns of a table, and cells of all tables of a text; one with more is shown unformatted. */
 export const COLUMNS_LIMIT = 100;
 export const CELLS_LIMIT = 10_000;
 
-/** Quotes and lists in each other; what is further in stands as it was written. */
+/** Maximum nesting of quotes and lists; deeper ones are shown unformatted. */
 export const DEPTH_LIMIT = 20;
 
 const MARK_CHARACTERS = /[*_~`[\]<&\\$!|]/g;
@@ -88,7 +88,7 @@ interface TokenizerThis {
   lexer: Lexer;
 }
 
-/** A formula on lines of its own. */
+/** A display formula. */
 function displayMath(this: TokenizerThis, text: string): MathToken | undefined {
   const found = DISPLAY.exec(text);
   const tex = found?.[1] ?? found?.[2];
@@ -107,7 +107,7 @@ function inlineMath(this: TokenizerThis, text: string, before: Token[]): MathTok
   return { type: "math", raw, tex: tex.trim(), display: dollars !== undefined || brackets !== undefined };
 }
 
-/** Whether what stands between two single dollars is a formula: not names, references, or words between two prices. */
+/** Whether the text between two single dollars is a formula: not names, references, or words between two prices. */
 function isFormula(tex: string, before: string): boolean {
   if (/[\p{L}\p{N}$\\]$/u.test(before) || /^VAR_REF|\{\{|`/.test(tex)) return false;
   return !/(?:^|\s)\p{L}{2,}(?:[\s,.;:!?)]|$)/u.test(tex.replace(/\\\p{L}+/gu, "")) || /[\\^_={}]/.test(tex);
@@ -130,14 +130,14 @@ function footnoteRef(this: TokenizerThis, text: string): FootnoteRef | undefined
   return found ? { type: "notemark", raw: found[0], label: found[1] ?? "" } : undefined;
 }
 
-/** Where a paragraph gives way to a formula on a line of its own. */
+/** Return the position in a paragraph where a display formula starts. */
 function findFormula(text: string): number {
   const blank = text.indexOf("\n\n");
   const found = /\n {0,3}(?:\$\$(?!\$)|\\\[)/.exec(blank < 0 ? text : text.slice(0, blank));
   return found && displayMath.call({} as TokenizerThis, text.slice(found.index + 1)) ? found.index + 1 : -1;
 }
 
-/** Where a formula on lines of its own begins that is still being written; the end of the text where there is none. */
+/** Return the start of an unfinished display formula; the end of the text if there is none. */
 export function openFormula(text: string): number {
   const tail = text.slice(Math.max(0, text.lastIndexOf("\n\n")));
   const opening = /(?<=^|\n) {0,3}(\$\$(?!\$)|\\\[)/g;
@@ -167,7 +167,7 @@ const OPTIONS = {
   hooks: { emStrongMask: (text: string): string => text.replace(FORMULAS, maskFormula) },
 };
 
-/** Read Markdown into tokens; what nobody writes becomes code as it stands. */
+/** Parse Markdown into tokens; extreme input becomes code, unformatted. */
 export function lex(text: string): Token[] {
   try {
     return new BoundedLexer({ ...OPTIONS, tokenizer: new PlainTokenizer() } as object).lex(text);

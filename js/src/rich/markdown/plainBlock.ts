@@ -5,7 +5,7 @@ const BLANK = /\n[ \t]*\n/;
 /** The beginning of a blank line. */
 const PENDING = /\n[ \t]*$/;
 
-/** A block that is too long to be read: it stands as it was written, up to the first blank line after its limit. */
+/** A block that is too long to parse: shown unformatted, up to the first blank line after the limit. */
 export class PlainBlock {
   text = Rope.from("");
   #remaining: number;
@@ -15,7 +15,7 @@ export class PlainBlock {
     this.#remaining = limit;
   }
 
-  /** Read on; gives what follows its end, and null where it goes on. */
+  /** Read the next text; return what follows the end of the block, or null if it continues. */
   read(addition: string, open: boolean): string | null {
     const begin = addition.slice(0, this.#remaining);
     this.#remaining -= begin.length;

@@ -7,20 +7,20 @@ import { LongText } from "../AppendOnlyText";
 /** Lines of one side of a change that each have a sign; more have one for all of them. */
 const MAX_LINES = 100;
 
-/** Why a call is asked about once more; the same words stand in `asking.py`. */
+/** Why approval is requested again; the same words as in nbtool/blocks/question.py. */
 const REASK_NOTES = {
   changed: "Asked again: it has changed since it was shown.",
   unwatched: "Asked again, right before it runs: it may have changed since it was shown.",
   invalid: "Asked again: the arguments that you put in do not fit.",
 };
 
-/** What a person should know before all else: why it is asked about again, with what changed, and what cannot be watched. */
+/** What is shown first: why approval is requested again, what changed, and what cannot be watched for changes. */
 export function Remarks({
   question: { again, notes = [] },
   isEditedAgain = false,
 }: {
   question: QuestionData;
-  /** Whether a person has put other arguments in place of those that did not fit. */
+  /** Whether a person has replaced the arguments that did not fit. */
   isEditedAgain?: boolean;
 }): JSX.Element | null {
   if (!again && !notes.length) return null;
@@ -75,7 +75,7 @@ function diffLines(sign: "+" | "−", text: string): JSX.Element[] {
   ));
 }
 
-/** A text of any length in which nothing hides; read once, since a card is drawn often. */
+/** A text of any length with hidden characters shown; parsed once, because a card is rendered often. */
 class SafeText extends Component<{ text: string }> {
   override shouldComponentUpdate({ text }: { text: string }): boolean {
     return text !== this.props.text;

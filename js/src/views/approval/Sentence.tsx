@@ -2,16 +2,16 @@ import type { JSX } from "preact";
 import { parseObject, plural } from "../../text/format";
 import { type PendingCall, safeLine, summarizeArguments } from "./pending";
 
-/** Arguments that the sentence tells; of more, it tells how many there are. */
+/** Maximum number of arguments in the sentence; further ones are counted. */
 export const MAX_NAMED_ARGUMENTS = 6;
 
-/** What will happen, in one sentence; what a model wrote stands in it as a quoted word and nothing else. */
+/** What will happen, in one sentence; the model's text is only quoted in it. */
 export function CallSummary({
   call,
   edited = null,
 }: {
   call: PendingCall;
-  /** The arguments that a person puts in place of those asked about. */
+  /** The arguments that a person entered instead of the model's. */
   edited?: string | null;
 }): JSX.Element {
   const { question } = call;

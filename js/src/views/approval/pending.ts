@@ -4,13 +4,13 @@ import { escapeConfusables } from "../../text/confusables";
 import { NO_REPLY, parseObject, plural, singleLine } from "../../text/format";
 import { onlyReference, resolvedText } from "../../text/resolved";
 
-/** Milliseconds for which a question is only to be looked at: nobody presses what has just come under the hand. */
+/** Milliseconds for which a new question ignores clicks, so that no click meant for something else decides it. */
 export const ARM_MS = 500;
 
-/** Characters from which on what is asked about has to be opened before it can be approved. */
+/** Characters above which a question has to be opened before it can be approved. */
 export const MAX_UNOPENED_CHARS = 600;
 
-/** Why a click on an approval had no effect: what is not drawn yet was not read. */
+/** Why a click on approve had no effect: what is not rendered yet was not read. */
 export const STILL_DRAWING = "Still loading. Approve again when all of it is shown.";
 
 /** A call that waits for a person. */
@@ -21,7 +21,7 @@ export function pendingCalls({ blocks }: Document): PendingCall[] {
   return blocks.filter((block): block is PendingCall => block.kind === "call" && block.question !== null);
 }
 
-/** Whether there is a question, or may have been one in a turn that goes on. */
+/** Whether there is a question, or may be one in a running turn. */
 export function mayAsk({ head, blocks }: Document): boolean {
   const isRunning = head.status === "running" || head.status === "waiting";
   return blocks.some((block) => block.kind === "call" && (isRunning || block.question));
@@ -37,7 +37,7 @@ export function ownProperty<T>(record: Record<string, T>, name: string): T | und
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
-/** One argument in the sentence; `whole` when nothing of it is left out or told in other words. */
+/** One argument in the sentence; `whole` if nothing of it is omitted or rephrased. */
 export interface ArgumentSummary {
   name: string;
   value: string;
@@ -45,7 +45,7 @@ export interface ArgumentSummary {
   isComplete: boolean;
 }
 
-/** A line of what is asked about, in which no letter looks like another. */
+/** A line of a question, with confusable letters escaped. */
 export function safeLine(text: string, limit = MAX_LINE_CHARS): string {
   return singleLine(escapeConfusables(text.slice(0, limit * 4)), limit);
 }
@@ -58,7 +58,7 @@ const summaryCache = new WeakMap<
   { resolved: unknown; edited: string | null; summaries: ArgumentSummary[] }
 >();
 
-/** Each argument in a few words: references as what they stand for, everything else as it is written. */
+/** Each argument in brief: references by their targets, everything else unchanged. */
 export function summarizeArguments(
   { question, resolved }: PendingCall,
   edited: string | null = null,
@@ -79,7 +79,7 @@ function computeSummaries(
   const values = edited === null ? original : (parseObject(edited) ?? {});
   return Object.entries(values).map(([name, value]) => {
     const isUnchanged = JSON.stringify(ownProperty(original, name)) === JSON.stringify(value);
-    // as the kernel wrote it, never from the value read here, whose numbers are too coarse
+    // the kernel's text, not the parsed value: numbers in JavaScript lose precision
     const argument = isUnchanged ? ownProperty(resolved, name) : undefined;
     const text = isUnchanged ? (argument ? resolvedText(argument) : "…") : exactJson(value);
     const reference = argument && onlyReference(argument);
@@ -100,7 +100,7 @@ function exactJson(value: unknown): string {
   return isExact || value === null ? JSON.stringify(value) : "…";
 }
 
-/** Where a decision stands, or why none can be made. */
+/** The state of a decision, or why none is possible. */
 export function decisionStatus(digest: string, { requests, link }: TurnState): string {
   const request = requests[digest];
   switch (request?.state) {
