@@ -108,7 +108,38 @@ class ToolResult:
     kind: Literal["result"] = "result"
 
 
-Part = Text | Thinking | Refusal | Media | ToolCall | ToolResult
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The address and the title of a page or a file."""
+
+    url: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderCall:
+    """A tool that the provider ran: a search, code, a page that was read. It is no call of the notebook.
+
+    `text` is what the model asked for (a query, the code), `output` what came of it, and `links` the pages found.
+    """
+
+    tool: str
+    text: str = ""
+    output: str = ""
+    links: tuple[Link, ...] = ()
+    kind: Literal["provider_call"] = "provider_call"
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A source of the reply; `text` is the passage that is cited, if the provider names it."""
+
+    link: Link
+    text: str = ""
+    kind: Literal["citation"] = "citation"
+
+
+Part = Text | Thinking | Refusal | Media | ToolCall | ToolResult | ProviderCall | Citation
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +179,11 @@ class Message:
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls in the message, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """The sources of the message, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Citation))
 
     @property
     def results(self) -> tuple[ToolResult, ...]:

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
-from nbtool.events import CallDelta, Delta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta
+from nbtool.events import CallDelta, Delta, ProviderDelta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta
 from nbtool.loop import run_sync
-from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult, new_id
+from nbtool.messages import Citation, Media, Part, ProviderCall, Refusal, Text, Thinking, ToolCall, ToolResult, new_id
 from nbtool.text import shorten
 from nbtool.tools.approval import Approved, Decision, Denied, Question, Released, Withheld
 from nbtool.wire.base import Endpoint, Prompt
@@ -245,10 +245,8 @@ def _deltas(reply: Step | Sequence[Step]) -> Iterator[Delta]:
 
 def _step_deltas(step: str | Part | Delta, key: str) -> Iterator[Delta]:
     match step:
-        case str():
-            yield from map(TextDelta, _fragments(step))
-        case Text():
-            yield from map(TextDelta, _fragments(step.text))
+        case str() | Text():
+            yield from map(TextDelta, _fragments(step if isinstance(step, str) else step.text))
         case Thinking():
             yield from map(ThinkingDelta, _fragments(step.text))
         case Refusal():
@@ -257,6 +255,8 @@ def _step_deltas(step: str | Part | Delta, key: str) -> Iterator[Delta]:
             yield CallDelta(key, step.id or new_id("scripted"), step.name)
             for fragment in _fragments(step.arguments):
                 yield CallDelta(key, arguments=fragment)
+        case ProviderCall() | Citation():
+            yield ProviderDelta(step)
         case Media() | ToolResult():
             raise ScriptError(f"Expected a reply of a model, but got {step!r} in the script.")
         case _:

@@ -18,7 +18,20 @@ from nbtool.events import (
     ReplyFinished,
     UsageDelta,
 )
-from nbtool.messages import Media, Message, Native, Refusal, Text, Thinking, ToolCall, ToolResult, Usage
+from nbtool.messages import (
+    Citation,
+    Link,
+    Media,
+    Message,
+    Native,
+    ProviderCall,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from tests.resolved import plain, reference
 
 MESSAGE = Message(
@@ -27,12 +40,14 @@ MESSAGE = Message(
         Text("Hi"), Thinking("Hm"), Refusal("no"), Media("image/png", b"\xff\xfe\xfb?>"), Media("image/png", url="https://x"),
         ToolCall("f", '{"a": 1}', "id", "call_1", {"a": [1, {"b": None}]}, None, True, ("mended",)),
         ToolResult("f", "text", "id", "call_1", True, (Media("audio/wav", b""),)),
+        ProviderCall("code", "1", "1"), Citation(Link("https://x", "X"), "so"),
     ),
     Native("chat", "host", "model", {"any": ["thing"]}),
 )  # fmt: skip
 SAMPLES: dict[str, Any] = {
     "str": "text", "int": 7, "float": 0.5, "bool": True, "Message": MESSAGE, "Usage": Usage(1, 2, 3, 4, 0.5),
     "Media": Media("image/png", b"\x00"),
+    "ProviderCall | Citation": ProviderCall("web_search", "rain", "wet", (Link("https://x", "X"),)),
     "RepeatedQuestion | None": RepeatedQuestion("changed", problem="p"),
     "Any": {"a": [1]}, "float | None": 0.25, "tuple[str, ...]": ("a", "b"),
     "tuple[str, ...] | None": ("a", "b"),

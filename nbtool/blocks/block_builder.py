@@ -31,6 +31,11 @@ class BlockBuilder:
         """The kind of prose of the block, if it has prose."""
         return self.texts["text"]
 
+    @property
+    def is_prose(self) -> bool:
+        """Whether the block is text of the model."""
+        return self.kind in ("text", "thinking")
+
     def accepts(self, kind: ProseKind) -> bool:
         """Return whether prose of this kind is appended to this block."""
         block_kind = "thinking" if kind == "thinking" else "text"

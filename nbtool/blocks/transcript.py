@@ -14,6 +14,7 @@ from nbtool.blocks.call_folds import CallFolds
 from nbtool.blocks.limits import DISPLAY_LIMITS, Limits
 from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import Block, Document, Head, Patch
+from nbtool.blocks.provider_texts import provider_call_text, sources_text
 from nbtool.blocks.sanitize import without_controls
 from nbtool.blocks.turn_blocks import TurnBlocks, usage_data
 from nbtool.events import (
@@ -23,6 +24,7 @@ from nbtool.events import (
     ErrorRaised,
     Event,
     Notice,
+    ProviderDelta,
     RefusalDelta,
     ReplyFinished,
     RequestStarted,
@@ -33,7 +35,7 @@ from nbtool.events import (
     TurnStarted,
     UsageDelta,
 )
-from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, Usage
+from nbtool.messages import Media, Message, ProviderCall, Refusal, Text, Thinking, ToolCall, Usage
 
 OUTCOMES = frozenset(get_args(CallStatus)) - {"waiting", "running"}
 """The final states of a call."""
@@ -50,7 +52,7 @@ class Transcript:
         self._folds: dict[str, Callable[[Any], list[Patch]]] = {
             "turn_started": self._turn_started, "request_started": self._request_started,
             "text_delta": self._prose_delta, "thinking_delta": self._prose_delta,
-            "refusal_delta": self._prose_delta, "call_held": self._call_held, "usage_delta": self._usage_delta,
+            "refusal_delta": self._prose_delta, "provider_delta": self._provider_delta, "call_held": self._call_held, "usage_delta": self._usage_delta,
             "retrying": self._retrying, "reply_finished": self._reply_finished, "notice": self._notice,
             "error_raised": self._error_raised, "turn_ended": self._turn_ended, **self._calls.by_kind,
         }  # fmt: skip
@@ -167,6 +169,23 @@ class Transcript:
         block_id = f"b{len(self._blocks.entries)}"
         return self._blocks.open_in_reply(prose_builder(block_id, kind, text, self._blocks.limits))
 
+    def _provider_delta(self, event: ProviderDelta) -> list[Patch]:
+        """Show a tool that the provider ran; sources follow the reply."""
+        if not isinstance(event.part, ProviderCall):
+            return []
+        text = self._blocks.notice_text(provider_call_text(event.part))
+        entry = BlockBuilder(f"n{len(self._blocks.entries)}", "notice", {"text": text, "level": "info"})
+        return self._blocks.clear_activity() + self._blocks.open_in_reply(entry)
+
+    def _sources(self, message: Message) -> list[Patch]:
+        """Show the sources of a reply below it."""
+        text = sources_text(message.citations)
+        if not text:
+            return []
+        block_id = f"b{len(self._blocks.entries)}"
+        entry = prose_builder(block_id, "text", without_controls(text), self._blocks.limits)
+        return [*self._blocks.open(entry), *entry.update(state="whole")]
+
     def _call_held(self, event: CallPending) -> list[Patch]:
         return self._blocks.set_head(activity=f"Writing a tool call ({event.size:,} characters)")
 
@@ -177,9 +196,9 @@ class Transcript:
             patches += self._add_reply(event.message)
         patches += self._reconcile(event.message)
         state = "whole" if event.complete and event.stop_reason not in ("length", "error") else "cut"
-        if self._blocks.round and self._blocks.round[-1].kind != "call":
+        if self._blocks.round and self._blocks.round[-1].is_prose:
             patches += self._blocks.round[-1].update(state=state)
-        return patches + self._blocks.set_head(usage=usage_data(self._total_usage))
+        return patches + self._sources(event.message) + self._blocks.set_head(usage=usage_data(self._total_usage))
 
     def _add_reply(self, message: Message) -> list[Patch]:
         """Fold a reply without deltas: it was not streamed, or is read from a journal."""
@@ -192,6 +211,8 @@ class Transcript:
                     patches += self._calls.call_delta(
                         CallDelta(part.id, name=part.name, arguments=part.arguments, final=True, call_id=part.call_id)
                     )
+                case ProviderCall():
+                    patches += self._provider_delta(ProviderDelta(part))
                 case _:
                     pass
         return patches
@@ -199,7 +220,7 @@ class Transcript:
     def _reconcile(self, message: Message) -> list[Patch]:
         """Replace the streamed prose by the finished message's, which a plugin may have changed."""
         proses = [part for part in message.parts if isinstance(part, (Text, Thinking, Refusal)) and part.text]
-        entries = [entry for entry in self._blocks.round if entry.kind != "call"]
+        entries = [entry for entry in self._blocks.round if entry.is_prose]
         if len(proses) != len(entries):
             return []
         pairs = zip(entries, (without_controls(part.text) for part in proses), strict=True)

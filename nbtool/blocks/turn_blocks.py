@@ -37,7 +37,7 @@ class TurnBlocks:
     def open_in_reply(self, entry: BlockBuilder) -> list[Patch]:
         """Add a block to the latest reply, whose prose before it is complete."""
         last = self.round[-1] if self.round else None
-        patches = last.update(state="whole") if last and last.kind != "call" else []
+        patches = last.update(state="whole") if last and last.is_prose else []
         self.round.append(entry)
         return patches + self.open(entry)
 

@@ -18,8 +18,8 @@ from nbtool.events.calls import (
     RepeatedQuestion, ResolvedArgument, ResolvedReference,
 )  # fmt: skip
 from nbtool.events.deltas import (
-    CallDelta, CallPending, DELTAS, Delta, MediaDelta, RefusalDelta, ReplyEnd, Retrying, StopReason, StreamNotice,
-    TextDelta, ThinkingDelta, UsageDelta,
+    CallDelta, CallPending, DELTAS, Delta, MediaDelta, ProviderDelta, RefusalDelta, ReplyEnd, Retrying, StopReason,
+    StreamNotice, TextDelta, ThinkingDelta, UsageDelta,
 )  # fmt: skip
 from nbtool.events.turn import (
     EndReason, ErrorRaised, MessageAppended, Notice, NoticeTopic, Phase, ReplyFinished, RequestStarted, TreeChanged,
@@ -29,8 +29,9 @@ from nbtool.events.turn import (
 __all__ = [
     "DELTAS", "CallAsked", "CallDecided", "CallDelta", "CallFinished", "CallPending", "CallProgress",
     "CallReady", "CallStarted", "CallStatus", "Delta", "Difference", "Emit", "EndReason", "ErrorRaised", "Event",
-    "Gate", "MediaDelta", "MessageAppended", "Notice", "NoticeTopic", "Phase", "RefusalDelta", "RepeatedQuestion",
-    "ReplyEnd", "ReplyFinished", "RequestStarted", "ResolvedArgument", "ResolvedReference", "Retrying",
+    "Gate", "MediaDelta", "MessageAppended", "Notice", "NoticeTopic", "Phase", "ProviderDelta", "RefusalDelta",
+    "RepeatedQuestion", "ReplyEnd", "ReplyFinished", "RequestStarted", "ResolvedArgument", "ResolvedReference",
+    "Retrying",
     "StopReason", "StreamNotice", "TextDelta", "ThinkingDelta", "TreeChanged", "TreeOp", "TurnEnded", "TurnParked",
     "TurnStarted", "TurnStatus", "UsageDelta",
 ]  # fmt: skip

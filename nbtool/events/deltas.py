@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from nbtool.messages import Media, Usage
+from nbtool.messages import Citation, Media, ProviderCall, Usage
 
 StopReason = Literal["end", "tools", "length", "refused", "filtered", "action", "calls", "paused", "error", "unknown"]
 """Why a reply stopped, normalized across providers; `finish_reason` holds the provider's value.
@@ -47,6 +47,14 @@ class MediaDelta:
 
     media: Media
     kind: Literal["media_delta"] = "media_delta"
+
+
+@dataclass(slots=True)
+class ProviderDelta:
+    """A tool that the provider ran, or a source of the reply; complete."""
+
+    part: ProviderCall | Citation
+    kind: Literal["provider_delta"] = "provider_delta"
 
 
 @dataclass(slots=True)
@@ -120,7 +128,7 @@ class StreamNotice:
 
 Delta = (
     TextDelta | ThinkingDelta | RefusalDelta | MediaDelta | CallDelta | CallPending | UsageDelta | ReplyEnd | Retrying
-    | StreamNotice
+    | StreamNotice | ProviderDelta
 )  # fmt: skip
 DELTAS = frozenset(get_args(Delta))
 """The types of all deltas, for the check `type(event) in DELTAS`, which runs once per token."""

@@ -16,7 +16,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult
+from nbtool.messages import Citation, Link, Media, Part, ProviderCall, Refusal, Text, Thinking, ToolCall, ToolResult
 from nbtool.plugins.normalize import as_text, encoded_texts, normalize
 from nbtool.plugins.pii import MAX_TYPE, PiiType
 from nbtool.text import map_text
@@ -145,6 +145,15 @@ def mask_part(part: Part, masks: Masks) -> Part:
             return replace(part, text=masks.mask(part.text), media=tuple(_mask_media(one, masks) for one in part.media))
         case Media():
             return _mask_media(part, masks)
+        case ProviderCall():
+            links = tuple(_mask_link(link, masks) for link in part.links)
+            return replace(part, text=masks.mask(part.text), output=masks.mask(part.output), links=links)
+        case Citation():
+            return replace(part, link=_mask_link(part.link, masks), text=masks.mask(part.text))
+
+
+def _mask_link(link: Link, masks: Masks) -> Link:
+    return Link(masks.mask(link.url), masks.mask(link.title))
 
 
 def _mask_media(media: Media, masks: Masks) -> Media:

@@ -11,7 +11,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from nbtool.events import StopReason
-from nbtool.messages import Media, Message, Part, Refusal, Text, Thinking, ToolCall, ToolResult, Usage
+from nbtool.messages import (
+    Citation,
+    Media,
+    Message,
+    Part,
+    ProviderCall,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from nbtool.text import shorten
 
 MAX_TEXT = 20_000
@@ -81,6 +93,10 @@ def _part(part: Part) -> dict[str, Any]:
             return {"type": "tool_call", "id": part.id, "name": part.name, "arguments": arguments}
         case ToolResult():
             return {"type": "tool_call_response", "id": part.id, "response": shorten(part.text, MAX_TEXT)}
+        case ProviderCall():
+            return {"type": "server_tool_call", "name": part.tool, "content": shorten(part.text, MAX_TEXT)}
+        case Citation():
+            return {"type": "citation", "uri": part.link.url, "content": shorten(part.link.title, MAX_TEXT)}
         case Media():
             return {"type": "blob", "mime_type": part.mime, "content": str(part)}  # its description, never its bytes
 

@@ -18,6 +18,7 @@ from nbtool.events import (
     CallDelta,
     Delta,
     MediaDelta,
+    ProviderDelta,
     RefusalDelta,
     ReplyEnd,
     StopReason,
@@ -25,7 +26,20 @@ from nbtool.events import (
     ThinkingDelta,
     UsageDelta,
 )
-from nbtool.messages import Media, Message, Native, Part, Refusal, Text, Thinking, ToolCall, Usage, new_id
+from nbtool.messages import (
+    Citation,
+    Media,
+    Message,
+    Native,
+    Part,
+    ProviderCall,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    Usage,
+    new_id,
+)
 from nbtool.text import clean_text
 
 T = TypeVar("T")
@@ -93,7 +107,8 @@ class ReplyBuilder:
         self.is_full = False
         self._max_calls = min(max_calls, CALLS_CEILING)
         self.wire, self._server = wire, (host, model)
-        self._segments: list[_TextSegment | _MediaSegment | _CallSegment] = []
+        self._segments: list[_TextSegment | _PartSegment | _CallSegment] = []
+        self._citations: dict[Citation, None] = {}  # each once, after all other parts
         self._calls: dict[str, _CallSegment] = {}
         self._size = 0
         self._limit_text = ""
@@ -111,7 +126,9 @@ class ReplyBuilder:
             case CallDelta():
                 self._add_call(delta)
             case MediaDelta():
-                self._segments.append(_MediaSegment(delta.media))
+                self._segments.append(_PartSegment(delta.media))
+            case ProviderDelta():
+                self._add_provider_part(delta.part)
             case UsageDelta():
                 self._usage = delta.usage
             case ReplyEnd():
@@ -127,7 +144,7 @@ class ReplyBuilder:
             stop_reason = self._stop_reason_of_content(stop_reason)
         can_run = end is not None and stop_reason not in TRUNCATED_REASONS
         not_run_reason = "" if can_run else self._not_run_reason or _TRUNCATED
-        parts = tuple(segment.part(not_run_reason) for segment in self._segments)
+        parts = (*(segment.part(not_run_reason) for segment in self._segments), *self._citations)
         native = Native(self.wire, *self._server, end.native) if end and end.native is not None else None
         return Reply(
             message=Message("assistant", _deduplicated(parts), native=native),
@@ -147,6 +164,12 @@ class ReplyBuilder:
             isinstance(segment, _TextSegment) and segment.delta_type is RefusalDelta for segment in self._segments
         )
         return "refused" if is_refusal else stop_reason
+
+    def _add_provider_part(self, part: ProviderCall | Citation) -> None:
+        if isinstance(part, Citation):
+            self._citations[part] = None
+        else:
+            self._segments.append(_PartSegment(part))
 
     def _add_text(self, delta: TextDelta | ThinkingDelta | RefusalDelta) -> None:
         last = self._segments[-1] if self._segments else None
@@ -205,11 +228,11 @@ class _TextSegment:
 
 
 @dataclass(slots=True)
-class _MediaSegment:
-    media: Media
+class _PartSegment:
+    value: Media | ProviderCall
 
     def part(self, not_run_reason: str) -> Part:  # noqa: ARG002 - the interface of all segments
-        return self.media
+        return self.value
 
 
 @dataclass(slots=True)

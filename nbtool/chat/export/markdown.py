@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
+from nbtool.blocks.provider_texts import provider_call_text
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.chat.turn import Turn
-from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall
+from nbtool.messages import Media, Message, ProviderCall, Refusal, Text, Thinking, ToolCall
 from nbtool.tools.calls.record import CallRecord
 
 TITLES = {"text": "Reply", "thinking": "Thinking", "refusal": "Refusal"}
@@ -62,9 +63,14 @@ def _message(message: Message, records: dict[str, CallRecord], *, own: bool = Fa
                 yield f"{title}{fenced(part.text, 'markdown')}"
             case Media():
                 yield f"Attached: {span(str(part))}" if own else f"### Media\n\n{span(str(part))}"
+            case ProviderCall():
+                yield f"### Run by the provider: {span(part.tool)}\n\n{fenced(provider_call_text(part), 'text')}"
             case ToolCall():
                 record = records.pop(part.call_id, None)
                 yield from _call(record.display_name if record else part.name, part.arguments, record)
+    if message.citations:
+        links = dict.fromkeys(citation.link for citation in message.citations)
+        yield "### Sources\n\n" + "\n".join(f"- {span(f'{link.title} {link.url}'.strip())}" for link in links)
 
 
 def _call(name: str, arguments: str, record: CallRecord | None) -> Iterable[str]:

@@ -17,7 +17,7 @@ from typing import Any
 from nbtool.chat.model import Model
 from nbtool.chat.recording.key_part import Part, PartKind
 from nbtool.errors import UnknownReference
-from nbtool.messages import Media, Message, ToolCall, ToolResult
+from nbtool.messages import Citation, Media, Message, ProviderCall, ToolCall, ToolResult
 from nbtool.text import map_text
 from nbtool.tools.content_hash import MAX_SECONDS, content_hash, content_hash_or_reason
 from nbtool.tools.content_hash.code import global_data
@@ -233,6 +233,10 @@ def _part(part: Any) -> Any:
             return ["call", part.name, part.arguments]
         case ToolResult():
             return ["result", part.name, part.text, part.is_error, [_part(media) for media in part.media]]
+        case ProviderCall():
+            return ["provider", part.tool, part.text, part.output]
+        case Citation():
+            return ["citation", part.link.url, part.text]
         case _:
             return [part.kind, part.text]
 

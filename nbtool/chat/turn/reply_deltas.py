@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from nbtool.events import CallDelta, Event, MediaDelta, RefusalDelta, ReplyFinished, TextDelta, ThinkingDelta
-from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall
+from nbtool.events import (
+    CallDelta,
+    Event,
+    MediaDelta,
+    ProviderDelta,
+    RefusalDelta,
+    ReplyFinished,
+    TextDelta,
+    ThinkingDelta,
+)
+from nbtool.messages import Citation, Media, Message, ProviderCall, Refusal, Text, Thinking, ToolCall
 
 
 def reply_deltas(message: Message, *, has_calls: bool = False) -> Iterator[Event]:
@@ -20,6 +29,8 @@ def reply_deltas(message: Message, *, has_calls: bool = False) -> Iterator[Event
                 yield RefusalDelta(part.text)
             case Media():
                 yield MediaDelta(part)
+            case ProviderCall() | Citation():
+                yield ProviderDelta(part)
             case ToolCall() if has_calls:
                 yield CallDelta(part.call_id, part.id, part.name, part.arguments, True, part.repaired, part.call_id)
             case _:

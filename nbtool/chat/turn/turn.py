@@ -36,7 +36,7 @@ from nbtool.events import (
     TurnStatus,
 )
 from nbtool.loop import CallerThread, background_loop, reset_after_fork
-from nbtool.messages import Media, Message, Usage, new_id
+from nbtool.messages import Citation, Media, Message, ProviderCall, Usage, new_id
 from nbtool.text import shorten
 
 if TYPE_CHECKING:
@@ -141,6 +141,17 @@ class Turn:
         """The images, sounds and files in the replies, each a target of `$VAR_REF` by its name."""
         parts = (part for message in self.messages.chain if message.role == "assistant" for part in message.parts)
         return tuple(part for part in parts if isinstance(part, Media))
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """The sources that the provider names for the replies, each once."""
+        return tuple(dict.fromkeys(one for message in self.messages.chain for one in message.citations))
+
+    @property
+    def provider_calls(self) -> tuple[ProviderCall, ...]:
+        """The tools that the provider ran, in order; the calls of the notebook's tools are `calls`."""
+        parts = (part for message in self.messages.chain for part in message.parts)
+        return tuple(part for part in parts if isinstance(part, ProviderCall))
 
     @property
     def started(self) -> float | None:

@@ -16,6 +16,7 @@ from nbtool.events import (
     CallPending,
     Delta,
     MediaDelta,
+    ProviderDelta,
     RefusalDelta,
     ReplyEnd,
     TextDelta,
@@ -122,7 +123,7 @@ class _PromptedDecoder:
             case TextDelta() if not self._is_finished:
                 yield from self._scanned(delta.text)
                 return
-            case ThinkingDelta() | RefusalDelta() | MediaDelta() | CallDelta():
+            case ThinkingDelta() | RefusalDelta() | MediaDelta() | ProviderDelta() | CallDelta():
                 yield from self._as_deltas(self._scanner.flush())
             case ReplyEnd() if not self._is_finished:
                 yield from self._finish(complete=delta.stop_reason not in TRUNCATED_REASONS)

@@ -9,12 +9,14 @@ See https://docs.anthropic.com/en/docs/build-with-claude/streaming.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.errors import InvalidReply
-from nbtool.events import CallDelta, Delta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
+from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Usage
+from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
 from nbtool.wire.reply import TRUNCATED_REASONS, parse_arguments, require_few_items, up_to_ceiling
@@ -85,6 +87,7 @@ class AnthropicDecoder(TypedEventDecoder):
         self._blocks: dict[int, _OpenBlock] = {}
         self._last: dict[str, int] = {}  # by kind of prose: the block of the newest text
         self._highest = 0  # the index of the newest block
+        self._provider_uses: dict[str, _OpenBlock] = {}  # by id: tools of the provider without an outcome
         self._stop_reason: str | None = None
         self._explanation = ""
         self._usage: dict[str, Any] = {}
@@ -144,12 +147,22 @@ class AnthropicDecoder(TypedEventDecoder):
                 return
             raise InvalidReply(f"Block {index} of the reply began twice.", fix="Send it again.")
         self._add(index, block)
+        deltas += self._provider_deltas(index, block)
         if block.get("type") == "tool_use":
             deltas.append(CallDelta(str(index), _text(block, "id"), _text(block, "name")))
         elif block.get("type") == "text" and (text := _text(block, "text")):
             deltas.append(TextDelta(text, self._is_new("text", index)))
         elif block.get("type") == "thinking" and (text := _text(block, "thinking")):
             deltas.append(ThinkingDelta(text, self._is_new("thinking", index)))
+
+    def _provider_deltas(self, index: int, block: Block) -> Iterable[Delta]:
+        """Return what a block brings of the provider's tools: an outcome with its call, or sources of a text."""
+        if is_outcome(block):
+            use = self._provider_uses.pop(block["tool_use_id"], None)
+            return [ProviderDelta(provider_call(use.value() if use else {}, block))]
+        if _text(block, "type") in USES:
+            self._provider_uses[_text(block, "id")] = self._blocks[index]
+        return _citation_deltas(block.get("citations"))
 
     def _start_block(self, index: int, deltas: list[Delta]) -> None:
         """Handle the arguments of a call that arrived in one piece."""
@@ -177,6 +190,7 @@ class AnthropicDecoder(TypedEventDecoder):
                     deltas.append(CallDelta(str(index), arguments=text))
         elif kind == "citations_delta":
             block.citations.append(delta.get("citation"))
+            deltas += _citation_deltas([delta.get("citation")])
         elif kind not in ("text_delta", "thinking_delta"):
             _keep_unknown(block, delta)
 
@@ -232,6 +246,7 @@ class AnthropicDecoder(TypedEventDecoder):
         for index, block in self._blocks.items():
             if block.block.get("input"):  # complete in its start event, without fragments
                 self._start_block(index, deltas)
+        deltas += (ProviderDelta(provider_call(use.value())) for use in self._provider_uses.values())
         blocks = [self._blocks[index].value() for index in sorted(self._blocks)]
         stop_reason = self._reason()
         is_held = bool(blocks) and stop_reason not in TRUNCATED_REASONS  # a truncated reply is rebuilt from its parts
@@ -254,6 +269,11 @@ def _keep_unknown(block: _OpenBlock, delta: Block) -> None:
             block.add(name, value)
         elif value is not None:
             block.block = {**block.block, name: value}
+
+
+def _citation_deltas(values: Any) -> list[Delta]:
+    sources = map(citation, values if isinstance(values, list) else ())
+    return [ProviderDelta(source) for source in sources if source]
 
 
 def _usage(usage: dict[str, Any]) -> Usage:

@@ -101,6 +101,7 @@ class GeminiDecoder(TypedEventDecoder):
             if isinstance(part, dict) and not _is_blank(part):
                 self._finish_reason = ""  # more came after a reason to finish
                 deltas += self._parts.add(part)
+        self._parts.provider_tools.add_metadata(candidate)
         if reason := _text(candidate, "finishReason"):
             self._finish_reason = reason
             self._explanation = _text(candidate, "finishMessage") or _blocked_ratings(candidate.get("safetyRatings"))

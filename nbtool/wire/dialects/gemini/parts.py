@@ -14,6 +14,7 @@ from typing import Any
 from nbtool.events import CallDelta, Delta, MediaDelta, TextDelta, ThinkingDelta
 from nbtool.messages import Media
 from nbtool.wire.dialects.gemini.partial_arguments import PartialArguments
+from nbtool.wire.dialects.gemini.provider_tools import ProviderTools
 from nbtool.wire.reply import CALLS_CEILING, require_few_items
 
 Part = dict[str, Any]
@@ -32,6 +33,7 @@ class ReplyParts:
         self._arguments = PartialArguments()
         self._calls = 0
         self.is_complete = True
+        self.provider_tools = ProviderTools()
 
     @property
     def is_code_running(self) -> bool:
@@ -52,6 +54,7 @@ class ReplyParts:
             yield from self._add_text(part)
             return
         self._append(part)
+        yield from self.provider_tools.add(part)
         if not part.get("thought") and (media := _media(part)):
             yield MediaDelta(media)
 
@@ -59,6 +62,7 @@ class ReplyParts:
         """Signal the end of the reply: a call that is still open is not complete."""
         if self._open_call is not None:
             yield self._end_call(is_whole=False)
+        yield from self.provider_tools.close()
 
     def native(self) -> list[Part]:
         """Return the parts in their final form."""

@@ -16,6 +16,7 @@ from nbtool.events import (
     CallDelta,
     Delta,
     MediaDelta,
+    ProviderDelta,
     RefusalDelta,
     ReplyEnd,
     StopReason,
@@ -34,6 +35,7 @@ from nbtool.wire.dialects.responses.output_items import (
     requested_action,
     texts,
 )
+from nbtool.wire.dialects.responses.provider_tools import provider_parts
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
 from nbtool.wire.reply import MAX_ITEMS, TRUNCATED_REASONS, require_few_items, up_to_ceiling
@@ -165,9 +167,14 @@ class ResponsesDecoder(TypedEventDecoder):
                 deltas.append(
                     self._emit_text(kind, missing, self._last[kind] if size else (output_item.key, kind, part))
                 )
-        if not output_item.is_emitted and (media := parse_generated_image(item)):
+        if output_item.is_emitted:
+            return
+        if media := parse_generated_image(item):
             output_item.is_emitted = True
             deltas.append(MediaDelta(media))
+        elif brought := provider_parts(item):
+            output_item.is_emitted = True
+            deltas += map(ProviderDelta, brought)
 
     def _emit_text(self, kind: str, text: str, position: Position) -> Delta:
         """Build the delta of a text; another item, or another part of the reasoning, starts a paragraph."""

@@ -1,0 +1,64 @@
+"""Tools that ran at the provider, and the sources of a text, in the blocks of an Anthropic reply.
+
+See https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool and
+https://docs.anthropic.com/en/docs/build-with-claude/citations.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nbtool.messages import Citation, Link, ProviderCall
+
+Block = dict[str, Any]
+
+USES = frozenset({"server_tool_use", "mcp_tool_use"})
+"""The blocks in which a tool of the provider is called."""
+
+
+def is_outcome(block: Block) -> bool:
+    """Whether a block is the outcome of a tool of the provider."""
+    return _text(block, "type").endswith("_tool_result") and bool(_text(block, "tool_use_id"))
+
+
+def provider_call(use: Block, outcome: Block | None = None) -> ProviderCall:
+    """Return a call of a tool of the provider from its blocks."""
+    name = ".".join(filter(None, (_text(use, "server_name"), _text(use, "name")))) or "tool"
+    content = outcome.get("content") if outcome else None
+    results = [one for one in (content if isinstance(content, list) else [content]) if isinstance(one, dict)]
+    links = tuple(Link(url, _text(result, "title")) for result in results if (url := _text(result, "url")))
+    return ProviderCall(name, _input_text(use.get("input")), _output_text(content), links)
+
+
+def citation(value: Any) -> Citation | None:
+    """Return a source of a text; documents of the request have a title and no address."""
+    if not isinstance(value, dict):
+        return None
+    url = _text(value, "url") or _text(value, "source")
+    title = _text(value, "title") or _text(value, "document_title")
+    return Citation(Link(url, title), _text(value, "cited_text")) if url or title else None
+
+
+def _input_text(values: Any) -> str:
+    """Return the query, the address or the code, else all of the input as JSON."""
+    if not isinstance(values, dict):
+        return ""
+    for name in ("query", "url", "code", "command"):
+        if text := _text(values, name):
+            return text
+    return json.dumps(values, ensure_ascii=False) if values else ""
+
+
+def _output_text(content: Any) -> str:
+    """Return the text of an outcome: what code printed, the text of blocks, or the code of an error."""
+    if isinstance(content, list):
+        return "\n".join(filter(None, (_text(one, "text") for one in content if isinstance(one, dict))))
+    if not isinstance(content, dict):
+        return content if isinstance(content, str) else ""
+    return "\n".join(filter(None, (_text(content, name) for name in ("stdout", "stderr", "error_code"))))
+
+
+def _text(value: Block, name: str) -> str:
+    text = value.get(name)
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,89 @@
+"""Tools that ran at the provider, and the sources of a message, in the items of a Responses reply.
+
+See https://platform.openai.com/docs/api-reference/responses/object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nbtool.messages import Citation, Link, ProviderCall
+
+Item = dict[str, Any]
+
+
+def provider_parts(item: Item) -> Sequence[ProviderCall | Citation]:
+    """Return what an item of the reply says about tools of the provider; empty for all other items."""
+    kind = _text(item, "type")
+    if kind == "message":
+        return [citation for part in _objects(item, "content") for citation in _citations(part)]
+    return [_CALLS[kind](item)] if kind in _CALLS else []
+
+
+def _citations(part: Item) -> list[Citation]:
+    """Return the annotations of a text; those of files have a name and no address."""
+    citations: list[Citation] = []
+    text = _text(part, "text")
+    for annotation in _objects(part, "annotations"):
+        url = _text(annotation, "url")
+        title = _text(annotation, "title") or _text(annotation, "filename")
+        if url or title:
+            citations.append(Citation(Link(url, title), _passage(text, annotation)))
+    return citations
+
+
+def _passage(text: str, annotation: Item) -> str:
+    """Return the passage that an annotation is for."""
+    start, end = annotation.get("start_index"), annotation.get("end_index")
+    if not (isinstance(start, int) and isinstance(end, int)):
+        return ""
+    return text[start:end] if 0 <= start < end <= len(text) else ""
+
+
+def _search(item: Item) -> ProviderCall:
+    action = item.get("action")
+    action = action if isinstance(action, dict) else {}
+    queries = [query for query in _list(action, "queries") if isinstance(query, str)]
+    text = "\n".join(queries) or _text(action, "query") or _text(action, "pattern") or _text(action, "url")
+    sources = _objects(action, "sources")
+    links = tuple(Link(url, _text(source, "title")) for source in sources if (url := _text(source, "url")))
+    return ProviderCall("web_search", text, links=links)
+
+
+def _file_search(item: Item) -> ProviderCall:
+    queries = [query for query in _list(item, "queries") if isinstance(query, str)]
+    names = [name for result in _objects(item, "results") if (name := _text(result, "filename"))]
+    return ProviderCall("file_search", "\n".join(queries), links=tuple(Link("", name) for name in names))
+
+
+def _code(item: Item) -> ProviderCall:
+    outputs = [_text(output, "logs") or _text(output, "url") for output in _objects(item, "outputs")]
+    return ProviderCall("code_interpreter", _text(item, "code"), "\n".join(filter(None, outputs)))
+
+
+def _mcp(item: Item) -> ProviderCall:
+    name = ".".join(filter(None, (_text(item, "server_label"), _text(item, "name"))))
+    return ProviderCall(name or "mcp", _text(item, "arguments"), _text(item, "output") or _text(item, "error"))
+
+
+_CALLS: dict[str, Callable[[Item], ProviderCall]] = {
+    "web_search_call": _search,
+    "file_search_call": _file_search,
+    "code_interpreter_call": _code,
+    "mcp_call": _mcp,
+}
+
+
+def _list(value: Item, name: str) -> list[Any]:
+    items = value.get(name)
+    return items if isinstance(items, list) else []
+
+
+def _objects(value: Item, name: str) -> list[Item]:
+    return [item for item in _list(value, name) if isinstance(item, dict)]
+
+
+def _text(value: Item, name: str) -> str:
+    text = value.get(name)
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,152 @@
+"""Tools that the provider ran, and its sources: typed in every dialect, and never calls of the notebook."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nbtool import Chat
+from nbtool.blocks.mimebundle import TURN_MIME
+from nbtool.chat.conversation import restore
+from nbtool.chat.export.markdown import as_markdown
+from nbtool.chat.journal import journal
+from nbtool.event_json import load_events
+from nbtool.messages import Citation, Link, ProviderCall
+from nbtool.wire import decode
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
+from nbtool.wire.registry import WIRES
+from tests.chaos import head, serve
+from tests.wire import anthropics, geminis, responding
+
+URL, TITLE = "https://news.example/a?q=1", "The [news] of *today*"
+SEARCHED = ProviderCall("web_search", "rain in Paris", links=(Link(URL, TITLE),))
+RAN = ProviderCall("code_execution", "print(6*7)", "42\n")
+CITED = Citation(Link(URL, TITLE), "It rains.")
+
+
+def responses() -> bytes:
+    search = {
+        "type": "web_search_call", "id": "ws_1", "status": "completed",
+        "action": {"type": "search", "query": "rain in Paris", "sources": [{"url": URL, "title": TITLE}]},
+    }  # fmt: skip
+    code = {
+        "type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": "print(6*7)",
+        "outputs": [{"type": "logs", "logs": "42\n"}],
+    }  # fmt: skip
+    note = {"type": "url_citation", "url": URL, "title": TITLE, "start_index": 0, "end_index": 9}
+    said = {
+        "type": "message", "id": "m_1", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "It rains.", "annotations": [note]}],
+    }  # fmt: skip
+    items = [search, code, said]
+    done = [{"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate(items)]
+    return responding.stream(*done, responding.completed_event(*items))
+
+
+def anthropic() -> bytes:
+    found = {"type": "web_search_result", "url": URL, "title": TITLE, "encrypted_content": "sealed"}
+    blocks: list[tuple[dict[str, Any], dict[str, Any] | None]] = [
+        ({"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}},
+         {"type": "input_json_delta", "partial_json": '{"query": "rain in Paris"}'}),
+        ({"type": "web_search_tool_result", "tool_use_id": "s1", "content": [found]}, None),
+        ({"type": "server_tool_use", "id": "s2", "name": "code_execution", "input": {"code": "print(6*7)"}}, None),
+        ({"type": "code_execution_tool_result", "tool_use_id": "s2",
+          "content": {"type": "code_execution_result", "stdout": "42\n", "stderr": "", "return_code": 0}}, None),
+        ({"type": "text", "text": "It rains.", "citations": []},
+         {"type": "citations_delta", "citation": {
+             "type": "web_search_result_location", "url": URL, "title": TITLE, "cited_text": "It rains."}}),
+    ]  # fmt: skip
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {"id": "m", "content": []}}]
+    for at, (block, delta) in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": at, "content_block": block})
+        events += [{"type": "content_block_delta", "index": at, "delta": delta}] if delta else []
+    ending = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+    return anthropics.stream(*events, ending, {"type": "message_stop"})
+
+
+def gemini() -> bytes:
+    grounding = {"webSearchQueries": ["rain in Paris"], "groundingChunks": [{"web": {"uri": URL, "title": TITLE}}]}
+    return geminis.stream(
+        geminis.candidate({"executableCode": {"language": "PYTHON", "code": "print(6*7)"}}),
+        geminis.candidate({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42\n"}}),
+        geminis.candidate({"text": "It rains."}),
+        geminis.end(groundingMetadata=grounding),
+    )
+
+
+BODIES: dict[str, Callable[[], bytes]] = {"responses": responses, "anthropic": anthropic, "gemini": gemini}
+
+
+def test_every_dialect_with_tools_of_the_provider_stands_in_the_table() -> None:
+    assert set(BODIES) == set(WIRES) - set(MEDIA_KINDS) - {"chat"}
+
+
+@pytest.mark.parametrize("wire", BODIES)
+def test_what_the_provider_ran_and_its_sources_are_typed_and_no_calls(wire: str) -> None:
+    reply = decode(wire, BODIES[wire]())
+    made = {part.tool: part for part in reply.message.parts if isinstance(part, ProviderCall)}
+    search = made.get("web_search") or made["google_search"]
+    code = made.get("code_execution") or made["code_interpreter"]
+
+    assert (reply.text, reply.calls, reply.stop_reason) == ("It rains.", (), "end")
+    assert (search.text, search.links) == (SEARCHED.text, SEARCHED.links)
+    assert (code.text, code.output) == (RAN.text, RAN.output)
+    assert [citation.link for citation in reply.message.citations] == [CITED.link]
+    assert reply.message.citations[0].text in (CITED.text, "")
+
+
+@pytest.mark.parametrize("wire", BODIES)
+def test_a_reply_with_tools_of_the_provider_goes_back_as_it_came(wire: str) -> None:
+    reply = decode(wire, BODIES[wire]())
+
+    assert reply.message.native
+    assert "print(6*7)" in json.dumps(reply.message.native.payload)
+
+
+@pytest.mark.parametrize("wire", BODIES)
+def test_what_the_provider_ran_is_shown_saved_exported_and_journaled(
+    wire: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path / "home"))
+    journal.cache_clear()
+    with serve(head(), BODIES[wire]()) as server:
+        turn = Chat("m", base_url=server.url, wire=wire).send("Does it rain?")
+    document = turn._repr_mimebundle_()[TURN_MIME]
+    notices = [block["text"] for block in document["blocks"] if block["kind"] == "notice"]
+    texts = [block["text"] for block in document["blocks"] if block["kind"] == "text"]
+
+    assert (turn.text, turn.status) == ("It rains.", "completed")
+    assert [citation.link for citation in turn.citations] == [CITED.link]
+    assert len(turn.provider_calls) == 2
+    assert all(text.startswith("Run by the provider, not in this notebook: ") for text in notices)
+    assert any("rain in Paris" in text and URL in text for text in notices)
+    assert any("print(6*7)" in text and "Result: 42" in text for text in notices)
+    assert texts[-1] == f"**Sources**\n\n1. [The \\[news\\] of \\*today\\*](<{URL}>)"
+    assert URL in as_markdown([turn])
+    recalled = restore.restore_turn(load_events(journal().events(turn.turn_id)))
+    assert (recalled.citations, recalled.provider_calls) == (turn.citations, turn.provider_calls)
+    assert recalled._repr_mimebundle_()[TURN_MIME]["blocks"] == document["blocks"]
+    journal.cache_clear()
+
+
+def test_a_source_whose_address_is_none_of_a_page_is_no_link() -> None:
+    citations = [Citation(Link(url, "x")) for url in ("javascript:alert(1)", "https://a.example/> <b>", "")]
+    grounding = {"groundingChunks": [{"web": {"uri": one.link.url, "title": "x"}} for one in citations]}
+    with serve(
+        head(), geminis.stream(geminis.candidate({"text": "So"}), geminis.end(groundingMetadata=grounding))
+    ) as s:
+        turn = Chat("m", base_url=s.url, wire="gemini").send("Hi")
+    texts = [block["text"] for block in turn._repr_mimebundle_()[TURN_MIME]["blocks"] if block["kind"] == "text"]
+
+    assert texts[-1] == "**Sources**\n\n1. x\n2. x\n3. x"
+
+
+@pytest.mark.parametrize("wire", BODIES)
+def test_a_cut_before_the_end_leaves_what_came_and_nothing_to_run(wire: str) -> None:
+    body = BODIES[wire]()
+    for end in range(0, len(body), 37):
+        reply = decode(wire, body[:end]) if body[:end].strip() else None
+        assert reply is None or not any(call.runnable for call in reply.calls)
