@@ -52,7 +52,8 @@ class Transcript:
         self._folds: dict[str, Callable[[Any], list[Patch]]] = {
             "turn_started": self._turn_started, "request_started": self._request_started,
             "text_delta": self._prose_delta, "thinking_delta": self._prose_delta,
-            "refusal_delta": self._prose_delta, "provider_delta": self._provider_delta, "call_held": self._call_held, "usage_delta": self._usage_delta,
+            "refusal_delta": self._prose_delta, "provider_delta": self._provider_delta,
+            "call_held": self._call_held, "usage_delta": self._usage_delta,
             "retrying": self._retrying, "reply_finished": self._reply_finished, "notice": self._notice,
             "error_raised": self._error_raised, "turn_ended": self._turn_ended, **self._calls.by_kind,
         }  # fmt: skip
