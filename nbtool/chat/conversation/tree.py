@@ -258,9 +258,7 @@ class Tree(Generic[V]):
         self._nodes[node.node_id] = node
         siblings = node.parent.all_children if node.parent else self._roots
         child, node.insert_before = node.insert_before, None
-        if (
-            child in siblings and child is not None
-        ):  # inserted: the node replaces the child, which becomes its own child
+        if child is not None and child in siblings:  # inserted: the node replaces the child, and becomes its parent
             siblings[siblings.index(child)] = node
             child.parent, node.last_visited = node, child
             node.all_children.append(child)

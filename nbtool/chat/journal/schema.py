@@ -122,9 +122,8 @@ def _read_only_uri(path: Path) -> str:
 def is_locked(error: BaseException) -> bool:
     """Whether an error is temporary: another connection has locked the file."""
     code = getattr(error, "sqlite_errorcode", None) or 0
-    return (
-        isinstance(error, sqlite3.OperationalError) and code & 0xFF in _LOCKED
-    )  # the higher bits name the kind of lock
+    # The higher bits name the kind of lock: https://www.sqlite.org/rescode.html#extrc
+    return isinstance(error, sqlite3.OperationalError) and code & 0xFF in _LOCKED
 
 
 def version(connection: sqlite3.Connection) -> int:

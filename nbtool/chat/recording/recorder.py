@@ -219,9 +219,8 @@ class TurnRecorder:
 
     def _accept(self, turn: RecordedTurn) -> None:
         self._events, self._calls = deserialize_events(turn, self._redactor)
-        restore.restore_turn(
-            [TurnStarted("", "", self.inputs.prompt, 0.0), *self._events]
-        )  # raises if the events cannot be replayed
+        # raises if the events cannot be replayed
+        restore.restore_turn([TurnStarted("", "", self.inputs.prompt, 0.0), *self._events])
         if conflicts := self._conflicting_names(turn):
             self.reason = (
                 f"The turn of {turn.recorded} stored a result as `{conflicts[0]}`, which is another object here."

@@ -92,17 +92,12 @@ def carry_over(
             carry.expected_outcomes += (tuple(_outcome(by_id.get(call.call_id)) for call in reply.calls),)
         carried = {call.call_id for call in reply.calls if not runs(call, by_id.get(call.call_id))} & by_id.keys()
         for call_id in carried:
-            carry.known_outcomes[ids[call_id]] = (
-                _carried_record(by_id[call_id], ids[call_id], (results or {}).get(call_id)),
-            )
-        if (
-            carried and carried == ids.keys()
-        ):  # inner calls are carried with a call; which call made them is not recorded
-            inner = tuple(
-                _carried_record(record, new_id("call")) for record in round.calls if record.call_id not in ids
-            )
-            last = ids[reply.calls[-1].call_id]
-            carry.known_outcomes[last] += inner
+            record = _carried_record(by_id[call_id], ids[call_id], (results or {}).get(call_id))
+            carry.known_outcomes[ids[call_id]] = (record,)
+        if carried and carried == ids.keys():
+            # Inner calls are carried with the last call of the round: which call made them is not recorded.
+            inner = tuple(_carried_record(one, new_id("call")) for one in round.calls if one.call_id not in ids)
+            carry.known_outcomes[ids[reply.calls[-1].call_id]] += inner
     return carry
 
 
@@ -132,13 +127,8 @@ def _carried_record(record: CallRecord, call_id: str, result: str | None = None)
     carried = replace(record, call_id=call_id, decisions=[replace(one, call_id=call_id) for one in record.decisions])
     if result is not None:
         carried.status, carried.shown, carried.reason = "ok", result, EDITED_BY_USER
-        carried.result, carried.reference, carried.dead_reference, carried.images, carried.media = (
-            result,
-            "",
-            "",
-            (),
-            (),
-        )
+        carried.result, carried.reference, carried.dead_reference = result, "", ""
+        carried.images, carried.media = (), ()
     elif record.status == "cancelled" and record.started is not None:
         carried.status, carried.shown, carried.reason = "unknown", INTERRUPTED_CALL, INTERRUPTED_CALL
     return carried

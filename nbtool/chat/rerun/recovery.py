@@ -40,16 +40,15 @@ def complete_rounds(turn: Turn) -> list[Round]:
 
 def recover(turn: Turn, find: Callable[[str], Turn]) -> list[Round]:
     """Return all known complete rounds of a turn; `find` returns a version by its id, or raises `BadUsage`."""
-    sources: list[tuple[Turn, int]] = []
+    sources: dict[str, tuple[Turn, int]] = {}
     at: Turn | None = turn
-    while at is not None and at.turn_id not in {
-        one.turn_id for one, _ in sources
-    }:  # a forged history may contain a cycle
+    while at is not None and at.turn_id not in sources:  # a forged history may contain a cycle
         began = next((event for event in at.log if isinstance(event, TurnStarted)), None)
-        sources.append((at, began.told_rounds if began else 0))
+        sources[at.turn_id] = (at, began.told_rounds if began else 0)
         at = _source_turn(began, find)
-    result = complete_rounds(sources[-1][0])
-    for later, carried in reversed(sources[:-1]):
+    *later_turns, (first, _) = sources.values()
+    result = complete_rounds(first)
+    for later, carried in reversed(later_turns):
         result = _merge(complete_rounds(later), result[: max(carried, 0)])
     return result
 

@@ -353,13 +353,8 @@ def _end_in_child() -> None:
     """End the copies of running turns in a forked child, where nothing else would end them."""
     for turn in list(_started_turns):
         if not turn.done.done():
-            turn.status = "cancelled"
-            turn.error = Cancelled("The turn continues in the parent process; this is a fork of it.")
-            turn.caller_thread, turn.done = (
-                CallerThread(),
-                Future(),
-            )  # new objects: the parent's waiters are not notified
-            turn.done.set_result(turn)
+            turn.caller_thread, turn.done = CallerThread(), Future()  # new: the parent's waiters are not notified
+            turn._end("cancelled", Cancelled("The turn continues in the parent process; this is a fork of it."))
 
 
 reset_after_fork(_end_in_child)
