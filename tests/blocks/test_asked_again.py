@@ -12,7 +12,6 @@ from nbtool.blocks.question import REASK_TITLES, format_remarks
 from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
-from nbtool.blocks.transcript import Transcript
 from nbtool.events import (
     CallAsked,
     CallDecided,
@@ -24,6 +23,7 @@ from nbtool.events import (
     RepeatedQuestion,
     RequestStarted,
 )
+from tests.blocks.turns import fold
 from tests.resolved import plain, reference
 
 WRITTEN = '{"df": "$VAR_REF{{df}}"}'
@@ -38,13 +38,6 @@ ASKED: list[Event] = [
     CallAsked("c1", "run", "d2", "send", WRITTEN, resolved=NEWER, notes=(NOTE,), again=CHANGED),
 ]
 EDITED = '{"df": "other"}'
-
-
-def fold(*events: Event) -> Transcript:
-    transcript = Transcript()
-    for event in events:
-        transcript.feed(event)
-    return transcript
 
 
 def in_a_terminal(events: list[Event]) -> str:

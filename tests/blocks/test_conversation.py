@@ -3,21 +3,19 @@ from __future__ import annotations
 import json
 
 from nbtool.blocks.conversation import MAX_TURNS, PROMPT_LIMIT, TURN_LIMIT, ConversationTurn, mimebundle, page_data
-from nbtool.blocks.transcript import Transcript
 from nbtool.events import RequestStarted, TextDelta, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
+from tests.blocks.turns import make_document
 
 
 def make_turn(number: int, text: str = "Said.", prompt: str = "") -> ConversationTurn:
     """Give a turn that has ended."""
-    transcript = Transcript()
     prompt = prompt or f"Question {number}"
-    for event in (
+    folded = make_document(
         TurnStarted(f"t{number}", "practice:fast", user(prompt), 1.0), RequestStarted(1), TextDelta(text),
         TurnEnded("completed", text, Usage(), 1, 0, 1.0),
-    ):  # fmt: skip
-        transcript.feed(event)
-    return ConversationTurn(prompt, transcript.document(), {"rerun": f"%%chat --rerun t{number}"})
+    )  # fmt: skip
+    return ConversationTurn(prompt, folded, {"rerun": f"%%chat --rerun t{number}"})
 
 
 def test_the_page_gets_the_latest_turns_with_the_cells_that_they_offer() -> None:

@@ -25,6 +25,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Media, Text, ToolResult, Usage, results, user
+from tests.blocks.turns import fold
 from tests.samples import PNG, WAV
 
 IMAGE, SOUND = Media("image/png", PNG, name="plot"), Media("audio/wav", WAV)
@@ -35,19 +36,10 @@ END = TurnEnded("completed", "Done.", Usage(), 1, 1, 1.0)
 def make_transcript(
     *media: Media, left_out: int = 0, attached: tuple[Media, ...] = (), more: tuple[Event, ...] = ()
 ) -> Transcript:
-    transcript = Transcript()
     prompt = user(Text("Look"), *attached)
     finished = CallFinished("c1", "draw", 1, "ok", "an image", media=media, media_left_out=left_out)
-    for event in (
-        TurnStarted("t", "m", prompt, 1.0),
-        CallReady("c1", "draw", 1, "{}"),
-        CallStarted("c1", 1.0),
-        finished,
-        *more,
-        END,
-    ):
-        transcript.feed(event)
-    return transcript
+    started = TurnStarted("t", "m", prompt, 1.0)
+    return fold(started, CallReady("c1", "draw", 1, "{}"), CallStarted("c1", 1.0), finished, *more, END)
 
 
 def saved_bundle(transcript: Transcript) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from nbtool.blocks.protocol_schema import (
     USAGE,
 )
 from nbtool.blocks.resolved import resolved_shapes
-from nbtool.blocks.transcript import Transcript
 from nbtool.events import (
     CallAsked,
     CallDecided,
@@ -45,7 +44,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Usage, assistant, user
-from tests.blocks.test_recordings import RECORDS, scenes
+from tests.blocks.turns import RECORDS, make_document, scenes
 from tests.resolved import plain, reference
 
 SCHEMA_FILE = Path(__file__).parents[2] / "js" / "src" / "saved" / "schema.json"
@@ -53,15 +52,8 @@ VALID = jsonschema.Draft202012Validator(SCHEMA)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 
 
-def fold_events(events: list[Event]) -> Any:
-    transcript = Transcript()
-    for event in events:
-        transcript.feed(event)
-    return transcript.document()
-
-
 def finished_data() -> Any:
-    return turn_mimebundle(fold_events(scenes()["finished"]))[TURN_MIME]
+    return turn_mimebundle(make_document(*scenes()["finished"]))[TURN_MIME]
 
 
 def test_the_page_reads_the_schema_that_stands_here() -> None:
@@ -124,7 +116,7 @@ def turns(draw: st.DrawFn) -> list[Event]:
 @settings(max_examples=60, deadline=None)
 @given(turns())
 def test_any_turn_is_saved_as_data_of_the_schema_and_read_back_as_it_was(events: list[Event]) -> None:
-    data = turn_mimebundle(fold_events(events))[TURN_MIME]
+    data = turn_mimebundle(make_document(*events))[TURN_MIME]
 
     VALID.validate(data)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
@@ -173,7 +165,7 @@ def test_a_forged_document_is_refused(forge: Callable[[Any], None]) -> None:
     ("chat", "kept"), [("side", ("turn_1", "side")), ("it's mine", ("", "")), ("-c x", ("", "")), ("a\n!ls", ("", ""))]
 )
 def test_a_turn_is_named_only_where_a_cell_can_name_it(chat: str, kept: tuple[str, str]) -> None:
-    document = fold_events(scenes()["finished"])
+    document = make_document(*scenes()["finished"])
     document["head"] |= {"turn_id": "turn_1", "chat": chat}
 
     data = turn_mimebundle(document)[TURN_MIME]
@@ -183,13 +175,13 @@ def test_a_turn_is_named_only_where_a_cell_can_name_it(chat: str, kept: tuple[st
 
 
 def test_a_turn_that_goes_on_is_no_data() -> None:
-    assert set(turn_mimebundle(fold_events(scenes()["running"]))) == {"text/html", "text/plain"}
+    assert set(turn_mimebundle(make_document(*scenes()["running"]))) == {"text/html", "text/plain"}
 
 
 def test_a_question_that_waits_is_told_and_its_text_is_not_kept() -> None:
     gate = [*scenes()["result_gate"], TurnEnded("parked", "", Usage(), 1, 1, 1.0)]
 
-    data = turn_mimebundle(fold_events(gate))[TURN_MIME]
+    data = turn_mimebundle(make_document(*gate))[TURN_MIME]
 
     assert "jane@example.com" not in json.dumps(data)
     assert [block["text"][:60] for block in data["blocks"] if block["kind"] == "notice"] == [
@@ -203,7 +195,7 @@ def test_a_turn_that_was_replayed_tells_no_time_and_its_file_changes_in_its_id_a
         assert isinstance(first, TurnStarted)
         start = TurnStarted(turn_id, first.model, first.prompt, at, replayed="2026-01-01")
         end = TurnEnded("completed", "", Usage(2013, 260), 2, 2, at / 7)
-        return json.dumps(turn_mimebundle(fold_events([start, *rest[:-1], end])))
+        return json.dumps(turn_mimebundle(make_document(start, *rest[:-1], end)))
 
     one, other = replayed("turn_1", 5.0), replayed("turn_2", 9.0)
 
@@ -221,7 +213,7 @@ def test_a_huge_turn_is_shortened_where_it_is_longest_and_says_so() -> None:
             CallFinished(call_id, "read", 1, "ok", huge[:60_000], preview="p" + huge[:50_000]),
         ]
 
-    bundle = turn_mimebundle(fold_events([*events, TurnEnded("completed", "", Usage(), 1, 30, 1.0)]))
+    bundle = turn_mimebundle(make_document(*events, TurnEnded("completed", "", Usage(), 1, 30, 1.0)))
     data = bundle[TURN_MIME]
 
     VALID.validate(data)
@@ -231,7 +223,7 @@ def test_a_huge_turn_is_shortened_where_it_is_longest_and_says_so() -> None:
 
 
 def test_what_cannot_be_made_small_enough_is_no_data() -> None:
-    document = fold_events(scenes()["finished"])
+    document = make_document(*scenes()["finished"])
     call = next(block for block in document["blocks"] if block["kind"] == "call")
     call["resolved"] = resolved_shapes({f"name {number}": plain("x" * 4_000) for number in range(100)})
     document["blocks"] = [call]
@@ -242,7 +234,7 @@ def test_what_cannot_be_made_small_enough_is_no_data() -> None:
 @pytest.mark.parametrize("reason", [one for one in get_args(EndReason) if one])
 def test_a_saved_turn_says_why_it_ended_without_a_finished_answer(reason: EndReason) -> None:
     ended = TurnEnded("completed", "", Usage(1, 2), 1, 0, 0.5, end_reason=reason)
-    data = turn_mimebundle(fold_events([TurnStarted("t", "m", user("p"), 1.0), ended]))
+    data = turn_mimebundle(make_document(TurnStarted("t", "m", user("p"), 1.0), ended))
 
     VALID.validate(data[TURN_MIME])
     assert data[TURN_MIME]["head"]["end_reason"] == reason

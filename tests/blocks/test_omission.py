@@ -37,6 +37,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Usage, assistant, user
+from tests.blocks.turns import make_document
 from tests.resolved import reference
 
 LONG = 3_000_000
@@ -70,10 +71,7 @@ def events(field: str) -> list[Event]:
 
 
 def folded(field: str) -> Document:
-    transcript = Transcript()
-    for event in events(field):
-        transcript.feed(event)
-    return transcript.document()
+    return make_document(*events(field))
 
 
 def in_terminal(field: str) -> str:

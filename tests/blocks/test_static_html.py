@@ -10,7 +10,6 @@ import pytest
 
 from nbtool.blocks.mimebundle import turn_mimebundle
 from nbtool.blocks.static_html import HTML_LIMIT, TEXT_LIMIT, to_html, to_text
-from nbtool.blocks.transcript import Transcript
 from nbtool.events import (
     CallAsked,
     CallDecided,
@@ -29,6 +28,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Usage, assistant, user
+from tests.blocks.turns import make_document
 from tests.resolved import reference
 
 OWN = Path(__file__).parents[2] / "js" / "tests" / "payloads" / "own.json"
@@ -89,13 +89,6 @@ def parse_strictly(html: str) -> str:
     return "".join(parser.text)
 
 
-def document(*events: Event) -> Any:
-    transcript = Transcript()
-    for event in events:
-        transcript.feed(event)
-    return transcript.document()
-
-
 def turn(text: str = "Hello", status: Any = "completed", **more: Any) -> list[Event]:
     return [
         TurnStarted("t", "practice:default", user("hi"), 1.0), RequestStarted(1), TextDelta(text),
@@ -121,7 +114,7 @@ def events_with(payload: str) -> list[Event]:
 @pytest.mark.promise("inert-text")
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_nothing_that_a_model_writes_becomes_more_than_text(payload: str) -> None:
-    text = parse_strictly(to_html(document(*events_with(payload))))
+    text = parse_strictly(to_html(make_document(*events_with(payload))))
 
     assert "Error." in text
 
@@ -131,13 +124,13 @@ def test_nothing_that_a_model_writes_becomes_more_than_text(payload: str) -> Non
     "payload", [payload for payload in PAYLOADS if payload.startswith("<") and payload[:5] != "<http"]
 )
 def test_html_in_a_reply_is_shown_as_it_was_written(payload: str) -> None:
-    words = parse_strictly(to_html(document(*turn("so: " + payload.replace("\n", " ")))))
+    words = parse_strictly(to_html(make_document(*turn("so: " + payload.replace("\n", " ")))))
 
     assert "<" in words
 
 
 def test_a_finished_turn_reads_as_reply_calls_and_one_line_of_facts() -> None:
-    html = to_html(document(
+    html = to_html(make_document(
         TurnStarted("t", "practice:default", user("hi"), 1.0), RequestStarted(1),
         CallDelta("0", name="price", arguments='{"ticker": "ACME"}', call_id="c1"),
         CallReady("c1", "price", 1, '{"ticker": "ACME"}'), CallStarted("c1", 1.0),
@@ -157,7 +150,7 @@ def test_nothing_in_a_saved_turn_looks_alive(status: str) -> None:
     events = [*turn("Hello", status)[:-1], CallDelta("0", name="price", arguments="{}", call_id="c1"),
               CallAsked("c1", "run", "d", "price", "{}"), TurnEnded(status, "", Usage(), 1, 1, 1.0)]  # type: ignore[arg-type]  # fmt: skip
 
-    html = to_html(document(*events))
+    html = to_html(make_document(*events))
 
     parse_strictly(html)
     assert not any(word in html for word in ("<button", "<input", "Approve", "Stop<"))
@@ -172,21 +165,21 @@ def test_nothing_in_a_saved_turn_looks_alive(status: str) -> None:
     ],
 )
 def test_a_turn_that_is_not_completed_says_so(status: str, said: str) -> None:
-    made = document(*turn("Hello", status))
+    made = make_document(*turn("Hello", status))
 
     assert said in parse_strictly(to_html(made))
     assert said in to_text(made)
 
 
 def test_a_reply_that_was_cut_off_is_marked() -> None:
-    made = document(RequestStarted(1), TextDelta("So"), TurnEnded("cancelled", "So", Usage(), 1, 0, 1.0))
+    made = make_document(RequestStarted(1), TextDelta("So"), TurnEnded("cancelled", "So", Usage(), 1, 0, 1.0))
 
     assert "[cut off here]" in parse_strictly(to_html(made))
     assert "[cut off here]" in to_text(made)
 
 
 def test_dollars_stay_dollars() -> None:
-    html = to_html(document(*turn("It costs $5 or $6, see $df and $$x$$")))
+    html = to_html(make_document(*turn("It costs $5 or $6, see $df and $$x$$")))
 
     assert "It costs $5 or $6, see $df and $$x$$" in html
     assert html.startswith('<div class="tex2jax_ignore mathjax_ignore">')
@@ -205,11 +198,11 @@ def test_dollars_stay_dollars() -> None:
     ],
 )  # fmt: skip
 def test_a_link_says_where_it_leads_and_an_image_is_only_a_link(text: str, html: str) -> None:
-    assert html in to_html(document(*turn(text)))
+    assert html in to_html(make_document(*turn(text)))
 
 
 def test_a_definition_far_below_changes_nothing_above() -> None:
-    text = parse_strictly(to_html(document(*turn("see [x]\n\n[x]: https://evil.example"))))
+    text = parse_strictly(to_html(make_document(*turn("see [x]\n\n[x]: https://evil.example"))))
 
     assert "see [x]" in text
 
@@ -217,7 +210,7 @@ def test_a_definition_far_below_changes_nothing_above() -> None:
 def test_a_hidden_character_in_arguments_is_visible() -> None:
     events = [CallDelta("0", name="run", arguments='{"code": "a\u202eb"}', call_id="c1"), *turn()[-1:]]
 
-    assert "a\\u{202e}b" in parse_strictly(to_html(document(*events)))
+    assert "a\\u{202e}b" in parse_strictly(to_html(make_document(*events)))
 
 
 def huge() -> list[Event]:
@@ -231,7 +224,7 @@ def huge() -> list[Event]:
 
 
 def test_what_is_saved_of_a_huge_turn_stays_within_its_limits_and_marks_every_cut() -> None:
-    bundle = turn_mimebundle(document(*huge()))
+    bundle = turn_mimebundle(make_document(*huge()))
 
     assert len(bundle["text/html"].encode()) <= HTML_LIMIT
     assert len(bundle["text/plain"].encode()) <= TEXT_LIMIT
@@ -248,7 +241,7 @@ def test_a_turn_of_thousands_of_calls_keeps_its_beginning_and_its_end() -> None:
     ]
 
     bundle = turn_mimebundle(
-        document(RequestStarted(1), *calls, RequestStarted(2), TextDelta("The end."), *turn()[-1:])
+        make_document(RequestStarted(1), *calls, RequestStarted(2), TextDelta("The end."), *turn()[-1:])
     )
 
     text = parse_strictly(bundle["text/html"])
@@ -264,4 +257,4 @@ def test_a_turn_of_thousands_of_calls_keeps_its_beginning_and_its_end() -> None:
 )
 @pytest.mark.timeout(20)
 def test_markup_that_no_person_writes_is_still_shown(text: str) -> None:
-    assert parse_strictly(to_html(document(*turn(text))))
+    assert parse_strictly(to_html(make_document(*turn(text))))

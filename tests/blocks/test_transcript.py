@@ -32,20 +32,14 @@ from nbtool.events import (
     UsageDelta,
 )
 from nbtool.messages import Message, Text, Thinking, ToolCall, Usage, assistant, user
+from tests.blocks.turns import fold
 from tests.resolved import plain
 
 ARGUMENTS = '{"ticker": "ACME"}'
 
 
-def fold_events(*events: Event) -> Transcript:
-    transcript = Transcript()
-    for event in events:
-        transcript.feed(event)
-    return transcript
-
-
 def blocks(*events: Event) -> list[Any]:
-    return list(fold_events(*events).document()["blocks"])
+    return list(fold(*events).document()["blocks"])
 
 
 def call(call_id: str = "call_1") -> list[Event]:
@@ -90,7 +84,7 @@ def test_prose_of_one_kind_grows_in_one_block() -> None:
 
 
 def test_a_delta_costs_a_patch_of_its_own_size_and_never_the_whole_text_again() -> None:
-    transcript = fold_events(TextDelta("x" * 10_000))
+    transcript = fold(TextDelta("x" * 10_000))
 
     patches = transcript.feed(TextDelta("yes"))
 
@@ -137,7 +131,7 @@ def test_a_call_is_in_the_state_its_last_event_says(events: list[Event], state: 
 
 
 def test_the_head_says_that_a_parked_turn_waits_and_that_it_goes_on() -> None:
-    transcript = fold_events(*call(), ready(), question_event(), TurnParked("d1", 2.0))
+    transcript = fold(*call(), ready(), question_event(), TurnParked("d1", 2.0))
     parked = transcript.head["status"]
 
     transcript.feed(CallDecided("call_1", "run", "d1", "approved", "button"))
@@ -146,7 +140,7 @@ def test_the_head_says_that_a_parked_turn_waits_and_that_it_goes_on() -> None:
 
 
 def test_a_question_stands_until_it_is_decided_and_the_head_says_that_the_turn_waits() -> None:
-    transcript = fold_events(*call(), ready(), question_event())
+    transcript = fold(*call(), ready(), question_event())
     waiting = transcript.document()
 
     transcript.feed(CallDecided("call_1", "run", "d1", "approved", "button", edited=True))
@@ -160,9 +154,7 @@ def test_a_question_stands_until_it_is_decided_and_the_head_says_that_the_turn_w
 
 
 def test_the_turn_waits_as_long_as_any_question_is_open() -> None:
-    transcript = fold_events(
-        *call("call_1"), *call("call_2"), question_event("call_1"), question_event("call_2", digest="d2")
-    )
+    transcript = fold(*call("call_1"), *call("call_2"), question_event("call_1"), question_event("call_2", digest="d2"))
 
     transcript.feed(CallDecided("call_1", "run", "d1", "denied", "button"))
 
@@ -242,7 +234,7 @@ def test_control_sequences_of_a_model_or_a_tool_are_dropped() -> None:
 
 
 def test_usage_adds_up_over_the_rounds_and_the_end_has_the_last_word() -> None:
-    transcript = fold_events(
+    transcript = fold(
         RequestStarted(1), ReplyFinished(1, assistant("a"), "end", Usage(10, 1), True),
         RequestStarted(2), UsageDelta(Usage(20, 2)),
     )  # fmt: skip
@@ -256,7 +248,7 @@ def test_usage_adds_up_over_the_rounds_and_the_end_has_the_last_word() -> None:
 
 
 def test_what_happens_between_two_pieces_of_text_is_told_in_the_head_and_forgotten() -> None:
-    transcript = fold_events(RequestStarted(1), Retrying(1, 2.0, "rate limited"))
+    transcript = fold(RequestStarted(1), Retrying(1, 2.0, "rate limited"))
     retrying = transcript.head["activity"]
     transcript.feed(CallPending(1200))
     held = transcript.head["activity"]
@@ -269,9 +261,7 @@ def test_what_happens_between_two_pieces_of_text_is_told_in_the_head_and_forgott
 
 
 def test_an_error_of_a_request_is_told_once_and_one_of_a_tool_by_its_own_row() -> None:
-    transcript = fold_events(
-        ErrorRaised("tool", "boom"), ErrorRaised("request", "429"), end_event("error", error="429")
-    )
+    transcript = fold(ErrorRaised("tool", "boom"), ErrorRaised("request", "429"), end_event("error", error="429"))
 
     assert transcript.head["error"] == "429"
     assert transcript.document()["blocks"] == []
@@ -284,9 +274,7 @@ def test_a_plugin_that_failed_is_a_warning_at_the_end() -> None:
 
 
 def test_a_plugin_that_ended_the_turn_is_told_once() -> None:
-    transcript = fold_events(
-        ErrorRaised("hook", "no list"), ErrorRaised("hook", "boom"), end_event("error", error="no list")
-    )
+    transcript = fold(ErrorRaised("hook", "no list"), ErrorRaised("hook", "boom"), end_event("error", error="no list"))
 
     assert [block["text"] for block in transcript.document()["blocks"] if block["kind"] == "notice"] == ["boom"]
     assert transcript.head["error"] == "no list"
@@ -297,10 +285,7 @@ def test_events_that_nobody_needs_to_see_change_nothing() -> None:
 
 
 def test_text_is_the_prose_of_the_last_reply() -> None:
-    assert (
-        fold_events(RequestStarted(1), TextDelta("a"), RequestStarted(2), TextDelta("b"), ThinkingDelta("x")).text
-        == "b"
-    )
+    assert fold(RequestStarted(1), TextDelta("a"), RequestStarted(2), TextDelta("b"), ThinkingDelta("x")).text == "b"
 
 
 @pytest.mark.parametrize("preview", ["", "4955 rows"], ids=["new", "as older versions kept it"])
