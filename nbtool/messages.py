@@ -77,7 +77,8 @@ class ToolCall:
     `id` is the provider's, used on its wire; `call_id` is nbtool's and unique. `arguments` is the text that the model
     sent; `args` is the parsed object, or None with `error` if it is not a JSON object. Only a `runnable` call may run:
     its reply and its arguments are complete. `repaired` names each repair of the JSON (only for calls written as text;
-    native arguments are strict JSON).
+    native arguments are strict JSON). One that `is_malformed` was written as text, but not as a call that can be read:
+    it never runs, and `arguments` is the text that the model wrote.
     """
 
     name: str
@@ -88,6 +89,7 @@ class ToolCall:
     error: str | None = None
     runnable: bool = False
     repaired: tuple[str, ...] = ()
+    is_malformed: bool = False
     kind: Literal["call"] = "call"
 
     def copy(self) -> ToolCall:

@@ -38,6 +38,7 @@ from nbtool.tools.toolset import Toolset
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import MAX_BYTES, Variables
 from nbtool.wire.base import Endpoint
+from nbtool.wire.prompted.instructions import PromptFormatName
 from nbtool.wire.providers.connection import make_connection
 from nbtool.wire.transport.key_source import KeyFunction, check_key
 
@@ -117,6 +118,7 @@ class Chat:
         api_key: str | SecretStr | KeyFunction | None = None,
         wire: str | Endpoint | None = None,
         tool_mode: Literal["auto", "native", "prompted"] = "auto",
+        tool_format: PromptFormatName | None = None,
         max_rounds: int = 10,
         result_bytes: int = MAX_BYTES,
         history: HistoryMode = "compact",
@@ -144,7 +146,15 @@ class Chat:
         variables = Variables(notebook)
         variables.max_bytes = result_bytes
         parts = ChatParts(
-            Model(model, base_url=base_url, api_key=key, wire=wire, tool_mode=tool_mode, connection=connection),
+            Model(
+                model,
+                base_url=base_url,
+                api_key=key,
+                wire=wire,
+                tool_mode=tool_mode,
+                tool_format=tool_format,
+                connection=connection,
+            ),
             Toolset("chat", tools or ()),
             variables,
             variable_tools(variables, writable=False),

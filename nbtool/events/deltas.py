@@ -63,7 +63,7 @@ class CallDelta:
 
     `key` identifies the call within the reply. The first non-empty `id` and `name` are used. `arguments` is appended;
     when `final` and not empty, it replaces the previous fragments. The reply builder sets `call_id`, so that listeners
-    have nbtool's id from the first fragment on.
+    have nbtool's id from the first fragment on. With an `error` the call was written as text and cannot be read as one.
     """
 
     key: str
@@ -73,6 +73,7 @@ class CallDelta:
     final: bool = False
     repaired: tuple[str, ...] = ()
     call_id: str = ""
+    error: str = ""
     kind: Literal["call_delta"] = "call_delta"
 
 

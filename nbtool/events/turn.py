@@ -19,8 +19,11 @@ and `provider_action` (an approval or a computer action that the provider reques
 held instead of an answer. `interrupted`: the kernel ended before the turn did; the others are limits of the turn.
 """
 
-NoticeTopic = EndReason | Literal["no_stop_reason", "imported"]
-"""The machine-readable topic of a notice. `imported`: the turn was read from a file."""
+NoticeTopic = EndReason | Literal["no_stop_reason", "imported", "malformed_call"]
+"""The machine-readable topic of a notice.
+
+`imported`: the turn was read from a file. `malformed_call`: a text that looks like a call was hidden.
+"""
 
 TurnStatus = Literal["running", "waiting", "completed", "cancelled", "error", "timeout", "parked"]
 TreeOp = Literal["hide", "show", "pin", "unpin", "delete", "restore", "switch", "branch"]

@@ -16,7 +16,7 @@ from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import CallContext, CallsContext, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import HOOK_STOP_SECONDS
 from nbtool.chain.repair import NO_RESULT
-from nbtool.events import CallReady, ErrorRaised, Event, Phase
+from nbtool.events import CallReady, ErrorRaised, Event, Notice, Phase
 from nbtool.loop import is_cancelling
 from nbtool.messages import Message, ToolCall, results
 from nbtool.tools.calls.ordering import CallSlot, make_slots
@@ -36,6 +36,12 @@ FAILURE_PHASES: dict[str, Phase] = {
 
 STOP_SECONDS = 1.5
 """Seconds that stopped calls of a round have to end; less than `DRAIN_SECONDS` of the turn."""
+
+MALFORMED_NOTICE = "The model wrote a tool call that cannot be read as one; it is hidden and did not run. {next}"
+ASKED_AGAIN, NOT_ASKED_AGAIN = (
+    "The model was asked again.",
+    "This was the second time, so the call is not asked for again.",
+)
 
 CALL_LIMIT_REACHED = "This call did not run: the turn's limit of {limit} tool calls was reached."
 
@@ -60,6 +66,7 @@ class ToolCalling:
     select: Callable[[TurnContext], Iterable[str]] | None = None
     known_outcomes: Mapping[str, Sequence[CallRecord]] = field(default_factory=dict)
     _hooks: Hooks = field(init=False)
+    _malformed_replies: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         self._hooks = Hooks(self.call_listeners)
@@ -100,7 +107,21 @@ class ToolCalling:
         finally:
             self.records[first:] = sorted(self.records[first:], key=_call_order(calls))
         reply.turn.meter.record_batch(_batch_digest(self.records[first:]))
-        await reply.append_and_request(self._results_message(calls))
+        if await self._may_ask_again(calls, reply):
+            await reply.append_and_request(self._results_message(calls))
+        else:
+            await reply.append(self._results_message(calls))
+
+    async def _may_ask_again(self, calls: Sequence[ToolCall], reply: ReplyContext) -> bool:
+        """Report calls that cannot be read; return False for the second reply in a row that has no other calls."""
+        if not any(call.is_malformed for call in calls) or reply.is_final:
+            self._malformed_replies = 0
+            return True
+        self._malformed_replies = self._malformed_replies + 1 if all(call.is_malformed for call in calls) else 0
+        may_ask = self._malformed_replies < 2
+        text = MALFORMED_NOTICE.format(next=ASKED_AGAIN if may_ask else NOT_ASKED_AGAIN)
+        await reply.turn.emit(Notice(text, "warning", "malformed_call"))
+        return may_ask
 
     async def _stop(
         self, running: Sequence[asyncio.Future[CallRecord]], reply: ReplyContext, calls: Sequence[ToolCall], first: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nbtool.errors import ProviderError, ToolsNotSupported, Unsupported, WireNotSupported
 from nbtool.events import Delta, ReplyEnd, Retrying, StreamNotice
@@ -17,7 +17,7 @@ from nbtool.wire.base import Prompt, Request
 from nbtool.wire.connect import text_wire
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
 from nbtool.wire.pricing import find_price, with_cost
-from nbtool.wire.prompted.instructions import format_for
+from nbtool.wire.prompted.instructions import PromptFormatName, format_for
 from nbtool.wire.prompted.wire import PromptedWire
 from nbtool.wire.providers.model_cache import cache_wire, cached_models, cached_wire
 from nbtool.wire.providers.model_data import find_shutdown
@@ -67,7 +67,9 @@ def clear_adaptations() -> None:
 class FallbackEndpoint:
     """Send requests over `native`, adapted to what its model refused.
 
-    Tools go through the prompt if `always_prompted`, and never if not `may_prompt`. The dialect changes only if
+    Tools go through the prompt if `always_prompted`, and never if not `may_prompt`; `tool_format` is then the form of
+    calls (None: the one that suits the provider). `offered` are the tools of all requests so far: a final reply, to
+    which no tools are offered, may still contain a call. The dialect changes only if
     `may_change_wire`: it was not chosen by the user.
     """
 
@@ -76,6 +78,8 @@ class FallbackEndpoint:
     always_prompted: bool = False
     may_prompt: bool = True
     may_change_wire: bool = False
+    tool_format: PromptFormatName | None = None
+    offered: set[str] = field(default_factory=set, compare=False)
 
     @property
     def host(self) -> str:
@@ -175,9 +179,9 @@ class FallbackEndpoint:
         adapted = self._adapted
         if not self._through_prompt:
             return adapted
-        names = [tool.name for tool in prompt.tools]
-        form = format_for(adapted.abilities)
-        return replace(adapted, wire=PromptedWire(adapted.wire, self.fence, format=form, names=names))
+        self.offered.update(tool.name for tool in prompt.tools)
+        form = self.tool_format or format_for(adapted.abilities)
+        return replace(adapted, wire=PromptedWire(adapted.wire, self.fence, format=form, names=self.offered))
 
     def _adapt(self, error: ProviderError | Unsupported, prompt: Prompt, dialects: set[str]) -> str | None:
         """Remember the change after a refusal, and return its notice; None if nothing can be changed.

@@ -196,6 +196,7 @@ class ReplyBuilder:
         call.id = call.id or delta.id
         call.name = call.name or delta.name
         call.repaired = delta.repaired or call.repaired
+        call.malformed = delta.error or call.malformed
         if delta.final and delta.arguments:
             call.fragments = [delta.arguments]
         elif delta.arguments and not delta.final:
@@ -242,10 +243,11 @@ class _CallSegment:
     name: str = ""
     fragments: list[str] = field(default_factory=list)
     repaired: tuple[str, ...] = ()
+    malformed: str = ""
 
     def part(self, not_run_reason: str) -> Part:
         arguments = clean_text("".join(self.fragments))
-        args, error = parse_arguments(arguments)
+        args, error = (None, self.malformed) if self.malformed else parse_arguments(arguments)
         if not self.name:
             error = error or "The call names no tool."
         return ToolCall(
@@ -254,9 +256,10 @@ class _CallSegment:
             id=self.id or self.call_id,
             call_id=self.call_id,
             args=None if not_run_reason else args,
-            error=not_run_reason or error or None,
+            error=(self.malformed or not_run_reason or error) or None,
             runnable=not not_run_reason and error is None,
             repaired=self.repaired,
+            is_malformed=bool(self.malformed),
         )
 
 

@@ -19,6 +19,7 @@ from nbtool.settings import check_choice
 from nbtool.wire.base import Endpoint
 from nbtool.wire.connect import find_provider, is_in_process, make_endpoint, register_local_server
 from nbtool.wire.fallback import FallbackEndpoint
+from nbtool.wire.prompted.instructions import PromptFormatName
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.listed_model import ListedModel
@@ -58,9 +59,12 @@ class Model:
     chosen_by: str = BY_USER
     is_from_setting: bool = False
     connection: Connection = field(default_factory=Connection)
+    tool_format: PromptFormatName | None = None
 
     def __post_init__(self) -> None:
         check_choice("tool_mode", self.tool_mode, get_args(ToolMode))
+        if self.tool_format is not None:
+            check_choice("tool_format", self.tool_format, get_args(PromptFormatName))
         if not isinstance(self.model_id, str | None):
             raise BadUsage(f"model={self.model_id!r}: expected an id of the form `provider:model`.")
 
@@ -115,15 +119,25 @@ class Model:
         return self._resolved.reason
 
     def with_changes(
-        self, model_id: str | None, *, wire: str | None = None, tool_mode: ToolMode | None = None
+        self,
+        model_id: str | None,
+        *,
+        wire: str | None = None,
+        tool_mode: ToolMode | None = None,
+        tool_format: PromptFormatName | None = None,
     ) -> Model:
         """Return a copy with another model, wire or tool mode; None keeps the current value.
 
         The base URL, the API key and the connection belong to the model: they are not copied to another one.
         """
         if model_id and model_id != self.model_id:
-            return Model(model_id, wire=wire, tool_mode=tool_mode or self.tool_mode)
-        changed = replace(self, wire=wire or self.wire, tool_mode=tool_mode or self.tool_mode)
+            return Model(model_id, wire=wire, tool_mode=tool_mode or self.tool_mode, tool_format=tool_format)
+        changed = replace(
+            self,
+            wire=wire or self.wire,
+            tool_mode=tool_mode or self.tool_mode,
+            tool_format=tool_format or self.tool_format,
+        )
         return self if changed == self else changed
 
     def with_default(self, model_id: str | None, *, chosen_by: str) -> Model:
@@ -155,6 +169,7 @@ class Model:
             always_prompted=self.tool_mode == "prompted",
             may_prompt=self.tool_mode != "native",
             may_change_wire=self.wire is None,
+            tool_format=self.tool_format,
         )
 
     @property

@@ -214,7 +214,9 @@ def has_prompt(body: str) -> bool:
 def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:
     """Apply a cell's flags to its chat; nothing is changed if one of the names does not exist."""
     mentioned = mentions(body)
-    model = chat.model.with_changes(flags.model, wire=flags.wire, tool_mode=flags.tool_mode)
+    model = chat.model.with_changes(
+        flags.model, wire=flags.wire, tool_mode=flags.tool_mode, tool_format=flags.tool_format
+    )
     chat.recorder.endpoint(model, flags.replay)  # raises for an unknown model or a missing key, before any change
     tool_names = names.unregistered(chat, mentioned.tools, flags.tool)
     for name in (*flags.var, *flags.read, *mentioned.variables):

@@ -164,6 +164,7 @@ def _add_model(parser: Parser) -> None:
     add("--as", dest="as_", metavar="TYPE", help="parse the answer as this type, and bind that value with -o")
     add("--wire", choices=("chat", "responses", "anthropic", "gemini"), help="API dialect to use")
     add("--tool-mode", choices=("auto", "native", "prompted"), help="native tool calls, or tools in the prompt")
+    add("--tool-format", choices=("json", "hermes", "pythonic"), help="form of calls where tools are in the prompt")
     add("--max-rounds", metavar="N", type=int, help="maximum number of requests to the model in this turn")
     add("--timeout", metavar="S", type=_seconds, help="maximum duration of the turn, in seconds")
     add("--budget", metavar="USD_OR_TOKENS", help="maximum cost: `0.05` US dollars, or a whole number of tokens")

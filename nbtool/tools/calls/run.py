@@ -103,6 +103,8 @@ async def _execute(call: ToolCall, runtime: ToolRuntime, record: CallRecord, slo
 
 
 async def _prepare(call: ToolCall, runtime: ToolRuntime, record: CallRecord) -> BoundCall:
+    if call.is_malformed:
+        raise CallEnded("invalid", call.error or "The call cannot be read.")
     record.qualified_name = runtime.tools.get(call.name).qualified_name
     if call.args is None or not call.runnable:
         raise CallEnded(

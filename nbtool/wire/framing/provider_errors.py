@@ -27,6 +27,7 @@ from nbtool.errors import (
     WireNotSupported,
 )
 from nbtool.wire.framing.redaction import excerpt
+from nbtool.wire.framing.tool_refusals import is_tool_refusal
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """Statuses after which the same request may succeed."""
@@ -48,13 +49,6 @@ _CONTEXT_WORDS = (
 _MODEL_WORDS = (
     "model_not_found", "model not found", "deploymentnotfound", "is not a valid model", "unknown model",
     "supported api model names", "invalid model", "no such model", "model does not exist", "invalid_model",
-)  # fmt: skip
-_TOOL_WORDS = (
-    "does not support tools", "doesn't support tools", "does not support tool", "tool use is not supported",
-    "tools are not supported", "tool calling is not supported", "function calling is not supported",
-    "does not support function", "no endpoints found that support tool", "tools is not supported",
-    "function calling is not enabled",
-    "tool choice requires --enable-auto-tool-choice", "tools param requires --jinja", "unsupported parameter: 'tools'",
 )  # fmt: skip
 _API_NAME = r"(?:v1/chat/completions|v1/responses|chat completions|responses api)"
 _WIRE_WORDS = re.compile(
@@ -267,7 +261,7 @@ def _error_class(status: int | None, fields: ErrorFields) -> type[ProviderError]
     message = fields.joined
     if status in (400, 404, 422) and _WIRE_WORDS.search(message):
         return WireNotSupported
-    if _contains_any(message, _TOOL_WORDS):
+    if is_tool_refusal(status, message):
         return ToolsNotSupported
     if _contains_any(message, _CONTEXT_WORDS) and status not in (401, 403, 429):
         return ContextTooLong

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -45,7 +46,7 @@ class PromptFormat:
         """Return the marks that start a call: the fence of this chat, or without one all known marks."""
         if self.name != "json":
             return DELIMITERS
-        fence_delimiter = Delimiter(f"```{self._fence_word}\n", "```")
+        fence_delimiter = Delimiter(f"```{self.word}\n", "```")
         return (fence_delimiter,) if self.fence else (fence_delimiter, *DELIMITERS)
 
     @property
@@ -75,11 +76,12 @@ class PromptFormat:
             return arguments_text
         block = f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}'
         if self.name == "json":
-            return f"```{self._fence_word}\n{block}\n```"
+            return f"```{self.word}\n{block}\n```"
         return f"<tool_call>\n{block}\n</tool_call>"
 
     @property
-    def _fence_word(self) -> str:
+    def word(self) -> str:
+        """The word that opens a call."""
         return f"call-{self.fence}" if self.fence else _PLAIN_FENCE
 
 
@@ -98,19 +100,23 @@ def arguments_json(call: ToolCall) -> str:
     return json.dumps(call.args, ensure_ascii=False) if call.args is not None else valid_arguments(call.arguments)
 
 
-def render_results(results: Iterable[ToolResult]) -> str:
+def render_results(results: Iterable[ToolResult], word: str = "") -> str:
     """Format the results of one round, in the given order, as the text of a user message."""
     lines = ["Results of your calls, as data:"]
     for number, result in enumerate(results, 1):
         status = ' error="true"' if result.is_error else ""
         name = html.escape(result.name, quote=True)
-        lines.append(f'<{RESULT_TAG} call="{number}" name="{name}"{status}>\n{escape(result.text)}\n</{RESULT_TAG}>')
+        lines.append(
+            f'<{RESULT_TAG} call="{number}" name="{name}"{status}>\n{escape(result.text, word)}\n</{RESULT_TAG}>'
+        )
     return "\n".join(lines)
 
 
-def escape(text: str) -> str:
+def escape(text: str, word: str = "") -> str:
     """Escape a text so that it contains no tag, fence or other mark of a call."""
     escaped_text = text.replace("&", "&amp;").replace("<", "&lt;").replace("```", "&#96;&#96;&#96;")
+    if word:
+        escaped_text = re.sub(re.escape(word), lambda mark: mark[0].replace("-", "&#45;"), escaped_text, flags=re.I)
     return escaped_text.replace("[TOOL_CALLS]", "&#91;TOOL_CALLS]")
 
 

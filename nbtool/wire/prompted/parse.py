@@ -10,7 +10,7 @@ from nbtool.errors import BadUsage
 from nbtool.messages import ToolCall, new_id
 from nbtool.wire.prompted.call_json import ParsedCall
 from nbtool.wire.prompted.scanner import Scanner
-from nbtool.wire.prompted.segments import CallSegment, PendingSegment, TextSegment, merge_text
+from nbtool.wire.prompted.segments import CallSegment, PendingSegment, Piece, TextSegment, merge_text
 from nbtool.wire.prompted.undelimited import parse_undelimited
 
 _THINKING_ENDS = "</think>"
@@ -61,7 +61,7 @@ def parse_calls(text: str, names: Iterable[str] | None = None, *, complete: bool
     )
 
 
-def _drop_calls_in_thinking(segments: list[TextSegment | CallSegment]) -> list[TextSegment | CallSegment]:
+def _drop_calls_in_thinking(segments: list[Piece]) -> list[Piece]:
     """Discard the calls before a `</think>`: some chat templates contain the opening tag themselves."""
     thinking_ends = [
         index
@@ -74,7 +74,7 @@ def _drop_calls_in_thinking(segments: list[TextSegment | CallSegment]) -> list[T
     ] + segments[end:]
 
 
-def _parse_without_delimiters(text: str, names: frozenset[str] | None) -> list[TextSegment | CallSegment]:
+def _parse_without_delimiters(text: str, names: frozenset[str] | None) -> list[Piece]:
     thinking, end, answer = text.rpartition(_THINKING_ENDS)
     return [TextSegment(thinking + end), *(parse_undelimited(answer, names) or [TextSegment(answer)])]
 

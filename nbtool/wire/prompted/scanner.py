@@ -15,7 +15,7 @@ from typing import Literal
 from nbtool.wire.prompted.call_buffer import MAX_CALL_CHARS, CallBuffer
 from nbtool.wire.prompted.call_json import match_tools
 from nbtool.wire.prompted.delimiters import DELIMITERS, Delimiter, parse_call_body
-from nbtool.wire.prompted.segments import CallSegment, PendingSegment, TextSegment, merge_text
+from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
 from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
 
 _CONTEXT_TOKENS = ("```", "<think>", "</think>", "<tool_result", "<tool_response>")
@@ -27,6 +27,8 @@ class Scanner:
     `delimiters` start a call, `names` are the available tools (None: any). With `allow_undelimited`, a reply that
     starts like a call without marks (`{"tool_name": …`, `[f(a=1)]`) is buffered until its end and parsed as a whole.
     `saw_delimiter` is whether anything started a call, `has_invalid_call` whether such a text was not a call.
+    With `reports_malformed`, a call that cannot be parsed, or lacks its closing mark at the end, is malformed and not
+    text, and a call of an unknown tool stays a call.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class Scanner:
         delimiters: Sequence[Delimiter] = DELIMITERS,
         names: Iterable[str] | None = None,
         allow_undelimited: bool = False,
+        reports_malformed: bool = False,
     ) -> None:
         self.saw_delimiter = False
         self.has_invalid_call = False
@@ -50,30 +53,31 @@ class Scanner:
         self._context = _MarkdownContext()
         self._call_buffer = CallBuffer(Delimiter("\0"))
         self._ignores_strings = False
+        self._reports_malformed = reports_malformed
         self._undelimited: list[str] = []
         self._undelimited_size = 0
-        self._segments: list[TextSegment | CallSegment] = []
+        self._segments: list[Piece] = []
 
-    def feed(self, text: str) -> list[TextSegment | CallSegment | PendingSegment]:
+    def feed(self, text: str) -> list[Piece | PendingSegment]:
         """Feed the next chunk of the reply and return the segments that are certain."""
-        segments: list[TextSegment | CallSegment | PendingSegment] = [*self._run(text)]
+        segments: list[Piece | PendingSegment] = [*self._run(text)]
         if self._state in ("block", "bare"):
             segments.append(
                 PendingSegment(self._call_buffer.size if self._state == "block" else self._undelimited_size)
             )
         return segments
 
-    def flush(self) -> list[TextSegment | CallSegment]:
+    def flush(self) -> list[Piece]:
         """Return the buffered prose, because something other than text follows; a started call stays buffered."""
         if self._state == "start":
             self._state = "prose"
         return self._run("", final=True) if self._state == "prose" else []
 
-    def close(self, *, complete: bool = True) -> list[TextSegment | CallSegment]:
+    def close(self, *, complete: bool = True) -> list[Piece]:
         """End the reply; `complete` is whether it was not truncated."""
         return self._run("", final=True, complete=complete)
 
-    def _run(self, text: str, *, final: bool = False, complete: bool = True) -> list[TextSegment | CallSegment]:
+    def _run(self, text: str, *, final: bool = False, complete: bool = True) -> list[Piece]:
         self._text = self._text[self._position :] + text
         self._position = 0
         self._segments = []
@@ -170,8 +174,11 @@ class Scanner:
         source = delimiter.opener + body + closer
         calls = match_tools(parsed or (), self._names)
         self._context.on_text(source)
+        if not calls and parsed and self._reports_malformed:
+            calls = list(parsed)
         if not calls:
-            self._segments.append(TextSegment(source))
+            is_text = not self._reports_malformed or parsed == []
+            self._segments.append(TextSegment(source) if is_text else MalformedSegment(source, "unreadable"))
             return
         if delimiter.closer and not closer:
             calls = [replace(call, repairs=(*call.repairs, "closing tag")) for call in calls]
@@ -185,6 +192,8 @@ class Scanner:
             self._text = body[quoted_closer + len(call_buffer.delimiter.closer) :] + self._text[self._position :]
             self._position = 0
             self._close_call(body[:quoted_closer], call_buffer.delimiter.closer)
+        elif self._reports_malformed and (call_buffer.delimiter.closer or not complete):
+            self._segments.append(MalformedSegment(call_buffer.delimiter.opener + body, "cut"))
         elif complete:
             self._close_call(body, "")
         else:

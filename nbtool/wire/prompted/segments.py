@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from nbtool.wire.prompted.call_json import ParsedCall
 
@@ -23,6 +24,20 @@ class CallSegment:
     source: str
 
 
+MalformedReason = Literal["other_form", "unreadable", "result", "after_result", "cut", "too_long"]
+"""Why a text that looks like a call is none: written in another form, not readable, a result that the model made up, a
+call behind such a result, cut off, or too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedSegment:
+    """A text that looks like a call and does not run; `name` is the tool it names, if it can be told."""
+
+    source: str
+    reason: MalformedReason
+    name: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class PendingSegment:
     """A call is being received and buffered; `size` is its characters so far."""
@@ -30,9 +45,13 @@ class PendingSegment:
     size: int
 
 
-def merge_text(segments: Iterable[TextSegment | CallSegment]) -> list[TextSegment | CallSegment]:
+Piece = TextSegment | CallSegment | MalformedSegment
+"""A piece of a text of which no more is to come."""
+
+
+def merge_text(segments: Iterable[Piece]) -> list[Piece]:
     """Join adjacent prose and remove empty segments."""
-    merged: list[TextSegment | CallSegment] = []
+    merged: list[Piece] = []
     run: list[str] = []
     for segment in segments:
         if isinstance(segment, TextSegment):
@@ -44,7 +63,7 @@ def merge_text(segments: Iterable[TextSegment | CallSegment]) -> list[TextSegmen
     return merged
 
 
-def _end_run(run: list[str], merged: list[TextSegment | CallSegment]) -> None:
+def _end_run(run: list[str], merged: list[Piece]) -> None:
     if text := "".join(run):
         merged.append(TextSegment(text))
     run.clear()

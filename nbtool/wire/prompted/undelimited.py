@@ -25,7 +25,7 @@ from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list, p
 from nbtool.wire.prompted.delimiters import strip_end_tokens
 from nbtool.wire.prompted.json_repair import parse_object, parse_value
 from nbtool.wire.prompted.json_tokens import find_end, split_values
-from nbtool.wire.prompted.segments import CallSegment, TextSegment, merge_text
+from nbtool.wire.prompted.segments import CallSegment, Piece, TextSegment, merge_text
 
 MAX_TRIES = 32
 """Maximum number of positions in a text at which a call is searched."""
@@ -65,17 +65,15 @@ def starts_like_call(text: str) -> bool | None:
     return None if len(text) <= _MAX_START_CHARS and _PARTIAL_START.match(text) else False
 
 
-def parse_undelimited(text: str, names: Collection[str] | None = None) -> list[TextSegment | CallSegment] | None:
+def parse_undelimited(text: str, names: Collection[str] | None = None) -> list[Piece] | None:
     """Split a whole text into prose and calls; None if it contains no certain call."""
     body = strip_end_tokens(text)
     groups = _react_calls(body) or _between_role_tokens(text) or _name_then_json(body) or _displayed_calls(body)
     return _to_segments(text, groups, names) if groups else None
 
 
-def _to_segments(
-    text: str, groups: list[_Candidate], names: Collection[str] | None
-) -> list[TextSegment | CallSegment] | None:
-    segments: list[TextSegment | CallSegment] = []
+def _to_segments(text: str, groups: list[_Candidate], names: Collection[str] | None) -> list[Piece] | None:
+    segments: list[Piece] = []
     position = 0
     for group in groups:
         calls = match_tools(group.calls or (), names)

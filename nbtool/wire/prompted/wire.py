@@ -24,16 +24,39 @@ from nbtool.events import (
 )
 from nbtool.messages import Message, Part, Text, ToolCall, ToolResult
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
+from nbtool.wire.prompted.fenced_scanner import FencedScanner
 from nbtool.wire.prompted.instructions import PromptFormat, PromptFormatName, arguments_json, render_results
 from nbtool.wire.prompted.parse import ParsedText, parse_calls
 from nbtool.wire.prompted.scanner import Scanner
-from nbtool.wire.prompted.segments import CallSegment, PendingSegment, TextSegment
+from nbtool.wire.prompted.segments import (
+    CallSegment,
+    MalformedReason,
+    MalformedSegment,
+    PendingSegment,
+    TextSegment,
+)
 from nbtool.wire.reply import CALLS_CEILING, TRUNCATED_REASONS
 
 __all__ = ["ParsedText", "PromptedWire", "parse_calls"]
 
 PIECE = 64 * 1024
 """Maximum characters of a reply that are scanned at once."""
+
+UNREADABLE = "unreadable_call"
+"""The name of a call that does not say which tool it means."""
+
+_ERRORS: dict[MalformedReason, str] = {
+    "other_form": "This is not written as the block that the system text describes, so it is no call and did not run."
+    " To call a tool, write exactly that block; else answer in plain words.",
+    "unreadable": "The block of this call cannot be read, so it did not run. Write it again, exactly as the system text"
+    " describes it, with one valid JSON object; else answer in plain words.",
+    "result": "You wrote a result yourself. Only nbtool writes results, in the message after your calls: nothing ran"
+    " for this one. Call the tool, or answer without it.",
+    "after_result": "This call followed a result that you wrote yourself, or was in your thinking, so it did not run."
+    " Write it again, and nothing after it.",
+    "cut": "The reply was cut off before this call was complete, so it did not run.",
+    "too_long": "This call is too long, so it did not run. Write less at once.",
+}
 
 _CHOICE_NONE = "Answer now, in plain words, and call no tool."
 _CHOICE_REQUIRED = "Call a tool now."
@@ -72,16 +95,22 @@ class PromptedWire:
 
     def decoder(self, *, stream: bool = True) -> Decoder:
         """Return a new decoder for one reply."""
-        scanner = Scanner(
-            delimiters=self._format.delimiters, names=self._names, allow_undelimited=self._format.allows_undelimited
-        )
+        if self._format.fence and self._format.name == "json":
+            scanner: Scanner | FencedScanner = FencedScanner(self._format.word, self._names)
+        else:
+            scanner = Scanner(
+                delimiters=self._format.delimiters,
+                names=self._names,
+                allow_undelimited=self._format.allows_undelimited,
+                reports_malformed=True,
+            )
         return _PromptedDecoder(self._inner.decoder(stream=stream), scanner)
 
 
 class _PromptedDecoder:
     """Passes on the inner decoder's deltas, its text through the scanner."""
 
-    def __init__(self, inner: Decoder, scanner: Scanner) -> None:
+    def __init__(self, inner: Decoder, scanner: Scanner | FencedScanner) -> None:
         self._inner = inner
         self._scanner = scanner
         self._count = 0
@@ -152,21 +181,32 @@ class _PromptedDecoder:
             error, self._error = self._error, None
             raise error
 
-    def _as_deltas(self, segments: Iterable[TextSegment | CallSegment | PendingSegment]) -> Iterator[Delta]:
+    def _as_deltas(
+        self, segments: Iterable[TextSegment | CallSegment | MalformedSegment | PendingSegment]
+    ) -> Iterator[Delta]:
         for segment in segments:
             match segment:
                 case TextSegment(text):
                     yield TextDelta(text)
                 case PendingSegment(size):
                     yield CallPending(size)
+                case MalformedSegment(source, reason, name):
+                    self._count += 1
+                    key = f"written-{self._count}"
+                    yield CallDelta(key, name=name or UNREADABLE, arguments=source, final=True, error=_ERRORS[reason])
                 case CallSegment(calls):  # pragma: no branch - a piece is one of three
                     for call in calls:
                         if self._count > CALLS_CEILING:
                             return
                         self._count += 1
                         arguments = json.dumps(call.args, ensure_ascii=False)
-                        key = f"written-{self._count}"
-                        yield CallDelta(key, name=call.name, arguments=arguments, final=True, repaired=call.all_repairs)
+                        yield CallDelta(
+                            f"written-{self._count}",
+                            name=call.name,
+                            arguments=arguments,
+                            final=True,
+                            repaired=call.all_repairs,
+                        )
 
 
 # --- the history, told without tools ----------------------------------------------------------------------------
@@ -175,6 +215,7 @@ class _PromptedDecoder:
 def _as_plain_messages(messages: Iterable[Message], format: PromptFormat) -> list[Message]:
     """Encode calls and results as text; results join the adjacent user message, so that roles alternate."""
     plain_messages: list[Message] = []
+    word = format.word if format.fence else ""
     order: dict[str, int] = {}
     pending: list[ToolResult] = []
     for message in messages:
@@ -183,9 +224,9 @@ def _as_plain_messages(messages: Iterable[Message], format: PromptFormat) -> lis
             continue
         parts: tuple[Part, ...] = tuple(part for part in message.parts if not isinstance(part, ToolResult))
         if message.role == "user":
-            parts, pending = (*_results_as_parts(pending, order), *parts), []
+            parts, pending = (*_results_as_parts(pending, order, word), *parts), []
         else:
-            _append_results(plain_messages, pending, order)
+            _append_results(plain_messages, pending, order, word)
             pending = []
         if message.calls:
             order = {
@@ -193,21 +234,21 @@ def _as_plain_messages(messages: Iterable[Message], format: PromptFormat) -> lis
             }
             parts = _calls_as_text(parts, format)
         plain_messages.append(message if parts == message.parts else message.with_parts(parts))
-    _append_results(plain_messages, pending, order)
+    _append_results(plain_messages, pending, order, word)
     return plain_messages
 
 
-def _append_results(plain_messages: list[Message], pending: list[ToolResult], order: dict[str, int]) -> None:
+def _append_results(plain_messages: list[Message], pending: list[ToolResult], order: dict[str, int], word: str) -> None:
     if pending:
-        plain_messages.append(Message("user", tuple(_results_as_parts(pending, order))))
+        plain_messages.append(Message("user", tuple(_results_as_parts(pending, order, word))))
 
 
-def _results_as_parts(results: list[ToolResult], order: dict[str, int]) -> list[Part]:
+def _results_as_parts(results: list[ToolResult], order: dict[str, int], word: str) -> list[Part]:
     if not results:
         return []
     last = len(order)
     ordered = sorted(results, key=lambda result: order.get(result.id, order.get(result.call_id, last)))
-    return [Text(render_results(ordered) + "\n"), *(media for result in ordered for media in result.media)]
+    return [Text(render_results(ordered, word) + "\n"), *(media for result in ordered for media in result.media)]
 
 
 def _calls_as_text(parts: tuple[Part, ...], format: PromptFormat) -> tuple[Part, ...]:
@@ -217,7 +258,8 @@ def _calls_as_text(parts: tuple[Part, ...], format: PromptFormat) -> tuple[Part,
     for part in parts:
         if isinstance(part, ToolCall):
             separator = "" if not text or text.endswith("\n") else "\n"
-            text += separator + format.render_call(part.name, arguments_json(part)) + "\n"
+            written = part.arguments if part.is_malformed else format.render_call(part.name, arguments_json(part))
+            text += f"{separator}{written}\n"
         elif isinstance(part, Text):
             text += part.text
         else:

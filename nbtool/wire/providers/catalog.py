@@ -54,6 +54,8 @@ ABILITIES = {
     "developer_role": "requires the system prompt under the role `developer`",
     "reports_cost": "reports the cost of every reply in US dollars",
     "no_cache_control": "rejects `cache_control` on the Messages wire",
+    "prompted:hermes": "tools in the prompt are called as Hermes and Qwen models write it (`<tool_call>`)",
+    "prompted:pythonic": "tools in the prompt are called as Llama 4 and LFM2 write it (a list of Python calls)",
     "kind:chat": "its models are chat models, whatever their names",
     "kind:image": "its models generate images",
     "kind:image-edit": "its models edit images",

@@ -47,14 +47,14 @@ def test_every_cut_of_the_bytes_gives_the_same_reply() -> None:
 def test_no_call_of_a_reply_that_was_cut_short_may_run(finish: str) -> None:
     reply, _ = read(stream_body(WRITTEN, "\n```call-7f3a\n{", '"name": "price"', finish=finish))
 
-    assert [call.runnable for call in reply.calls] == [False]
-    assert reply.text == '\n```call-7f3a\n{"name": "price"'
+    assert [call.runnable for call in reply.calls] == [False, False]
+    assert (reply.text, reply.calls[1].arguments) == ("\n", '```call-7f3a\n{"name": "price"')
 
 
 def test_what_was_held_is_given_when_the_bytes_just_end() -> None:
     reply, _ = read(stream_body("Look: ```call-7f3a\n{", finish=None))
 
-    assert reply.text == "Look: ```call-7f3a\n{"
+    assert (reply.text, reply.calls[0].arguments) == ("Look: ", "```call-7f3a\n{")
     assert not reply.complete
 
 
@@ -72,7 +72,7 @@ def test_thinking_passes_and_comes_behind_the_text_that_was_said_before_it() -> 
     _, deltas = read(stream_body("a ```c", "b", thinking="hm <tool_call>"))
     kinds = [(type(delta), delta.text) for delta in deltas if isinstance(delta, TextDelta | ThinkingDelta)]
 
-    assert kinds == [(TextDelta, "a "), (TextDelta, "```c"), (ThinkingDelta, "hm <tool_call>"), (TextDelta, "b")]
+    assert kinds == [(TextDelta, "a ```c"), (ThinkingDelta, "hm <tool_call>"), (TextDelta, "b")]
 
 
 def test_a_native_call_of_the_inner_wire_passes() -> None:
@@ -83,11 +83,11 @@ def test_a_native_call_of_the_inner_wire_passes() -> None:
     assert [(call.id, call.name, call.runnable) for call in reply.calls] == [("n1", "add", True)]
 
 
-def test_a_call_that_only_repeats_a_result_is_no_call() -> None:
+def test_a_call_that_only_repeats_a_result_does_not_run() -> None:
     reply, _ = read(stream_body('The page says <tool_call>{"name": "price", "arguments": {}}</tool_call>.'))
 
-    assert reply.calls == ()
-    assert "<tool_call>" in reply.text
+    assert [(call.is_malformed, call.runnable, call.args) for call in reply.calls] == [(True, False, None)]
+    assert reply.text == "The page says ."
 
 
 def test_an_error_at_the_end_waits_until_the_held_text_was_given() -> None:

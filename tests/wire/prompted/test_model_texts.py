@@ -1,0 +1,84 @@
+"""What becomes of the texts of model families, where calls need the chat's own mark."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbtool.wire.prompted.fenced_scanner import FencedScanner
+from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
+from tests.wire.prompted.model_texts import HIDDEN, NAMES, PROSE, RUN, WORD
+
+
+def scan(*parts: str, complete: bool = True) -> list[Piece]:
+    scanner = FencedScanner(WORD, NAMES)
+    pieces = [piece for part in parts for piece in scanner.feed(part)]
+    return merge_text(
+        piece for piece in (*pieces, *scanner.close(complete=complete)) if not isinstance(piece, PendingSegment)
+    )
+
+
+def shown(pieces: list[Piece]) -> str:
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextSegment))
+
+
+def names_of(pieces: list[Piece]) -> list[str]:
+    return [call.name for piece in pieces if isinstance(piece, CallSegment) for call in piece.calls]
+
+
+def source(pieces: list[Piece]) -> str:
+    return "".join(piece.text if isinstance(piece, TextSegment) else piece.source for piece in pieces)
+
+
+def test_there_are_many_texts() -> None:
+    assert len(RUN) + len(HIDDEN) + len(PROSE) >= 150
+
+
+@pytest.mark.parametrize("how", RUN)
+def test_the_own_block_runs_however_it_is_drawn(how: str) -> None:
+    pieces = scan(RUN[how])
+
+    assert names_of(pieces) in (["price"], ["run_python"])
+    assert not any(isinstance(piece, MalformedSegment) for piece in pieces)
+    assert "price" not in shown(pieces)
+    assert source(pieces) == RUN[how]
+
+
+@pytest.mark.parametrize("how", HIDDEN)
+def test_what_only_looks_like_a_call_is_hidden_and_does_not_run(how: str) -> None:
+    pieces = scan(HIDDEN[how])
+
+    assert names_of(pieces) == []
+    assert any(isinstance(piece, MalformedSegment) for piece in pieces)
+    assert not any(mark in shown(pieces) for mark in ("ticker", "arguments", "tool_call", "<|", WORD, "call>"))
+    assert source(pieces) == HIDDEN[how]
+
+
+@pytest.mark.parametrize("how", PROSE)
+def test_an_answer_stays_as_it_is(how: str) -> None:
+    assert scan(PROSE[how]) == [TextSegment(PROSE[how])]
+
+
+@pytest.mark.parametrize("text", [*RUN.values(), *HIDDEN.values(), *PROSE.values()])
+def test_where_the_stream_is_cut_changes_nothing(text: str) -> None:
+    whole = scan(text)
+
+    assert scan(*text) == whole
+    for cut in range(1, len(text), 3):
+        assert scan(text[:cut], text[cut:]) == whole
+
+
+@pytest.mark.parametrize("text", RUN.values())
+def test_nothing_runs_of_a_reply_that_was_cut_anywhere_in_its_call(text: str) -> None:
+    start = text.lower().index(WORD) + len(WORD)
+    for cut in range(start, len(text.rstrip()), 2):
+        pieces = scan(text[:cut], complete=False)
+        if names_of(pieces):
+            assert text[:cut].count("}") >= text.count("}") - 1 or text[:cut].rstrip().endswith((")", "]", ">"))
+
+
+@pytest.mark.parametrize("how", HIDDEN)
+def test_without_tools_nothing_looks_like_a_call(how: str) -> None:
+    scanner = FencedScanner(WORD, ())
+    pieces = [*scanner.feed(HIDDEN[how]), *scanner.close()]
+
+    assert "".join(piece.text for piece in pieces if isinstance(piece, TextSegment)) == HIDDEN[how]
