@@ -36,7 +36,8 @@ def test_an_error_that_is_only_read_is_let_through(use: str) -> None:
 def modifications(source: str) -> Iterator[int]:
     for handler in ast.walk(ast.parse(source)):
         if isinstance(handler, ast.ExceptHandler) and handler.name:
-            yield from (node.lineno for node in ast.walk(handler) if is_modification(node, handler.name))
+            nodes = (node for node in ast.walk(handler) if isinstance(node, ast.stmt | ast.expr))
+            yield from (node.lineno for node in nodes if is_modification(node, handler.name))
 
 
 def is_modification(node: ast.AST, error: str) -> bool:
