@@ -1,1 +1,11 @@
-"""Conversations with history: chats, turns, the tree of versions, the journal."""
+"""Conversations with history; a package listed later imports those before it, never the other way round.
+
+journal/        every event on disk             rerun/      operations on turns that exist
+model/          the model and its endpoint      export/     Python, Markdown, JSON, notebooks
+turn/           one turn                        recording/  replay of recorded turns
+conversation/   the tree of turns, restored     batch/      many independent prompts
+
+chat.py         the public `Chat`; it has a builder     turn_builder.py  from a prompt to a turn
+parts.py        what turns are built from               turn_run.py      the run of a turn
+prompt_batch.py `Chat.map`: a batch from a chat         event_sink.py    to the journal, then to the listeners
+"""

@@ -1,4 +1,8 @@
-"""A conversation: the tree of its turns, the changes of the tree, and both read back from a journal."""
+"""A conversation.
+
+tree.py          nodes, versions, the active branch     restore.py  turns and trees read back from events
+conversation.py  changes of the tree, journalled first
+"""
 
 from nbtool.chat.conversation.conversation import Conversation, TurnRef
 

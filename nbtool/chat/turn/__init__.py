@@ -1,4 +1,9 @@
-"""A turn: what it holds while it runs and after it ended, and its compact form for later requests."""
+"""One turn, while it runs and after it ended.
+
+turn.py         the turn: status, events, result       compact.py       its form in later requests
+pending.py      its open approval questions            version_diff.py  what it changes of an earlier version
+event_queue.py  its events for a reader elsewhere      reply_deltas.py  finished replies as deltas
+"""
 
 from nbtool.chat.turn.turn import Messages, Stats, Turn
 
