@@ -40,16 +40,17 @@ def map_text(
     number: Callable[[float], Any] | None = None,
 ) -> Any:
     """Return JSON data with every text changed, and also keys and numbers if they have a function."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list | tuple):
-        return [map_text(inner, change, keys=keys, number=number) for inner in value]
-    if isinstance(value, Mapping):
-        return {
-            keys(key) if keys else key: map_text(inner, change, keys=keys, number=number)
-            for key, inner in value.items()
-        }
-    return number(value) if number and isinstance(value, int | float) and not isinstance(value, bool) else value
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, str):
+            return change(value)
+        if isinstance(value, list | tuple):
+            return [walk(inner) for inner in value]
+        if isinstance(value, Mapping):
+            return {keys(key) if keys else key: walk(inner) for key, inner in value.items()}
+        return number(value) if number and isinstance(value, int | float) and not isinstance(value, bool) else value
+
+    return walk(value)
 
 
 def leaves(value: Any) -> Iterator[Any]:

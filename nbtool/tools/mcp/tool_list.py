@@ -113,7 +113,11 @@ class RemoteParameters(Parameters):
 
 
 def parse_tools(
-    server: str, tools: Iterable[McpTool], earlier: Mapping[str, RemoteTool] | None = None
+    server: str,
+    tools: Iterable[McpTool],
+    earlier: Mapping[str, RemoteTool] | None = None,
+    *,
+    max_chars: int = MAX_LISTING,
 ) -> dict[str, RemoteTool]:
     """Return a server's tools by name, including those of `earlier` pages.
 
@@ -130,11 +134,9 @@ def parse_tools(
                 f"{server_label(server)} has a tool with a schema of {size} characters, above {MAX_SCHEMA}."
             )
         total += size + min(len(tool.description or ""), MAX_DESCRIPTION)
-        if total > MAX_LISTING:
+        if total > max_chars:
             fix = "Remove some tools at the server."
-            raise McpFailed(
-                f"{server_label(server)} describes its tools in more than {MAX_LISTING} characters.", fix=fix
-            )
+            raise McpFailed(f"{server_label(server)} describes its tools in more than {max_chars} characters.", fix=fix)
         if name in parsed:
             raise McpFailed(f"{server_label(server)} lists the tool {shorten(single_line(name), MAX_NAME)!r} twice.")
         if len(parsed) == MAX_TOOLS:

@@ -9,7 +9,6 @@ import pytest
 from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from nbtool.errors import InvalidArguments, McpFailed, ToolFailed
-from nbtool.tools.mcp import tool_list
 from nbtool.tools.mcp.content import result_value
 from nbtool.tools.mcp.tool_list import RemoteParameters, RemoteTool, diff_tools, model_tool_name, parse_tools
 from nbtool.tools.tool import NAME
@@ -74,16 +73,15 @@ def test_whatever_a_server_says_of_a_tool_is_part_of_its_definition(field: str, 
     assert line in diff_tools(before, now).splitlines()
 
 
-def test_all_tools_together_are_bounded_page_after_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool_list, "MAX_LISTING", 10_000)
+def test_all_tools_together_are_bounded_page_after_page() -> None:
     pages = [[Tool(name=f"say{number}", description="x" * 3_000, input_schema={})] for number in range(4)]
     found: dict[str, RemoteTool] = {}
     for page in pages[:3]:
-        found = parse_tools("it", page, found)
+        found = parse_tools("it", page, found, max_chars=10_000)
 
     assert list(found) == ["say0", "say1", "say2"]
     with pytest.raises(McpFailed, match="describes its tools in more than 10000 characters"):
-        parse_tools("it", pages[3], found)
+        parse_tools("it", pages[3], found, max_chars=10_000)
 
 
 @pytest.mark.parametrize(
