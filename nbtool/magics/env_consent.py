@@ -30,7 +30,9 @@ def _agrees(refusal: EnvFileNotAllowed) -> bool:
     names = " and ".join(refusal.names)
     try:
         answer = input(
-            f"{refusal.path} (not set by you) sets {names}: send prompts to {refusal.destination}? [y = yes] "
+            f"{refusal.path} (not set by you) sets {names}: send prompts to {refusal.destination}?\n"
+            "Yes holds until the file changes; `%chat env forget` takes it back, and `%chat env allow` gives it later."
+            "\n[y = yes, anything else = no] "
         )
     except EOFError:
         return False

@@ -102,6 +102,7 @@ def test_a_person_is_asked_once_for_a_folder(
     assert loaded_shell.run_cell(CELL).success
     assert len(server.requests) == 2
     assert screen.getvalue().count("send prompts to") == 1
+    assert "`%chat env forget` takes it back, and `%chat env allow` gives it later." in screen.getvalue()
     assert server.host in screen.getvalue()
 
 

@@ -60,7 +60,7 @@ class Connection:
         self.spec = spec
         self.notices: list[str] = []
         self._seconds = seconds
-        self._session = Session(spec, self._on_log)
+        self._session = Session(spec, self._on_log, self._on_refused)
         self._lock = asyncio.Lock()
         self._failures = 0
         self._retry_at = 0.0
@@ -134,7 +134,7 @@ class Connection:
             if self._session.is_live:
                 return self._session
             await self._wait_before_retry()
-            session = Session(self.spec, self._on_log)
+            session = Session(self.spec, self._on_log, self._on_refused)
             try:
                 await self._wait_until_open(session)
             except ToolFailed as error:
@@ -179,6 +179,12 @@ class Connection:
             progress.add(f"[{params.level}] {text}", None)
         else:
             _log.info("%s (%s): %s", server_label(self.spec.name), params.level, text)
+
+    def _on_refused(self, size: str) -> None:
+        self._add_notice(
+            f"{server_label(self.spec.name)} sent a message {size} outside of a call; it was not read, and the"
+            " stream of its notifications was closed."
+        )
 
     def _add_notice(self, notice: str) -> None:
         if len(self.notices) < MAX_NOTICES:

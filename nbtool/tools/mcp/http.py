@@ -10,7 +10,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -39,6 +39,8 @@ MAX_MESSAGE_CHARS = 500
 
 MAX_EVENTS = 10_000
 """Maximum number of messages in one streamed response; a call with more fails."""
+
+OnRefused = Callable[[str], object]
 
 SESSION_ID = "mcp-session-id"
 _NOT_SENT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
@@ -88,15 +90,18 @@ def exchange() -> Iterator[Exchange]:
         _exchange.reset(token)
 
 
-def http_client(spec: ServerSpec) -> httpx2.AsyncClient:
-    """Return the client of a session; raw bodies only, so that the received bytes are counted."""
+def http_client(spec: ServerSpec, on_refused: OnRefused | None = None) -> httpx2.AsyncClient:
+    """Return the client of a session; raw bodies only, so that the received bytes are counted.
+
+    `on_refused` receives why a message that belongs to no request was not read, and its stream was closed.
+    """
     return httpx2.AsyncClient(
         headers={
             "accept-encoding": "identity",
             **{name: value.get_secret_value() for name, value in spec.headers.items()},
         },
         timeout=httpx2.Timeout(HTTP_SECONDS, read=None),  # each request has its own deadline
-        transport=Transport(spec),
+        transport=Transport(spec, on_refused=on_refused),
     )
 
 
@@ -110,8 +115,14 @@ def public_url(spec: ServerSpec) -> str:
 class Transport(httpx2.AsyncBaseTransport):
     """Sends requests, and returns an error response if that fails."""
 
-    def __init__(self, spec: ServerSpec, inner: httpx2.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        spec: ServerSpec,
+        inner: httpx2.AsyncBaseTransport | None = None,
+        on_refused: OnRefused | None = None,
+    ) -> None:
         self._spec = spec
+        self._on_refused = on_refused
         self._public = httpx2.URL(public_url(spec))
         self._inner = inner or httpx2.AsyncHTTPTransport(proxy=_proxy_for(httpx2.URL(spec.url)))
 
@@ -144,7 +155,12 @@ class Transport(httpx2.AsyncBaseTransport):
         headers = response.headers
         current.status, current.content_type = response.status_code, headers.get("content-type", "").partition(";")[0]
         current.is_stream = current.content_type.strip().lower() == "text/event-stream"
-        body = Body(response.stream, current, MAX_EVENTS if is_answer else None)
+        body = Body(
+            response.stream,
+            current,
+            MAX_EVENTS if is_answer else None,
+            None if is_answer else self._on_refused,
+        )
         if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
             current.problem = "compressed"
             await response.aclose()
@@ -174,8 +190,15 @@ def _proxy_for(url: httpx2.URL) -> str | None:
 class Body(httpx2.AsyncByteStream):
     """A bounded body: the whole of a single message, or each event of a stream."""
 
-    def __init__(self, stream: Any, current: Exchange, max_events: int | None = None) -> None:
+    def __init__(
+        self,
+        stream: Any,
+        current: Exchange,
+        max_events: int | None = None,
+        on_refused: OnRefused | None = None,
+    ) -> None:
         self._stream = stream
+        self._on_refused = on_refused
         self._exchange = current
         self._is_stream = current.is_stream
         self._events_left = math.inf if max_events is None else max_events
@@ -192,18 +215,26 @@ class Body(httpx2.AsyncByteStream):
                     tail = size_seen[-3:]
                 if size > supervisor.MAX_MESSAGE:
                     self._exchange.problem = "too_large"
-                    raise httpx2.StreamError("The body is too large.")
+                    raise self._refusal(f"of more than {supervisor.MAX_MESSAGE} bytes")
                 if self._are_too_many(data):
                     self._exchange.problem = "too_many"
                     raise httpx2.StreamError("The stream has too many messages.")
                 if self._is_complex(data, complexity):
                     self._exchange.problem = "too_complex"
-                    raise httpx2.StreamError("The body has too many values.")
+                    raise self._refusal(
+                        f"of more than {supervisor.MAX_TOKENS} values or {supervisor.MAX_NESTING} levels"
+                    )
                 yield data
             self._exchange.is_at_end = True
         except httpx2.TransportError as error:
             self._exchange.problem = "broken"
             raise httpx2.StreamError(type(error).__name__) from error
+
+    def _refusal(self, size: str) -> httpx2.StreamError:
+        """Report that a message is too large, and return the error that ends the body."""
+        if self._on_refused:
+            self._on_refused(size)
+        return httpx2.StreamError(f"A message {size} is not read.")
 
     def _are_too_many(self, data: bytes) -> bool:
         """Count the events of a stream."""

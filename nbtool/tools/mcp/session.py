@@ -41,17 +41,20 @@ LIST_SECONDS = 10.0
 """Seconds for a server to list its tools before a call."""
 
 OnLog = Callable[["LoggingMessageNotificationParams"], object]
+OnRefused = Callable[[str], object]
+"""Receives the size of a message that was not read because it belongs to no request and is too large."""
 
 
 class Session:
     """A session with one server; it starts at once, and is not restarted after it has ended."""
 
-    def __init__(self, spec: ServerSpec, on_log: OnLog) -> None:
+    def __init__(self, spec: ServerSpec, on_log: OnLog, on_refused: OnRefused) -> None:
         require_mcp()
         self.spec = spec
         self.instructions = ""
         self.when_open: Future[dict[str, RemoteTool]] = Future()
         self._on_log = on_log
+        self._on_refused = on_refused
         self._client: Client | None = None
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed in _live
         self._exit_report = ("", "")
@@ -79,7 +82,9 @@ class Session:
         """Return the error of a server that did not initialize in time."""
         return McpFailed(
             f"{server_label(self.spec.name)} did not answer `initialize` within {seconds:g} s.",
-            fix="It was stopped; check that its command runs in a terminal.",
+            fix="Check its url, and that the server is running."
+            if self.spec.url
+            else "It was stopped; check that its command runs in a terminal.",
         )
 
     def stop(self) -> None:
@@ -176,7 +181,9 @@ class Session:
         from mcp import Client  # noqa: PLC0415 - loaded only if there is a server
 
         async with AsyncExitStack() as stack:
-            transport = _over_http(self.spec, stack) if self.spec.url else _on_stdio(self.spec, self._stderr)
+            transport = (
+                _over_http(self.spec, stack, self._on_refused) if self.spec.url else _on_stdio(self.spec, self._stderr)
+            )
             yield await stack.enter_async_context(Client(await transport, logging_callback=self._log, cache=None))
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
@@ -220,12 +227,12 @@ async def _on_stdio(spec: ServerSpec, stderr: TextIO) -> Transport:
     )
 
 
-async def _over_http(spec: ServerSpec, stack: AsyncExitStack) -> Transport:
+async def _over_http(spec: ServerSpec, stack: AsyncExitStack, on_refused: OnRefused) -> Transport:
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - loaded only if there is a server
 
     from nbtool.tools.mcp.http import http_client, public_url  # noqa: PLC0415 - the same
 
-    http = await stack.enter_async_context(http_client(spec))
+    http = await stack.enter_async_context(http_client(spec, on_refused))
     return streamable_http_client(public_url(spec), http_client=http, max_sse_event_size=None)  # bounded in `http`
 
 

@@ -33,6 +33,7 @@ class HttpServer:
         self.fails_at = "tools/call"
         self.always = ""
         self.speaks_sse = False
+        self.notifies = b""
         self.tool: dict[str, Any] = dict(TOOL)
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
@@ -73,11 +74,8 @@ class HttpServer:
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         self.headers.append(headers)
         self.paths.append(f"{scope['path']}?{scope['query_string'].decode()}")
-        if scope["method"] == "GET" and self.speaks_sse:
-            await respond(send, 200, b"event: endpoint\ndata: /messages\n\n", kind=STREAM)
-            return
         if scope["method"] != "POST":
-            await respond(send, 200 if scope["method"] == "DELETE" else 405)
+            await self._without_request(scope["method"], send)
             return
         body, more = b"", True
         while more:
@@ -96,6 +94,13 @@ class HttpServer:
         else:
             answer = {"jsonrpc": "2.0", "id": said["id"], **self._answer(said)}
             await respond(send, 200, answer, session=self._session(said))
+
+    async def _without_request(self, method: str, send: Send) -> None:
+        stream = b"event: endpoint\ndata: /messages\n\n" if self.speaks_sse else self.notifies
+        if method == "GET" and stream:
+            await respond(send, 200, stream, kind=STREAM)
+        else:
+            await respond(send, 200 if method == "DELETE" else 405)
 
     def _session(self, said: dict[str, Any]) -> str:
         if said["method"] == "initialize":

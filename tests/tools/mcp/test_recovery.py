@@ -5,13 +5,18 @@ No call is ever sent twice: the servers count what they ran.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from logging.handlers import QueueHandler
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, get_args, get_type_hints
 
 import psutil
@@ -125,6 +130,51 @@ def test_over_http_one_call_fails_and_the_next_works(
     assert "\x1b" not in failed.shown
     assert after.status == "ok"
     assert web.calls == 2 + row.ran + (not row.says)
+
+
+@contextmanager
+def log_records(name: str) -> Iterator[SimpleQueue[logging.LogRecord]]:
+    """Give the records of a logger as they come."""
+    records: SimpleQueue[logging.LogRecord] = SimpleQueue()
+    handler = QueueHandler(records)  # type: ignore[arg-type]  # it has the method that is used
+    logging.getLogger(name).addHandler(handler)
+    try:
+        yield records
+    finally:
+        logging.getLogger(name).removeHandler(handler)
+
+
+NOTIFICATIONS = {
+    "large": (b"data: " + b"x" * 100_000 + b"\n\n", "of more than 50000 bytes"),
+    "complex": (b"data: " + b"[" * 200 + b"\n\n", "values or 100 levels"),
+}
+"""What a server sends outside of a call, and what a person reads of it."""
+
+
+@pytest.mark.parametrize("kind", NOTIFICATIONS)
+def test_a_notification_is_bounded_as_a_response_is_and_a_call_works(
+    start: Callable[..., McpServers], web: HttpServer, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "MAX_MESSAGE", 50_000)
+    web.notifies, size = NOTIFICATIONS[kind]
+    with log_records("nbtool.mcp") as records:
+        servers = start({"url": web.url})
+        notice = records.get(timeout=20).getMessage()
+
+    assert servers["it"].notices[0] == notice
+    assert size in notice
+    assert "outside of a call; it was not read" in notice
+    assert make_harness(servers, approver=yes).run(ask_for("it_say")).status == "ok"
+
+
+def test_a_url_that_does_not_answer_is_not_called_a_command() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        config = {"mcpServers": {"it": {"url": f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"}}}
+        with pytest.raises(McpFailed, match="within 1 s") as caught:
+            mcp_servers(config, connect_seconds=1)
+
+    assert "Check its url, and that the server is running." in str(caught.value)
+    assert "command" not in str(caught.value)
 
 
 def test_every_kind_of_failure_over_http_has_its_row() -> None:
