@@ -261,9 +261,9 @@ export type Party = "model" | "person" | "tool";
 
 /**
  * One turn in a row: its prompt, status, and usage.
- * `tools` are the distinct names of the called tools. `cost` is in US dollars, `started` seconds since the
- * epoch; unknown values are None. `replayed` is the date of the recording that it was replayed from, `made` its
- * origin, another version; both may be empty.
+ * `tools` are the distinct names of the called tools, and `more_tools` counts the omitted ones. `cost` is in US
+ * dollars, `started` seconds since the epoch; unknown values are None. `replayed` is the date of the recording
+ * that it was replayed from, `made` its origin, another version; both may be empty.
  */
 export interface Version {
   turn_id: string;
@@ -277,6 +277,7 @@ export interface Version {
   tokens: number;
   cost: number | null;
   tools: string[];
+  more_tools?: number;
   replayed: string;
   made: string;
 }

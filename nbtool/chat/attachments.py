@@ -2,7 +2,7 @@
 
 The type of a file is detected from its content first and from its name second. Files that look like secrets are
 refused. A URL is passed to the provider and never fetched here. Files and bytes are sent unchanged, with their metadata
-(a photo can contain its location). PIL images, figures and arrays are sent as pixels only.
+(a photo can contain its location, see `image_location`). PIL images, figures and arrays are sent as pixels only.
 """
 
 from __future__ import annotations

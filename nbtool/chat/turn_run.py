@@ -15,6 +15,7 @@ from nbtool.chain.turn import Engine
 from nbtool.chat.conversation import Conversation
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.event_sink import EventSink
+from nbtool.chat.image_location import location_notices
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.parts import ChatParts
 from nbtool.chat.prompt import history_messages, system_prompt, with_context
@@ -75,6 +76,8 @@ class TurnRun:
                 await recorder.replay(turn, started, (*context.history, context.prompt), runtime)
                 return
             await recorder.notify_miss(emit)
+            for text in location_notices(turn.prompt):
+                await emit(Notice(text, "warning"))
             if plan.difference:
                 await emit(Notice(str(plan.difference)))
             try:

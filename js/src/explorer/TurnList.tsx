@@ -238,6 +238,12 @@ function StatusSign({ status }: { status: Version["status"] }): JSX.Element {
   );
 }
 
+/** The names of the tools that were called, and how many more there are. */
+export function toolNames({ tools, more_tools: omitted = 0 }: Pick<Version, "tools" | "more_tools">): string {
+  const names = singleLine(tools.join(", "), 400);
+  return omitted > 0 ? `${names} and ${omitted} more` : names;
+}
+
 function facts(version: Version, snippet: string | undefined): string {
   return [
     version.said,
@@ -247,7 +253,7 @@ function facts(version: Version, snippet: string | undefined): string {
     version.seconds !== null && formatSeconds(version.seconds),
     version.calls > 0 && plural(version.calls, "call"),
     version.tokens > 0 && plural(version.tokens, "token"),
-    singleLine(version.tools.join(", "), 200),
+    toolNames(version),
   ]
     .filter(Boolean)
     .join("\n");

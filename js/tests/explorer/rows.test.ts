@@ -8,6 +8,7 @@ import {
   matchesFilter,
   visibleRows,
 } from "../../src/explorer/listRows";
+import { toolNames } from "../../src/explorer/TurnList";
 import { RECORDED, turnId } from "./kernel";
 
 const { index } = RECORDED;
@@ -56,4 +57,9 @@ test("a turn is found among the versions of its place, and the path to it begins
   expect(index.rows[path[0] ?? -1]?.parent).toBe(-1);
   expect(path.at(-1)).toBe(place?.at);
   expect(findTurn(index, "turn_nobody")).toBeNull();
+});
+
+test("the names of many tools are listed with how many more there are", () => {
+  expect(toolNames({ tools: ["price", "order"] })).toBe("price, order");
+  expect(toolNames({ tools: ["price"], more_tools: 3 })).toBe("price and 3 more");
 });

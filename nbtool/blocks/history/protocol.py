@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from nbtool.blocks.protocol import Patch
 from nbtool.events import TurnStatus
@@ -14,9 +14,9 @@ Party = Literal["model", "person", "tool"]
 class Version(TypedDict):
     """One turn in a row: its prompt, status, and usage.
 
-    `tools` are the distinct names of the called tools. `cost` is in US dollars, `started` seconds since the epoch;
-    unknown values are None. `replayed` is the date of the recording that it was replayed from, `made` its origin,
-    another version; both may be empty.
+    `tools` are the distinct names of the called tools, and `more_tools` counts the omitted ones. `cost` is in US
+    dollars, `started` seconds since the epoch; unknown values are None. `replayed` is the date of the recording that it
+    was replayed from, `made` its origin, another version; both may be empty.
     """
 
     turn_id: str
@@ -30,6 +30,7 @@ class Version(TypedDict):
     tokens: int
     cost: float | None
     tools: list[str]
+    more_tools: NotRequired[int]
     replayed: str
     made: str
 

@@ -20,7 +20,7 @@ MAX_NODES = 5_000
 MAX_VERSIONS = 50
 """Versions of one node in an index, the latest ones."""
 
-MAX_TOOLS = 8
+MAX_TOOLS = 20
 """Tool names in a row."""
 
 MAX_PROMPT_CHARS = 140
@@ -54,7 +54,7 @@ def version_row(turn: TurnView) -> Version:
     calls = [event for event in log if isinstance(event, CallFinished)]
     usage = ended.usage if ended else sum((reply.usage for reply in replies), Usage())
     names = dict.fromkeys(one_line(call.display_name, 64) for call in calls)
-    return {
+    row: Version = {
         "turn_id": turn.turn_id,
         "said": one_line(turn.prompt.text, MAX_PROMPT_CHARS),
         "status": turn.status,
@@ -69,6 +69,9 @@ def version_row(turn: TurnView) -> Version:
         "replayed": one_line(began.replayed, 40) if began else "",
         "made": origin_of(turn),
     }
+    if len(names) > MAX_TOOLS:
+        row["more_tools"] = len(names) - MAX_TOOLS
+    return row
 
 
 def origin_of(turn: TurnView) -> str:

@@ -6,7 +6,7 @@ from nbtool.blocks.history import rows as indexing
 from nbtool.blocks.history.rows import tree_rows, version_row
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
-from nbtool.events import TreeChanged
+from nbtool.events import CallFinished, TreeChanged
 from nbtool.messages import user
 from tests.history_of_many import add_turn, grow, make_turn
 
@@ -75,6 +75,17 @@ def test_a_row_tells_what_a_turn_took() -> None:
     assert facts["tools"] == ["price", "order"]
     assert facts["tokens"] == 825
     assert facts["cost"] == pytest.approx(0.0021)
+
+
+def test_tools_beyond_the_bound_are_counted() -> None:
+    turn = make_turn(5, node="n")
+    names = [f"tool_{number}" for number in range(indexing.MAX_TOOLS + 3)]
+    turn.log = [*turn.log, *(CallFinished(name, name, 1, "ok", "") for name in names)]
+
+    facts = version_row(turn)
+
+    assert len(facts["tools"]) == indexing.MAX_TOOLS
+    assert facts["more_tools"] == 5  # those three, and the two of the turn
 
 
 def test_a_turn_that_goes_on_is_told_as_far_as_it_is_known() -> None:
