@@ -63,7 +63,7 @@ describe.each([
     expect(desk.el.querySelector(".nb-card")?.textContent).toContain("two");
   });
 
-  test("hears nothing in its first half second", async () => {
+  test("ignores clicks in its first half second", async () => {
     await ask({}, 450);
     const early = [desk.button("Approve").disabled, desk.button("Deny").disabled];
     await desk.press("Approve");
@@ -74,7 +74,7 @@ describe.each([
     expect([desk.button("Approve").disabled, desk.button("Deny").disabled]).toEqual([false, false]);
   });
 
-  test("is armed anew when another question comes", async () => {
+  test("ignores clicks again when another question arrives", async () => {
     await ask();
     desk.kernel.patches({
       op: "open",
@@ -180,7 +180,7 @@ describe.each([
     expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1" }]);
   });
 
-  test("leads to the interrupt button where nobody hears a click", async () => {
+  test("names the interrupt button if clicks are not received", async () => {
     await ask();
 
     await desk.press("Approve");

@@ -9,7 +9,7 @@ import { INDENT_LIMIT, indentJson } from "../src/text/format";
 const table = (columns: number, rows: number): string =>
   `${"|a".repeat(columns)}|\n${"|-".repeat(columns)}|\n${"|b|\n".repeat(rows)}`;
 
-test("a table of too many columns, or with too many cells, stands as it was written", () => {
+test("a table with too many columns or cells is shown unformatted", () => {
   expect(lex(table(COLUMNS_LIMIT, 3))[0]?.type).toBe("table");
   expect(lex(`${table(COLUMNS_LIMIT + 1, 3)}\nafter`).map(({ type }) => type)).toEqual([
     "plain",
@@ -19,14 +19,14 @@ test("a table of too many columns, or with too many cells, stands as it was writ
   expect(lex(table(COLUMNS_LIMIT, CELLS_LIMIT / COLUMNS_LIMIT + 1))[0]?.type).toBe("plain");
 });
 
-test("a paragraph with too many marks stands as it was written", () => {
+test("a paragraph with too many marks is shown unformatted", () => {
   const inline = (text: string): string[] =>
     (lex(text)[0] as { tokens: { type: string }[] }).tokens.map(({ type }) => type);
   expect(inline("*a* ".repeat(MARKS_LIMIT / 2))).toContain("em");
   expect(inline("*a* ".repeat(MARKS_LIMIT / 2 + 1))).toEqual(["plain"]);
 });
 
-test("what lies too deep stands as it was written", () => {
+test("blocks that are nested too deeply are shown unformatted", () => {
   expect(JSON.stringify(lex(`${"> ".repeat(DEPTH_LIMIT - 1)}a`))).not.toContain("plain");
   expect(JSON.stringify(lex(`${"> ".repeat(DEPTH_LIMIT)}a`))).toContain("plain");
 });
@@ -40,7 +40,7 @@ test("a stack of combining marks is cut and says so, in pieces too", () => {
   expect(stacks.push("\u0301b")).toBe("[… 1 combining marks more]b");
 });
 
-test("lists and texts that are too far apart are told apart as wholes", () => {
+test("lists and texts that differ too much are compared as wholes", () => {
   const left = Array.from({ length: 3_000 }, (_, i) => `${(i * 7919) % 3_001}`);
   const right = [...left].reverse();
   expect(alignLists(left, right, (one) => one)).toHaveLength(3_000);
@@ -53,7 +53,7 @@ test("code is coloured up to a length, and shown whole above it", () => {
   expect(highlight("a = 1\n".repeat(Math.floor(CODE_LIMIT / 6) + 1), "python")).toBeNull();
 });
 
-test("JSON is read up to a depth, and stands as it was written below it", () => {
+test("JSON is parsed up to a depth, and shown unformatted below it", () => {
   const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
   expect(parseLosslessJson(nested(READ_DEPTH))).toBeDefined();
   expect(parseLosslessJson(nested(READ_DEPTH + 1))).toBeUndefined();

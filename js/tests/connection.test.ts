@@ -26,7 +26,7 @@ function connected(kernel = new Kernel()): { kernel: Kernel; page: ReturnType<ty
   return { kernel, page: connectTurn(kernel, life.signal) };
 }
 
-test("every message carries the version, the turn, the nonce and an id of its own", () => {
+test("every message has the version, the turn, the nonce and a unique id", () => {
   const { kernel, page } = connected();
 
   page.sendHello();
@@ -52,7 +52,7 @@ test("patches are applied once, in order, and listeners hear of it until they un
   expect(heard).toHaveBeenCalledTimes(2);
 });
 
-test("after a gap nothing is applied until a snapshot has come", () => {
+test("after a gap nothing is applied until a snapshot arrives", () => {
   const { kernel, page } = connected();
   kernel.patches({ op: "open", block: prose("a") });
 
@@ -142,7 +142,7 @@ test("a double click decides once", () => {
   expect(kernel.said).toHaveLength(1);
 });
 
-test("a decision that came too late is told in the kernel's words", () => {
+test("a late decision is reported with the kernel's message", () => {
   const { kernel, page } = connected();
   page.decide({ kind: "approve", digest: "d" });
 

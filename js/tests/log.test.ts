@@ -72,7 +72,7 @@ test("a call is one line until it is opened, and then all of it", async () => {
   close();
 });
 
-test("what the model saw stands beside what the person sees, where they differ", async () => {
+test("the text sent to the model is shown next to the person's, if they differ", async () => {
   const { el, close } = await page([call({ result: "all of it", shown: "a part" })]);
 
   await open(el);
@@ -152,7 +152,7 @@ test("a finished turn offers what its kernel can do, and says so to it", async (
 test.each([
   [{ ok: true, text: "%%chat --rerun t" }, "Copy it into a cell. Nothing has run.", "%%chat --rerun t"],
   [{ ok: false, text: "There is no version 7." }, "Not possible: There is no version 7.", undefined],
-])("a cell that was asked for stands there where the page cannot put it below", async (told, said, cell) => {
+])("a requested cell is shown if the page cannot insert it below", async (told, said, cell) => {
   const { el, kernel, close } = await page([], { acts: ["rerun"] });
   el.querySelector<HTMLButtonElement>("footer button")?.click();
   await drawn();

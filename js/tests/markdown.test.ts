@@ -74,7 +74,7 @@ test.each(["- item\n", "7. item\n", "| a | b |\n", "- a\n\n  b\n"])(
   },
 );
 
-test("what is too long to be read stands as it was written, in pieces as whole", () => {
+test("blocks that are too long to parse are shown unformatted, streamed or whole", () => {
   const long = "word *em* ".repeat(30);
   const next = numbers(3);
   for (const text of [
@@ -121,7 +121,7 @@ test("an open code fence only grows, in the same text node", () => {
   expect(node?.textContent).toBe("a = 1\nb = 2\nc = 3");
 });
 
-test("a reply that is replaced is read anew", async () => {
+test("a reply that is replaced is parsed again", async () => {
   const block = { id: "1", kind: "text", text: "Dear [NA", refusal: false, state: "open", more: {} } as const;
   const kernel = new Kernel({ ...start(), blocks: [block] });
   const page = shown(kernel);
@@ -232,6 +232,6 @@ test.each([
   ["- \u05e9\u05dc\u05d5\u05dd\n- b", '<ul dir="rtl"><li>'],
   ["1. \u0645\u0631\u062d\u0628\u0627", '<ol dir="rtl" start="1"><li>'],
   ["- (a) \u05e9\u05dc\u05d5\u05dd", "<ul><li>"],
-])("%j stands on the side from which its first word is read", (text, html) => {
+])("%j is aligned by the direction of its first word", (text, html) => {
   expect(whole(text)).toContain(html);
 });

@@ -47,7 +47,7 @@ test("an image of a tool is asked for by its key and shown below its call", asyn
   page.close();
 });
 
-test("what is attached stands at the beginning, a sound with its controls and what is no image by its name", async () => {
+test("attachments are shown first: a sound with its controls, other files by name", async () => {
   const sound: MediaData = { key: KEY, mime: "audio/wav", name: "", size: 900 };
   const paper: MediaData = {
     key: `${KEY.slice(1)}f`,
@@ -73,7 +73,7 @@ test.each<[Partial<MediaData>, string]>([
   [{ mime: "image/svg+xml" }, "plot · image/svg+xml · 12 kB"],
   [{ mime: "image/png;charset=x" }, "plot · image/png;charset=x · 12 kB"],
   [{ size: 5_000_000 }, "plot · image/png · 5.0 MB: too large to show here"],
-])("%o is told of, and neither asked for nor shown", async (change, told) => {
+])("%o is described, and neither requested nor shown", async (change, told) => {
   const kernel = new Kernel(turn({ ...PNG, ...change }));
   const page = shown(kernel);
   await drawn();

@@ -19,7 +19,7 @@ const REPLY = {
 beforeEach(() => setModule(null));
 afterEach(() => setModule(sourceRich));
 
-test("a reply stands as it was written until the second module has come, and is then Markdown in its place", async () => {
+test("a reply is unformatted until the second module is loaded, and is then shown as Markdown", async () => {
   const page = shown(new Kernel({ ...start(), blocks: [REPLY] }));
   await drawn();
   const before = page.el.querySelector(".nb-reply")?.innerHTML;

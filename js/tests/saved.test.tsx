@@ -139,7 +139,7 @@ test.each(JSON.parse(OWN) as string[])(
   },
 );
 
-test("a word is found in folds that were never opened, and in them alone where it stands there alone", () => {
+test("a word is found in folds that were never opened", () => {
   const { blocks } = finished();
 
   expect(matchingBlocks(blocks, " GLOB ").map((at) => blocks[at]?.kind)).toEqual(["call", "text"]);
@@ -149,7 +149,7 @@ test("a word is found in folds that were never opened, and in them alone where i
   expect(matchingBlocks(blocks, "nowhere")).toEqual([]);
 });
 
-test("a search opens the block it means, goes on at Enter and round at the end", async () => {
+test("a search opens the block with the match, moves on with Enter, and wraps around at the end", async () => {
   const page = shown(long(finished()));
   const field = page.el.querySelector("input") as HTMLInputElement;
   field.value = "GLOB";
@@ -331,7 +331,7 @@ test.each(Object.entries(FORGED_PLACES))(
   },
 );
 
-test("which version it is stands there without a way to the others, and the way where a kernel lives", async () => {
+test("the number of the version is shown, with buttons for the others if there is a kernel", async () => {
   const version = { ...head, version: 2, versions: 3, turns: ["t1", "t2", "t3"] };
   const pressed: unknown[] = [];
   const page = shown({ ...finished(), head: version }, (...deed: unknown[]) => pressed.push(deed));
@@ -374,7 +374,7 @@ test("a saved turn says why it ended without a finished answer, and one of an ol
   older.close();
 });
 
-test("a turn that an older nbtool saved is shown, with what its references stood for", async () => {
+test("a turn saved by an older nbtool is shown, with the targets of its references", async () => {
   const older: unknown = JSON.parse(OLDER)["application/vnd.nbtool.turn+json"];
   const data = parseSavedTurn(older);
   const page = shown(data ?? finished());

@@ -19,7 +19,7 @@ test.each([
   ["{}", ""],
   ['{"tick', '{"tick'],
   ["[1, 2]", "[1, 2]"],
-])("%j is told in one line as %j", (text, line) => {
+])("%j is shown on one line as %j", (text, line) => {
   expect(shortArguments(text)).toBe(line);
 });
 
@@ -38,7 +38,7 @@ test("a string in JSON keeps its every space", () => {
   expect(indentJson('{"a":"x  :  y , { z"}')).toBe('{\n  "a": "x  :  y , { z"\n}');
 });
 
-test("what is not JSON stands as it is", () => {
+test("a text that is not JSON is unchanged", () => {
   expect(longArguments('{"a": ')).toBe('{"a": ');
 });
 

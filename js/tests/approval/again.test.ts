@@ -47,7 +47,7 @@ test("arguments that did not fit are there to be put right, with the problem", a
   expect(desk.el.querySelector(".nb-card-summary")?.textContent).toContain("as you edited it");
 });
 
-test("what was wrong with arguments is no longer told once they are edited again, nor of a question that follows", async () => {
+test("the problem of arguments is not shown any more once they are edited again, nor for the next question", async () => {
   const again: ReaskData = {
     reason: "invalid",
     differences: [],
@@ -69,7 +69,7 @@ test("what was wrong with arguments is no longer told once they are edited again
   expect([first, edited, back, problem()]).toEqual([true, false, true, false]);
 });
 
-test("why the kernel refused a decision is no longer told once the arguments are edited again", async () => {
+test("the reason of a refused decision is not shown any more once the arguments are edited again", async () => {
   desk = await ask([call()]);
   await desk.press("Edit");
   await desk.type('textarea[id$="-ticker"]', "GLOB");

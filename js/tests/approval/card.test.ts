@@ -31,7 +31,7 @@ test("all calls that wait are on one card, and are approved or denied one by one
   ]);
 });
 
-test("after a decision nothing is heard for half a second: a second click falls on nothing", async () => {
+test("after a decision clicks are ignored for half a second, so that a double click decides once", async () => {
   desk = await ask(calls({}, {}));
 
   await desk.press("Approve");
@@ -105,7 +105,7 @@ test("what may not be remembered is not offered to be", async () => {
   expect(desk.el.querySelector("select")).toBeNull();
 });
 
-test("a question that was decided elsewhere says by whom, and stays until the turn goes on to another", async () => {
+test("a question that was decided elsewhere shows by whom, and stays until the next question", async () => {
   desk = await ask(calls({}));
 
   await desk.decided("c1", "d1", "denied", "%chat");
@@ -122,7 +122,7 @@ test("a question that was decided elsewhere says by whom, and stays until the tu
   expect(desk.el.querySelector(".nb-outcome")).toBeNull();
 });
 
-test("a question that nobody decided in time says so", async () => {
+test("a question that expired shows that", async () => {
   desk = await ask(calls({}));
 
   await desk.decided("c1", "d1", "denied", "expired");
@@ -186,7 +186,7 @@ test("the focus stays in the card where a person had it, and nowhere else", asyn
   expect(document.activeElement?.getAttribute("aria-label")).toBe("Run tool2");
 });
 
-test("the screen reader hears one sentence for all questions", async () => {
+test("screen readers get one sentence for all questions", async () => {
   desk = await ask(calls({}, {}));
 
   expect(desk.el.querySelector(".nb-visually-hidden")?.textContent).toBe(
@@ -206,7 +206,7 @@ test("odd characters and spaces are marked, and HTML stays text", async () => {
   expect(dangers(desk.el)).toEqual([]);
 });
 
-test("what will change in a file is a diff, and the arguments stand below it", async () => {
+test("the changes of a file are a diff, with the arguments below it", async () => {
   const effect = "--- a.md\n+++ a.md\n@@ -1,2 +1,2 @@\n one\n-two\n+three\u200b";
   desk = await ask(calls({ effect, shown: '{"path": "a.md", "content": "one\\nthree"}' }));
 

@@ -28,7 +28,7 @@ async function edit(shown = '{"ticker":"ACME","n":12345678901234567890}'): Promi
 const problems = (): string[] =>
   [...desk.el.querySelectorAll(".nb-problem")].map((each) => each.textContent ?? "");
 
-test("a changed text leaves as JSON, and a number that nobody touched as it was written", async () => {
+test("an edited text is sent as JSON, and an unedited number with all its digits", async () => {
   await edit();
 
   await desk.type("textarea", 'GL"OB');
@@ -120,7 +120,7 @@ test("what cannot be seen in a field is said below it", async () => {
   expect(desk.el.querySelector(".nb-field .nb-hidden-char")?.textContent).toBe("\\u{200b}");
 });
 
-test("what hides in a text that the model wrote as an escape is told in its field, too", async () => {
+test("hidden characters that the model wrote as escapes are also listed at the field", async () => {
   await edit('{"ticker":"AC\\u0000ME","n":1}');
 
   await desk.type('textarea[id$="-n"]', "2");

@@ -19,7 +19,7 @@ test("a long text is drawn whole, piece by piece, with its odd characters marked
   expect(el.querySelectorAll("mark")).toHaveLength(3_000);
 });
 
-test("odd characters in a row are one mark, and a line that goes on in the next box says so", async () => {
+test("adjacent unusual characters are one mark, and a line that continues in the next box has a marker", async () => {
   const el = await drawn(<MarkedText text={"\u202e".repeat(5_000)} />);
 
   expect(el.textContent).toBe("\\u{202e}".repeat(5_000));
@@ -33,7 +33,7 @@ test("every line of a long comparison is drawn", async () => {
   expect(el.querySelectorAll(".nb-added")).toHaveLength(1_000);
 });
 
-test("what is drawn gradually begins anew with another text", async () => {
+test("gradual rendering restarts with another text", async () => {
   const el = await drawn(<MarkedText text={"a\n".repeat(2_000)} />);
   render(<MarkedText text={"b\n".repeat(3_000)} />, el);
   while (el.querySelector("[aria-busy=true]")) await new Promise((done) => setTimeout(done, 0));

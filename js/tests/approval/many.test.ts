@@ -47,7 +47,7 @@ test("nothing is approved, alone or together with others, while some of it is st
   expect(desk.decisions()).toEqual([]);
 });
 
-test("more arguments than the sentence tells are not folded away", async () => {
+test("arguments that the sentence omits are not folded", async () => {
   const short = JSON.stringify({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 });
   desk = await ask(calls({ shown: short }));
   const isFolded = desk.el.querySelector(".nb-item .nb-fold") !== null;

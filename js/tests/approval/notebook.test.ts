@@ -51,7 +51,7 @@ test("a name that is none is not sent", async () => {
   expect(said()).toContain("A name consists of letters, digits and _");
 });
 
-test("a name that stands for something else is refused, and taken where that is said", async () => {
+test("a name that is in use is refused, and overwritten if that is confirmed", async () => {
   await desk.press("Add to notebook");
   await send();
   await answer(false, "price_1_result stands for something else here.");

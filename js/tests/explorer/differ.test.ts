@@ -5,7 +5,7 @@ import type { Span } from "../../src/explorer/protocol";
 import { byRound, replayTo } from "../../src/explorer/replay";
 import { RECORDED } from "./kernel";
 
-test("two texts are told apart word by word, and as wholes where they are long", () => {
+test("two texts are compared word by word, and as wholes if they are long", () => {
   expect(diffWords("", "")).toEqual([]);
   expect(diffWords("same", "same")).toEqual([{ text: "same", side: "both" }]);
   expect(diffWords("it costs 10 now", "it costs 12 now").filter(({ side }) => side !== "both")).toEqual([
@@ -15,7 +15,7 @@ test("two texts are told apart word by word, and as wholes where they are long",
   expect(diffWords("a ".repeat(5000), "b ".repeat(5000))).toHaveLength(2);
 });
 
-test("two lists are aligned where they agree, and what stands between is paired in order", () => {
+test("two lists are aligned by equal items, and the items between are paired in order", () => {
   const pairs = alignLists(["price", "order", "save"], ["price", "mail", "order", "save"], (name) => name);
   expect(pairs).toEqual([
     { left: "price", right: "price" },

@@ -235,7 +235,7 @@ test("a past chat offers nothing but to go on with it", async () => {
   expect(labels).toEqual(["Continue this chat", "Compare with…"]);
 });
 
-test("a kernel that does not answer is said to be busy, and an answer nobody asked for is not believed", async () => {
+test("a kernel that does not answer is shown as busy, and an unrequested answer is ignored", async () => {
   vi.useFakeTimers();
   kernel.isSilent = true;
   const shown = kernel.show();
@@ -314,7 +314,7 @@ test("its bundle is its own, and small", () => {
   expect(packed).toBeLessThanOrEqual(60_000);
 });
 
-test("an image of a call stands below it, and its bytes are asked for by turn and key", async () => {
+test("an image of a call is below it, and its bytes are requested by turn and key", async () => {
   const key = "0123456789abcdef0123456789abcdef";
   const media = [{ key, mime: "image/png", name: "plot", size: 9 }];
   const detail = RECORDED.turns.find(({ steps }) => steps.some(({ patches }) => opened(patches)));

@@ -11,7 +11,7 @@ test.each([
   ["rm \u0441\u043e\u0440 file", "rm \\u{0441}\\u{043e}\\u{0440} file"],
   ["\uff41bc", "\\u{ff41}bc"],
   ["\u{1d400}dmin", "\\u{1d400}dmin"],
-])("%s is shown with what it is made of", (text, shown) => {
+])("%s is shown with its confusable letters escaped", (text, shown) => {
   expect(escapeConfusables(text)).toBe(shown);
   expect(hasHidden(text)).toBe(true);
   expect([...hiddenRanges(text)].filter(({ raw, shown }) => raw !== shown)).toHaveLength(
@@ -30,12 +30,12 @@ test.each([
   "\u0441\u043e\u0440",
   "한국어 text",
   "",
-])("%s is written as people write", (text) => {
+])("%s is unchanged", (text) => {
   expect(escapeConfusables(text)).toBe(text);
   expect(hasHidden(text)).toBe(false);
 });
 
-test("odd characters of every kind are found in the order in which they stand", () => {
+test("unusual characters of all kinds are found in order", () => {
   const text = "\uff41 \u202e p\u0430ul \u{1d400} \u200b \u0430b";
   const places = [...hiddenRanges(text)].filter(({ raw, shown }) => raw !== shown).map(({ raw }) => raw);
 

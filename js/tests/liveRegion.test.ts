@@ -17,7 +17,7 @@ async function said(kernel: Kernel, text: string): Promise<void> {
   await vi.advanceTimersByTimeAsync(2_000);
 }
 
-test("whole sentences are heard, without marks, and each once", async () => {
+test("whole sentences are announced once, without Markdown marks", async () => {
   const { kernel, heard, close } = page();
 
   await said(kernel, "It is *so*. And the next");
@@ -29,7 +29,7 @@ test("whole sentences are heard, without marks, and each once", async () => {
   close();
 });
 
-test("what was never finished is heard when the reply is whole", async () => {
+test("an unfinished sentence is announced when the reply is complete", async () => {
   const { kernel, heard, close } = page();
   await said(kernel, "No end");
 
@@ -40,7 +40,7 @@ test("what was never finished is heard when the reply is whole", async () => {
   close();
 });
 
-test("of a flood the beginning is heard, and then what comes after it", async () => {
+test("of a long text the start is announced, and then what follows later", async () => {
   const { kernel, heard, close } = page();
 
   await said(kernel, "A sentence. ".repeat(10_000));

@@ -24,7 +24,7 @@ const PROSE = [
   "> quoted *words*\n> and more\n\n- [x] done\n- [ ] not\n",
 ];
 
-test.each(PROSE)("%j shows nothing on the way that is taken back", (text) => {
+test.each(PROSE)("%j never shows anything while streaming that is removed later", (text) => {
   const seen = steps(text);
   const end = seen.at(-1) ?? "";
 
@@ -33,7 +33,7 @@ test.each(PROSE)("%j shows nothing on the way that is taken back", (text) => {
   }
 });
 
-test.each(PROSE)("%j lags by few characters", (text) => {
+test.each(PROSE)("%j is shown with a delay of few characters", (text) => {
   const seen = steps(text);
 
   for (const [at, shown] of seen.entries()) {
@@ -42,7 +42,7 @@ test.each(PROSE)("%j lags by few characters", (text) => {
   }
 });
 
-test("a document of any kind ends as it is, however much was held back", () => {
+test("every document is complete at its end, whatever was buffered", () => {
   for (const text of DOCUMENTS) {
     const seen = steps(text);
     expect(seen.at(-1)?.length).toBeGreaterThanOrEqual(seen.at(-2)?.length ?? 0);

@@ -49,7 +49,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a view that the notebook does not show is put under its cell alone", () => {
+test("a view that the notebook does not show is restored only under its cell", () => {
   const [one, other] = [new Cell("c1", [plain("of an earlier run")]), new Cell("c2", [plain("other")])];
 
   restoreOutput(opened(one, other));
@@ -61,7 +61,7 @@ test("a view that the notebook does not show is put under its cell alone", () =>
 test.each([
   ["shows it", [view("w")]],
   ["keeps the finished turn", [{ data: { [TURN]: { head: { turn_id: "turn" } } } }]],
-])("nothing is put under a cell that %s", (_, outputs) => {
+])("nothing is restored under a cell that %s", (_, outputs) => {
   const cell = new Cell("c1", outputs);
 
   restoreOutput(opened(cell));
@@ -69,7 +69,7 @@ test.each([
   expect(cell.outputs).toBe(outputs);
 });
 
-test("what stays takes the places of what was there, and what has no place stands before the next", () => {
+test("final outputs replace the former ones, and one without a former output is inserted before the next", () => {
   const cell = new Cell("c1", [plain(["so far,\n", "and a note"]), { name: "stdout" }, view("w")]);
   const moved = new Cell("c1", [view("w")]);
   const places = [
@@ -85,7 +85,7 @@ test("what stays takes the places of what was there, and what has no place stand
   expect([cell.drawn, moved.drawn]).toEqual([cell.outputs, moved.outputs]);
 });
 
-test("a page that was loaded anew puts in what stays when it is its turn, and says so", () => {
+test("a reloaded page inserts the final outputs when it is its turn, and reports it", () => {
   const cell = new Cell("c1", [view("w")]);
   const kernel = opened(cell);
   connectTurn(kernel, life.signal);
@@ -102,7 +102,7 @@ test("a page that was loaded anew puts in what stays when it is its turn, and sa
   expect(kernel.of("took")).toHaveLength(1);
 });
 
-test("a page that was loaded anew and has not said hello when the turn ends says it then, and puts in what stays", () => {
+test("a reloaded page that has not sent hello when the turn ends sends it then, and inserts the final outputs", () => {
   const cell = new Cell("c1", [view("w")]);
   const kernel = opened(cell);
   connectTurn(kernel, life.signal);
@@ -117,7 +117,7 @@ test("a page that was loaded anew and has not said hello when the turn ends says
   expect([kernel.of("hello").length, kernel.of("took").length]).toEqual([1, 1]);
 });
 
-test("a page that does not know its notebook takes note only where it saw the turn begin", () => {
+test("a page without a notebook records a replacement only if it saw the turn start", () => {
   const [first, anew] = [new Kernel(), new Kernel()];
   anew.traits.seen = true;
   for (const kernel of [first, anew]) {

@@ -29,13 +29,13 @@ test.each([
   expect(nodesOf(el).every(({ data }) => data.length <= NODE_LIMIT + 1 && !/\p{Cs}/u.test(data))).toBe(true);
 });
 
-test("a line that goes on in the next box says so", async () => {
+test("a line that continues in the next box has a marker", async () => {
   const el = await written(<AppendOnlyText text={`${"a".repeat(BOX_LIMIT + 1)}\n${"b\n".repeat(100)}`} />);
 
   expect(el.querySelectorAll(".nb-continued")).toHaveLength(1);
 });
 
-test("a long text that grows while it is being written is whole in the end", async () => {
+test("a long text that grows while it is rendered is complete in the end", async () => {
   const el = document.createElement("div");
   render(<AppendOnlyText text={"a".repeat(100_000)} />, el);
   const longer = `${"a".repeat(100_000)}${"b".repeat(50_000)}`;
@@ -46,7 +46,7 @@ test("a long text that grows while it is being written is whole in the end", asy
   expect(el.textContent).toBe(longer);
 });
 
-test("a short text is the text alone", async () => {
+test("a short text is a single text node", async () => {
   const el = await written(<LongText text="short" />);
 
   expect(el.innerHTML).toBe("short");

@@ -14,7 +14,7 @@ function only(document: Document): Block {
   return document.blocks[0] as Block;
 }
 
-test("who has read a version of a text is given what came after it, and of another text nothing", () => {
+test("a reader of a version gets the text after it, and null for another text", () => {
   const early = Rope.from("a").append("b");
   const late = early.append("c").append("").append("d");
 
@@ -26,7 +26,7 @@ test("who has read a version of a text is given what came after it, and of anoth
   expect([`${early}`, `${late}`, late.length]).toEqual(["ab", "abcd", 4]);
 });
 
-test("two texts that grow from the same version know nothing of each other", () => {
+test("two texts that grow from the same version are independent", () => {
   const early = Rope.from("a");
   const [one, other] = [early.append("b"), early.append("c")];
 
@@ -34,7 +34,7 @@ test("two texts that grow from the same version know nothing of each other", () 
   expect(other.since(one)).toBeNull();
 });
 
-test("a block's text is read on while it is extended and ended, and anew where it is set", () => {
+test("a block's rope continues while its text is extended, and restarts when the text is set", () => {
   const first = { ...start(), blocks: [BLOCK] };
   const second = after(first, "b");
   const ended = apply(after(second, "c"), { op: "update", id: "1", set: { state: "whole" } });
