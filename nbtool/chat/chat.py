@@ -64,7 +64,9 @@ class Chat:
 
     Results of calls stay available, by name and in their records, up to `result_bytes` together; those of the running
     turn are never dropped. A request contains the latest `window` turns and the pinned ones; None is no limit.
-    With `keeps_notes` the model may write and remove variables of its own (WriteVar, RemoveVars).
+    The provider runs `provider_tools` itself, beside your tools: `web_search`, `web_fetch`, `code_interpreter`, or a
+    definition of its own. With `keeps_notes` the model may write and remove variables of its own (WriteVar,
+    RemoveVars).
     `choose_tools` returns the names of the tools that a turn may use; `call_texts` replaces the text that the model
     receives for an outcome (`denied`, `cancelled`, `error` …).
     """
@@ -123,6 +125,7 @@ class Chat:
         result_bytes: int = MAX_BYTES,
         history: HistoryMode = "compact",
         options: Mapping[str, Any] | None = None,
+        provider_tools: Sequence[str | Mapping[str, Any]] = (),
         approver: Approver | None = None,
         plugins: Sequence[Plugin] = (),
         notebook: Mapping[str, Any] | None = None,
@@ -161,7 +164,7 @@ class Chat:
             system or "",
             Limits(max_rounds=max_rounds),
             history,
-            options=dict(options or {}),
+            options={**(options or {}), **({"provider_tools": list(provider_tools)} if provider_tools else {})},
             approver=approver,
             check_results=check_results,
             plugins=list(plugins or ()),

@@ -8,17 +8,21 @@ from typing import Any
 
 import pytest
 
-from nbtool import Chat
+from nbtool import Chat, tool
 from nbtool.blocks.mimebundle import TURN_MIME
 from nbtool.chat.conversation import restore
 from nbtool.chat.export.markdown import as_markdown
 from nbtool.chat.journal import journal
+from nbtool.errors import Unsupported
 from nbtool.event_json import load_events
-from nbtool.messages import Citation, Link, ProviderCall
-from nbtool.wire import decode
+from nbtool.messages import Citation, Link, ProviderCall, user
+from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
+from nbtool.wire.dialects.provider_tools import NAMED
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from tests.chaos import head, serve
+from tests.providers.replies import Answer
+from tests.providers.simulator import simulate
 from tests.wire import anthropics, geminis, responding
 
 URL, TITLE = "https://news.example/a?q=1", "The [news] of *today*"
@@ -150,3 +154,85 @@ def test_a_cut_before_the_end_leaves_what_came_and_nothing_to_run(wire: str) -> 
     for end in range(0, len(body), 37):
         reply = decode(wire, body[:end]) if body[:end].strip() else None
         assert reply is None or not any(call.runnable for call in reply.calls)
+
+
+# --- requests ---------------------------------------------------------------------------------------------------
+
+DOUBLE = ToolSpec("double", "Twice.", {"type": "object", "properties": {"n": {"type": "integer"}}})
+CASES = [(wire, name) for wire, names in NAMED.items() for name in names]
+
+
+@pytest.mark.parametrize(("wire", "name"), CASES)
+def test_a_tool_of_the_provider_stands_beside_those_of_the_notebook(wire: str, name: str) -> None:
+    prompt = Prompt((user("Hi"),), tools=(DOUBLE,), options={"provider_tools": [name], "metadata": {"a": "b"}})
+    body = find_wire(wire).encode(prompt, Target("api.example", "m")).body
+    sent = json.dumps(body["tools"])
+
+    assert "double" in sent
+    assert NAMED[wire][name] in body["tools"]
+    assert "provider_tools" not in body
+    assert body["metadata"] == {"a": "b"}
+
+
+@pytest.mark.parametrize("wire", NAMED)
+def test_a_definition_of_ones_own_is_sent_as_it_is(wire: str) -> None:
+    own = {"type": "new_tool", "name": "new", "max_uses": 3}
+    prompt = Prompt((user("Hi"),), options={"provider_tools": [own]})
+
+    assert find_wire(wire).encode(prompt, Target("h", "m")).body["tools"] == [own]
+
+
+@pytest.mark.parametrize("wire", sorted(WIRES))
+def test_a_name_that_the_dialect_lacks_is_refused_with_what_there_is(wire: str) -> None:
+    prompt = Prompt((user("Hi"),), options={"provider_tools": ["teleport"]})
+    with pytest.raises(Unsupported) as caught:
+        find_wire(wire).encode(prompt, Target("h", "m"))
+
+    assert all(name in caught.value.fix for name in NAMED.get(wire, NAMED))
+
+
+def test_gemini_shows_its_own_calls_beside_functions_where_the_host_can() -> None:
+    options = {"provider_tools": ["web_search"]}
+    beside = Prompt((user("Hi"),), tools=(DOUBLE,), options=options, tool_choice="required")
+    alone = Prompt((user("Hi"),), options=options)
+    wire = find_wire("gemini")
+
+    assert wire.encode(beside, Target("api.example", "m")).body["toolConfig"] == {
+        "functionCallingConfig": {"mode": "ANY"}, "includeServerSideToolInvocations": True,
+    }  # fmt: skip
+    assert "toolConfig" not in wire.encode(alone, Target("api.example", "m")).body
+    on_vertex = wire.encode(beside, Target("europe-west1-aiplatform.googleapis.com", "m")).body["toolConfig"]
+    assert "includeServerSideToolInvocations" not in on_vertex
+
+
+def test_responses_asks_for_what_its_tools_found() -> None:
+    options = {"provider_tools": ["web_search", "code_interpreter"]}
+    body = find_wire("responses").encode(Prompt((user("Hi"),), options=options), Target("h", "gpt-4.1")).body
+
+    assert {"web_search_call.action.sources", "code_interpreter_call.outputs"} <= set(body["include"])
+
+
+def test_messages_sends_the_version_that_a_tool_requires() -> None:
+    options = {"provider_tools": ["web_search", "code_interpreter"]}
+    request = find_wire("anthropic").encode(Prompt((user("Hi"),), options=options), Target("h", "m"))
+
+    assert request.headers["anthropic-beta"] == "code-execution-2025-08-25"
+
+
+@tool(run="auto")
+def double(n: int) -> int:
+    "Twice a number."
+    return 2 * n
+
+
+def test_a_chat_names_tools_of_the_provider_and_they_are_refused_nothing() -> None:
+    asked = Answer("", calls=(("double", {"n": 21}),))
+    with simulate("google", asked, Answer("42.")) as provider:
+        chat = Chat(
+            "google:gemini-3.5-flash", base_url=provider.url, api_key=provider.key, tools=[double],
+            provider_tools=["web_search", "code_interpreter"],
+        )  # fmt: skip
+        turn = chat.send("Double 21.")
+
+    assert (turn.text, [call.result for call in turn.calls], provider.refused) == ("42.", [42], [])
+    assert {"googleSearch": {}} in provider.bodies[0]["tools"]

@@ -72,7 +72,7 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
     with _restore_when_refused(names, chat):
         configure(chat, names, flags, body)
         settings = turn_settings(shell, chat, flags)
-        turn = chat.compose(prompt, attach=attached, as_=type_, options=dict(flags.option), settings=settings)
+        turn = chat.compose(prompt, attach=attached, as_=type_, options=_request_options(flags), settings=settings)
     with one_interrupt(turn, lingers=getattr(shell, "kernel", None) is not None) as interrupts:
         _show(shell, chat, names, flags, turn, magic, interrupts)
         if interrupts.is_received:
@@ -80,6 +80,11 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
     if turn.status in ("error", "timeout"):
         raise TurnFailed(turn.error, _failed_line(shell, flags, turn), _restore_model(chat, model, turn, put_back))
     return turn
+
+
+def _request_options(flags: Flags) -> dict[str, Any]:
+    tools = {"provider_tools": flags.provider_tool} if flags.provider_tool else {}
+    return {**tools, **dict(flags.option)}
 
 
 def _failed_line(shell: Any, flags: Flags, turn: Turn) -> str:
@@ -195,7 +200,7 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
         configure(chat, names, flags, body)
         settings = turn_settings(shell, chat, flags)
         prompt = body.strip() if has_prompt(body) else ""
-        request = chat.rehearse(prompt, attach=attached, as_=type_, options=dict(flags.option), settings=settings)
+        request = chat.rehearse(prompt, attach=attached, as_=type_, options=_request_options(flags), settings=settings)
         address = chat.model.address
     finally:
         put_back()

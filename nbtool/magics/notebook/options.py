@@ -191,6 +191,13 @@ def _add_run(parser: Parser) -> None:
         default=[],
         help="request options; override all others",
     )
+    add(
+        "--provider-tool",
+        metavar="NAME",
+        nargs="+",
+        default=[],
+        help="tools that the provider runs: web_search, web_fetch, code_interpreter",
+    )
     add("--no-stream", action="store_true", help="do not stream replies")
     add("--dry-run", action="store_true", help="print the exact request without sending it")
     add("-q", "--quiet", action="store_true", help="show no output; use -o for the result")

@@ -20,6 +20,7 @@ from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.anthropic.decoder import AnthropicDecoder
 from nbtool.wire.dialects.call_ids import VALID_ID, CallIds, safe_tool_name
 from nbtool.wire.dialects.options import merge_options
+from nbtool.wire.dialects.provider_tools import BETAS, take_provider_tools
 from nbtool.wire.reply import parse_arguments
 
 VERSION = "2023-06-01"
@@ -66,8 +67,15 @@ class AnthropicMessages:
                 body["tool_choice"] = choice
         if NO_CACHE_CONTROL not in target.abilities and "cache_control" not in prompt.options:
             _add_cache_control(body)
-        body = merge_options(body, prompt.options)
-        return Request("/messages", body, body.get("stream") is True, {"anthropic-version": VERSION})
+        options, provider_tools = take_provider_tools(prompt.options, self.name)
+        if provider_tools:
+            body["tools"] = [*provider_tools, *body.get("tools", [])]
+            if not prompt.tools:
+                body.pop("tool_choice", None)
+        body = merge_options(body, options)
+        betas = ",".join(BETAS[kind] for tool in provider_tools if (kind := tool.get("type")) in BETAS)
+        headers = {"anthropic-version": VERSION, **({"anthropic-beta": betas} if betas else {})}
+        return Request("/messages", body, body.get("stream") is True, headers)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the decoder sees from the bytes whether it is a stream
         """Return a new decoder for one reply, streamed or not."""

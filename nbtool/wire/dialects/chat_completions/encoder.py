@@ -20,6 +20,7 @@ from nbtool.wire.dialects.chat_completions.decoder import ChatDecoder
 from nbtool.wire.dialects.chat_completions.fields import THINKING_FIELDS
 from nbtool.wire.dialects.encoding_cache import EncodingCache
 from nbtool.wire.dialects.options import chat_options, merge_options
+from nbtool.wire.dialects.provider_tools import take_provider_tools
 from nbtool.wire.reply import valid_arguments
 
 NO_STREAM_OPTIONS = "no_stream_options"
@@ -85,6 +86,7 @@ class ChatCompletions:
             body["stream"] = True
             if NO_STREAM_OPTIONS not in target.abilities:
                 body["stream_options"] = {"include_usage": True}
+        take_provider_tools(prompt.options, self.name)  # there are none in this dialect: named ones are refused
         body = merge_options(body, _options(prompt, target))
         return Request("/chat/completions", body, stream=body.get("stream") is True)
 

@@ -18,6 +18,7 @@ from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.gemini.contents import ContentEncoder
 from nbtool.wire.dialects.gemini.decoder import GeminiDecoder
 from nbtool.wire.dialects.options import GEMINI_NAMES, merge_options, rename_options
+from nbtool.wire.dialects.provider_tools import take_provider_tools
 
 Body = dict[str, Any]
 
@@ -41,13 +42,14 @@ class GenerateContent:
         body: Body = {"contents": ContentEncoder(self.name, target).encode(prompt.messages)}
         if system := _system(prompt):
             body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
-        if prompt.tools:
-            body["tools"] = [{"functionDeclarations": [_declaration(spec) for spec in prompt.tools]}]
-            if prompt.tool_choice != "auto":
-                body["toolConfig"] = {"functionCallingConfig": _calling_config(prompt.tool_choice)}
+        options, provider_tools = take_provider_tools(prompt.options, self.name)
+        if tools := _tools(prompt, provider_tools):
+            body["tools"] = tools
+        if config := _tool_config(prompt, provider_tools, target):
+            body["toolConfig"] = config
         if _THINKS.match(target.model) and NO_THOUGHT_SUMMARIES not in target.abilities:
             body["generationConfig"] = {"thinkingConfig": {"includeThoughts": True}}
-        body = merge_options(body, rename_options(prompt.options, GEMINI_NAMES))
+        body = merge_options(body, rename_options(options, GEMINI_NAMES))
         stream = body.pop("stream", prompt.stream) is True
         method, query = ("streamGenerateContent", {"alt": "sse"}) if stream else ("generateContent", {})
         return Request(f"{_model_path(target.model)}:{method}", body, stream, query=query)
@@ -67,6 +69,21 @@ def _system(prompt: Prompt) -> list[str]:
     """Return the system prompt, and the system messages, which have no place among the contents."""
     texts = [prompt.system, *(message.text for message in prompt.messages if message.role == "system")]
     return [clean_text(text) for text in texts if text.strip()]
+
+
+def _tools(prompt: Prompt, provider_tools: list[Body]) -> list[Body]:
+    declared = [{"functionDeclarations": [_declaration(spec) for spec in prompt.tools]}] if prompt.tools else []
+    return [*declared, *provider_tools]
+
+
+def _tool_config(prompt: Prompt, provider_tools: list[Body], target: Target) -> Body:
+    """Return how functions are called; beside tools of the provider their calls have to be shown (not on Vertex AI)."""
+    config: Body = {}
+    if prompt.tools and prompt.tool_choice != "auto":
+        config["functionCallingConfig"] = _calling_config(prompt.tool_choice)
+    if prompt.tools and provider_tools and not target.host.endswith("aiplatform.googleapis.com"):
+        config["includeServerSideToolInvocations"] = True
+    return config
 
 
 def _declaration(spec: ToolSpec) -> Body:

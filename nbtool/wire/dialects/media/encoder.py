@@ -21,6 +21,7 @@ from nbtool.text import clean_text
 from nbtool.wire.base import Prompt, Request, Target, Upload
 from nbtool.wire.dialects.media.decoder import MediaDecoder, ReadBody, read_images, read_speech, read_transcription
 from nbtool.wire.dialects.options import merge_options
+from nbtool.wire.dialects.provider_tools import take_provider_tools
 from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS, can_edit, returns_urls
 
@@ -60,6 +61,7 @@ class MediaWire:
             nbtool.errors.Unsupported: tools are offered, or an attachment is not for this kind of model.
             nbtool.errors.BadUsage: required input is missing.
         """
+        options, _ = take_provider_tools(prompt.options, self.name)
         if prompt.tools:
             raise Unsupported(
                 f"{target.model} {MEDIA_KINDS[self.name]} and cannot call tools.",
@@ -70,7 +72,7 @@ class MediaWire:
                 f"{target.model} {MEDIA_KINDS[self.name]} and answers whole.", fix="Leave out the option `stream`."
             )
         request = self.write(_media_prompt(prompt, target))
-        return replace(request, body=merge_options(request.body, prompt.options))
+        return replace(request, body=merge_options(request.body, options))
 
     def decoder(self, *, stream: bool = False) -> MediaDecoder:  # noqa: ARG002 - these replies always come whole
         """Return a new decoder for one reply."""

@@ -22,6 +22,7 @@ from nbtool.text import clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.options import RESPONSES_NAMES, merge_options, rename_options
+from nbtool.wire.dialects.provider_tools import OUTPUTS, take_provider_tools
 from nbtool.wire.dialects.responses.decoder import ResponsesDecoder
 from nbtool.wire.reply import valid_arguments
 
@@ -69,7 +70,12 @@ class Responses:
             body["tools"] = [_tool(spec) for spec in prompt.tools]
             if prompt.tool_choice != "auto":
                 body["tool_choice"] = _tool_choice(prompt.tool_choice)
-        body = merge_options(body, rename_options(prompt.options, RESPONSES_NAMES))
+        options, provider_tools = take_provider_tools(prompt.options, self.name)
+        if provider_tools:
+            body["tools"] = [*body.get("tools", []), *provider_tools]
+            outputs = [OUTPUTS[kind] for tool in provider_tools if (kind := tool.get("type")) in OUTPUTS]
+            body["include"] = [*body.get("include", []), *outputs]
+        body = merge_options(body, rename_options(options, RESPONSES_NAMES))
         return Request("/responses", body, stream=body.get("stream") is True)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the decoder sees from the bytes whether it is a stream
