@@ -73,6 +73,7 @@ class Meter:
     """What a turn has used so far; `unpriced` counts replies of unknown cost.
 
     `price_of` computes the cost of a reply in US dollars if the provider does not report it; a plugin may set it.
+    `estimate_of` estimates the cost of a request, if the price of the model is known.
     """
 
     limits: Limits
@@ -82,6 +83,7 @@ class Meter:
     started: float = field(default_factory=time.monotonic)
     unpriced: int = 0
     price_of: Callable[[Usage], float] | None = None
+    estimate_of: Callable[[Usage], float] | None = None
     _batches: Counter[str] = field(default_factory=Counter)
 
     def reached_limit(self) -> ReachedLimit | None:

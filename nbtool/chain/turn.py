@@ -163,8 +163,10 @@ class Engine:
         """Find out whether the price of the model is known, if a limit or a plugin depends on it."""
         turn = self._turn
         find = getattr(self._requests.endpoint, "find_price", None)
-        if self._needs_price and find and REPORTS_COST not in turn.abilities and await find():
-            turn.abilities |= {REPORTS_COST}
+        if self._needs_price and find:
+            turn.meter.estimate_of = await find()
+            if turn.meter.estimate_of:
+                turn.abilities |= {REPORTS_COST}
 
     async def _run_start_hooks(self) -> None:
         for hook in self._hooks.get("on_turn_start"):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from nbtool.chain.limits import REPORTS_COST
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.prompts import PromptItem, parse_prompts
@@ -19,6 +20,7 @@ from nbtool.loop import CallerThread
 from nbtool.tools.approval import Approver
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
+from nbtool.wire.fallback import FallbackEndpoint
 
 
 def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
@@ -47,7 +49,10 @@ def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
         fork.parts.tools = Toolset("chat", [ExecutorTools(fork.parts.tools, plan.executor)])
     if limit := plan.budget():
         endpoint = fork.parts.model.endpoint()
-        limit.require_price(endpoint.model, getattr(endpoint, "abilities", frozenset()))
+        abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
+        if limit.needs_price and isinstance(endpoint, FallbackEndpoint) and endpoint.has_price():
+            abilities |= {REPORTS_COST}
+        limit.require_price(endpoint.model, abilities)
     fork.parts.plugins = [backoff, *([limit] if limit else []), *chat.parts.plugins]
 
     def prepare(one: PromptItem, key: str, caller_thread: CallerThread) -> Turn:

@@ -43,8 +43,8 @@ def subchat(
 
     Each question starts a new conversation. `model` is a model id, or a chat whose current model and plugins are used;
     the plugins of the parent chat run after them.
-    `limits` apply to each question (default: 5 requests); the usage of a sub-chat is reported with its answer and does
-    not count towards the limits of the parent turn.
+    `limits` apply to each question (default: 5 requests); the usage of a sub-chat is reported with its answer. It
+    counts towards the tokens and the dollars that the parent turn may use, but not towards its other limits.
 
         chat = Chat("openai:gpt-5-mini", tools=[subchat("openai:gpt-5", tools=[price], name="ask_expert")])
     """

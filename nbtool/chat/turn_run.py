@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -25,6 +25,7 @@ from nbtool.chat.turn import Turn
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.events import Emit, Event, Notice, TurnStarted
 from nbtool.messages import Message
+from nbtool.plugins.budget import shared_budget
 from nbtool.plugins.media import MediaVariables
 from nbtool.plugins.tools import ToolCalling
 from nbtool.tools.calls.runtime import ToolRuntime
@@ -103,13 +104,16 @@ class TurnRun:
         context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.cancel_signal, Meter(limits))
         tools = Toolset("turn") if is_media else self._tools()
         choose = None if is_media else parts.choose_tools
-        runtime = self._runtime(turn, emit, tools)
-        calling = ToolCalling(runtime, tuple(parts.plugins), turn.calls, choose, plan.carry_over.known_outcomes)
+        asks_models = any(tool.sends_to == "model" for tool in tools.tools().values())
+        shared = shared_budget(limits) if asks_models else None
+        plugins = [*parts.plugins, *([shared] if shared else [])]
+        runtime = replace(self._runtime(turn, emit, tools), plugins=tuple(plugins))
+        calling = ToolCalling(runtime, tuple(plugins), turn.calls, choose, plan.carry_over.known_outcomes)
         answer = [turn.answer] if turn.answer else []
         engine = Engine(
             context,
             self.endpoint,
-            [calling, MediaVariables(parts.variables), *answer, *parts.plugins],
+            [calling, MediaVariables(parts.variables), *answer, *plugins],
             system=system_prompt(parts.system, tools.rules()),
             options=self.options,
             stream=self.settings.stream,

@@ -1,7 +1,8 @@
 """A budget for all turns of a chat, with an approval before more is spent.
 
 `Limits` applies to one turn and ends it with a final reply. A budget applies to all turns: once it is spent, the next
-request needs an approval. It is checked between requests, so one request may exceed it.
+request needs an approval. It is checked between requests, so one request may exceed it; requests at the same
+time are estimated, and wait for each other where they might exceed it together.
 """
 
 from __future__ import annotations
@@ -16,13 +17,20 @@ from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContex
 from nbtool.chain.limits import Limits, require_known_cost
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import CallFinished, CallStatus
-from nbtool.messages import Usage, new_id
-from nbtool.tools.approval import Approver, AskFunction
+from nbtool.messages import Part, Text, ToolCall, ToolResult, Usage, new_id
+from nbtool.tools.approval import Approver, AskFunction, Denied
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
+from nbtool.wire.base import Prompt
 
 MILLION = 1_000_000
+
+CHARS_PER_TOKEN = 3
+"""Characters for which a request is assumed to use a token: few, so that the estimate is rather too high."""
+
+EXPECTED_OUTPUT = 1_000
+"""Tokens of output that a request is assumed to use at least; more, once a reply was larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,9 @@ class Budget:
     cost: float = field(default=0.0, init=False)
     _limits: tuple[float, float] = field(init=False, repr=False)
     _unpriced: int = field(default=0, init=False, repr=False)
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+    _reserved: dict[str, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
+    _largest_output: int = field(default=0, init=False, repr=False)
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.tokens is None and self.usd is None:
@@ -83,23 +93,34 @@ class Budget:
         """Count the turn when it ends, whatever its status; the price of its model applies to its limits too."""
         if price := self.prices.get(turn.model):
             turn.meter.price_of = price.cost_of
-        return lambda: self._record(turn)
+
+        async def release() -> None:
+            async with self._changed:
+                self._release(turn)
+
+        return release
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Check the budget before a request, and ask for an approval once it is spent.
+
+        A request waits while others are under way and the rest of the budget may not suffice for it too.
 
         Raises:
             LimitReached: it was not approved.
             BadUsage: the budget is in dollars, and the price of this model is unknown.
         """
         turn = request.turn
-        self.require_price(turn.model, turn.abilities)
-        async with self._lock:
-            self._record(request.turn)
+        if not turn.meter.price_of:
+            self.require_price(turn.model, turn.abilities)
+        size = _size(request.prompt())
+        async with self._changed:
+            self._release(turn)
+            await self._changed.wait_for(lambda: not self._reserved or self._has_room(self._estimate(size, turn)))
             if reason := self._exceeded_reason():
                 if not await self._ask_for_more(reason, request.turn):
                     raise LimitReached(f"{reason} No further request was sent.", fix="Approve more when asked.")
                 self._raise_limit()
+            self._reserved[turn.turn_id] = self._estimate(size, turn)
 
     def require_price(self, model: str, abilities: frozenset[str]) -> None:
         """Reject a model of unknown price if the budget is in dollars.
@@ -110,11 +131,35 @@ class Budget:
         if self.usd is not None and model not in self.prices:
             require_known_cost(Limits(cost=self.usd), abilities, model)
 
-    def on_after_request(self, reply: ReplyContext) -> None:
-        """Count a reply of unknown usage or cost."""
+    async def on_after_request(self, reply: ReplyContext) -> None:
+        """Count a reply, and let the next request go."""
         usage = reply.reply.usage
+        self._largest_output = max(self._largest_output, usage.output_tokens, 1)
         if not usage.total_tokens or (self.usd is not None and self._cost_of(usage, reply.turn.model) is None):
             self._unpriced += 1
+        async with self._changed:
+            self._release(reply.turn)
+
+    def _estimate(self, size: int, turn: TurnContext) -> tuple[float, float]:
+        """Return the tokens and the dollars that a request of so many characters may use, with the largest output."""
+        usage = Usage(size // CHARS_PER_TOKEN, max(self._largest_output, EXPECTED_OUTPUT))
+        price = self.prices.get(turn.model)
+        cost_of = price.cost_of if price else turn.meter.price_of or turn.meter.estimate_of
+        return usage.total_tokens, cost_of(usage) if cost_of else 0.0
+
+    def _has_room(self, estimate: tuple[float, float]) -> bool:
+        """Whether the budget suffices for a request beside those that are under way; unknown before the first reply."""
+        if not self._largest_output:
+            return False
+        tokens, dollars = (float(sum(amounts)) for amounts in zip(estimate, *self._reserved.values(), strict=True))
+        limit_tokens, limit_dollars = self._limits
+        return self.spent.total_tokens + tokens <= limit_tokens and self.cost + dollars <= limit_dollars
+
+    def _release(self, turn: TurnContext) -> None:
+        """Count what a turn has used, in place of what was reserved for it."""
+        self._record(turn)
+        if self._reserved.pop(turn.turn_id, None):
+            self._changed.notify_all()
 
     def _record(self, turn: TurnContext) -> None:
         """Add what the turn has used since it was last counted."""
@@ -156,6 +201,32 @@ class Budget:
         status: CallStatus = "ok" if is_allowed else "denied"
         await turn.emit(CallFinished(call_id, "budget", turn.meter.rounds, status, reason, reason=decision.reason))
         return is_allowed
+
+
+def shared_budget(limits: Limits) -> Budget | None:
+    """Return the budget of a turn and of the sub-chats that its tools ask, together; None without a limit on either.
+
+    It asks for no approval: the turn ends.
+    """
+    if limits.tokens is None and limits.cost is None:
+        return None
+    return Budget(tokens=limits.tokens, usd=limits.cost, ask=lambda _: Denied("the budget of the turn is used up"))
+
+
+def _size(prompt: Prompt) -> int:
+    """Return the characters of a request, as far as it is text."""
+    parts = sum(_text_size(part) for message in prompt.messages for part in message.parts)
+    return len(prompt.system) + parts + sum(len(str(dict(spec.parameters))) for spec in prompt.tools)
+
+
+def _text_size(part: Part) -> int:
+    match part:
+        case Text() | ToolResult():
+            return len(part.text)
+        case ToolCall():
+            return len(part.arguments)
+        case _:
+            return 0
 
 
 def _usage_since(after: Usage, before: Usage) -> Usage:

@@ -25,6 +25,7 @@ from nbtool.wire.providers.credentials import (
 )
 from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.google import PROJECT_VARIABLES, at_wire, is_vertex, wire_at
+from nbtool.wire.providers.model_data import model_data
 from nbtool.wire.providers.model_kinds import kind_of
 from nbtool.wire.registry import find_wire
 from nbtool.wire.transport.discovery import default_model
@@ -120,6 +121,8 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         )
         address = address if name == access.wire else _address(replace(access, wire=name), base_url)
     abilities = provider.abilities if is_own_host else provider.abilities - HOST_ONLY_ABILITIES
+    if name == "anthropic" and is_own_host and model_data().thinks_by_default.fullmatch(model):
+        abilities |= {"thinking_display"}
     if provider.wire == "gemini" and name != "gemini":
         abilities -= GEMINI_ONLY_ABILITIES
     return HttpEndpoint(

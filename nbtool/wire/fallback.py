@@ -16,7 +16,7 @@ from nbtool.events import Delta, ReplyEnd, Retrying, StreamNotice
 from nbtool.wire.base import Prompt, Request
 from nbtool.wire.connect import text_wire
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
-from nbtool.wire.pricing import find_price, with_cost
+from nbtool.wire.pricing import find_price, find_price_now, with_cost
 from nbtool.wire.prompted.instructions import PromptFormatName, format_for
 from nbtool.wire.prompted.wire import PromptedWire
 from nbtool.wire.providers.model_cache import cache_wire, cached_models, cached_wire
@@ -130,6 +130,10 @@ class FallbackEndpoint:
     async def find_price(self) -> PriceFunction | None:
         """Return the function that computes the cost of a usage; None if the price of the model is unknown."""
         return await find_price(self.native)
+
+    def has_price(self) -> bool:
+        """Whether the price of the model is known; may take some tenths of a second."""
+        return find_price_now(self.native) is not None
 
     async def _reply(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Send a prompt once, and report a reply whose reasoning is lost."""

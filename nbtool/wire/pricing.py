@@ -21,12 +21,16 @@ async def find_price(endpoint: HttpEndpoint) -> PriceFunction | None:
 
     The price of a provider holds at its own host only.
     """
+    outcome = await run_in_worker(partial(find_price_now, endpoint))
+    return None if outcome.error else outcome.value
+
+
+def find_price_now(endpoint: HttpEndpoint) -> PriceFunction | None:
+    """Return what `find_price` does; may take some tenths of a second."""
     provider = endpoint.provider if endpoint.is_own_host else ""
     if not provider and is_loopback(parse_server_url(endpoint.base_url).host):
         return None
-    find = partial(find_price_function, provider, endpoint.model, base_url=endpoint.base_url)
-    outcome = await run_in_worker(find)
-    return None if outcome.error else outcome.value
+    return find_price_function(provider, endpoint.model, base_url=endpoint.base_url)
 
 
 async def with_cost(endpoint: HttpEndpoint, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:

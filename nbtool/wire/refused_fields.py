@@ -56,7 +56,7 @@ OPTIONAL_FIELDS = (
         "{model} gives no summaries of its reasoning here.",
     ),
     OptionalField(
-        "thinking_display", ("thinking.display",), re.compile(r"thinking\.[\w.]*display|\bdisplay\b"),
+        "thinking_display", ("thinking",), re.compile(r"thinking\.|adaptive[ _]thinking|\bdisplay\b"),
         "{model} does not show its text between calls here.",
     ),
     OptionalField(

@@ -11,8 +11,10 @@ from nbtool import Approved, Chat, Denied, tool
 from nbtool.chain.hooks import RequestContext
 from nbtool.chain.limits import Limits
 from nbtool.chat.subchat import MAX_DEPTH, subchat
-from nbtool.errors import AuthenticationFailed
-from nbtool.messages import Text
+from nbtool.chat.turn_settings import TurnSettings
+from nbtool.errors import AuthenticationFailed, LimitReached
+from nbtool.events import ReplyEnd, UsageDelta
+from nbtool.messages import Text, Usage
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
 
@@ -270,3 +272,17 @@ def test_the_view_shows_the_inner_call_with_its_own_outcome(verdict: Any) -> Non
 
     states = {b["name"]: b["state"] for b in turn.transcript().document()["blocks"] if b["kind"] == "call"}
     assert states == {"ask": "ok", "price": "denied" if isinstance(verdict, Denied) else "ok"}
+
+
+def test_what_sub_chats_use_counts_towards_the_budget_of_the_turn() -> None:
+    spent = [UsageDelta(Usage(0, 600)), ReplyEnd("end", "stop")]
+    asks = [call("ask", question=question) for question in ("One?", "Two?", "Three?")]
+    first = [*asks, UsageDelta(Usage(10, 10)), ReplyEnd("tools", "tool_calls")]
+    with ScriptedWire([["A.", *spent], ["B.", *spent]]) as inner, ScriptedWire([first]) as wire:
+        chat = Chat(wire=wire, tools=[subchat(Chat(wire=inner))])
+        turn = chat.send("Go.", settings=TurnSettings(limits=Limits(tokens=1_000)))
+
+    assert len(inner.prompts) == 2
+    assert len(wire.prompts) == 1
+    assert [one.status for one in turn.calls].count("error") == 1
+    assert isinstance(turn.error, LimitReached)

@@ -139,3 +139,29 @@ def test_a_reply_that_breaks_off_counts_as_far_as_it_was_reported() -> None:
 def test_a_budget_of_nothing_is_refused(how: dict[str, Any]) -> None:
     with pytest.raises(BadUsage, match=r"budget needs tokens or usd|must be greater than 0"):
         Budget(**how)
+
+
+def many(count: int, usage: Usage) -> list[object]:
+    return [["Well.", UsageDelta(usage), END] for _ in range(count)]
+
+
+@pytest.mark.parametrize("limit", [{"tokens": 5_000}, {"usd": 0.005, "prices": {"scripted": Price(1.0, 1.0)}}])
+def test_requests_at_the_same_time_do_not_exceed_a_budget_together(limit: dict[str, Any]) -> None:
+    with ScriptedWire(many(5, Usage(10, 1_000))) as wire:
+        batch = Chat(wire=wire).map(
+            [f"Prompt {at}" for at in range(8)], concurrency=8, progress=False, resume=False, **limit
+        )
+
+    assert len(wire.prompts) == 5
+    assert len(batch.errors) == 3
+    assert batch.usage.total_tokens == 5_050
+
+
+def test_requests_at_the_same_time_all_go_where_the_budget_suffices() -> None:
+    with ScriptedWire(many(8, Usage(10, 100))) as wire:
+        batch = Chat(wire=wire).map(
+            [f"Prompt {at}" for at in range(8)], concurrency=8, progress=False, resume=False, tokens=100_000
+        )
+
+    assert len(wire.prompts) == 8
+    assert batch.errors == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,7 @@ def test_an_announced_shutdown_is_reported_once(own_host: Any, monkeypatch: pyte
     today = dt.datetime.now().astimezone().date()
     data = model_data.model_data()
     row = model_data.Shutdown("openai", data.shutdowns[0].model, today + dt.timedelta(days=9), "gpt-7")
-    fresh = model_data.ModelData(data.date, data.defaults, (row,))
+    fresh = replace(data, shutdowns=(row,))
     monkeypatch.setattr(model_data, "model_data", lambda: fresh)
     with serve_each(COMPLETE) as server:
         own_host(server)
@@ -226,3 +227,12 @@ def test_a_model_that_the_user_named_fetches_no_list(own_host: Any) -> None:
         Chat("openai:gpt-6.1-terra").rehearse("Hi")
 
     assert [request.path for request in server.requests] == ["/v1/chat/completions"]
+
+
+def test_a_batch_has_a_budget_in_dollars_for_a_model_of_known_price(own_host: Any) -> None:
+    with serve_each(COMPLETE) as server:
+        own_host(server)
+        batch = Chat("openai:gpt-6.1-terra").map(["One", "Two", "Three"], usd=0.01, progress=False, resume=False)
+
+    assert len(server.requests) == 1
+    assert len(batch.errors) == 2

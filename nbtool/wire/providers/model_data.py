@@ -50,6 +50,7 @@ class ModelData:
     date: dt.date
     defaults: dict[str, DefaultModel]
     shutdowns: tuple[Shutdown, ...]
+    thinks_by_default: re.Pattern[str]
 
 
 @cache
@@ -64,7 +65,7 @@ def model_data() -> ModelData:
         Shutdown(row["provider"], re.compile(row["model"]), row["day"], row.get("replacement", ""))
         for row in data["shutdowns"]
     )
-    return ModelData(data["date"], defaults, shutdowns)
+    return ModelData(data["date"], defaults, shutdowns, re.compile(data["thinks_by_default"]))
 
 
 def find_shutdown(provider: str, model: str) -> Shutdown | None:

@@ -32,6 +32,9 @@ DEFAULT_MAX_TOKENS = 16_000
 NO_CACHE_CONTROL = "no_cache_control"
 """The ability of a target that refuses `cache_control` marks (some gateways do)."""
 
+THINKING_DISPLAY = "thinking_display"
+"""The ability of a target that thinks by default, and shows its thinking and its text between calls on request."""
+
 Block = dict[str, Any]
 
 _CACHE_CONTROL = {"type": "ephemeral"}
@@ -65,6 +68,8 @@ class AnthropicMessages:
             body["tools"] = tools
             if (choice := _tool_choice(prompt))["type"] != "auto":
                 body["tool_choice"] = choice
+        if THINKING_DISPLAY in target.abilities:
+            body["thinking"] = {"type": "adaptive", "display": "summarized"}
         if NO_CACHE_CONTROL not in target.abilities and "cache_control" not in prompt.options:
             _add_cache_control(body)
         options, provider_tools = take_provider_tools(prompt.options, self.name)

@@ -22,7 +22,8 @@ from nbtool.messages import (
     user,
 )
 from nbtool.wire.base import Prompt, Target, ToolSpec
-from nbtool.wire.dialects.anthropic.encoder import DEFAULT_MAX_TOKENS
+from nbtool.wire.connect import make_endpoint
+from nbtool.wire.dialects.anthropic.encoder import DEFAULT_MAX_TOKENS, THINKING_DISPLAY
 from tests.wire.anthropics import HERE, REDACTED, SIGNED, USE, WIRE, body_of, messages_of
 
 MARKED = Target("api.example", "thinker-1")
@@ -247,3 +248,23 @@ def test_a_refusal_and_lone_surrogates_go_back_as_plain_text() -> None:
 
     assert messages[0]["content"][0]["text"] == "a\ufffd"
     assert messages[1]["content"] == [{"type": "text", "text": "No."}]
+
+
+def test_thinking_is_shown_by_models_that_would_omit_it() -> None:
+    able = Target("h", "claude-opus-5-5", frozenset({THINKING_DISPLAY}))
+
+    assert body_of(user("Hi"), target=able)["thinking"] == {"type": "adaptive", "display": "summarized"}
+    assert "thinking" not in body_of(user("Hi"), target=able, options={"thinking": None})
+    assert "thinking" not in body_of(user("Hi"))
+
+
+@pytest.mark.parametrize(
+    ("model", "shows"),
+    [("claude-opus-5-5", True), ("claude-sonnet-5", True), ("claude-fable-5-1", True), ("claude-opus-4-8", False)],
+)
+def test_the_display_of_thinking_is_asked_of_models_that_think_by_default(
+    model: str, shows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+
+    assert (THINKING_DISPLAY in make_endpoint(f"anthropic:{model}").abilities) is shows
