@@ -5,6 +5,7 @@ pending.py      its open approval questions            version_diff.py  what it 
 event_queue.py  its events for a reader elsewhere      reply_deltas.py  finished replies as deltas
 """
 
-from nbtool.chat.turn.turn import Messages, Stats, Turn
+from nbtool.chat.turn.contents import Messages, Stats
+from nbtool.chat.turn.turn import Turn
 
 __all__ = ["Messages", "Stats", "Turn"]

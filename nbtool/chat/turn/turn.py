@@ -17,6 +17,7 @@ from nbtool.blocks.mimebundle import turn_mimebundle
 from nbtool.blocks.transcript import Transcript
 from nbtool.chain.limits import CancelSignal
 from nbtool.chat.turn import compact
+from nbtool.chat.turn.contents import Messages, Stats
 from nbtool.chat.turn.event_queue import EventQueue
 from nbtool.chat.turn.pending import PendingQuestions
 from nbtool.chat.turn.reply_deltas import with_deltas
@@ -48,28 +49,6 @@ if TYPE_CHECKING:
     from nbtool.wire.reply import Reply
 
 Listener = Callable[[Event], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """Counts of a turn; `seconds` is its total duration, including the time it waited for decisions."""
-
-    rounds: int = 0
-    calls: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Messages:
-    """A turn's native messages: the context before it, the chain that it added, and both."""
-
-    context: tuple[Message, ...] = ()
-    chain: tuple[Message, ...] = ()
-
-    @property
-    def complete(self) -> tuple[Message, ...]:
-        """Context and chain."""
-        return self.context + self.chain
 
 
 @dataclass(eq=False)
@@ -205,7 +184,8 @@ class Turn:
                 running.add_done_callback(self._close)
             except BaseException as error:  # an interrupt, or a closed loop: nobody may wait forever
                 running.cancel()
-                self._end("error", error)
+                is_interrupt = isinstance(error, KeyboardInterrupt)
+                self._end("cancelled" if is_interrupt else "error", None if is_interrupt else error)
                 raise
         return self
 

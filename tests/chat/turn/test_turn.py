@@ -14,6 +14,10 @@ def refuse(_: Turn) -> Coroutine[Any, Any, None]:
     raise RuntimeError("no loop")
 
 
+def interrupt(_: Turn) -> Coroutine[Any, Any, None]:
+    raise KeyboardInterrupt
+
+
 async def fail(_: Turn) -> None:
     raise RuntimeError("lost")
 
@@ -35,6 +39,15 @@ def test_a_turn_that_cannot_start_has_ended_with_the_error() -> None:
     assert turn.done.result(0) is turn
     assert (turn.status, turn.error) == ("error", raised.value)
     assert turn.start() is turn
+
+
+def test_a_turn_that_is_interrupted_while_it_starts_is_cancelled() -> None:
+    turn = Turn(user("Hello"), "tiny", work=interrupt)
+
+    with pytest.raises(KeyboardInterrupt):
+        turn.start()
+
+    assert (turn.done.result(0), turn.status, turn.error) == (turn, "cancelled", None)
 
 
 @pytest.mark.parametrize(
