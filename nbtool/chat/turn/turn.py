@@ -176,13 +176,14 @@ class Turn:
     def start(self) -> Self:
         """Start the turn on nbtool's background loop; idempotent."""
         if self.work:
-            work, self.work = self.work, None
-            _started_turns.add(self)
             running: Future[None] = Future()
-            try:
+            try:  # `work` is taken inside: an interrupt after that would leave a turn that never ends
+                work, self.work = self.work, None
+                _started_turns.add(self)
                 running = background_loop().submit(work(self))
                 running.add_done_callback(self._close)
             except BaseException as error:  # an interrupt, or a closed loop: nobody may wait forever
+                self.cancel()  # it may run although `submit` has not returned
                 running.cancel()
                 is_interrupt = isinstance(error, KeyboardInterrupt)
                 self._end("cancelled" if is_interrupt else "error", None if is_interrupt else error)
