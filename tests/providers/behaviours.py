@@ -281,7 +281,7 @@ GOOGLE_ROWS = (
         "2025-04-18", "lobehub/lobehub#7463", "gemini-2.5-flash",
         trigger=Prompt((user("Hi"),), options={"tools": [
             {"googleSearch": {}}, {"functionDeclarations": [{"name": "double", "description": "Twice."}]},
-        ]}),
+        ]}), error=ToolsNotSupported,
     ),
     Behaviour(
         "google", "gemini", "takes an OpenAPI schema as parameters", r"gemini-.*", has_schema_keywords, 400,

@@ -236,3 +236,15 @@ def test_a_chat_names_tools_of_the_provider_and_they_are_refused_nothing() -> No
 
     assert (turn.text, [call.result for call in turn.calls], provider.refused) == ("42.", [42], [])
     assert {"googleSearch": {}} in provider.bodies[0]["tools"]
+
+
+def test_a_model_that_takes_one_kind_of_tools_only_gets_those_of_the_notebook_in_the_prompt() -> None:
+    with simulate("google", Answer("It rains.")) as provider:
+        turn = Chat(
+            "google:gemini-2.5-flash", base_url=provider.url, api_key=provider.key, tools=[double],
+            provider_tools=["web_search"],
+        ).send("Does it rain?")  # fmt: skip
+
+    assert (turn.text, turn.status) == ("It rains.", "completed")
+    assert provider.refused == ["takes its own tools or functions, not both"]
+    assert provider.bodies[0]["tools"] == [{"googleSearch": {}}]
