@@ -149,13 +149,15 @@ class Native:
     """A message exactly as its provider sent it, to be sent back unchanged.
 
     It carries what `parts` cannot: signatures, encrypted reasoning, items of server-side tools. It is valid only for
-    the same wire, host and model; for any other the message is encoded from its parts.
+    the same wire, host and model; for any other the message is encoded from its parts. `prefix` is the digest of the
+    request that it answers, on wires where a part of it holds only after the same request.
     """
 
     wire: str
     host: str
     model: str
     payload: Any
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

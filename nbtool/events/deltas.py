@@ -98,13 +98,14 @@ class ReplyEnd:
     """The provider's terminal signal: only this completes a reply.
 
     `finish_reason` is the provider's value, `explanation` its explanation (why it refused, or what it filtered),
-    `native` its own form of the message (see `messages.Native`).
+    `native` its own form of the message, and `prefix` the digest of its request (see `messages.Native`).
     """
 
     stop_reason: StopReason
     finish_reason: str = ""
     native: Any = None
     explanation: str = ""
+    prefix: str = ""
     kind: Literal["reply_end"] = "reply_end"
 
 

@@ -63,6 +63,7 @@ class Request:
     """A request to send: a path relative to the provider's base URL, its query and a JSON body.
 
     With `uploads` it is sent as `multipart/form-data`, with the fields of the body as the other form fields.
+    `prefix` is its digest, for the reply (see `messages.Native`).
     """
 
     path: str
@@ -70,6 +71,7 @@ class Request:
     stream: bool
     headers: Mapping[str, str] = field(default_factory=dict)
     uploads: tuple[Upload, ...] = ()
+    prefix: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
 
 

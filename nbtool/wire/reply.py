@@ -145,7 +145,7 @@ class ReplyBuilder:
         can_run = end is not None and stop_reason not in TRUNCATED_REASONS
         not_run_reason = "" if can_run else self._not_run_reason or _TRUNCATED
         parts = (*(segment.part(not_run_reason) for segment in self._segments), *self._citations)
-        native = Native(self.wire, *self._server, end.native) if end and end.native is not None else None
+        native = Native(self.wire, *self._server, end.native, end.prefix) if end and end.native is not None else None
         return Reply(
             message=Message("assistant", _deduplicated(parts), native=native),
             stop_reason=stop_reason,

@@ -160,7 +160,7 @@ class HttpEndpoint:
             key = await self.current_key()
             failure: WireError
             try:
-                async with aclosing(_in_parts(self._attempt(request, content, key))) as batches:
+                async with aclosing(_in_parts(self._attempt(request, content, key), request.prefix)) as batches:
                     async for batch in batches:
                         for delta in batch:
                             has_output = has_output or not isinstance(delta, UsageDelta)
@@ -387,10 +387,12 @@ def _decode(decoder: Decoder, chunk: bytes) -> list[Delta]:
         raise _Retryable(error) from None
 
 
-async def _in_parts(batches: AsyncGenerator[list[Delta], None]) -> AsyncGenerator[list[Delta], None]:
+async def _in_parts(batches: AsyncGenerator[list[Delta], None], prefix: str) -> AsyncGenerator[list[Delta], None]:
     """Yield large batches of deltas in parts, and return control to the loop in between."""
     async with aclosing(batches):
         async for batch in batches:
+            if batch and isinstance(batch[-1], ReplyEnd):
+                batch[-1].prefix = prefix
             for start in range(0, len(batch), AT_ONCE):
                 yield batch[start : start + AT_ONCE]
                 if start + AT_ONCE < len(batch):

@@ -10,7 +10,9 @@ https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#preservin
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
+from hashlib import sha256
 from typing import Any
 
 from nbtool.errors import Unsupported
@@ -59,7 +61,7 @@ class AnthropicMessages:
         body: dict[str, Any] = {
             "model": target.model,
             "max_tokens": _max_tokens(prompt),
-            "messages": _MessageEncoder(self.name, target).write(prompt.messages),
+            "messages": [],
             "stream": prompt.stream,
         }
         if system := _system(prompt):
@@ -68,7 +70,10 @@ class AnthropicMessages:
             body["tools"] = tools
             if (choice := _tool_choice(prompt))["type"] != "auto":
                 body["tool_choice"] = choice
-        if THINKING_DISPLAY in target.abilities:
+        is_bound = THINKING_DISPLAY in target.abilities
+        prefix = PrefixDigest([system, tools, prompt.options.get("tools")]) if is_bound else None
+        body["messages"] = _MessageEncoder(self.name, target, prefix).write(prompt.messages)
+        if is_bound:
             body["thinking"] = {"type": "adaptive", "display": "summarized"}
         if NO_CACHE_CONTROL not in target.abilities and "cache_control" not in prompt.options:
             _add_cache_control(body)
@@ -80,17 +85,37 @@ class AnthropicMessages:
         body = merge_options(body, options)
         betas = ",".join(BETAS[kind] for tool in provider_tools if (kind := tool.get("type")) in BETAS)
         headers = {"anthropic-version": VERSION, **({"anthropic-beta": betas} if betas else {})}
-        return Request("/messages", body, body.get("stream") is True, headers)
+        return Request("/messages", body, body.get("stream") is True, headers, prefix=str(prefix or ""))
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the decoder sees from the bytes whether it is a stream
         """Return a new decoder for one reply, streamed or not."""
         return AnthropicDecoder()
 
 
+class PrefixDigest:
+    """The digest of a request up to a message.
+
+    Claude 5.5 and later refuse thinking after which anything before it was changed:
+    https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks.
+    """
+
+    def __init__(self, start: Any) -> None:
+        self._digest = sha256()
+        self.add(start)
+
+    def add(self, value: Any) -> None:
+        """Add the next part of the request."""
+        self._digest.update(json.dumps(value, sort_keys=True, default=str).encode())
+
+    def __str__(self) -> str:
+        return self._digest.hexdigest()
+
+
 class _MessageEncoder:
     """Builds the alternating messages from nbtool's, in order."""
 
-    def __init__(self, wire: str, target: Target) -> None:
+    def __init__(self, wire: str, target: Target, prefix: PrefixDigest | None = None) -> None:
+        self._prefix = prefix
         self._origin = (wire, target.host, target.model)
         self._ids = CallIds()
         self._accepts_images: list[Block] = []  # images of the assistant: only a user message may contain images
@@ -112,6 +137,8 @@ class _MessageEncoder:
         """Add blocks to the message of their role; results of a round come first."""
         if not blocks:
             return
+        if self._prefix:
+            self._prefix.add([role, blocks])
         if not self._turns or self._turns[-1]["role"] != role:
             self._turns.append({"role": role, "content": []})
         content = self._turns[-1]["content"] + blocks
@@ -145,6 +172,8 @@ class _MessageEncoder:
         if not all(map(_is_block, native.payload)):
             return []
         blocks = [block for block in native.payload if block["type"] != "text" or block.get("text", "").strip()]
+        if self._prefix and native.prefix and native.prefix != str(self._prefix):
+            blocks = [block for block in blocks if block["type"] not in _THINKING]
         while blocks and blocks[-1]["type"] in _THINKING:
             blocks.pop()  # refused at the end of a message
         calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
