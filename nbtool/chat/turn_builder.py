@@ -25,6 +25,7 @@ from nbtool.tools.approval import Approver
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.excerpt import masking
 from nbtool.wire.base import Request
+from nbtool.wire.dialects.options import combine_options
 
 __all__ = ["TurnBuilder", "TurnSettings"]
 
@@ -91,7 +92,7 @@ class TurnBuilder:
         model_name = parts.recorder.model_name(parts.model, chosen.replay)
         calls: list[CallRecord] = []
         endpoint = parts.recorder.endpoint(parts.model, chosen.replay, lambda: not any(call.started for call in calls))
-        run = TurnRun(parts, self.conversation, endpoint, {**parts.options, **(options or {})}, chosen, plan)
+        run = TurnRun(parts, self.conversation, endpoint, combine_options(parts.options, options or {}), chosen, plan)
         return Turn(
             message,
             model_name,
@@ -117,7 +118,7 @@ class TurnBuilder:
         if not isinstance(endpoint, PreviewableEndpoint):
             raise BadUsage("The endpoint of this chat sends no requests, so there is none to show.")
         preview = PreviewEndpoint(endpoint)
-        options = {**self.parts.options, **(kwargs.get("options") or {})}
+        options = combine_options(self.parts.options, kwargs.get("options") or {})
         run = TurnRun(self.parts, self.conversation, preview, options, kwargs.get("settings") or TurnSettings())
         plan = run.place()
         if plan.carry_over.runs_calls:

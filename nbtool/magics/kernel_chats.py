@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
 from argparse import Namespace as Flags
 from collections.abc import Callable
@@ -16,10 +17,14 @@ from nbtool.magics.cell.run import dry_run, run_cell
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.magics.env_consent import with_consent
+from nbtool.magics.notebook.chat_settings import ChatSettings
 from nbtool.magics.notebook.config import NbTool
 from nbtool.magics.notebook.namespace import NotebookNamespace
 from nbtool.magics.notebook.options import MAX_LINE, cell_parser, parse
 from nbtool.tools.calls.traceback import name_files_by
+
+DEFAULT_CHAT = "main"
+"""The chat of cells without `-c`, until `%chat use` names another."""
 
 
 class KernelChats:
@@ -38,6 +43,9 @@ class KernelChats:
         self.parser = cell_parser()
         self.model_list: list[str] = []
         self.recording: Recording | None = None
+        self.current = DEFAULT_CHAT
+        self._applied: dict[str, ChatSettings] = {}
+        self._from_notebook: set[str] = set()
         name_files_by(self._cell_name)
 
     def _cell_name(self, path: str) -> str:
@@ -46,15 +54,42 @@ class KernelChats:
 
     def chat(self, name: str) -> Chat:
         """Return the conversation of this name; it is created on first use."""
-        if name not in self.chats:
+        own = self.notebook_chat(name)
+        if own is not None and (name not in self.chats or name in self._from_notebook):
+            if self.chats.get(name) is not own:
+                self._applied.pop(name, None)
+            self.chats[name] = own
+            self._from_notebook.add(name)
+            self.names.attach_notebook(own)
+        elif name not in self.chats:
             self.chats[name] = Chat(notebook=self.shell.user_ns)
             self.chats[name].recorder.file = self.recording
+            self._applied.pop(name, None)
+            self._from_notebook.discard(name)
         chat = self.chats[name]
-        if self.settings.result_bytes:
-            chat.variables.max_bytes = self.settings.result_bytes
-        wanted = self.settings.setting("model")
-        chat.model = chat.model.with_default(wanted.value or None, chosen_by=wanted.source)
+        self._applied.setdefault(name, ChatSettings()).apply(chat, self.settings)
         return chat
+
+    def notebook_chat(self, name: str) -> Chat | None:
+        """Return the `Chat` that the notebook has under a name; None if it has none."""
+        value = self.shell.user_ns.get(name)
+        return value if isinstance(value, Chat) else None
+
+    def use(self, name: str) -> None:
+        """Make a chat the one of cells and commands without `-c`.
+
+        Raises:
+            BadUsage: there is no chat of this name.
+        """
+        if name != DEFAULT_CHAT and name not in self.chats and self.notebook_chat(name) is None:
+            own = (key for key in self.shell.user_ns if self.notebook_chat(key))
+            names = sorted({DEFAULT_CHAT, *self.chats, *own})
+            near = difflib.get_close_matches(name, names, n=1)
+            fix = (
+                f"Did you mean {near[0]}?" if near else f"`%%chat -c {name}` starts one; there are {', '.join(names)}."
+            )
+            raise BadUsage(f"There is no chat called {name!r}.", fix=fix)
+        self.current = name
 
     def run_cell(self, line_text: str, body: str) -> None:
         """Run `%%chat`."""
@@ -62,7 +97,13 @@ class KernelChats:
         if flags.help:
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return
+        flags.chat = flags.chat or self.current
         former = self.chats.get(flags.chat)
+        if flags.new and self.notebook_chat(flags.chat) and (not former or flags.chat in self._from_notebook):
+            raise BadUsage(
+                f"{flags.chat} is a chat of the notebook, so a new one is not started in its place.",
+                fix=f"`{flags.chat}.new()` starts a new branch, or make another `Chat`.",
+            )
         if flags.new and former:
             former.check_idle()
             del self.chats[flags.chat]
@@ -98,16 +139,16 @@ class KernelChats:
         if args[:1] in (["-h"], ["--help"]):
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return
-        name, args = _extract_chat_name(args)
+        name, args = _extract_chat_name(args, self.current)
         if output := commands.run(CommandContext(self, name), args):
             print(output)  # noqa: T201 - the requested output
 
 
-def _extract_chat_name(args: list[str]) -> tuple[str, list[str]]:
+def _extract_chat_name(args: list[str], current: str) -> tuple[str, list[str]]:
     """Return the chat that `-c NAME` selects, before or after the command, and the other arguments."""
     at = next((at for at, word in enumerate(args) if word in ("-c", "--chat")), -1)
     if at < 0:
-        return "main", args
+        return current, args
     if len(args) <= at + 1:
         raise BadUsage("%chat -c takes the name of a chat.", fix="`%chat -c NAME history`")
     return args[at + 1], [*args[:at], *args[at + 2 :]]

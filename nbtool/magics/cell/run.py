@@ -24,6 +24,7 @@ from nbtool.magics.notebook.namespace import NotebookNamespace
 from nbtool.magics.notebook.options import budget, mentions
 from nbtool.magics.notebook.restored_names import former_needs, restore_for_turn, settle_names
 from nbtool.magics.views import View, can_park, make_view
+from nbtool.wire.dialects.options import combine_options
 
 STUCK = (
     "Stopped, but the turn has not ended yet: a plugin or a tool blocks nbtool's event loop. It ends once that returns;"
@@ -72,7 +73,9 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
     with _restore_when_refused(names, chat):
         configure(chat, names, flags, body)
         settings = turn_settings(shell, chat, flags)
-        turn = chat.compose(prompt, attach=attached, as_=type_, options=_request_options(flags), settings=settings)
+        turn = chat.compose(
+            prompt, attach=attached, as_=type_, options=_request_options(chat, flags), settings=settings
+        )
     with one_interrupt(turn, lingers=getattr(shell, "kernel", None) is not None) as interrupts:
         _show(shell, chat, names, flags, turn, magic, interrupts)
         if interrupts.is_received:
@@ -82,9 +85,11 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
     return turn
 
 
-def _request_options(flags: Flags) -> dict[str, Any]:
+def _request_options(chat: Chat, flags: Flags) -> dict[str, Any]:
+    """Return the request options of a cell: of the settings, the chat and its flags, each over the former."""
     tools = {"provider_tools": flags.provider_tool} if flags.provider_tool else {}
-    return {**tools, **dict(flags.option)}
+    single = ({name: value} for name, value in flags.option)
+    return combine_options(flags.default_options, chat.options, tools, *single)
 
 
 def _failed_line(shell: Any, flags: Flags, turn: Turn) -> str:
@@ -200,7 +205,9 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
         configure(chat, names, flags, body)
         settings = turn_settings(shell, chat, flags)
         prompt = body.strip() if has_prompt(body) else ""
-        request = chat.rehearse(prompt, attach=attached, as_=type_, options=_request_options(flags), settings=settings)
+        request = chat.rehearse(
+            prompt, attach=attached, as_=type_, options=_request_options(chat, flags), settings=settings
+        )
         address = chat.model.address
     finally:
         put_back()

@@ -30,6 +30,12 @@ class Kernel(Protocol):
     model_list: list[str]
     recording: Recording | None
 
+    current: str
+    """The chat of cells and commands without `-c`."""
+
+    def use(self, name: str) -> None:
+        """Make a chat the current one."""
+
     def chat(self, name: str) -> Chat:
         """Return the conversation of this name; it is created on first use."""
 

@@ -64,6 +64,18 @@ def variables(context: CommandContext, _: list[str]) -> str:
     return format_table(*rows) if rows else "No variables. Expose one with `%%chat -v NAME` or $`name` in the prompt."
 
 
+def use(context: CommandContext, args: list[str]) -> str:
+    """Use another chat in cells without `-c`: a conversation of this kernel, or a `Chat` of the notebook."""
+    match args:
+        case []:
+            return f"Cells without `-c` use the chat {context.kernel.current!r}."
+        case [name]:
+            context.kernel.use(name)
+            return f"Cells without `-c` now use the chat {name!r} ({context.kernel.chat(name).model.name})."
+        case _:
+            raise BadUsage("%chat use takes the name of a chat.", fix="`%chat use NAME`")
+
+
 def config(context: CommandContext, args: list[str]) -> str:
     """List the settings and their sources; `config KEY VALUE` sets one, `config KEY default` resets it."""
     settings = context.kernel.settings
@@ -93,6 +105,7 @@ COMMANDS: dict[str, Command] = {
     "tools": tools,
     "vars": variables,
     "config": config,
+    "use": use,
 }
 
 

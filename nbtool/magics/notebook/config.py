@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace as Flags
 from typing import Any
 
-from traitlets import Bool, Enum, Float, Integer, TraitError, Unicode
+from pydantic import SecretStr
+from traitlets import Any as AnyTrait
+from traitlets import Bool, Dict, Enum, Float, Integer, List, TraitError, Unicode, validate
 from traitlets.config import Configurable
 
-from nbtool.errors import BadUsage
+from nbtool.errors import BadUsage, NbtoolError
 from nbtool.settings import Setting
 from nbtool.wire.providers.catalog import parse_model
+from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
 
 APPROVE = ("ask", "input", "park", "auto", "deny")
 REPLAY = ("auto", "only", "off")
 HISTORY = ("compact", "native", "results", "none")
+WIRES = ("chat", "responses", "anthropic", "gemini")
+TOOL_MODES = ("auto", "native", "prompted")
+TOOL_FORMATS = ("json", "hermes", "pythonic")
+SECRETS = (*CONNECTION_SETTINGS, "api_key")
+"""The settings whose values are not shown."""
+_AS_GIVEN = ("plugins",)
 FLAGS = ("approve", "answer_within", "replay", "history", "max_rounds", "timeout", "budget", "check_results")
 """The flags that are filled from here when a cell does not set them."""
 
@@ -48,6 +58,31 @@ class NbTool(Configurable):
     check_results = Bool(
         None, allow_none=True, help="Ask for approval of every result before it is sent; None: the chat's setting."
     ).tag(config=True)
+    system = Unicode("", help="System prompt of chats that have none of their own.").tag(config=True)
+    options = Dict(help="Request options of every cell; those of a chat and of `--option` are merged over them.").tag(
+        config=True
+    )
+    wire = Enum(WIRES, None, allow_none=True, help="API dialect; None: the provider's.").tag(config=True)
+    tool_mode = Enum(TOOL_MODES, None, allow_none=True, help="Native tool calls, or tools in the prompt.").tag(
+        config=True
+    )
+    tool_format = Enum(TOOL_FORMATS, None, allow_none=True, help="Form of calls where tools are in the prompt.").tag(
+        config=True
+    )
+    plugins: List[Any] = List(help="Plugins of every chat, before its own.").tag(config=True)
+    privacy = AnyTrait(None, help="Mask private values in every chat: True, or a list of types.").tag(config=True)
+    base_url = Unicode("", help="Address of the server of `model`.").tag(config=True)
+    api_key = AnyTrait(None, help="Key for the server of `model`: a text, or a function that returns one.").tag(
+        config=True
+    )
+    headers = AnyTrait(None, help="Headers for the server of `model`, by name.").tag(config=True)
+    query = AnyTrait(None, help="Query parameters for the server of `model`, by name.").tag(config=True)
+    auth = AnyTrait(None, help="Where the key goes: bearer, x-api-key, api-key, none, or a header.").tag(config=True)
+    key_command = AnyTrait(None, help="A program that prints the key of the server of `model`.").tag(config=True)
+    key_seconds = AnyTrait(None, help="Seconds for which a printed key is used.").tag(config=True)
+    proxy = AnyTrait(None, help="Proxy to the server of `model`.").tag(config=True)
+    verify = AnyTrait(None, help="Trusted certificates: system, certifi, or a PEM file or folder.").tag(config=True)
+    client_certificate = AnyTrait(None, help="PEM file, or [certificate, key], or with a password.").tag(config=True)
     quiet = Bool(False, help="Show no output; use `-o` for the result.").tag(config=True)
     magic = Unicode("chat", help="The name of the magics, for ipython_config.py: read when the extension loads.").tag(
         config=True
@@ -57,6 +92,47 @@ class NbTool(Configurable):
         super().__init__(**settings)
         self._set_here: set[str] = set()
         self.observe(lambda change: self._set_here.add(change["name"]), names=list(self.class_traits(config=True)))
+
+    def update_config(self, config: Any) -> None:
+        """Set values from `%config`; objects are not copied, and secrets are not kept in the configuration."""
+        section = config.get("NbTool", {})
+        values = {name: section.pop(name) for name in (*_AS_GIVEN, *SECRETS) if name in section}
+        super().update_config(config)
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    @validate(*CONNECTION_SETTINGS)
+    def _check_access(self, proposal: Any) -> Any:
+        """Parse a value, so that it is a secret from here on: IPython prints the values of settings."""
+        name, value = proposal["trait"].name, proposal["value"]
+        try:
+            parsed = getattr(make_connection({name: value}), name) or None
+            return tuple(map(SecretStr, parsed)) if name == "key_command" and parsed else parsed
+        except BadUsage as error:
+            problem = str(error)
+        raise TraitError(problem)  # outside of `except`, so that no traceback holds the value
+
+    @validate("api_key")
+    def _check_key(self, proposal: Any) -> Any:
+        from nbtool.wire.transport.key_source import check_key  # noqa: PLC0415 - loading the extension has to be fast
+
+        return check_key(proposal["value"])
+
+    @validate("privacy")
+    def _check_privacy(self, proposal: Any) -> bool | tuple[str, ...] | None:
+        value = proposal["value"]
+        if value is None or isinstance(value, bool):
+            return value or None
+        types = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else ()
+        from nbtool.plugins.privacy import Privacy  # noqa: PLC0415 - loading the extension has to be fast
+
+        try:
+            Privacy(types)
+        except NbtoolError as error:
+            raise TraitError(str(error)) from None
+        if not types:
+            raise TraitError("privacy: expected True, or a list of types.")
+        return types
 
     def setting(self, name: str) -> Setting[Any]:
         """Return a value and its source.
@@ -83,12 +159,13 @@ class NbTool(Configurable):
         self.setting(name)
         trait = self.class_traits(config=True)[name]
         try:
-            value = trait.default(self) if text == "default" else trait.from_string(text)
+            value = trait.default(self) if text == "default" else _from_text(trait, text)
             if name == "model" and value:
                 parse_model(value)  # reports a wrong id now instead of in the next cell
             setattr(self, name, value)
         except (TraitError, ValueError) as error:
-            raise BadUsage(f"{name} cannot be {text!r} ({error}).", fix=str(trait.help)) from None
+            shown = "this" if name in SECRETS else repr(text)
+            raise BadUsage(f"{name} cannot be {shown} ({error}).", fix=str(trait.help)) from None
 
     def fill(self, flags: Flags) -> Flags:
         """Return the flags of a cell, with defaults from these settings."""
@@ -97,4 +174,15 @@ class NbTool(Configurable):
             if getattr(filled, name, None) is None:
                 setattr(filled, name, getattr(self, name))
         filled.quiet = filled.quiet or self.quiet
+        filled.default_options = dict(self.options)
         return filled
+
+
+def _from_text(trait: Any, text: str) -> Any:
+    """Return the value of a setting from the text of `%chat config`: JSON where the setting takes any value."""
+    if not isinstance(trait, Dict | List) and type(trait) is not AnyTrait:
+        return trait.from_string(text)
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -125,6 +125,10 @@ class NotebookNamespace:
             else:
                 self._disable(chat, arg)
 
+    def attach_notebook(self, chat: Chat) -> None:
+        """Have a chat that was made in Python look up exposed names in this notebook, as chats of cells do."""
+        chat.variables.attach_notebook(self._names)
+
     def is_function(self, name: str) -> bool:
         """Return whether the notebook defines a function of this name."""
         return callable(value := self._names.get(name)) and not isinstance(value, type)

@@ -124,7 +124,12 @@ def _add_chat(parser: Parser) -> None:
     add = parser.add_argument
     add("-h", "--help", action="store_true", help="show this help; nothing is sent")
     add("-m", "--model", metavar="ID", help="`provider:model`; stays set for the chat until changed")
-    add("-c", "--chat", metavar="NAME", default="main", help="conversation of this kernel to use (default: main)")
+    add(
+        "-c",
+        "--chat",
+        metavar="NAME",
+        help="conversation to use, or a `Chat` of the notebook (default: main, or `%%chat use`)",
+    )
     add("--new", action="store_true", help="start a new conversation")
     _add_operations(parser)
     add("--append", action="store_true", help="add a turn when the cell is run again, instead of a new version")

@@ -87,6 +87,7 @@ class Variables:
         max_invalid: int = MAX_INVALID,
     ) -> None:
         self._max_invalid = max_invalid
+        self._has_notebook = notebook is not None
         self._look_up = notebook if callable(notebook) else (notebook if notebook is not None else {}).__getitem__
         self._lock = threading.RLock()
         self._exposed: dict[str, Variable] = {}
@@ -126,6 +127,11 @@ class Variables:
         finally:
             with self._lock:
                 self._invalidate_evicted(self._stored.end_turn())
+
+    def attach_notebook(self, notebook: Mapping[str, Any]) -> None:
+        """Look up exposed names in a notebook from now on, if these variables have none yet."""
+        if not self._has_notebook:
+            self._has_notebook, self._look_up = True, notebook.__getitem__
 
     def count(self, record: Holder, name: str = "") -> None:
         """Count the result in a call's record, which may also be the variable `name`; eviction removes it from both."""

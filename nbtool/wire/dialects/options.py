@@ -23,6 +23,19 @@ def merge_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[s
     return merged
 
 
+def combine_options(*options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options merged recursively, the later over the earlier; None stays, because it removes a field."""
+    combined: dict[str, Any] = {}
+    for mapping in options:
+        for name, value in mapping.items():
+            former = combined.get(name)
+            if isinstance(value, Mapping) and isinstance(former, Mapping):
+                combined[name] = combine_options(former, value)
+            else:
+                combined[name] = value
+    return combined
+
+
 RESPONSES_NAMES = {
     "max_tokens": ("max_output_tokens",),
     "max_completion_tokens": ("max_output_tokens",),

@@ -181,6 +181,8 @@ def _parse_command(name: str, value: Any) -> tuple[str, ...]:
         words = shlex.split(value) if isinstance(value, str) else value
     except ValueError:
         words = None
+    if isinstance(words, list | tuple):
+        words = [word.get_secret_value() if isinstance(word, SecretStr) else word for word in words]
     is_list = isinstance(words, list | tuple) and all(isinstance(word, str) and "\0" not in word for word in words)
     if not (is_list and words and words[0]):
         raise BadUsage(f"{name}: expected a program and its arguments.", fix='["az", "account", "get-access-token"]')

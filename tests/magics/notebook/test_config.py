@@ -103,5 +103,5 @@ def test_what_ipython_config_says_counts_from_the_start(
 
 
 def test_an_unknown_setting_names_those_that_exist() -> None:
-    with pytest.raises(BadUsage, match="Settings: answer_within, approve, budget"):
+    with pytest.raises(BadUsage, match="Settings: answer_within, api_key, approve"):
         NbTool().setting("tools")

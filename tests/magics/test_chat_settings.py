@@ -1,0 +1,260 @@
+"""Cells that use a chat of the notebook, and what `%config NbTool` sets for all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from IPython.core.error import UsageError
+
+from nbtool import Chat
+from nbtool.magics.cell.run import TurnFailed
+from nbtool.plugins.privacy import Privacy
+from tests.chaos import ChaosServer, finish, head, serve, text, whole
+from tests.shells import end_shell, new_shell
+
+GOOD = (head(), text("Hello"), finish())
+SECRET = "config-canary-0123456789"
+
+
+@pytest.fixture
+def shell() -> Iterator[Any]:
+    shell = new_shell()
+    shell.run_line_magic("load_ext", "nbtool")
+    yield shell
+    end_shell()
+
+
+@pytest.fixture
+def server() -> Iterator[ChaosServer]:
+    with serve(*GOOD) as running:
+        yield running
+
+
+def chats(shell: Any) -> Any:
+    return shell.magics_manager.registry["ChatMagics"].kernel_chats
+
+
+def settings(shell: Any) -> Any:
+    return shell.magics_manager.registry["ChatMagics"].settings
+
+
+def cell(shell: Any, line: str, body: str = "Hi") -> None:
+    shell.run_cell_magic("chat", line, body)
+
+
+class Seen:
+    """A plugin that notes the prompts it sees."""
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    def on_before_request(self, request: Any) -> None:
+        self.prompts.append(request.messages[-1].text)
+
+
+# --- a chat that the notebook made -----------------------------------------------------------------------------
+
+
+def test_a_cell_takes_a_chat_of_the_notebook_with_its_plugins(shell: Any, server: ChaosServer) -> None:
+    seen = Seen()
+    mine = Chat("m", base_url=server.url, system="Be brief.", plugins=[seen])
+    shell.user_ns |= {"mine": mine, "df": [1, 2]}
+
+    cell(shell, "-c mine -v df")
+
+    assert seen.prompts
+    assert chats(shell).chats["mine"] is mine
+    assert server.requests[0].json["messages"][0]["content"].count("Be brief.") == 1
+    assert [entry.name for entry in mine.exposed_variables()] == ["df"]
+    assert len(mine.tree.active_path) == 1
+
+
+def test_a_chat_that_the_notebook_made_anew_is_taken_instead(shell: Any, server: ChaosServer) -> None:
+    for _ in range(2):
+        shell.user_ns["mine"] = Chat("m", base_url=server.url)
+        cell(shell, "-c mine")
+
+    assert chats(shell).chats["mine"] is shell.user_ns["mine"]
+    assert len(shell.user_ns["mine"].tree.active_path) == 1
+
+
+def test_an_object_that_is_no_chat_is_left_alone(shell: Any) -> None:
+    shell.user_ns["mine"] = "text"
+
+    assert isinstance(chats(shell).chat("mine"), Chat)
+    assert shell.user_ns["mine"] == "text"
+
+
+def test_use_makes_a_chat_that_of_cells_without_a_name(shell: Any, server: ChaosServer) -> None:
+    shell.user_ns["mine"] = Chat("m", base_url=server.url)
+    shell.run_line_magic("chat", "use mine")
+    cell(shell, "")
+
+    assert len(server.requests) == 1
+    assert list(chats(shell).chats) == ["mine"]
+    shell.run_line_magic("chat", "use main")
+    assert chats(shell).current == "main"
+
+
+def test_use_of_a_chat_that_is_not_there_names_the_nearest(shell: Any) -> None:
+    shell.user_ns["mine"] = Chat("m", base_url="http://127.0.0.1:1")
+
+    with pytest.raises(UsageError, match=r"no chat called 'mnie'.*Did you mean mine"):
+        shell.run_line_magic("chat", "use mnie")
+    assert chats(shell).current == "main"
+
+
+def test_new_does_not_replace_a_chat_of_the_notebook(shell: Any, server: ChaosServer) -> None:
+    shell.user_ns["mine"] = Chat("m", base_url=server.url)
+
+    with pytest.raises(UsageError, match="is a chat of the notebook"):
+        cell(shell, "-c mine --new")
+
+
+# --- settings --------------------------------------------------------------------------------------------------
+
+
+def configure(shell: Any, server: ChaosServer, **values: Any) -> None:
+    shell.user_ns["_value"] = {"model": "ollama:m", "base_url": server.url, **values}
+    for name in shell.user_ns["_value"]:
+        shell.run_line_magic("config", f"NbTool.{name} = _value[{name!r}]")
+
+
+def body(server: ChaosServer) -> dict[str, Any]:
+    read: dict[str, Any] = server.requests[-1].json
+    return read
+
+
+SETTINGS: dict[str, tuple[Any, Callable[[ChaosServer], bool]]] = {
+    "system": ("Be brief.", lambda server: body(server)["messages"][0]["content"].count("Be brief.") == 1),
+    "options": ({"temperature": 0.5}, lambda server: body(server)["temperature"] == 0.5),
+    "wire": ("responses", lambda server: server.requests[-1].path.endswith("/responses")),
+    "headers": ({"X-A": SECRET}, lambda server: server.requests[-1].headers["x-a"] == SECRET),
+    "query": ({"k": SECRET}, lambda server: server.requests[-1].path.endswith(f"?k={SECRET}")),
+    "api_key": (lambda: SECRET, lambda server: server.requests[-1].headers["authorization"] == f"Bearer {SECRET}"),
+    "key_command": (["printf", SECRET], lambda server: SECRET in server.requests[-1].headers["authorization"]),
+    "privacy": (True, lambda server: "ada@example.org" not in server.requests[-1].body.decode()),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_setting_holds_for_every_cell_until_it_is_changed(name: str, shell: Any, server: ChaosServer) -> None:
+    value, holds = SETTINGS[name]
+    configure(shell, server, **{name: value})
+    for line in ("-q", "-q -c other"):
+        with suppress(TurnFailed):  # the server answers in the dialect of Chat Completions only
+            cell(shell, line, "Write to ada@example.org")
+        assert holds(server)
+
+    setattr(settings(shell), name, settings(shell).class_traits()[name].default(settings(shell)))
+    cell(shell, "-q", "Write to ada@example.org")
+    assert not _holds(holds, server)
+
+
+def _holds(holds: Callable[[ChaosServer], bool], server: ChaosServer) -> bool:
+    try:
+        return holds(server)
+    except KeyError:
+        return False
+
+
+def test_a_flag_and_a_chat_go_before_a_setting(shell: Any, server: ChaosServer) -> None:
+    configure(shell, server, system="Setting.", options={"reasoning": {"effort": "low", "summary": "auto"}, "seed": 1})
+    shell.user_ns["mine"] = Chat(
+        "ollama:m", base_url=server.url, system="Chat.", options={"reasoning": {"effort": "high"}}
+    )
+    cell(shell, "-q -c mine --option seed=2")
+    sent = body(server)
+    cell(shell, "-q -s Flag.")
+
+    assert sent["messages"][0]["content"].count("Chat.") == 1
+    assert (sent["reasoning"], sent["seed"]) == ({"effort": "high", "summary": "auto"}, 2)
+    assert body(server)["messages"][0]["content"].count("Flag.") == 1
+    cell(shell, "-q")
+    assert body(server)["messages"][0]["content"].count("Flag.") == 1
+
+
+def test_plugins_of_the_setting_come_first_and_masks_last(shell: Any, server: ChaosServer) -> None:
+    seen = Seen()
+    configure(shell, server, plugins=[seen], privacy=["email"])
+    cell(shell, "-q", "Write to ada@example.org")
+    plugins = chats(shell).chats["main"].plugins
+
+    assert seen.prompts[0].endswith("ada@example.org")
+    assert plugins[0] is seen
+    assert isinstance(plugins[-1], Privacy)
+    shell.run_line_magic("config", "NbTool.plugins = []")
+    shell.run_line_magic("config", "NbTool.privacy = False")
+    cell(shell, "-q")
+    assert chats(shell).chats["main"].plugins == []
+
+
+def test_a_model_of_a_cell_gets_no_header_of_the_setting(shell: Any, server: ChaosServer) -> None:
+    configure(shell, server, headers={"X-A": SECRET})
+    with serve(*GOOD) as other, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_HOST", other.url)
+        cell(shell, "-q -m vllm:m")
+
+    assert len(other.requests) == 1
+    assert SECRET not in str(other.requests[0].headers)
+
+
+@pytest.mark.promise("no-secret-told")
+@pytest.mark.parametrize("name", ["headers", "query", "api_key", "proxy", "key_command"])
+def test_no_output_of_the_settings_shows_a_secret(
+    name: str, shell: Any, server: ChaosServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values: dict[str, Any] = {
+        "api_key": SECRET,
+        "proxy": f"http://ada:{SECRET}@127.0.0.1:1",
+        "key_command": ["x", SECRET],
+    }
+    configure(shell, server, **{name: values.get(name, {"X-A": SECRET})})
+    told = [repr(shell.run_line_magic("config", f"NbTool.{name}"))]
+    shell.run_line_magic("config", "NbTool")
+    for line in ("config", f"config {name}", "status"):
+        shell.run_line_magic("chat", line)
+    with pytest.raises(Exception) as wrong:  # noqa: PT011 - whatever traitlets raises
+        setattr(settings(shell), name, [SECRET, 3])
+    told += [*capsys.readouterr(), str(wrong.value), repr(settings(shell).trait_values())]
+
+    assert [text for text in told if SECRET in text] == []
+
+
+def test_options_given_as_text_are_json(shell: Any, server: ChaosServer) -> None:
+    configure(shell, server)
+    shell.run_line_magic("chat", "config options '" + json.dumps({"seed": 7}) + "'")
+    cell(shell, "-q")
+
+    assert body(server)["seed"] == 7
+
+
+# --- a mistyped model ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["-m opnai:gpt", "-m gpt", "-m ollama:"])
+def test_a_mistyped_model_leaves_the_chat_as_it_was(line: str, shell: Any, server: ChaosServer) -> None:
+    shell.user_ns["mine"] = mine = Chat("ollama:m", base_url=server.url, system="Be brief.", headers={"X-A": "b"})
+    cell(shell, "-q -c mine")
+    before = (mine.model, mine.system, list(mine.tools.tools()), len(mine.tree.active_path))
+    with pytest.raises(UsageError):
+        cell(shell, f"-q -c mine -t nbtool:python {line}")
+
+    assert (mine.model, mine.system, list(mine.tools.tools()), len(mine.tree.active_path)) == before
+
+
+def test_a_model_that_the_server_does_not_know_leaves_the_chat_as_it_was(shell: Any) -> None:
+    unknown = whole(404, {"error": {"message": "model 'mm' not found", "code": "model_not_found"}})
+    with serve(*unknown and [unknown]) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_HOST", server.url)
+        shell.user_ns["mine"] = mine = Chat("vllm:m", system="Be brief.")
+        before = mine.model
+        with pytest.raises(Exception, match="not found"):
+            cell(shell, "-c mine -m vllm:mm -s Other.")
+
+    assert (mine.model, mine.system) == (before, "Be brief.")
+    assert [node for node in mine.tree.active_path if node.turn] == []
