@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.lab import Lab
+from tests.browser.lab import Lab, screenshot
 
 LOAD = """%load_ext nbtool
 from nbtool import tool
@@ -47,3 +47,32 @@ def test_where_it_is_loaded_the_button_works_with_the_tools_that_are_there(lab: 
     expect(again).to_contain_text("Tools added again: price.")
     expect(again).to_contain_text("98.7")
     expect(again).to_contain_text("2/2")
+
+
+FOLLOW_UP = "%%chat -m practice:fast -o next_answer\nAnd what was the price?"
+CHECK = "print([m.text[:30] for m in next_answer.messages.context if m.role == 'user'], next_answer.status)"
+
+
+def test_the_other_version_of_a_saved_turn_is_chosen_and_a_follow_up_goes_on_from_it(lab: Lab) -> None:
+    notebook = lab.open_cells(LOAD, ASK, FOLLOW_UP, CHECK, kernel="python3", name="versions.ipynb")
+    notebook.run_cell(0)
+    for _ in range(2):
+        notebook.run_cell(TURN)
+    expect(notebook.output(TURN)).to_contain_text("2/2")
+    notebook.save()
+    notebook.restart()
+    notebook.run_cell(0)
+
+    expect(notebook.output(TURN).get_by_role("button", name="Next version")).to_be_disabled()
+    notebook.output(TURN).get_by_role("button", name="Previous version").click()
+    assert notebook.source(BELOW).startswith("%chat switch turn_")
+    switched = notebook.run_cell(BELOW)
+    expect(switched).to_contain_text("version 1 of 2")
+    followed = notebook.run_cell(BELOW + 1)
+    expect(followed.locator(".nb-turn")).to_be_visible()
+    notebook.run_cell(BELOW + 2)
+
+    notebook.wait_output(BELOW + 2, "Use &`price` for NVDA.")
+    notebook.wait_output(BELOW + 2, "completed")
+    screenshot(notebook.page, "next-day-versions")
+    assert notebook.errors == []

@@ -110,12 +110,18 @@ def open_saved(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, lis
 
     That is a request to elsewhere, a dialog, or an error of nbtool's script; Notebook 7 has one of its own here.
     """
+    notebook, trouble = listen(lab, name, front)
+    return notebook.open_without_kernel(), trouble
+
+
+def listen(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, list[str]]:
+    """Give a notebook that is not open yet, and a list of what must not happen on its page; see `open_saved`."""
     notebook = Notebook(lab.context.new_page(), lab.server, name, front)
     trouble: list[str] = []
     notebook.page.on("request", lambda request: None if is_own(request.url, lab) else trouble.append(request.url))
     notebook.page.on("dialog", lambda dialog: trouble.append(dialog.message))
     notebook.page.on("pageerror", lambda error: trouble.append(error.stack) if "nbtool" in error.stack else None)
-    return notebook.open_without_kernel(), trouble
+    return notebook, trouble
 
 
 def is_own(url: str, lab: Lab) -> bool:
@@ -178,6 +184,49 @@ def test_nothing_forged_into_a_notebook_is_executed_or_fetched(lab: Lab, front: 
 
     expect(inside).to_have_count(0)
     assert notebook.page.evaluate("() => [window.canary, ({}).canary]") == [None, None]
+    assert trouble == []
+
+
+BUTTONS = ("Rerun", "Edit prompt", "To code", "Explore", "Previous version", "Next version")
+FORGED_HEADS: list[dict[str, Any]] = [
+    {"turns": ["t\n!touch forged", "t2"], "version": 1, "versions": 2},
+    {"chat": "main\n!touch forged"},
+    {"chat": "a b; !touch forged"},
+    {"acts": ["rerun", f"<img src=x onerror='{CANARY}'>"]},
+]
+"""Payloads of buttons that are none of the schema's."""
+
+
+def test_forged_turns_of_a_live_notebook_run_and_fetch_nothing_whatever_is_clicked(lab: Lab) -> None:
+    data = turn_mimebundle(recorded_document())[TURN_MIME]
+    versions = {**data["head"], "turns": ["turn_1", "turn_2", "turn_3"], "version": 2, "versions": 3}
+    accepted = [fill_schema({**data, "head": versions}, one) for one in PAYLOADS]
+    refused = [{**data, "head": {**data["head"], **forged}} for forged in FORGED_HEADS]
+    bundles = [{TURN_MIME: one, "text/html": "twin"} for one in [*accepted, *refused]]
+    name = write(lab, bundles, name="forged-live.ipynb", kernel="python3")
+    notebook, trouble = listen(lab, name)
+    notebook.open()
+    page = notebook.page
+    expect(turns(page)).to_have_count(len(accepted))
+    expect(page.locator(".jp-OutputArea", has_text="twin")).to_have_count(len(refused))
+    count = len(bundles)
+
+    for turn in turns(page).all():
+        for label in BUTTONS:
+            turn.get_by_role("button", name=label).click()
+        for fold in turn.locator("details").all():
+            fold.evaluate("fold => { fold.open = true; }")
+    expect(turns(page).locator(".nb-fold-body section").first).to_be_visible()
+
+    cells = notebook.save().cells
+    sources = [cell.source for cell in cells if cell.execution_count is None]
+    assert len(sources) >= len(BUTTONS) * len(accepted)
+    assert len(sources) == len(cells) - count
+    lines = {line.split(" ")[0] for source in sources for line in source.split("\n")}
+    assert lines == {"%%chat", "%chat", "%load_ext", "Hello"}
+    assert not [source for source in sources if "forged" in source or "canary" in source]
+    expect(page.locator(".nb-saved :is(script, iframe, img, svg, object, embed, style, link)")).to_have_count(0)
+    assert page.evaluate("() => [window.canary, ({}).canary]") == [None, None]
     assert trouble == []
 
 

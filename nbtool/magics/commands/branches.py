@@ -24,7 +24,10 @@ def switch(context: CommandContext, args: list[str]) -> str:
     """Switch to a branch, by its number in `%chat history` or one of its turns, or to another version of a turn."""
     node = context.chat.switch(_single_word(args, "switch BRANCH") or "")
     path = context.chat.tree.active_path
-    return f"Switched to {_label(node)}; the line has {len(path)} turns and ends with {_label(path[-1])}."
+    count = len(node.versions)
+    version = f", version {node.current + 1} of {count}" if count > 1 else ""
+    turns = "1 turn" if len(path) == 1 else f"{len(path)} turns"
+    return f"Switched to {_label(node)}{version}; the line has {turns} and ends with {_label(path[-1])}."
 
 
 def hide(context: CommandContext, args: list[str]) -> str:
