@@ -14,7 +14,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.messages import Message, Part, Text, assistant, user
 
-HistoryMode = Literal["compact", "native", "results", "none"]
+HistoryMode = Literal["compact", "native", "results", "text", "none"]
 
 NO_REPLY: Mapping[str, str] = {
     "completed": "[nbtool] The reply to this was empty.",
@@ -61,8 +61,9 @@ def history_messages(turn: Turn, mode: HistoryMode) -> list[Message]:
         return []
     if mode == "native":
         messages = _with_note([message for message in turn.messages.chain if message.parts], turn.end_note)
-    elif mode == "results":
-        results = [f"`{call.name}` returned:\n{call.shown}" for call in turn.calls]
+    elif mode in ("results", "text"):
+        calls = turn.calls if mode == "results" else ()
+        results = [f"`{call.name}` returned:\n{call.shown}" for call in calls]
         messages = _as_assistant("\n\n".join(filter(None, [*results, turn.text, turn.refusal, turn.end_note])))
     else:
         messages = _as_assistant(turn.content)

@@ -24,7 +24,7 @@ def test_an_unknown_model_is_refused_before_anything_happens() -> None:
 @pytest.mark.parametrize(
     ("odd", "told"),
     [
-        ({"history": "all"}, "Invalid history='all': expected one of compact, native, results, none"),
+        ({"history": "all"}, "Invalid history='all': expected one of compact, native, results, text, none"),
         ({"tool_mode": "text"}, "Invalid tool_mode='text': expected one of auto, native, prompted"),
         ({"model": 3}, "model=3: expected an id of the form `provider:model`"),
     ],

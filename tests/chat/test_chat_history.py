@@ -90,3 +90,18 @@ def test_the_systems_text_has_a_date_and_no_time() -> None:
     assert system.startswith("Today is ")
     assert "Be brief." in system
     assert ":" not in system.splitlines()[0]
+
+
+def test_earlier_turns_can_be_sent_as_prompt_and_final_reply_alone() -> None:
+    @tool(run="auto")
+    def price() -> str:
+        "The price."
+        return "12.5"
+
+    with ScriptedWire([["Let me see.", call("price")], "It is 12.5.", "Yes."]) as wire:
+        chat = Chat(wire=wire, tools=[price], history="text")
+        chat.send("What is the price?")
+        chat.send("Sure?")
+
+    earlier = [(message.role, message.text) for message in wire.prompts[-1].messages[:-1]]
+    assert earlier == [("user", "What is the price?"), ("assistant", "It is 12.5.")]

@@ -70,7 +70,7 @@ def test_a_tool_is_given_clear_text_and_so_is_the_person() -> None:
     assert (turn.text, turn.thinking) == ("It is bob@example.org.", f"It is {MAIL}.")
 
 
-@pytest.mark.parametrize("history", ["compact", "native", "results"])
+@pytest.mark.parametrize("history", ["compact", "native", "results", "text"])
 def test_the_history_is_masked_in_every_form_with_the_same_masks(history: Any) -> None:
     with ScriptedWire([call("look_up", name="__MASK_EMAIL_1__"), "It is __MASK_EMAIL_1__.", "Ok."]) as wire:
         chat = Chat(wire=wire, tools=[look_up], plugins=[Privacy()], history=history)

@@ -18,7 +18,7 @@ from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connectio
 
 APPROVE = ("ask", "input", "park", "auto", "deny")
 REPLAY = ("auto", "only", "off")
-HISTORY = ("compact", "native", "results", "none")
+HISTORY = ("compact", "native", "results", "text", "none")
 WIRES = ("chat", "responses", "anthropic", "gemini")
 TOOL_MODES = ("auto", "native", "prompted")
 TOOL_FORMATS = ("json", "hermes", "pythonic")

@@ -187,7 +187,11 @@ def _add_run(parser: Parser) -> None:
         help="ask for approval of every result before it is sent to the model",
     )
     add("--replay", choices=("auto", "only", "off"), help=_REPLAY)
-    add("--history", choices=("compact", "native", "results", "none"), help="how earlier turns are sent to the model")
+    add(
+        "--history",
+        choices=("compact", "native", "results", "text", "none"),
+        help="how earlier turns are sent to the model",
+    )
     add(
         "--option",
         metavar="KEY=VALUE",
