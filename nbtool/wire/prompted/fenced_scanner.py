@@ -185,10 +185,10 @@ def _start_pattern(word: str, names: tuple[str, ...]) -> re.Pattern[str]:
     own = names_alternation(names) or r"(?!)"
     openers = "|".join(re.escape(delimiter.opener) for delimiter in DELIMITERS)
     labels = "|".join(map(re.escape, _LABELS))
-    line_start = r"^[ \t>*#-]*"
+    line_start = r"^[ \t>*#-]*+"
     parts = (
         rf"^[ \t>]*(?:`{{3,}}|~{{3,}})(?![ \t]*(?:{_CODE_LANGUAGES})[ \t]*\r?\n)",
-        rf"[`'\"<\[({{*_~|]*{re.escape(word)}",
+        rf"[`'\"<\[({{*_~|]{{0,8}}{re.escape(word)}",
         r"^[ \t]*(?:[{\[]|'{3}|\"{3})",
         r"[{\[]\s*[{\"'“]",
         rf"\[\s*(?:functions\.)?(?:{own})\s*\(",
@@ -198,7 +198,7 @@ def _start_pattern(word: str, names: tuple[str, ...]) -> re.Pattern[str]:
         r"</?[\w:.-]*(?:tool|func|call|invoke|action|api|observation)",
         r"<[|｜]|\bto=\w",  # noqa: RUF001 - as models write it
         rf"{line_start}(?:{labels})[\w \t]*\*{{0,2}}[ \t]*[:=(`]",
-        rf"{line_start}(?:(?:{labels})[ \t:]+)?[\"'`*]*(?:functions\.)?(?:{own})[\"'`*]*[ \t]*"
+        rf"{line_start}(?:(?:{labels})[ \t:]+)?[\"'`*]{{0,4}}(?:functions\.)?(?:{own})[\"'`*]*[ \t]*"
         r"(?:[:({,]|\r?\n|$|with\b)",
     )
     return re.compile("|".join(parts), re.IGNORECASE | re.MULTILINE)

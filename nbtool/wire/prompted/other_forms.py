@@ -51,10 +51,10 @@ _FENCE = re.compile(
 )
 _DATA_LANGUAGES = frozenset({"", "json", "json5", "jsonc", "xml", "text", "txt", "plaintext", "yaml", "yml", "html"})
 _ACTION = re.compile(
-    r"^[ \t*]*Action:?[ \t*]*:?[ \t]*(?P<name>[^\n]+?)[ \t]*\r?\n(?:[^\n]*\n)??[ \t*]*Action[ _]?Input:?[ \t*]*",
+    r"^[ \t*]*+Action:?[ \t*]*:?[ \t]*(?P<name>[^\n]+?)[ \t]*\r?\n(?:[^\n]*\n)??[ \t*]*Action[ _]?Input:?[ \t*]*",
     re.MULTILINE | re.IGNORECASE,
 )
-_ACTION_END = re.compile(r"^[ \t*]*(?:Observation|Thought|Final Answer|Action)\b", re.MULTILINE | re.IGNORECASE)
+_ACTION_END = re.compile(r"^[ \t*]*+(?:Observation|Thought|Final Answer|Action)\b", re.MULTILINE | re.IGNORECASE)
 _LABELS = (
     r"tool|tool[_ ]?name|tool[_ ]?call|tool[_ ]?use|function|function[_ ]?name|function[_ ]?call|call|calling|invoke"
     r"|invoking|use[_ ]?tool|using[ _]tool|action|name|api|api[_ ]call|command"
@@ -373,7 +373,8 @@ def _labelled(reading: _Reading) -> Iterator[OtherForm]:
     label = rf"(?:\*{{0,2}}(?:{_LABELS})\*{{0,2}}[ \t]*[:=]?\*{{0,2}}[ \t]*)?"
     behind = r"(?P<next>[ \t]*[:,]?[ \t]*(?:with[ \t]*)?(?:\((?=[ \t]*[{\w])|\{|\r?\n))"
     line = re.compile(
-        rf"^[ \t>*#-]*{label}[\"'`*]*(?:functions\.)?(?P<name>{own})[\"'`*]*{behind}", re.MULTILINE | re.IGNORECASE
+        rf"^[ \t>*#-]*+{label}[\"'`*]{{0,4}}(?:functions\.)?(?P<name>{own})[\"'`*]{{0,4}}{behind}",
+        re.MULTILINE | re.IGNORECASE,
     )
     sentence_end = re.compile(rf"(?<=[.!?:)\]`'\"])(?:functions\.)?(?P<name>{own})(?P<next>[ \t]*\r?\n)(?=[ \t]*\{{)")
     for match in (

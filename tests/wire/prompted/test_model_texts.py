@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from nbtool.wire.prompted.fenced_scanner import FencedScanner
@@ -82,3 +84,11 @@ def test_without_tools_nothing_looks_like_a_call(how: str) -> None:
     pieces = [*scanner.feed(HIDDEN[how]), *scanner.close()]
 
     assert "".join(piece.text for piece in pieces if isinstance(piece, TextSegment)) == HIDDEN[how]
+
+
+@pytest.mark.parametrize("unit", ["*", "`", ">", "[", "<|x|>", "price\n", "tool ", '{"name": "price", '])
+def test_a_long_run_of_marks_is_read_in_linear_time(unit: str) -> None:
+    started = time.process_time()
+    scan(unit * (20_000 // len(unit)))
+
+    assert time.process_time() - started < 5  # a quadratic reading takes minutes
