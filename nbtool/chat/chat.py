@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from pydantic import SecretStr
 
@@ -170,6 +170,12 @@ class Chat:
             plugins=list(plugins or ()),
         )
         self.builder = TurnBuilder(parts, Conversation())
+
+    def afresh(self, *, chat_id: str = "") -> Self:
+        """Return a chat with the same settings, approvals and exposed variables, without turns."""
+        fresh = type(self).__new__(type(self))
+        fresh.builder = self.builder.fork(chat_id)
+        return fresh
 
     @property
     def running_turns(self) -> tuple[Turn, ...]:

@@ -302,3 +302,16 @@ def test_a_rehearsal_that_a_plugin_forbids_says_so() -> None:
 
     with pytest.raises(BadUsage, match="not today"):
         Chat("practice:fast", plugins=[Forbidding()]).rehearse("Hello")
+
+
+def test_a_fresh_chat_has_the_settings_and_exposed_names_but_no_turns() -> None:
+    chat = Chat(wire=ScriptedWire(["One.", "Two."]), system="Be brief.")
+    chat.expose(n=1)
+    chat.send("Go.")
+
+    fresh = chat.afresh(chat_id="other")
+    fresh.expose(m=2)
+    fresh.send("Go on.")
+
+    assert (fresh.system, fresh.chat_id, len(fresh.tree.line())) == ("Be brief.", "other", 1)
+    assert (set(fresh.exposed_variables()), set(chat.exposed_variables())) == ({"n", "m"}, {"n"})
