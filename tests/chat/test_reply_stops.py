@@ -62,7 +62,9 @@ THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
 SO = part("output_text", text="So")
 WHY = {"stop_details": {"type": "refusal", "category": "cyber", "explanation": "It could do harm."}}
 FOUND = {"content_filter_results": {"violence": {"filtered": True}, "hate": {"filtered": False}}}
-REASONING = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}
+REASONING = {
+    "type": "reasoning", "encrypted_content": "c2lnbmVk", "summary": [{"type": "summary_text", "text": "Hm."}],
+}  # fmt: skip
 
 Way = tuple[str, bytes, EndReason, str]
 

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from IPython.core.completer import provisionalcompleter
 
+from nbtool.wire.providers.model_data import default_model_of
+
 
 @pytest.fixture
 def tab(shell: Any) -> Any:
@@ -73,5 +75,5 @@ def test_tab_elsewhere_is_left_to_ipython(tab: Any) -> None:
 def test_tab_asks_no_server(shell: Any, tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")  # a way out would fail: the tests have no network
 
-    assert "openai:gpt-5-mini" in tab("%%chat -m openai:")
+    assert f"openai:{default_model_of('openai')}" in tab("%%chat -m openai:")
     assert shell.run_cell("1").success

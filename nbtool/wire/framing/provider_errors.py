@@ -52,11 +52,11 @@ _MODEL_WORDS = (
 )  # fmt: skip
 _API_NAME = r"(?:v1/chat/completions|v1/responses|chat completions|responses api)"
 _WIRE_WORDS = re.compile(
-    rf"not (?:supported|available|enabled)[^.]* (?:in|with|on|by|via|for|over) [^.]*{_API_NAME}"
+    rf"not (?:supported|available|enabled)[^.]* (?:in|with|on|by|via|for|over) [^.]*{_API_NAME}(?!.*use v1/completions)"
     rf"|only (?:supported|available) (?:in|with|on|via|through|over) (?:the )?/?{_API_NAME}"
     rf"|\buse (?:the )?/?(?:v1/responses|responses api)"
 )
-"""Refusals that name the other API: https://developers.openai.com/api/docs/guides/responses-vs-chat-completions."""
+"""Refusals that name the other API, and not the one of text completions, which has no dialect here: https://developers.openai.com/api/docs/guides/responses-vs-chat-completions."""
 
 _BUSY_WORDS = ("overloaded", "over capacity", "capacity exceeded", "server is busy", "temporarily unavailable")
 _RATE_WORDS = ("rate_limit", "rate limit", "ratelimit", "insufficient_quota", "quota", "too many requests")
