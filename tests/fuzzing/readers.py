@@ -22,7 +22,7 @@ from nbtool.blocks.history.search import search
 from nbtool.blocks.question import notice_text
 from nbtool.events import CallReady, ResolvedArgument
 from nbtool.magics.notebook.tool_choice import matches
-from nbtool.messages import user
+from nbtool.messages import ToolResult, user
 from nbtool.tools.calls.contents import is_any_in, normalized_words, result_rows
 from nbtool.tools.mcp.tool_list import model_tool_name, quoted_instructions
 from nbtool.tools.mcp.variables import variables_in, without_secrets
@@ -32,24 +32,33 @@ from nbtool.tools.values.excerpt import excerpt
 from nbtool.tools.values.preview import preview_table
 from nbtool.tools.values.render import render
 from nbtool.tools.values.sanitize import single_line
-from nbtool.tools.variables.references import parse
+from nbtool.tools.variables.references import parse, referenced_names
 from nbtool.toolsets.html_text import read_html
 from nbtool.wire import decode
 from nbtool.wire.dialects.call_ids import safe_tool_name
+from nbtool.wire.dialects.gemini.contents import is_signed
 from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
 from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.framing.sse import EventParser
 from nbtool.wire.prompted.call_json import match_tool_name
 from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list
 from nbtool.wire.prompted.delimiters import DELIMITERS
-from nbtool.wire.prompted.instructions import escape
+from nbtool.wire.prompted.fenced_scanner import FencedScanner, read_held
+from nbtool.wire.prompted.instructions import escape, render_results
 from nbtool.wire.prompted.json_tokens import split_values
+from nbtool.wire.prompted.other_forms import find_other_forms
+from nbtool.wire.prompted.own_fence import find_own_blocks
 from nbtool.wire.prompted.scanner import Scanner
 from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
 from nbtool.wire.providers.catalog import parse_model
 from nbtool.wire.providers.credentials import _read_env_file
+from nbtool.wire.providers.google import vertex_url
+from nbtool.wire.providers.listed_model import parse_listed_model
+from nbtool.wire.providers.model_data import default_model_of, find_shutdown, model_data
+from nbtool.wire.providers.model_prices import find_price
 from nbtool.wire.reply import parse_arguments
 from nbtool.wire.transport.fetch import validate_url
+from nbtool.wire.transport.key_source import parse_key
 from nbtool.wire.transport.model_list import model_names
 from tests.fuzzing.test_fuzz import JSON, NAMES, STREAM, with_errors
 
@@ -124,6 +133,45 @@ def _scanned(text: str) -> None:
         scanner.close()
 
 
+WORD = "k3v9"
+"""The word of a chat's own mark of a call."""
+
+OWN = [WORD, f"<{WORD}>", f"</{WORD}>", "```", f"```{WORD}\n", "~~~", "<result", "</think>", "<invoke", "[f(", *JSON]
+
+
+def _fenced(text: str) -> None:
+    scanner = FencedScanner(WORD, {"f"})
+    for piece in _pieces(text):
+        scanner.feed(piece)
+    scanner.close()
+
+
+def _results(text: str) -> object:
+    return render_results([ToolResult(text[:64], text), ToolResult("f", text, is_error=True)], WORD)
+
+
+def _listed(text: str) -> None:
+    names = [text, *text.split("\n")]
+    for provider in ("openai", "anthropic", "google"):
+        find_shutdown(provider, text)
+        find_price(provider, text)
+    for provider in model_data().defaults:
+        default_model_of(provider, names)
+    for value in (text, names, dict.fromkeys(names, True)):
+        parse_listed_model({"capabilities": value, "shutdown_date": value, "context_length": value}, text)
+
+
+def _key(text: str) -> None:
+    for value in (
+        text,
+        text.encode(errors="replace"),
+        (text, text),
+        {"token": text, "expires_on": text},
+        f"a.{text}.b",
+    ):
+        with_errors(lambda value=value: parse_key(value, "The program"))
+
+
 def _thought(text: str) -> None:
     tags = ThinkTagParser()
     for piece in _pieces(text):
@@ -160,13 +208,25 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     ),
     "table": (_in_table, ["\n", ",", '"', "\t"]),
     ".env file": (_env_file, ["A=", "export ", '"', "'", "#", "\\", "\n", "${"]),
-    "references in a text": (_either(parse), MENTIONS),
+    "references in a text": (_either(lambda text: (referenced_names(text), parse(text))), MENTIONS),
     "calls in pieces of text": (_either(_scanned), MARKED),
+    "calls with the own mark": (_either(lambda text: read_held(text, WORD, None, complete=True)), OWN),
+    "calls with the own mark of known tools": (
+        _either(lambda text: read_held(text, WORD, frozenset({"f"}), complete=False)),
+        OWN,
+    ),
+    "calls with the own mark in pieces of text": (_either(_fenced), OWN),
+    "blocks with the own mark": (lambda text: list(find_own_blocks(text, WORD)), OWN),
+    "other forms of calls": (lambda text: find_other_forms(text, None), [*MARKED, *OWN]),
+    "results of calls": (_results, [WORD, f"</{WORD}>", "</result>", "&lt;", *HTML]),
     "thinking in pieces of text": (_thought, MARKED),
     "server-sent events in pieces": (_either(_events), STREAM),
     "answer of a provider": (_of_provider, JSON),
     "address of a page": (_either(validate_url), ADDRESSES),
-    "name of a model": (_either(parse_model), [*ADDRESSES, "openai"]),
+    "name of a model": (_either(lambda text: (is_signed(text), parse_model(text))), [*ADDRESSES, "openai", "gemini-"]),
+    "model in a list": (_listed, ["gpt-", "claude-", "gemini-", "-preview", "-20", "4.", "models/", "2026-", "T00:"]),
+    "project of an address": (_either(lambda text: vertex_url(text, text)), ADDRESSES),
+    "key of a program": (_key, ["eyJ", ".", "=", "_", '{"', '"token":', "-"]),
     "name of a tool": (
         lambda text: (
             safe_tool_name(text),
@@ -212,6 +272,13 @@ EXCLUDED: dict[str, str] = {
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
     **dict.fromkeys(["parse_tools", "read_config", "mcp_servers"], "takes what a person wrote of servers"),
+    **dict.fromkeys(
+        ["auth_header", "take_provider_tools", "text_wire", "tls_context"],
+        "takes a setting that the person wrote",
+    ),
+    **dict.fromkeys(["cached_models", "cached_names", "cache_models", "cached_wire", "cache_wire"],
+        "looks up a provider or a model in the cache; its entries were read before"),
+    "at_wire": "compares the end of an address that was parsed",
     **dict.fromkeys(["read_body", "read_start", "resolve", "client_for", "connect_error", "disconnect_error",
          "proxy_for"], "a network"),
     **dict.fromkeys(

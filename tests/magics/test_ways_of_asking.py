@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -92,4 +92,15 @@ def test_what_a_question_says_reaches_the_page_field_by_field() -> None:
         "call_id",
         "resolved",
         "glances",
+        "qualified_name",
     }  # the call's own block has these
+
+
+def test_a_call_that_is_asked_about_has_the_name_of_the_tool_that_a_user_knows() -> None:
+    transcript = Transcript()
+
+    transcript.feed(TurnStarted("t", "m", user("Go"), 1.0))
+    transcript.feed(_request_event(replace(QUESTION, qualified_name="server.say")))
+
+    block: Any = transcript.block("c1")
+    assert block["name"] == "server.say"
