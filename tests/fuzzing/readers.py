@@ -218,6 +218,7 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     "calls with the own mark in pieces of text": (_either(_fenced), OWN),
     "blocks with the own mark": (lambda text: list(find_own_blocks(text, WORD)), OWN),
     "other forms of calls": (lambda text: find_other_forms(text, None), [*MARKED, *OWN]),
+    "other forms of calls of known tools": (lambda text: find_other_forms(text, {"f"}), [*MARKED, *OWN, "f("]),
     "results of calls": (_results, [WORD, f"</{WORD}>", "</result>", "&lt;", *HTML]),
     "thinking in pieces of text": (_thought, MARKED),
     "server-sent events in pieces": (_either(_events), STREAM),

@@ -7,6 +7,7 @@ reported, and asked for again, so the search is broad where a tool of the chat i
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,6 +27,9 @@ from nbtool.wire.prompted.segments import MalformedReason
 
 MAX_TRIES = 256
 """Places of one form in one text that are looked at; where there are more, the rest is hidden if it may hold a call."""
+
+MAX_OVERLAPS = 8
+"""Openers before the same end that are read up to it; further ones are read up to the next opener."""
 
 MAX_DEPTH = 8
 """Objects around a call in JSON."""
@@ -143,6 +147,10 @@ class _Reading:
         match = _names_pattern(self.alternation).search(text) if self.alternation else None
         return match[0] if match else ""
 
+    def mention_from(self, position: int) -> re.Match[str] | None:
+        """Return where the name of a tool is next."""
+        return _names_pattern(self.alternation).search(self.text, position) if self.alternation else None
+
     @property
     def alternation(self) -> str:
         """The names of the tools as a part of a regular expression, longest first."""
@@ -196,13 +204,17 @@ def _results(reading: _Reading) -> Iterator[OtherForm]:
 def _delimited(reading: _Reading) -> Iterator[OtherForm]:
     """Find blocks between the marks of model families."""
     text, position = reading.text, 0
+    overlaps: Counter[int] = Counter()
     for match in reading.matches(_OPENERS):
         if match.start() < position:
             continue
         closer = _CLOSERS[match[0]]
         end = text.find(closer, match.end()) if closer else -1
-        body = text[match.end() : end if end >= 0 else len(text)]
-        calls = parse_call_body(body, is_closed=end >= 0, opener=match[0])
+        stop = end if end >= 0 else len(text)
+        overlaps[stop] += 1
+        following = _OPENERS.search(text, match.end(), stop) if overlaps[stop] > MAX_OVERLAPS else None
+        body = text[match.end() : following.start() if following else stop]
+        calls = parse_call_body(body, is_closed=end >= 0 and not following, opener=match[0])
         name = reading.tool(calls[0].name) if calls else reading.mentions_tool(body)
         is_meant = bool(name) or not (reading.is_code(match.start()) or _is_shown(reading, match.start()))
         if not is_meant or not (calls or _looks_structured(body)):
@@ -234,6 +246,7 @@ def _tags(reading: _Reading) -> Iterator[OtherForm]:
     own = reading.alternation
     patterns = [_WORD_TAG, *([re.compile(rf"<(?P<tag>{own})(?:\s[^<>]*)?/?>")] if own else [])]
     for pattern in patterns:
+        mention = reading.mention_from(0)
         for match in reading.matches(pattern):
             if reading.is_code(match.start()) or (
                 _is_shown(reading, match.start()) and not reading.fence_at(match.start())
@@ -241,10 +254,12 @@ def _tags(reading: _Reading) -> Iterator[OtherForm]:
                 continue
             closer = re.compile(rf"</{re.escape(match['tag'])}\s*>").search(text, match.end())
             stop = closer.end() if closer else len(text)
-            body = match[0] if match[0].endswith("/>") else text[match.start() : stop]
-            if name := reading.mentions_tool(body):
-                stop = match.end() if match[0].endswith("/>") else stop
-                yield reading.widen(OtherForm(match.start(), max(stop, match.end()), name))
+            if match[0].endswith("/>"):
+                stop = match.end()
+            if mention and mention.start() < match.start():
+                mention = reading.mention_from(match.start())
+            if mention and mention.end() <= stop:
+                yield reading.widen(OtherForm(match.start(), stop, mention[0]))
 
 
 def _special_tokens(reading: _Reading) -> Iterator[OtherForm]:
