@@ -179,7 +179,7 @@ def test_a_key_of_the_environment_goes_to_no_other_scheme_host_or_port(address: 
 def test_the_key_of_every_provider_goes_to_its_own_address_and_not_over_plain_http(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    provider = BUILTIN[name]
+    provider = providers()[name]
     monkeypatch.setenv(provider.keys[0], KEY)
 
     assert make_endpoint(f"{name}:m", base_url=f"{provider.base_url}/").key == SecretStr(KEY)

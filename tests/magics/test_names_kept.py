@@ -61,6 +61,7 @@ COMMAND_LINES: dict[str, list[str]] = {
     "decode": ["decode mine"],
     "env": ["env", "env allow", "env forget"],
     "help": ["help"],
+    "use": ["use", "use mine"],
 }
 """Every command, with the words by which it could bind the name."""
 
