@@ -53,7 +53,7 @@ _builder, _parts, _conversation = map(attrgetter, ("builder", "builder.parts", "
 class Chat:
     """A conversation with a model that can use your functions and objects.
 
-        chat = Chat("openai:gpt-5-mini", tools=[price], system="Be brief.")
+        chat = Chat("openai:gpt-6.1-terra", tools=[price], system="Be brief.")
         chat.expose(df=df)
         turn = chat.send("Which ticker in $VAR_REF{{df}} is cheapest?")
 

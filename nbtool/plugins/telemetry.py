@@ -51,7 +51,7 @@ class Telemetry:
         try:
             from opentelemetry import trace  # noqa: PLC0415 - an optional dependency
         except ImportError:
-            raise BadUsage("Telemetry needs OpenTelemetry.", fix="pip install 'nbtool-chat[telemetry]'") from None
+            raise BadUsage("Telemetry needs OpenTelemetry.", fix="Run `%pip install opentelemetry-api`.") from None
         self._trace = trace
         self._tracer: Tracer = trace.get_tracer("nbtool", tracer_provider=tracer_provider)
         self._content = content

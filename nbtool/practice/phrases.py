@@ -17,7 +17,7 @@ MAX_ARGUMENT_CHARS = 120
 SELF_DESCRIPTION = "I am nbtool's embedded practice model, **not a language model**: I follow a few fixed rules."
 QUOTED_REFERENCE = re.compile(rf'"{REFERENCE.pattern}"')
 REAL_MODEL_HINT = (
-    "For an answer that is thought about, name a real model: `%%chat -m openai:gpt-5-mini` with a key in"
+    "For an answer that is thought about, name a real model: `%%chat -m openai:gpt-6.1-terra` with a key in"
     " `OPENAI_API_KEY`, or a local server such as Ollama."
 )
 THINKING_NO_TOOL = "The prompt names no tool that I was offered. I say what I am."

@@ -250,7 +250,7 @@ def require_mcp() -> None:
 
         _keep_off_stderr()
     except ImportError as error:
-        raise BadUsage(f"MCP servers need the package `mcp` ({error}).", fix="Install nbtool-chat[mcp].") from error
+        raise BadUsage(f"MCP servers need the package `mcp` ({error}).", fix="Run `%pip install mcp`.") from error
 
 
 def _keep_off_stderr() -> None:

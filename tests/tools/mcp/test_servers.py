@@ -420,7 +420,7 @@ def test_an_object_cannot_be_sent_to_a_server_but_its_text_and_plain_values_can(
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
 
-    with pytest.raises(BadUsage, match=r"Install nbtool-chat\[mcp\]"):
+    with pytest.raises(BadUsage, match=r"%pip install mcp"):
         mcp_servers({"mcpServers": {"it": hostile()}})
 
 
