@@ -46,7 +46,8 @@ def subchat(
     `limits` apply to each question (default: 5 requests); the usage of a sub-chat is reported with its answer. It
     counts towards the tokens and the dollars that the parent turn may use, but not towards its other limits.
 
-        chat = Chat("openai:gpt-6.1-terra", tools=[subchat("anthropic:claude-sonnet-5-5", tools=[price], name="ask_expert")])
+        expert = subchat("anthropic:claude-sonnet-5-5", tools=[price], name="ask_expert")
+        chat = Chat("openai:gpt-6.1-terra", tools=[expert])
     """
     tool_list, bounds = list(tools), limits or Limits(max_rounds=5)
 

@@ -130,6 +130,4 @@ def _delimit_content(page: Page, title: str, text: str) -> str:
 
 def _check_installed() -> None:
     if importlib.util.find_spec("lxml") is None:
-        raise BadUsage(
-            "Reading web pages needs lxml, which is not installed.", fix="Run `%pip install lxml`."
-        )
+        raise BadUsage("Reading web pages needs lxml, which is not installed.", fix="Run `%pip install lxml`.")

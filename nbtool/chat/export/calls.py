@@ -17,7 +17,7 @@ from nbtool.chat.export.names import NotebookNames, is_identifier, is_name
 from nbtool.chat.export.references import ReferenceWriter
 from nbtool.chat.export.steps import StepWriter
 from nbtool.errors import ToolError
-from nbtool.tools.calls.binding import bind
+from nbtool.tools.calls.bound_call import bind
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.tool import Tool
 from nbtool.tools.variables.references import Path, without_references

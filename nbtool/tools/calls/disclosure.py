@@ -18,7 +18,7 @@ from typing import Any
 from nbtool.errors import NbtoolError, UnknownReference
 from nbtool.messages import Media
 from nbtool.thread_pool import run_with_timeout
-from nbtool.tools.calls.binding import BoundCall
+from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.contents import (
     LISTS,
     MAX_INSPECTED,

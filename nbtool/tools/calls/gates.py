@@ -27,7 +27,7 @@ from nbtool.tools.approval import (
     RunMode,
     Withheld,
 )
-from nbtool.tools.calls.binding import BoundCall
+from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.record import CallEnded
 from nbtool.tools.execution.async_loop import run_on_tool_loop
 from nbtool.tools.values.render import format_error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
 from nbtool.tools.approval import Approved, Decision
-from nbtool.tools.calls.binding import BoundCall
+from nbtool.tools.calls.bound_call import BoundCall
 
 MAX_CHANGES = 3
 """Maximum number of times that approval is asked again because the call changed meanwhile."""

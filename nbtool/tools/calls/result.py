@@ -12,7 +12,7 @@ from nbtool.messages import Media
 from nbtool.text import left_out
 from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.approval import Released, ResultMode, RunMode
-from nbtool.tools.calls.binding import BoundCall
+from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
 from nbtool.tools.calls.gates import gate_mode, refusal_message
 from nbtool.tools.calls.record import CallEnded, CallRecord, count_images_left_out, extract_images

@@ -17,7 +17,7 @@ from nbtool.events import CallProgress, CallReady, CallStarted, Emit, Notice
 from nbtool.loop import is_cancelling
 from nbtool.messages import ToolCall
 from nbtool.tools.approval import canonical_json
-from nbtool.tools.calls.binding import BoundCall
+from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.disclosure import CLOSED_PROGRESS, UnreadableValues
 from nbtool.tools.calls.ordering import CallSlot
 from nbtool.tools.calls.record import CallEnded, CallRecord

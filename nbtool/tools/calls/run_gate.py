@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
 from nbtool.tools.approval import BY_POLICY, Approved, Resolution, Scope
-from nbtool.tools.calls.binding import BoundCall
+from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.gates import BY_REMEMBERED, gate_mode, refusal_message
 from nbtool.tools.calls.ordering import CallSlot
 from nbtool.tools.calls.reask import CallQuestions

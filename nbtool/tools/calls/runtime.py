@@ -15,7 +15,7 @@ from nbtool.loop import CallerThread
 from nbtool.messages import ToolCall
 from nbtool.thread_pool import Outcome, run_with_timeout
 from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction, Question, Resolution, make_digest
-from nbtool.tools.calls.binding import BoundCall, bind, is_cheap
+from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
 from nbtool.tools.calls.gates import record_decision, request_decision
 from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.toolset import Toolset

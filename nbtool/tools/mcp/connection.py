@@ -18,7 +18,7 @@ from nbtool.text import left_out, shorten
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.session import Session
-from nbtool.tools.mcp.supervisor import LEFT_OUT
+from nbtool.tools.mcp.stdio_process import LEFT_OUT
 from nbtool.tools.mcp.tool_list import RemoteTool, server_label
 from nbtool.tools.tool import Progress
 from nbtool.tools.values.sanitize import single_line
@@ -166,7 +166,7 @@ class Connection:
             await asyncio.sleep(remaining)
 
     def _on_log(self, params: LoggingMessageNotificationParams) -> None:
-        """Process a log message; those of the supervisor report stdout lines that are not messages."""
+        """Process a log message; those of the stdio process report stdout lines that are not messages."""
         if params.logger == LEFT_OUT and type(params.data) is int:
             for progress in self._calls.values():
                 progress.left_out += params.data

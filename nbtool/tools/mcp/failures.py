@@ -12,7 +12,7 @@ from mcp.types import CONNECTION_CLOSED
 
 from nbtool.errors import McpFailed, ToolFailed
 from nbtool.text import shorten
-from nbtool.tools.mcp import supervisor
+from nbtool.tools.mcp import stdio_process
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.http import MAX_EVENTS, Exchange, describe_status
@@ -49,9 +49,10 @@ def to_tool_failure(
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return _session_closed(error, spec, current, stderr, is_call=is_call)
     if isinstance(error, MCPError):
-        if unread_note := {supervisor.TOO_LARGE: _too_large_error, supervisor.TOO_COMPLEX: _too_complex_error}.get(
-            str(error.data)
-        ):
+        if unread_note := {
+            stdio_process.TOO_LARGE: _too_large_error,
+            stdio_process.TOO_COMPLEX: _too_complex_error,
+        }.get(str(error.data)):
             return unread_note(server, is_call=is_call)
         return McpFailed(f"{server} says: {_clean(spec, error.message)}")
     if str(error):
@@ -120,26 +121,26 @@ def _status_failure(spec: ServerSpec, current: Exchange, *, is_call: bool) -> To
 
 
 def _too_large_error(server: str, *, is_call: bool) -> McpFailed:
-    text = f"{server} sent a response of more than {supervisor.MAX_MESSAGE} bytes, which was not read."
+    text = f"{server} sent a response of more than {stdio_process.MAX_MESSAGE} bytes, which was not read."
     return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Remove some tools at the server.")
 
 
 def _too_complex_error(server: str, *, is_call: bool) -> McpFailed:
     text = (
-        f"{server} answered with more than {supervisor.MAX_TOKENS} values or {supervisor.MAX_NESTING} levels of them,"
-        " which were not read."
+        f"{server} answered with more than {stdio_process.MAX_TOKENS} values or {stdio_process.MAX_NESTING} levels"
+        " of them, which were not read."
     )
     return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Remove some tools at the server.")
 
 
 def parse_exit_report(stderr: TextIO) -> tuple[str, str]:
-    """Parse the supervisor's report: how the server ended, and the last lines of its stderr."""
+    """Parse the stdio process's report: how the server ended, and the last lines of its stderr."""
     stderr.seek(0)
     text = stderr.read()
     try:
         end = json.loads(text)
         status, report_text, problem = end["exit"], str(end["stderr"]), str(end["problem"])
-    except (ValueError, KeyError, TypeError):  # the supervisor itself could not run
+    except (ValueError, KeyError, TypeError):  # the stdio process itself could not run
         status, report_text, problem = None, text, ""
     lines = [single_line(line) for line in report_text.splitlines() if line.strip()][-STDERR_LINES:]
     last = " / ".join(lines)[-MAX_STDERR_CHARS:]

@@ -21,7 +21,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 
 from nbtool.text import shorten
-from nbtool.tools.mcp import supervisor
+from nbtool.tools.mcp import stdio_process
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.values.sanitize import single_line
 
@@ -204,7 +204,7 @@ class Body(httpx2.AsyncByteStream):
         self._events_left = math.inf if max_events is None else max_events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size, tail, complexity = 0, b"", supervisor.Complexity()
+        size, tail, complexity = 0, b"", stdio_process.Complexity()
         try:
             async for data in self._stream:
                 size += len(data)
@@ -213,16 +213,16 @@ class Body(httpx2.AsyncByteStream):
                     if (end := max(map(size_seen.rfind, (b"\n\n", b"\r\n\r\n", b"\r\r")))) >= 0:
                         size = len(size_seen) - end
                     tail = size_seen[-3:]
-                if size > supervisor.MAX_MESSAGE:
+                if size > stdio_process.MAX_MESSAGE:
                     self._exchange.problem = "too_large"
-                    raise self._refusal(f"of more than {supervisor.MAX_MESSAGE} bytes")
+                    raise self._refusal(f"of more than {stdio_process.MAX_MESSAGE} bytes")
                 if self._are_too_many(data):
                     self._exchange.problem = "too_many"
                     raise httpx2.StreamError("The stream has too many messages.")
                 if self._is_complex(data, complexity):
                     self._exchange.problem = "too_complex"
                     raise self._refusal(
-                        f"of more than {supervisor.MAX_TOKENS} values or {supervisor.MAX_NESTING} levels"
+                        f"of more than {stdio_process.MAX_TOKENS} values or {stdio_process.MAX_NESTING} levels"
                     )
                 yield data
             self._exchange.is_at_end = True
@@ -242,7 +242,7 @@ class Body(httpx2.AsyncByteStream):
             self._events_left -= len(_EVENT_END.findall(data))
         return self._events_left < 0
 
-    def _is_complex(self, data: bytes, complexity: supervisor.Complexity) -> bool:
+    def _is_complex(self, data: bytes, complexity: stdio_process.Complexity) -> bool:
         """Count the values of the body, or of each event of a stream."""
         for number, event in enumerate(_EVENT_END.split(data) if self._is_stream else (data,)):
             if number:

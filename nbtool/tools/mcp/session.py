@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import background_loop
-from nbtool.tools.mcp import supervisor
+from nbtool.tools.mcp import stdio_process
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.content import result_value
 from nbtool.tools.mcp.errors import SessionLost
@@ -108,7 +108,7 @@ class Session:
                 self._task.exception(CLOSE_SECONDS)
             except NotYet:
                 self.stop()
-            except Stopped:  # it did not respond in time, and its supervisor does the rest
+            except Stopped:  # it did not respond in time, and its stdio process does the rest
                 return
 
     async def list_tools(self) -> dict[str, RemoteTool]:
@@ -216,12 +216,12 @@ class Session:
 
 
 async def _on_stdio(spec: ServerSpec, stderr: TextIO) -> Transport:
-    """Run the command under the supervisor; environment values are not in its arguments, which other users can list."""
+    """Run the command under the stdio process; its arguments, which others can list, hold no environment values."""
     from mcp import StdioServerParameters, stdio_client  # noqa: PLC0415 - loaded only if there is a server
 
     environment = spec.environment
     command = shutil.which(spec.command, path=environment.get("PATH")) or spec.command
-    args = ["-I", "-S", supervisor.__file__, ",".join(environment), command, *spec.args]
+    args = ["-I", "-S", stdio_process.__file__, ",".join(environment), command, *spec.args]
     return stdio_client(
         StdioServerParameters(command=sys.executable, args=args, env=environment, cwd=spec.folder), errlog=stderr
     )

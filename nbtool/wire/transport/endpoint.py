@@ -201,12 +201,7 @@ class HttpEndpoint:
 
     def _retry_delay(self, error: WireError, attempt: int) -> float | None:
         """Return the seconds before the next attempt, or None if there is none."""
-        if attempt > self.retries.attempts or (self.can_retry and not self.can_retry()):
-            return None
-        requested = error.retry_after if isinstance(error, ProviderError) else None
-        if requested is not None and requested > self.retries.max_delay:
-            return None
-        return self.retries.delay(attempt, requested)
+        return None if self.can_retry and not self.can_retry() else self.retries.delay_after(error, attempt)
 
     async def _attempt(
         self, request: Request, content: bytes, key: SecretStr | None

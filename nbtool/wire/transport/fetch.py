@@ -8,7 +8,6 @@ because a proxy would resolve the name again.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import re
 import socket
 from collections.abc import Awaitable, Callable
@@ -22,7 +21,7 @@ from nbtool.text import shorten
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.body import ACCEPT_ENCODING, read_start
 from nbtool.wire.transport.clients import tls_context
-from nbtool.wire.transport.ssrf import IPAddress, is_public
+from nbtool.wire.transport.ssrf import IPAddress, is_public, resolve_allowed
 
 if TYPE_CHECKING:
     import ssl
@@ -148,22 +147,8 @@ class Fetcher:
                 )
 
     async def _address(self, location: httpx.URL) -> IPAddress:
-        """Resolve the host once, and return the address to connect to."""
         port = location.port or (443 if location.scheme == "https" else 80)
-        try:
-            addresses = [ipaddress.ip_address(text) for text in await self.resolve(hostname(location), port)]
-        except (OSError, ValueError, UnicodeError):
-            addresses = []
-        if not addresses:
-            raise ConnectionFailed(
-                f"The host {shorten(location.host, 100)} cannot be resolved.", fix="Check the address."
-            )
-        if not all(self.is_allowed(address) for address in addresses):
-            raise BadUsage(
-                f"{shorten(location.host, 100)} is on a private network or this machine, and is not fetched.",
-                fix="Use a public address.",
-            )
-        return addresses[0]
+        return await resolve_allowed(hostname(location), port, self.resolve, self.is_allowed)
 
 
 def validate_url(url: str) -> httpx.URL:

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from nbtool.errors import ProviderError, WireError
+
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
@@ -27,11 +29,18 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Number and delay of retries; `max_delay` also limits the delay that a provider requests."""
+    """Number and delay of retries; a provider that requests more than `max_delay` is not tried again."""
 
     attempts: int = 2
     min_delay: float = 0.5
     max_delay: float = 60.0
+
+    def delay_after(self, error: WireError, attempt: int) -> float | None:
+        """Return the delay before retry `attempt` (from 1) after an error; None if there is none."""
+        requested = error.retry_after if isinstance(error, ProviderError) else None
+        if attempt > self.attempts or (requested is not None and requested > self.max_delay):
+            return None
+        return self.delay(attempt, requested)
 
     def delay(self, attempt: int, requested: float | None) -> float:
         """Return the delay before retry `attempt` (from 1): the requested one, else exponential backoff."""

@@ -7,6 +7,10 @@ checked by that one (NAT64), or rejected (mapped, tunnelled).
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Awaitable, Callable, Sequence
+
+from nbtool.errors import BadUsage, ConnectionFailed
+from nbtool.text import shorten
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -23,6 +27,32 @@ _CLOSED = tuple(
         "2001:db8::/32", "3fff::/20", "5f00::/16",  # documentation, segment routing
     )
 )  # fmt: skip
+
+
+async def resolve_allowed(
+    host: str,
+    port: int,
+    resolve: Callable[[str, int], Awaitable[Sequence[str]]],
+    is_allowed: Callable[[IPAddress], bool],
+) -> IPAddress:
+    """Resolve a host once, and return the address to connect to.
+
+    Raises:
+        ConnectionFailed: it has no address.
+        BadUsage: one of its addresses is not allowed.
+    """
+    try:
+        addresses = [ipaddress.ip_address(text) for text in await resolve(host, port)]
+    except (OSError, ValueError, UnicodeError):
+        addresses = []
+    if not addresses:
+        raise ConnectionFailed(f"The host {shorten(host, 100)} cannot be resolved.", fix="Check the address.")
+    if not all(map(is_allowed, addresses)):
+        raise BadUsage(
+            f"{shorten(host, 100)} is on a private network or this machine, and is not fetched.",
+            fix="Use a public address.",
+        )
+    return addresses[0]
 
 
 def is_public(address: IPAddress) -> bool:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from nbtool.errors import ToolFailed
 from nbtool.tools import tool
-from nbtool.tools.calls.binding import bind
+from nbtool.tools.calls.bound_call import bind
 from nbtool.tools.calls.disclosure import may_leak
 from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.store import Variables

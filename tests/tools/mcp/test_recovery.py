@@ -27,7 +27,7 @@ from nbtool import Approved, Denied, Policy
 from nbtool.errors import McpFailed
 from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover
-from nbtool.tools.mcp import McpServers, connection, mcp_servers, supervisor
+from nbtool.tools.mcp import McpServers, connection, mcp_servers, stdio_process
 from nbtool.tools.mcp import http as mcp_http
 from tests.tools.calling import ask_for, make_harness
 from tests.tools.mcp.serving import FAILURES, HttpServer, http_server
@@ -113,7 +113,7 @@ def bring_about(web: HttpServer, row: Row) -> None:
 def test_over_http_one_call_fails_and_the_next_works(
     start: Callable[..., McpServers], web: HttpServer, row: Row, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "MAX_MESSAGE", 50_000)
+    monkeypatch.setattr(stdio_process, "MAX_MESSAGE", 50_000)
     servers = start({"url": web.url})
     desk = make_harness(servers, approver=yes)
     assert desk.run(ask_for("it_say")).status == "ok"
@@ -155,7 +155,7 @@ NOTIFICATIONS = {
 def test_a_notification_is_bounded_as_a_response_is_and_a_call_works(
     start: Callable[..., McpServers], web: HttpServer, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "MAX_MESSAGE", 50_000)
+    monkeypatch.setattr(stdio_process, "MAX_MESSAGE", 50_000)
     web.notifies, size = NOTIFICATIONS[kind]
     with log_records("nbtool.mcp") as records:
         servers = start({"url": web.url})
@@ -271,7 +271,7 @@ def kill_server(folder: Path) -> None:
     (found,) = [
         process
         for process in psutil.Process().children(recursive=True)
-        if str(folder / "server.py") in process.cmdline() and supervisor.__file__ not in process.cmdline()
+        if str(folder / "server.py") in process.cmdline() and stdio_process.__file__ not in process.cmdline()
     ]
     os.kill(found.pid, signal.SIGKILL)
     found.wait(10)
@@ -385,7 +385,7 @@ def test_forty_failing_calls_of_a_dead_server_keep_no_frames(
 
 def kill_all(folder: Path) -> None:
     for process in psutil.Process().children(recursive=True):
-        if str(folder / "server.py") in process.cmdline() and supervisor.__file__ not in process.cmdline():
+        if str(folder / "server.py") in process.cmdline() and stdio_process.__file__ not in process.cmdline():
             os.kill(process.pid, signal.SIGKILL)
             process.wait(10)
 

@@ -24,7 +24,7 @@ from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.mcp import McpServers, mcp_servers, server, session, supervisor
+from nbtool.tools.mcp import McpServers, mcp_servers, server, session, stdio_process
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer
 
@@ -162,7 +162,7 @@ def test_a_server_over_http_is_reached_with_its_headers(start: Start, http: tupl
 def test_a_message_beyond_all_measure_is_refused_over_http_too(
     start: Start, http: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "MAX_MESSAGE", 900)
+    monkeypatch.setattr(stdio_process, "MAX_MESSAGE", 900)
     with pytest.raises(McpFailed, match="more than 900 bytes"):
         start(web={"url": http[0]}, connect_seconds=5)
 

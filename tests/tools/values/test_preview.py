@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from nbtool.tools.calls.binding import bind
+from nbtool.tools.calls.bound_call import bind
 from nbtool.tools.tool import as_tools, tool
 from nbtool.tools.values.preview import MAX_CELL_CHARS, MAX_COLUMNS, MAX_ROWS, preview_table
 from nbtool.tools.variables.store import Variables

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nbtool.errors import UnknownReference
 from nbtool.tools import tool
-from nbtool.tools.calls.binding import bind
+from nbtool.tools.calls.bound_call import bind
 from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.references import Reference, parse, referenced_names, resolve, without_references
 from nbtool.tools.variables.store import Variables

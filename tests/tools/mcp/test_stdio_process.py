@@ -1,4 +1,4 @@
-"""What the supervisor does with the words of a server; that it ends with its server is tried in test_servers."""
+"""What the stdio process does with the words of a server; that it ends with its server is tried in test_servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.tools.mcp.supervisor import (
+from nbtool.tools.mcp.stdio_process import (
     MAX_LINE_CHARS,
     MAX_NESTING,
     MAX_STDERR_BYTES,
@@ -93,7 +93,7 @@ def test_a_long_line_is_cut_and_says_how_much_is_left_out() -> None:
 def test_a_message_that_is_too_large_is_dropped_and_its_call_gets_an_error(
     monkeypatch: pytest.MonkeyPatch, id_: Any, message: bytes
 ) -> None:
-    monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", 10_000)
+    monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_MESSAGE", 10_000)
     large = message % (b"x" * 200_000)
     ended, (error, following) = pass_through(large + MESSAGE)
 
@@ -105,13 +105,13 @@ def test_a_message_that_is_too_large_is_dropped_and_its_call_gets_an_error(
 
 
 def test_a_message_of_the_longest_length_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", len(MESSAGE))
+    monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_MESSAGE", len(MESSAGE))
 
     assert pass_through(MESSAGE) == (True, [MESSAGE])
 
 
 def test_a_large_message_whose_id_is_nowhere_is_told_as_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", 100)
+    monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_MESSAGE", 100)
     large = b'{"jsonrpc": "2.0", "method": "notifications/x", "params": "%s"}\n' % (b'"id": 3, ' * 1_000)
     ended, (line, message) = pass_through(large + MESSAGE)
 
@@ -120,8 +120,8 @@ def test_a_large_message_whose_id_is_nowhere_is_told_as_noise(monkeypatch: pytes
 
 
 def test_a_message_without_end_ends_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", 1_000)
-    monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_DROPPED", 100_000)
+    monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_MESSAGE", 1_000)
+    monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_DROPPED", 100_000)
 
     assert pass_through(MESSAGE + b"x" * 1_000_000) == (False, [MESSAGE])
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 from nbtool import tool
 from nbtool.thread_pool import BUSY_NAME
 from nbtool.tools import Approved
-from nbtool.tools.calls.binding import MAX_CHEAP_CHARS, is_cheap
+from nbtool.tools.calls.bound_call import MAX_CHEAP_CHARS, is_cheap
 from nbtool.tools.tool import as_tools
 from tests.tools.calling import ask_for, make_harness
 

@@ -1,6 +1,6 @@
 """Supervise one MCP server on stdio; run as a separate program for each server, never imported.
 
-    python -I -S supervisor.py NAME,NAME,… COMMAND ARGUMENT…
+    python -I -S stdio_process.py NAME,NAME,… COMMAND ARGUMENT…
 
 It runs between the notebook and the server, and cleans up after both. Its stdin ends when the notebook closes the
 server or dies: then the server's stdin ends too, and soon after everything that it started is killed. Lines on the
