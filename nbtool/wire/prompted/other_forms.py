@@ -50,7 +50,7 @@ _SPECIAL = re.compile(rf"{_TOKEN}|\bto=(?:functions\.)?[A-Za-z_][\w.]*")
 _SPECIAL_TAIL = re.compile(rf"\s*(?:{_TOKEN}\s*)*")
 _JSON = re.compile(r"""(?:\[\s*)?\{\s*["'“]?[\w -]{1,60}["'”]?\s*:""")
 _FENCE = re.compile(
-    r"^[ \t>]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)\n(?P<body>.*?)(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)",
+    r"^[ \t>]*+(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^\n`]*)\n(?P<body>.*?)(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 _DATA_LANGUAGES = frozenset({"", "json", "json5", "jsonc", "xml", "text", "txt", "plaintext", "yaml", "yml", "html"})
