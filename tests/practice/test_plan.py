@@ -116,7 +116,7 @@ def test_without_a_tool_it_says_what_it_is_and_what_it_was_offered() -> None:
     assert "**not a language model**" in reply.text
     assert "`heaviest`" in reply.text
     assert "`penguins`" in reply.text
-    assert "%%chat -m openai:gpt-5-mini" in reply.text
+    assert "%%chat -m openai:gpt-6.1-terra" in reply.text
 
 
 def test_asked_who_it_is_it_says_so_beside_the_results() -> None:

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from nbtool.wire.prompted.fenced_scanner import FencedScanner
+from nbtool.wire.prompted.other_forms import find_other_forms
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
 from tests.wire.prompted.model_texts import HIDDEN, NAMES, PROSE, RUN, WORD
 
@@ -92,3 +93,11 @@ def test_a_long_run_of_marks_is_read_in_linear_time(unit: str) -> None:
     scan(unit * (20_000 // len(unit)))
 
     assert time.process_time() - started < 5  # a quadratic reading takes minutes
+
+
+def test_a_long_line_of_tildes_after_a_mark_of_a_call_is_read_in_linear_time() -> None:
+    text = "<tool_call>\n" + "~" * 100_000
+    started = time.process_time()
+    find_other_forms(text, NAMES)
+
+    assert time.process_time() - started < 1  # a quadratic reading takes 50 s
