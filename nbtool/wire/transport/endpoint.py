@@ -213,11 +213,13 @@ class HttpEndpoint:
             self._response(request, content, deadline, self.authorization(key)) as response,
             aclosing(ReadAhead(read_body(response, MAX_BODY_BYTES, self.label))) as body,
         ):
-            size = 0
+            size = buffered = 0
             while chunk := await self._read_chunk(body, deadline, decoder):
                 was_done = decoder.is_done
                 size += len(chunk)
-                deltas = await _decoded(partial(_decode, decoder, chunk), len(chunk))
+                buffered += len(chunk)  # a small chunk may complete an event of many megabytes
+                deltas = await _decoded(partial(_decode, decoder, chunk), buffered)
+                buffered = 0 if deltas else buffered
                 if deltas or decoder.is_done is not was_done:
                     deadline.reset(self._idle_limit(request, decoder))
                 if deltas:

@@ -98,7 +98,7 @@ def test_a_storm_of_interrupts_stops_a_turn_once_and_leaves_its_output(kind: str
 
         assert left == ["stopped", "cancelled"]
         assert [event.kind for event in turn.log].count("turn_ended") == 1
-        assert len(raised) == 1
+        assert len(raised) <= 1  # none if it came before the turn had begun, which then raises it itself
         sent += storm.sent
     assert sent > STORMS
 
