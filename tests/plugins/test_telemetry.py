@@ -161,5 +161,5 @@ def test_providers_are_named_as_the_conventions_name_them() -> None:
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
 
-    with pytest.raises(BadUsage, match=r"pip install 'nbtool-chat\[telemetry\]'"):
+    with pytest.raises(BadUsage, match="`%pip install opentelemetry-api`"):
         Telemetry()
