@@ -48,7 +48,7 @@ def _with_chat_hint(context: CommandContext, reference: str, error: UnknownRefer
 
 
 def _variable_name(reference: str) -> str:
-    """Return the variable name at the start of a reference, or `written` unchanged if there is none."""
+    """Return the variable name at the start of a reference, or `reference` unchanged if there is none."""
     try:
         parsed = parse(reference)
     except UnknownReference:

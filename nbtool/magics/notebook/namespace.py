@@ -218,7 +218,7 @@ class NotebookNamespace:
         """Build parts from what a cell attaches: names of the notebook, which have priority, or paths and addresses.
 
         Raises:
-            BadUsage: a arg is neither, or its object cannot be attached.
+            BadUsage: an argument is neither, or its object cannot be attached.
         """
         parts: list[Part] = []
         for arg in args:

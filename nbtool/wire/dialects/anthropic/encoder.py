@@ -1,8 +1,8 @@
 """Anthropic Messages.
 
 User and assistant messages alternate strictly; the results of a round are the first blocks of the user message after
-their calls. Thinking is signed: its blocks are sent back unchanged, and so are the blocks of tools that ran at the
-provider.
+their calls. Thinking is signed: its blocks are sent back unchanged, or left out where the model refuses them after a
+changed prefix. The blocks of tools that ran at the provider are sent back unchanged.
 
 See https://docs.anthropic.com/en/api/messages and
 https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#preserving-thinking-blocks.
