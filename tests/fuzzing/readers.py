@@ -280,8 +280,8 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["cached_models", "cached_names", "cache_models", "cached_wire", "cache_wire"],
         "looks up a provider or a model in the cache; its entries were read before"),
     "at_wire": "compares the end of an address that was parsed",
-    **dict.fromkeys(["read_body", "read_start", "resolve", "client_for", "connect_error", "disconnect_error",
-         "proxy_for"], "a network"),
+    **dict.fromkeys(["read_body", "read_start", "resolve", "resolve_allowed", "client_for", "connect_error",
+         "disconnect_error", "proxy_for"], "a network"),
     **dict.fromkeys(
         ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination",
          "check_allowed",

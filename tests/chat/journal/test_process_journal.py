@@ -48,7 +48,8 @@ def test_what_was_written_is_there_for_the_next_process(tmp_path: Path) -> None:
 def test_the_files_and_their_folder_are_their_owners_alone(tmp_path: Path) -> None:
     folder = tmp_path / "home"
     folder.mkdir(mode=0o755)
-    write_events(Journal(folder / "journal.sqlite"), Notice("private"))
+    book = Journal(folder / "journal.sqlite")  # kept: SQLite removes two of the files when the last connection closes
+    write_events(book, Notice("private"))
 
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()}
     assert modes == dict.fromkeys(["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"], 0o600)
