@@ -1,4 +1,4 @@
-/** The one place that reads JupyterLab's notebook model; only JupyterLab's own widget manager has it. */
+/** JupyterLab's notebook model, from a widget: only its own widget manager has it. ../lab reads it from the panel. */
 import type { Model } from "../model";
 
 /** The parts of an output that are used here. */

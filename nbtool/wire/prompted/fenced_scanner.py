@@ -76,7 +76,7 @@ class FencedScanner:
         return [] if self._is_holding else self._scan("", is_final=True)
 
     def close(self, *, complete: bool = True) -> list[Piece]:
-        """Take note that the reply has ended; `complete` only where it was not cut short."""
+        """Record that the reply has ended; `complete`: it was not cut short."""
         prose = self._scan("", is_final=True)
         if not self._is_holding:
             return prose

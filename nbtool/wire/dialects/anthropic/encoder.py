@@ -42,7 +42,7 @@ Block = dict[str, Any]
 _CACHE_CONTROL = {"type": "ephemeral"}
 _CACHEABLE = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 _THINKING = frozenset({"thinking", "redacted_thinking"})
-_LEGACY_THINKING = "[Earlier messages are left out.]"
+_EARLIER_OMITTED = "[Earlier messages are left out.]"
 
 
 class AnthropicMessages:
@@ -118,7 +118,7 @@ class _MessageEncoder:
         self._prefix = prefix
         self._origin = (wire, target.host, target.model)
         self._ids = CallIds()
-        self._accepts_images: list[Block] = []  # images of the assistant: only a user message may contain images
+        self._pending_images: list[Block] = []  # images of the assistant: only a user message may contain images
         self._turns: list[dict[str, Any]] = []
 
     def write(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
@@ -127,10 +127,10 @@ class _MessageEncoder:
                 self._add("assistant", self._native(message) or self._from_parts(message))
             elif message.role != "system":
                 self._encode_text(message)
-        if self._accepts_images:
-            self._add("user", self._accepts_images)
+        if self._pending_images:
+            self._add("user", self._pending_images)
         if self._turns and self._turns[0]["role"] == "assistant":
-            self._turns.insert(0, {"role": "user", "content": [{"type": "text", "text": _LEGACY_THINKING}]})
+            self._turns.insert(0, {"role": "user", "content": [{"type": "text", "text": _EARLIER_OMITTED}]})
         return self._turns
 
     def _add(self, role: str, blocks: list[Block]) -> None:
@@ -150,7 +150,7 @@ class _MessageEncoder:
         """Encode a message of the person or of the tools."""
         content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_empty(part)]
         if content:
-            content, self._accepts_images = [*self._accepts_images, *content], []
+            content, self._pending_images = [*self._pending_images, *content], []
         self._add("user", [*(self._encode_result(result) for result in message.results), *content])
 
     def _encode_result(self, result: ToolResult) -> Block:
@@ -189,7 +189,7 @@ class _MessageEncoder:
                 case Text() | Refusal() if part.text.strip():
                     blocks.append({"type": "text", "text": clean_text(part.text)})
                 case Media() if part.mime.startswith("image/"):
-                    self._accepts_images.append(_content(part))
+                    self._pending_images.append(_content(part))
                 case Media():  # the API accepts no sound; its transcript is sent as text
                     blocks.append({"type": "text", "text": f"[{part}]"})
                 case ToolCall():

@@ -90,7 +90,7 @@ class _InputEncoder:
         self._origin = (wire, target.host, target.model)
         self._ids = CallIds()
         self._custom: set[str] = set()  # ids of calls with another type of result
-        self._accepts_images: list[Item] = []  # images of the assistant: only a user message may contain images
+        self._pending_images: list[Item] = []  # images of the assistant: only a user message may contain images
 
     def write(self, messages: tuple[Message, ...]) -> list[Item]:
         items: list[Item] = []
@@ -99,8 +99,8 @@ class _InputEncoder:
                 items += self._native(message) or list(self._from_parts(message))
             elif message.role != "system":
                 items += self._encode_text(message)
-        if self._accepts_images:
-            items.append(_user(self._accepts_images))
+        if self._pending_images:
+            items.append(_user(self._pending_images))
         return items
 
     def _encode_text(self, message: Message) -> list[Item]:
@@ -108,8 +108,8 @@ class _InputEncoder:
         items = [self._encode_result(result) for result in message.results]
         content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_empty(part)]
         if content:
-            items.append(_user([*self._accepts_images, *content]))
-            self._accepts_images = []
+            items.append(_user([*self._pending_images, *content]))
+            self._pending_images = []
         return items
 
     def _encode_result(self, result: ToolResult) -> Item:
@@ -144,7 +144,7 @@ class _InputEncoder:
                 case Text() | Refusal() if part.text.strip():
                     yield {"role": "assistant", "content": clean_text(part.text)}
                 case Media() if part.mime.startswith("image/"):
-                    self._accepts_images.append(_content(part))
+                    self._pending_images.append(_content(part))
                 case Media():  # the API accepts no sound; its transcript is sent as text
                     yield {"role": "assistant", "content": f"[{part}]"}
                 case ToolCall():
