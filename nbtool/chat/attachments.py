@@ -8,6 +8,7 @@ refused. A URL is passed to the provider and never fetched here. Files and bytes
 from __future__ import annotations
 
 import mimetypes
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -97,12 +98,26 @@ def _at_address(url: str) -> Media:
     return Media(mime, url=url, name=Path(parts.path).name)
 
 
+def _find_problem(path: Path) -> str:
+    """Return why a path is no file that can be read, or an empty text.
+
+    `Path.is_file` returns False for a name that is too long or contains NUL, from Python 3.14 on.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "does not exist"
+    if stat.S_ISREG(mode):
+        return ""
+    return "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
+
+
 def _of_file(source: Path) -> Media:
     try:
         path = source.expanduser()
         target = path.resolve()
-        if not path.is_file():
-            problem = "is a folder" if path.is_dir() else "is not a regular file" if path.exists() else "does not exist"
+        problem = _find_problem(path)
+        if problem:
             raise BadUsage(f"{_display_path(source)} {problem}, so it cannot be attached.", fix="Check the path.")
         _refuse_secrets(path.absolute(), target)
         with path.open("rb") as file:

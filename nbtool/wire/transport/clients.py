@@ -143,9 +143,13 @@ def _trust(location: str) -> ssl.SSLContext:
         return httpx.create_ssl_context(trust_env=False)  # the bundle of certifi
     if location and location != SYSTEM:
         is_folder = os.path.isdir(location)  # noqa: PTH112 - the setting names a file or a folder, as a plain string
-        if is_folder:
-            return ssl.create_default_context(capath=location)
-        return ssl.create_default_context(cafile=location)
+        context = ssl.create_default_context(
+            capath=location if is_folder else None, cafile=None if is_folder else location
+        )
+        # Companies' authorities often lack the extensions that Python 3.13 and newer require by default; the system's
+        # trust store, below, does not require them either: https://docs.python.org/3/library/ssl.html
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        return context
     import truststore  # noqa: PLC0415 - imported on first use of the network
 
     return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

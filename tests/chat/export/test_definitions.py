@@ -93,7 +93,8 @@ def test_code_of_two_decorated_tools_and_a_frame_runs_alone_once_the_named_frame
     assert "# Needs from your notebook: penguins (DataFrame)\n" in code
     assert "@" not in code
     assert "# A remark." in code or '"""Two lines' in code
-    assert in_a_fresh_python(code, "print(r2, len(r1), share.__doc__)") == "0.667 2 Two lines\n\n    of documentation."
+    printed = in_a_fresh_python(code, "import inspect; print(r2, len(r1), inspect.getdoc(share))")
+    assert printed == "0.667 2 Two lines\n\nof documentation."
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,7 @@ def campaign(path: Path, folder: Path, count: int, seed: int, tell: Callable[[st
     original = path.read_bytes()
     chat = Chat(wire=ScriptedWire([]), tools=[launch])
     use(path, chat)  # what is imported once is imported
+    random.Random("text")  # on Python 3.14 it imports its hash function on first use with a text
     with warnings.catch_warnings(), assert_nothing_runs() as seen:
         warnings.simplefilter("ignore")
         for number in range(count):
