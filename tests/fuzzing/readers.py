@@ -281,7 +281,8 @@ EXCLUDED: dict[str, str] = {
         "looks up a provider or a model in the cache; its entries were read before"),
     "at_wire": "compares the end of an address that was parsed",
     **dict.fromkeys(["read_body", "read_start", "resolve", "resolve_allowed", "client_for", "connect_error",
-         "disconnect_error", "proxy_for"], "a network"),
+         "disconnect_error", "proxy_for", "read_error"], "a network"),
+    "split_batches": "passes the start of a text on to the last delta",
     **dict.fromkeys(
         ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination",
          "check_allowed",

@@ -17,7 +17,7 @@ from nbtool.wire.prompted.wire import PromptedWire
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import valid_arguments
-from nbtool.wire.transport.endpoint import _encode_body
+from nbtool.wire.transport.request_body import encode_body
 from tests.chaos import serve_each
 from tests.wire import anthropics, chatting, odd, responding
 
@@ -133,7 +133,7 @@ def next_round(wire: str, body: bytes, to: str, *, same: bool) -> list[object]:
     answer = results(*(_answer(call) for call in reply.calls))
     prompt = Prompt((user("Hi"), reply.message, answer, user("And?")), tools=TOOLS)
     request = find_wire(to).encode(prompt, target)
-    sent = json.loads(_encode_body(request)[0])
+    sent = json.loads(encode_body(request)[0])
     return list(SENT[to](sent))
 
 

@@ -35,7 +35,7 @@ from nbtool.wire import Prompt
 from nbtool.wire.base import ToolSpec
 from nbtool.wire.connect import make_endpoint
 from nbtool.wire.providers.credentials import find_env_file
-from nbtool.wire.transport import endpoint as endpoint_module
+from nbtool.wire.transport import attempt as attempt_module
 from nbtool.wire.transport.clients import close_clients, tls_context
 from nbtool.wire.transport.error_hints import MAX_NAMED, context_hint, suggest_models
 from nbtool.wire.transport.model_list import fetch_model_list
@@ -341,7 +341,7 @@ def test_a_server_that_takes_no_connection_is_told_with_the_seconds(
     is_here: bool, fix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not is_here:
-        monkeypatch.setattr(endpoint_module, "is_loopback", lambda _: False)
+        monkeypatch.setattr(attempt_module, "is_loopback", lambda _: False)
 
     async def listen(url: str) -> None:
         asked = make_endpoint("openai:gpt-x", base_url=url, api_key=KEY)

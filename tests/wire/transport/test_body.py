@@ -21,8 +21,8 @@ from nbtool.errors import InvalidReply, NbtoolError, ProviderError, ReplyTooLarg
 from nbtool.messages import user
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.framing.json_payloads import MAX_VALUES, PayloadReader
+from nbtool.wire.transport import attempt as attempt_module
 from nbtool.wire.transport import discovery, model_list
-from nbtool.wire.transport import endpoint as endpoint_module
 from nbtool.wire.transport.body import CHUNK_BYTES, MAX_MEMBERS, BodyReader
 from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
@@ -87,8 +87,8 @@ def find_first_model(server: ChaosServer) -> None:
 
 
 PLACES: dict[str, tuple[Callable[[ChaosServer], None], int]] = {
-    "wire/transport/endpoint.py:_attempt": (read_reply, 200),
-    "wire/transport/endpoint.py:_error_body": (read_reply, 400),
+    "wire/transport/attempt.py:deltas": (read_reply, 200),
+    "wire/transport/error_response.py:_read_error_body": (read_reply, 400),
     "wire/transport/model_list.py:_request_list": (list_models, 200),
     "wire/transport/fetch.py:_request": (fetch_page, 200),
     "wire/transport/discovery.py:_first_model": (find_first_model, 200),
@@ -165,7 +165,7 @@ BOMBS: dict[str, Callable[[], tuple[str, list[Step]]]] = {
 
 @pytest.fixture
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint_module, "MAX_BODY_BYTES", BOUND)
+    monkeypatch.setattr(attempt_module, "MAX_BODY_BYTES", BOUND)
     monkeypatch.setattr(model_list, "MAX_LIST", BOUND)
     monkeypatch.setattr(discovery, "PROBE_SECONDS", 5.0)
 

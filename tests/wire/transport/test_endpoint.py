@@ -32,7 +32,7 @@ from nbtool.events import Delta, ReplyEnd, Retrying, TextDelta, UsageDelta
 from nbtool.messages import user
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.providers.connection import Connection
-from nbtool.wire.transport import endpoint as endpoint_module
+from nbtool.wire.transport import attempt as attempt_module
 from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
@@ -410,7 +410,7 @@ def test_a_line_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.promise("bounded")
 def test_a_reply_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint_module, "MAX_BODY_BYTES", 100_000)
+    monkeypatch.setattr(attempt_module, "MAX_BODY_BYTES", 100_000)
     with serve(head(), Repeat(text("x") * 500, every=0)) as server:
         _, error = deltas_until(endpoint(server), ReplyTooLarge)
         assert server.left.wait(5)
