@@ -13,7 +13,7 @@ from nbtool.errors import BadUsage, MissingKey, SettingsError, Unsupported
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.base import Wire
 from nbtool.wire.dialects.think_tags import ThinkTagWire
-from nbtool.wire.providers.catalog import ABILITIES, Provider, parse_model, providers
+from nbtool.wire.providers.catalog import parse_model, providers
 from nbtool.wire.providers.connection import NO_AUTH, WIRE_AUTH, Connection, auth_header
 from nbtool.wire.providers.credentials import (
     Credential,
@@ -27,6 +27,7 @@ from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.google import PROJECT_VARIABLES, at_wire, is_vertex, wire_at
 from nbtool.wire.providers.model_data import model_data
 from nbtool.wire.providers.model_kinds import kind_of
+from nbtool.wire.providers.provider import ABILITIES, Provider
 from nbtool.wire.registry import find_wire
 from nbtool.wire.transport.discovery import default_model
 from nbtool.wire.transport.endpoint import HttpEndpoint

@@ -1,103 +1,18 @@
-"""The provider catalog, and model ids: `provider:model` → provider, address and dialect.
-
-The user's file `providers.toml` in nbtool's data folder adds providers and overrides built-in ones, field by field:
-
-    [lab]
-    base_url = "https://llm.lab.example/v1"
-    keys = ["LAB_API_KEY"]
-    abilities = ["tools", "images"]
-    auth = "bearer"
-    headers = { X-Team = "${LAB_TEAM}" }
-    query = { api-version = "2026-01-01" }
-    key_command = ["lab-login", "print-token"]
-    verify = "~/lab-ca.pem"
-
-See `Connection` for the settings from `auth` on; `${NAME}` in headers and query is an environment variable.
-"""
+"""The provider catalog, and model ids: `provider:model` → provider, address and dialect."""
 
 from __future__ import annotations
 
 import difflib
 import re
-import tomllib
-from dataclasses import dataclass, field, fields, replace
-from functools import cache
-from typing import Annotated, Any, ClassVar
+from dataclasses import replace
 
-from pydantic import Field, TypeAdapter, ValidationError
-
-from nbtool.errors import BadUsage, SettingsError, UnknownModel
-from nbtool.server_url import parse_server_url
-from nbtool.settings import data_dir, display_path, env
+from nbtool.errors import UnknownModel
+from nbtool.settings import env
 from nbtool.text import shorten
-from nbtool.wire.providers.connection import CONNECTION_SETTINGS, Connection, make_connection
+from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.model_data import default_model_of
-
-SETTINGS_FILE = "providers.toml"
-
-ABILITIES = {
-    "tools": "supports native tool calling; without it tools are described in the prompt",
-    "images": "accepts images (at least some of its models do)",
-    "audio": "accepts audio",
-    "files": "accepts files, including PDF",
-    "json_schema": "supports a JSON schema as response format, without tools",
-    "no_stream_options": "rejects `stream_options`, or always sends the usage",
-    "max_completion_tokens": "requires `max_completion_tokens` instead of `max_tokens`",
-    "echo_reasoning": "requires the reasoning back with every message",
-    "echo_reasoning_with_calls": "requires the reasoning back with messages that contain tool calls only",
-    "no_encrypted_reasoning": "rejects `include` for encrypted reasoning (Responses)",
-    "reasoning_summary": "summarises its reasoning on request (Responses)",
-    "thinking_display": "shows thinking and the text between calls on request (Messages)",
-    "no_thought_summaries": "rejects the request for summaries of thoughts (Gemini)",
-    "empty_content": "requires `content` in every message, empty next to tool calls",
-    "short_call_ids": "requires call ids of nine letters and digits",
-    "developer_role": "requires the system prompt under the role `developer`",
-    "reports_cost": "reports the cost of every reply in US dollars",
-    "no_cache_control": "rejects `cache_control` on the Messages wire",
-    "prompted:hermes": "tools in the prompt are called as Hermes and Qwen models write it (`<tool_call>`)",
-    "prompted:pythonic": "tools in the prompt are called as Llama 4 and LFM2 write it (a list of Python calls)",
-    "kind:chat": "its models are chat models, whatever their names",
-    "kind:image": "its models generate images",
-    "kind:image-edit": "its models edit images",
-    "kind:transcription": "its models transcribe speech",
-    "kind:speech": "its models convert text to speech",
-}
-"""All abilities of a provider, with a description. Wires read them; chats read the first five."""
-
-KIND_PREFIX = "kind:"
-"""The prefix of an ability that sets the kind of all models of a provider; without it their names decide."""
-
-
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """A provider of models over HTTP.
-
-    `keys` and `addresses` are names of environment variables; the first one that is set is used. `port` is the default
-    port of a local server, which needs no key. `compatible_wire` is the dialect at hosts other than its own, if it
-    differs from `wire`: compatible servers may support just the older one. `address_path` completes
-    a configured address without a path. `{region}` in `base_url` is the region of AWS. `default_model` is used if a key
-    was found and no model was chosen.
-    """
-
-    name: str
-    base_url: str
-    keys: tuple[str, ...] = ()
-    addresses: tuple[str, ...] = ()
-    wire: str = "chat"
-    compatible_wire: str = ""
-    abilities: frozenset[str] = frozenset({"tools"})
-    connection: Connection = field(default_factory=Connection)
-    default_model: str = ""
-    address_path: str = ""
-    port: Annotated[int, Field(ge=0, le=65535, strict=True)] = 0
-    key_page: str = ""
-
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
-    @property
-    def needs_key(self) -> bool:
-        """Whether requests require a key of the environment."""
-        return bool(self.keys) and not self.port and not self.connection.key_command
+from nbtool.wire.providers.provider import Provider
+from nbtool.wire.providers.settings_file import read_overrides
 
 
 def _abilities(*extra: str) -> frozenset[str]:
@@ -278,15 +193,7 @@ def providers() -> dict[str, Provider]:
     Raises:
         nbtool.errors.SettingsError: the file cannot be read, or is invalid.
     """
-    path = data_dir() / SETTINGS_FILE
-    try:
-        tables = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        tables = {}
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{display_path(path)} cannot be read ({error}).", fix="Fix it, or remove it.") from None
-    overridden = {name: _with_overrides(name, table, display_path(path)) for name, table in tables.items()}
-    return {name: _fill_address(provider) for name, provider in (BUILTIN | overridden).items()}
+    return {name: _fill_address(provider) for name, provider in (BUILTIN | read_overrides(BUILTIN)).items()}
 
 
 def parse_model(model_id: str) -> tuple[Provider, str]:
@@ -324,65 +231,3 @@ def _suggestion(model_id: str, name: str, catalog: dict[str, Provider]) -> str:
         if name.startswith(model_prefix):
             return f"Did you mean {provider}:{model_id}?"
     return f"Write provider:model; the providers are {', '.join(catalog)}."
-
-
-def _with_overrides(name: str, table: Any, path: str) -> Provider:
-    """Return the provider with this name, with the overrides of one table of the user's file."""
-    location = f"[{name}] in {path}"
-    if not isinstance(table, dict):
-        raise SettingsError(f"{location} is not a table.", fix="Write `[name]` and below it `base_url = …`.")
-    access = {key: value for key, value in table.items() if key in CONNECTION_SETTINGS}
-    others = {key: value for key, value in table.items() if key not in access}
-    builtin = BUILTIN.get(name, Provider(name, ""))
-    values = {one.name: getattr(builtin, one.name) for one in fields(builtin)}
-    others = {"compatible_wire": "", **others} if "wire" in others else others
-    try:
-        provider = _validator().validate_python(values | others)
-    except ValidationError as error:
-        raise _invalid_field(error, location) from None
-    for key, fix in (("name", "The title of the table is the name: remove it."), ("connection", "Remove it.")):
-        if key in table:
-            raise SettingsError(f"{location} has a field {key!r}.", fix=fix)
-    provider = replace(provider, connection=builtin.connection.merge(_parse_connection(access, location)))
-    _check_abilities(provider.abilities, location)
-    if not provider.base_url and not provider.addresses and name != "practice":
-        raise SettingsError(f"{location} has no address.", fix='Add `base_url = "https://…/v1"`.')
-    return replace(provider, base_url=_parse_base_url(provider.base_url, location)) if "base_url" in table else provider
-
-
-@cache
-def _validator() -> TypeAdapter[Provider]:
-    return TypeAdapter(Provider)
-
-
-def _invalid_field(error: ValidationError, location: str) -> SettingsError:
-    first = error.errors(include_url=False, include_context=False)[0]
-    path, value = ".".join(map(str, first["loc"])), first["input"]
-    if first["type"] == "unexpected_keyword_argument":
-        own = (one.name for one in fields(Provider) if one.name not in ("name", "connection"))
-        available = ", ".join((*own, *CONNECTION_SETTINGS))
-        return SettingsError(f"{location} has an unknown field {path!r}.", fix=f"Available: {available}.")
-    # A text is not repeated: it may be a key.
-    description = repr(value) if isinstance(value, int | float) else f"of type {type(value).__name__}"
-    return SettingsError(f"{location}: {path}: {first['msg']}.", fix=f"It is {description}.")
-
-
-def _parse_connection(table: dict[str, Any], location: str) -> Connection:
-    try:
-        return make_connection(table)
-    except BadUsage as error:
-        raise SettingsError(f"{location}: {error.message}", fix=error.fix) from None
-
-
-def _parse_base_url(text: str, location: str) -> str:
-    try:
-        return str(parse_server_url(text))
-    except BadUsage as error:
-        raise SettingsError(f"{location}: base_url: {error.message}", fix=error.fix) from None
-
-
-def _check_abilities(abilities: frozenset[str], location: str) -> None:
-    if unknown := abilities - ABILITIES.keys():
-        raise SettingsError(
-            f"{location} has an unknown ability {min(unknown)!r}.", fix=f"Available: {', '.join(ABILITIES)}."
-        )

@@ -18,8 +18,8 @@ from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, MissingKey, SettingsError
 from nbtool.server_url import ServerUrl, parse_server_url
-from nbtool.wire.providers.catalog import Provider
 from nbtool.wire.providers.google import PROJECT_VARIABLES, is_vertex, vertex_url
+from nbtool.wire.providers.provider import Provider
 
 MAX_ENV_FILE = 256 * 1024
 """Maximum size of a `.env`, in characters; a longer one is refused, because its last value could be half a key."""

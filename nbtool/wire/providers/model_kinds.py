@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from nbtool.wire.providers.catalog import KIND_PREFIX, Provider
+from nbtool.wire.providers.provider import KIND_PREFIX, Provider
 
 Kind = Literal["chat", "image", "image-edit", "transcription", "speech"]
 

@@ -27,9 +27,10 @@ from nbtool.errors import (
 )
 from nbtool.wire import connect
 from nbtool.wire.connect import default_model, list_models, make_endpoint, register_local_server
-from nbtool.wire.providers.catalog import ABILITIES, BUILTIN, parse_model, providers
+from nbtool.wire.providers.catalog import BUILTIN, parse_model, providers
 from nbtool.wire.providers.connection import WIRE_AUTH
 from nbtool.wire.providers.credentials import MAX_ENV_FILE, find_env_file, find_key, key_for_host
+from nbtool.wire.providers.provider import ABILITIES
 from nbtool.wire.registry import WIRES
 from nbtool.wire.transport import discovery
 from nbtool.wire.transport.clients import close_clients

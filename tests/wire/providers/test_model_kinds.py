@@ -6,8 +6,9 @@ import pytest
 
 from nbtool.errors import SettingsError
 from nbtool.wire.connect import make_endpoint
-from nbtool.wire.providers.catalog import BUILTIN, Provider, providers
+from nbtool.wire.providers.catalog import BUILTIN, providers
 from nbtool.wire.providers.model_kinds import kind_of
+from nbtool.wire.providers.provider import Provider
 
 
 @pytest.mark.parametrize(
