@@ -303,6 +303,7 @@ EXCLUDED: dict[str, str] = {
         ["describe_media", "media_bundle", "response_format", "read_asset", "files"],
         "takes words of the program or of a person",
     ),
+    **dict.fromkeys(["command_arguments", "command_options", "flag_values"], "looks up the word before the cursor"),
     "read_stderr": "keeps the end of what comes, read from a pipe",
     "run_code": "runs code that was approved",
     "compile_script": "compiles a script that `validate`, which has a row, let through",

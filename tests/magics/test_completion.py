@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from IPython.core.completer import provisionalcompleter
 
+from nbtool.magics.candidates import MAX_HELP
 from nbtool.wire.providers.model_data import default_model_of
 
 
@@ -19,6 +21,17 @@ def tab(shell: Any) -> Any:
     return offered
 
 
+@pytest.fixture
+def kinds(shell: Any) -> Any:
+    """Give what Tab offers, each with its kind and help."""
+
+    def offered(text: str) -> dict[str, str]:
+        with provisionalcompleter():
+            return {one.text: one.type for one in shell.Completer.completions(text, len(text))}
+
+    return offered
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -29,8 +42,8 @@ def tab(shell: Any) -> Any:
         ("%%chat -t nbtool:i", {"nbtool:inspection"}),
         ("%%chat -v fr", {"frame"}),
         ("%%chat -m prac", {"practice:default"}),
-        ("%%chat -q\nHow many rows has $`fra", {"frame"}),
-        ("%%chat -q\nPlease use &`dou", {"double"}),
+        ("%%chat -q\nHow many rows has $`fra", {"frame`"}),
+        ("%%chat -q\nPlease use &`dou", {"double`"}),
         ("%chat appro", {"approvals", "approve"}),
         ("%chat config max", {"max_rounds"}),
     ],
@@ -53,6 +66,126 @@ def test_tab_after_the_flag_that_takes_tools_away_offers_those_of_the_chats(shel
     shell.run_cell("%%chat -q -m practice:fast -t more\nHello")
 
     assert "double" in tab("%%chat -T dou")
+
+
+def test_tab_says_the_kind_and_one_line_of_help(shell: Any, kinds: Any) -> None:
+    shell.run_cell("from nbtool import Toolset\nnumbers = Toolset('numbers', [double])\nfrom datetime import date")
+    shell.run_cell("%%chat -q -m practice:fast -c weather\nHow warm is it?\nIn Rome.")
+
+    assert kinds("%%chat --new") == {"--new": "flag: start a new conversation"}
+    assert kinds("%%chat -t dou") == {"double": "function: Twice a number."}
+    assert kinds("%%chat -t numbers.") == {"numbers.double": "tool: Twice a number."}
+    assert kinds("%%chat -t numb") == {"numbers": "toolset"}
+    assert kinds("%%chat -v fra") == {"frame": "variable: Frame"}
+    assert kinds("%%chat\nLook at $`fra") == {"frame`": "variable: Frame"}
+    assert kinds("%chat bra")["branch"].startswith("command: Continue after a turn in a new branch")
+    assert set(kinds("%chat show ").values()) == {"turn: How warm is it?"}
+    assert kinds("%chat show --w") == {"--whole": "option"}
+    assert kinds("%chat config max_r")["max_rounds"].startswith("setting: Maximum requests")
+    assert kinds("%%chat -c wea") == {"weather": "chat"}
+
+
+def test_tab_says_the_kind_of_everything_that_it_offers(shell: Any, kinds: Any) -> None:
+    from nbtool.magics.commands import COMMANDS
+    from nbtool.magics.notebook.options import cell_parser
+
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
+    flags = [name for action in cell_parser().flags() for name in action.option_strings]
+    offered: dict[str, str] = {}
+    for start in (
+        "%%chat ",
+        "%chat ",
+        *(f"%%chat {flag} " for flag in flags),
+        *(f"%chat {name} " for name in COMMANDS),
+    ):
+        offered |= kinds(start)
+
+    assert set(flags) | set(COMMANDS) <= set(offered)
+    assert not [word for word, kind in offered.items() if kind in ("", "<unknown>")]
+
+
+def test_every_flag_says_what_it_does(kinds: Any) -> None:
+    assert all(kind.startswith("flag: ") for kind in kinds("%%chat ").values())
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "from nbtool import tool, Progress, Chat, Turn\nfrom datetime import date\nfrom nbtool.toolsets import files",
+        "import math",
+    ],
+)
+def test_tab_offers_as_tools_what_a_model_could_use(shell: Any, tab: Any, cell: str) -> None:
+    shell.run_cell(cell)
+    for start in ("%%chat -t ", "%%chat\nUse &`"):
+        names = {word.removesuffix("`") for word in tab(start)}
+        assert {"double", "rows", "frame"} <= names
+        assert not names & {"tool", "Progress", "Chat", "Turn", "date", "math", "received"}
+        assert ("files" in names) == ("files" in cell)
+
+
+def test_a_mention_offers_no_name_that_a_mention_cannot_have(shell: Any, tab: Any) -> None:
+    from nbtool.magics.notebook.options import mentions
+
+    shell.run_cell("from nbtool import Toolset\nnumbers = Toolset('numbers', [double])")
+    for start in ("&`", "&`numbers.", "$`"):
+        offered = tab(f"%%chat\nUse {start}")
+        assert offered
+        for word in offered:
+            found = mentions(start[:2] + word)
+            assert [word.removesuffix("`")] == [*found.tools, *found.variables]
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"), [("", "frame`"), ("`", "frame"), (" is", "frame`"), ("me`", "frame"), (" and `x`", "frame`")]
+)
+def test_tab_closes_the_backtick_of_a_mention_once(shell: Any, rest: str, expected: str) -> None:
+    text = "%%chat -q\nHow many rows has $`fra"
+    with provisionalcompleter():
+        offered = {completion.text for completion in shell.Completer.completions(text + rest, len(text))}
+
+    assert offered == {expected}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%%chat\nHow many ro",
+        "%%chat\nimport ma",
+        "%%chat\nprint(fra",
+        "%%chat -o fra",
+        "%%chat\n$`nothing",
+        "%chat tools ",
+    ],
+)
+def test_tab_offers_no_python_where_there_is_none(tab: Any, text: str) -> None:
+    assert tab(text) == set()
+
+
+def test_tab_after_attach_offers_files_and_variables(tab: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("frames.png").touch()
+
+    assert tab("%%chat -a fra") == {"frame", "frames.png"}
+
+
+def test_tab_shortens_a_long_help_and_says_so(shell: Any, kinds: Any) -> None:
+    shell.run_cell("def long(n: int):\n    pass\nlong.__doc__ = '\\x1b[31m' + 'x' * 1000")
+
+    kind = kinds("%%chat -t lon")["long"]
+    assert kind == f"function: {'x' * MAX_HELP}[… {1000 - MAX_HELP} characters more]"
+
+
+def test_tab_survives_an_object_that_refuses_to_be_read(
+    shell: Any, tab: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(
+        "class Closed:\n    def __getattribute__(self, name):\n        raise RuntimeError('closed')\nclosed = Closed()"
+    )
+
+    assert "double" in tab("%%chat -t ")
+    assert "frame" in tab("%%chat -v ")
+    assert "RuntimeError" not in capsys.readouterr().err
 
 
 def test_tab_after_a_command_offers_the_turns_there_are(shell: Any, tab: Any) -> None:

@@ -65,6 +65,9 @@ def help_command(_: CommandContext, __: list[str]) -> str:
 TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, *explore.COMMANDS, "code"))
 """Commands that take a turn, possibly of an earlier chat."""
 
+TURN_ARGUMENTS = TURN_COMMANDS - {"open", "undo"}
+"""Commands whose first argument is a turn of this kernel."""
+
 OPTIONS: dict[str, frozenset[str]] = {
     "approve": frozenset({approvals.WAIT}),
     "bind": frozenset({bind.REPLACE}),
