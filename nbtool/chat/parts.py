@@ -16,7 +16,8 @@ from nbtool.chat.turn import Turn
 from nbtool.tools.approval import ApprovalQueue, Approver
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variable_tools import variable_tools
-from nbtool.tools.variables.store import Variable, Variables
+from nbtool.tools.variables.store import Variables
+from nbtool.tools.variables.variable import Variable
 
 
 @dataclass(eq=False)

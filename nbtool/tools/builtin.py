@@ -7,7 +7,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from nbtool.tools.approval import Policy, make_digest
-from nbtool.tools.schema.parameters import Parameters, parameters_of
+from nbtool.tools.schema.parameters import Parameters
+from nbtool.tools.schema.signature import parameters_of
 from nbtool.tools.tool import Tool
 
 _cached_parameters: WeakKeyDictionary[Callable[..., Any], tuple[str, Parameters]] = WeakKeyDictionary()

@@ -12,13 +12,13 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from types import CodeType
 from typing import Any, Literal, TypeVar, cast, overload
 
 from nbtool.errors import BadUsage
 from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, make_digest
-from nbtool.tools.schema.parameters import Parameters, parameters_of
-from nbtool.tools.values.describe import object_token
+from nbtool.tools.functions import captured_objects, name_of, source_of, unwrap_function
+from nbtool.tools.schema.parameters import Parameters
+from nbtool.tools.schema.signature import parameters_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -102,7 +102,7 @@ class Tool:
     is_builtin: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        function = _unwrap(self.function)
+        function = unwrap_function(self.function)
         is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
         object.__setattr__(self, "is_async", is_async)  # read several times per call
         object.__setattr__(self, "is_builtin", str(getattr(function, "__module__", "")).startswith("nbtool."))
@@ -254,16 +254,10 @@ def _make_tool(function: Callable[..., Any], options: Options) -> Tool:
         thread=options.thread,
         executor=options.executor,
         store_as=options.store_as,
-        digest=make_digest(name=name, description=description, schema=parameters.schema, source=_source(function)),
-        identity="@".join([origin, *_captured_objects(function)]),
+        digest=make_digest(name=name, description=description, schema=parameters.schema, source=source_of(function)),
+        identity="@".join([origin, *captured_objects(function)]),
         origin=origin,
     )
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    """Return the name of a callable."""
-    function_with_code = _unwrap(function)
-    return str(getattr(function_with_code, "__name__", type(function_with_code).__name__))
 
 
 def _marked_methods(obj: Any) -> Iterator[tuple[Callable[..., Any], Options]]:
@@ -281,48 +275,6 @@ def _make_instance(cls: type) -> Any:
         raise BadUsage(
             f"{cls.__name__} cannot be created without arguments: {error}.", fix="Pass an instance."
         ) from error
-
-
-def _unwrap(function: Any) -> Any:
-    """Return the function with the code, inside partials and methods."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return getattr(function, "__func__", function)
-
-
-def _source(function: Callable[..., Any]) -> str:
-    unwrapped = inspect.unwrap(_unwrap(function))
-    code = getattr(unwrapped, "__code__", None)
-    try:
-        text = inspect.getsource(unwrapped)
-    except (OSError, TypeError):
-        text = ""
-    return text if code is None else f"{text}\n{_code_digest(code)}"
-
-
-def _code_digest(code: CodeType) -> str:
-    parts = [
-        _code_digest(part)
-        if isinstance(part, CodeType)
-        else sorted(map(repr, part))
-        if isinstance(part, frozenset)
-        else repr(part)
-        for part in code.co_consts
-    ]
-    return make_digest(code=code.co_code.hex(), constants=parts, names=code.co_names)
-
-
-def _captured_objects(function: Any) -> list[str]:
-    """Name the objects by which functions with the same source may differ: instances, partial arguments, closures."""
-    if isinstance(function, functools.partial):
-        values = [*function.args, *function.keywords.values()]
-        return [*_captured_objects(function.func), *(object_token(value) for value in values)]
-    unwrapped, owner = _unwrap(function), getattr(function, "__self__", None)
-    has_no_state = (
-        hasattr(unwrapped, "__code__") and not getattr(unwrapped, "__closure__", None)
-    ) or inspect.isbuiltin(unwrapped)
-    captured = [] if owner is None or inspect.ismodule(owner) else [owner]
-    return [object_token(value) for value in (captured if has_no_state else [*captured, unwrapped])]
 
 
 def _check_name(name: str) -> None:
@@ -350,7 +302,7 @@ def _check_options(options: Options) -> None:
 
 
 def _check_executor(function: Callable[..., Any], options: Options) -> None:
-    unwrapped = _unwrap(function)
+    unwrapped = unwrap_function(function)
     is_stepwise = inspect.isgeneratorfunction(unwrapped) or inspect.isasyncgenfunction(unwrapped)
     if options.executor is not None and (is_stepwise or inspect.iscoroutinefunction(unwrapped)):
         raise BadUsage(

@@ -16,7 +16,8 @@ from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.describe import format_number
 from nbtool.tools.values.excerpt import mask_text, restore_text
 from nbtool.tools.values.sanitize import single_line
-from nbtool.tools.variables.store import Variable, Variables
+from nbtool.tools.variables.store import Variables
+from nbtool.tools.variables.variable import Variable
 
 PAGE_SIZE = 25
 """Default number of variables on a page of the list."""

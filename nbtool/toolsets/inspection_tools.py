@@ -19,7 +19,8 @@ from nbtool.tools.toolset import Toolset, toolset_factory
 from nbtool.tools.values.describe import describe as described
 from nbtool.tools.values.describe import has_value_labels
 from nbtool.tools.values.sanitize import single_line, without_addresses
-from nbtool.tools.variables.store import Variable, Variables
+from nbtool.tools.variables.store import Variables
+from nbtool.tools.variables.variable import Variable
 from nbtool.toolsets.tables import Inspector, inspector_for
 
 MAX_ROWS = 50

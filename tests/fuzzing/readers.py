@@ -35,6 +35,7 @@ from nbtool.tools.values.sanitize import single_line
 from nbtool.tools.variables.references import parse, referenced_names
 from nbtool.toolsets.html_text import read_html
 from nbtool.wire import decode
+from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.dialects.gemini.contents import is_signed
 from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
@@ -56,7 +57,6 @@ from nbtool.wire.providers.google import vertex_url
 from nbtool.wire.providers.listed_model import parse_listed_model
 from nbtool.wire.providers.model_data import default_model_of, find_shutdown, model_data
 from nbtool.wire.providers.model_prices import find_price
-from nbtool.wire.reply import parse_arguments
 from nbtool.wire.transport.fetch import validate_url
 from nbtool.wire.transport.key_source import parse_key
 from nbtool.wire.transport.model_list import model_names

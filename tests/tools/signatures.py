@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
-from nbtool.tools.schema.parameters import parameters_of
+from nbtool.tools.schema.signature import parameters_of
 from nbtool.tools.variables.references import resolve, without_references
 from nbtool.tools.variables.store import Variables
 

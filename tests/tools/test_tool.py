@@ -10,7 +10,8 @@ import pytest
 import nbtool
 from nbtool.errors import BadUsage
 from nbtool.tools import Policy, Tool, tool
-from nbtool.tools.tool import as_tools, name_of
+from nbtool.tools.functions import name_of
+from nbtool.tools.tool import as_tools
 
 
 def make_tool(function: Any) -> Tool:

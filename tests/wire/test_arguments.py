@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from nbtool import Chat, tool
 from nbtool.messages import Message, results, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
+from nbtool.wire.arguments import valid_arguments
 from nbtool.wire.prompted.wire import PromptedWire
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
-from nbtool.wire.reply import valid_arguments
 from nbtool.wire.transport.request_body import encode_body
 from tests.chaos import serve_each
 from tests.wire import anthropics, chatting, odd, responding

@@ -18,9 +18,10 @@ from nbtool.events import CallDelta, Notice
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire import decode
+from nbtool.wire.arguments import MAX_NESTING
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
-from nbtool.wire.reply import MAX_ARGUMENT_CHARS, MAX_NESTING, MAX_REPLY_CALLS, ReplyBuilder
+from nbtool.wire.reply import MAX_ARGUMENT_CHARS, MAX_REPLY_CALLS, ReplyBuilder
 from tests.chaos import Repeat, serve_each, text
 from tests.chaos import finish as finish_event
 from tests.wire import chatting

@@ -18,7 +18,8 @@ from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded
 from nbtool.messages import new_id
 from nbtool.text import clean_text
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.variables.store import NAME, Variables
+from nbtool.tools.variables.store import Variables
+from nbtool.tools.variables.variable import NAME
 
 RECORDED_KINDS = frozenset(
     {"request_started", "reply_finished", "call_ready", "call_decided", "call_finished", "message_appended", "notice",

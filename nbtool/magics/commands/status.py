@@ -11,7 +11,7 @@ from nbtool.magics.commands.recordings import describe_recording
 from nbtool.magics.notebook.config import FLAGS
 from nbtool.settings import data_dir, display_path, env
 from nbtool.tools.values.sizes import size_of
-from nbtool.tools.variables.store import Variable
+from nbtool.tools.variables.variable import Variable
 from nbtool.wire.transport.traffic import totals
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")

@@ -9,15 +9,14 @@ from hashlib import sha256
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.events import Difference, Gate, RepeatedQuestion, ResolvedArgument
+from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
 from nbtool.messages import Media
 from nbtool.tools.approval import Question, make_digest
 from nbtool.tools.content_hash.change_token import ChangeToken, change_token, tool_change_token
-from nbtool.tools.content_hash.source import verified_source
 from nbtool.tools.content_hash.tool_states import ToolStates
 from nbtool.tools.schema.parameters import PLAIN_TYPES
 from nbtool.tools.tool import Tool
-from nbtool.tools.values.content_lines import ContentLines, comparison_note, content_difference, content_lines
+from nbtool.tools.values.content_lines import ContentLines, content_lines
 from nbtool.tools.values.preview import TablePreview, preview_table
 from nbtool.tools.values.render import truncate
 from nbtool.tools.variables.references import (
@@ -193,43 +192,6 @@ class BoundCall:
         }
         return replace(self, contents=contents)
 
-    def differences(self, current: BoundCall) -> tuple[Difference, ...]:
-        """Return what is different now; of the contents of referenced objects, those that may be read."""
-        differences = [
-            _difference(
-                f"the argument {name!r}",
-                _format_argument(self.described_arguments.get(name)),
-                _format_argument(current.described_arguments.get(name)),
-            )
-            for name in {**self.described_arguments, **current.described_arguments}
-        ]
-        if not self.same_tool_as(current):
-            differences.append(_difference("the tool", _definition(self.tool), _definition(current.tool)))
-        elif self.tool_token != current.tool_token:
-            differences.append(Difference("the data that the tool uses: its object, closure, defaults or globals"))
-        differences.append(_difference("what will change", self.effect, current.effect))
-        changed = [difference for difference in differences if difference]
-        contents = self._changed_contents(current)
-        shown = contents if not changed else [one for one in contents if one.before or one.after]
-        return (*changed, *shown) or (Difference("the call"),)
-
-    def _changed_contents(self, current: BoundCall) -> list[Difference]:
-        """Return the references whose objects were changed in place, or replaced by others."""
-        if self.resolved.links.keys() != current.resolved.links.keys():
-            return []
-        return [
-            _content_difference(link, self._content(path, index), current._content(path, index))
-            for path, tokens in self.tokens.items()
-            for index, (link, old, new) in enumerate(
-                zip(self.resolved.links[path], tokens, current.tokens[path], strict=False)
-            )
-            if old.digest != new.digest
-        ]
-
-    def _content(self, path: Path, index: int) -> ContentLines | None:
-        contents = self.contents.get(path, ())
-        return contents[index] if index < len(contents) else None
-
 
 def is_cheap(tool: Tool, arguments: Mapping[str, Any]) -> bool:
     """Whether binding is fast and runs no user code: plain values for plain parameters, no reference."""
@@ -308,32 +270,6 @@ def _change_tokens(path: Path, resolved: ResolvedArguments) -> tuple[ChangeToken
         value = value[step]
     digest = sha256(str(value).encode("utf-8", "surrogatepass")).hexdigest()
     return tuple(ChangeToken(f"{link.reference.text}={digest}") for link in links)
-
-
-def _content_difference(link: ReferenceTarget, before: ContentLines | None, after: ContentLines | None) -> Difference:
-    what = f"what is in {link.reference.path}"
-    if before is None or after is None:
-        return Difference(what)
-    removed, added = content_difference(before, after)
-    return Difference(what + comparison_note(before, after), removed, added, is_content=True)
-
-
-def _format_argument(argument: ResolvedArgument | None) -> str:
-    if argument is None:
-        return ""
-    references = "; ".join(f"{one.name}: {one.text}" for one in argument.references)
-    return references if argument.is_reference else f"{argument.text} ({references})" if references else argument.text
-
-
-def _difference(what: str, before: str, after: str) -> Difference | None:
-    return Difference(what, before, after) if before != after else None
-
-
-def _definition(tool: Tool) -> str:
-    """Return a tool's definition for display: its source if it can be read, else its name and description."""
-    code = getattr(tool.function, "__code__", None)
-    source = verified_source(code) if code is not None and code.co_name != "<lambda>" else ""
-    return truncate(source or f"{tool.name}: {tool.description}", MAX_EFFECT)
 
 
 def _effect_preview(tool: Tool, resolved: ResolvedArguments) -> str:

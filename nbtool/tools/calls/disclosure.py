@@ -21,7 +21,6 @@ from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.contents import (
     LISTS,
-    MAX_INSPECTED,
     MIN_ROW_CHARS,
     VALUES,
     children,
@@ -33,6 +32,7 @@ from nbtool.tools.calls.contents import (
     rows_of,
     unwrap_scalar,
 )
+from nbtool.tools.calls.table_forms import MAX_INSPECTED
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.describe import declared_name, type_name
 from nbtool.tools.values.jsonable import LIBRARIES

@@ -8,6 +8,7 @@ from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
 from nbtool.tools.approval import BY_POLICY, Approved, Resolution, Scope
 from nbtool.tools.calls.bound_call import BoundCall
+from nbtool.tools.calls.differences import find_differences
 from nbtool.tools.calls.gates import BY_REMEMBERED, gate_mode, refusal_message
 from nbtool.tools.calls.ordering import CallSlot
 from nbtool.tools.calls.reask import CallQuestions
@@ -64,7 +65,7 @@ class RunGate:
         approved = self._ignore_changing_tool(approved, current)
         if not approved.same_as(current) or not bound.same_tool_as(current):
             shown = bound if current.arguments_json == bound.arguments_json else approved
-            differences = shown.differences(await self.runtime.read_contents(current))
+            differences = find_differences(shown, await self.runtime.read_contents(current))
             questions.ask_again(current, RepeatedQuestion("changed", differences))
             return None
         if current.notes and resolution.by != BY_REMEMBERED and not questions.is_next_to_run:

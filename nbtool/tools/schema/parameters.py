@@ -1,4 +1,4 @@
-"""Build a JSON schema and a validator from a signature and its docstring.
+"""The parameters of a tool: a JSON schema, a validator, and the conversion to a Python call.
 
 JSON is validated strictly: `"3"` is not an integer, and an integer is a valid float. Types with a JSON form get the
 schema of pydantic; all others (a DataFrame, a connection, any class) are passed by reference.
@@ -6,27 +6,23 @@ schema of pydantic; all others (a DataFrame, a connection, any class) are passed
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 import types
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
-from nbtool.errors import BadUsage, InvalidArguments
+from nbtool.errors import InvalidArguments
 from nbtool.text import shorten
-from nbtool.tools.schema.annotations import REFERENCE_KEY, annotation_of, to_json_type
-from nbtool.tools.schema.json_schema import drop_titles, inline_refs
+from nbtool.tools.schema.annotations import REFERENCE_KEY
 from nbtool.tools.values.describe import describe
 from nbtool.tools.variables.references import Path, ReferenceTarget, ResolvedArguments
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-MAX_DESCRIPTION = 4_000
-"""Maximum number of characters of a docstring sent to the model."""
 
 MAX_VALUE_CHARS = 80
 """Maximum number of characters of an invalid value quoted in an error."""
@@ -135,62 +131,6 @@ class Parameters:
         return InvalidArguments(
             f"{'; '.join(problems[:MAX_PROBLEMS])}{omitted}.", fix=f"Parameters: {listed or 'none'}."
         )
-
-
-def parameters_of(function: Callable[..., Any]) -> tuple[str, Parameters]:
-    """Return a function's description and parameters from its signature and docstring (Google, NumPy or reST).
-
-    Raises:
-        BadUsage: the signature cannot be read, or an annotation cannot be resolved.
-    """
-    try:
-        signature = inspect.signature(function)
-    except (ValueError, TypeError) as error:
-        raise BadUsage(f"The signature of {function!r} cannot be read.", fix="Wrap it in a function.") from error
-    description, parameter_texts = _parse_docstring(function)
-    by_name: dict[str, Parameter] = {}
-    extra = None
-    for raw in signature.parameters.values():
-        parameter = _make_parameter(raw, function)
-        if raw.kind is _KINDS.VAR_KEYWORD:
-            extra = parameter
-        else:
-            by_name[raw.name] = parameter
-    is_plain = extra is None and all(declared.is_plain for declared in by_name.values())
-    return description, Parameters(by_name, extra, _make_schema(by_name, extra, parameter_texts), is_plain)
-
-
-def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    import docstring_parser  # noqa: PLC0415 - needed only when a tool is created
-
-    text = inspect.getdoc(function.func if isinstance(function, functools.partial) else function) or ""
-    try:
-        parsed = docstring_parser.parse(text)
-    except docstring_parser.ParseError:
-        return shorten(text, MAX_DESCRIPTION), {}
-    texts = [parsed.short_description, parsed.long_description]
-    if parsed.returns and parsed.returns.description:
-        texts.append(f"Returns: {parsed.returns.description}")
-    parameter_texts = {entry.arg_name.lstrip("*"): entry.description or "" for entry in parsed.params}
-    return shorten("\n\n".join(text_part for text_part in texts if text_part), MAX_DESCRIPTION), parameter_texts
-
-
-def _make_parameter(raw: inspect.Parameter, function: Callable[..., Any]) -> Parameter:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
-
-    annotation = annotation_of(raw, function)
-    if raw.default is None:
-        annotation = Union[annotation, None]  # noqa: UP007 - built from a value
-    json_type = to_json_type(annotation)
-    if raw.kind is _KINDS.VAR_POSITIONAL:
-        json_type = list[json_type]  # type: ignore[valid-type]
-    return Parameter(raw.name, raw.kind, raw.default, TypeAdapter(json_type), _is_plain_annotation(json_type))
-
-
-def _is_plain_annotation(annotation: Any) -> bool:
-    if get_origin(annotation) in (Union, types.UnionType):
-        return all(_is_plain_annotation(member) for member in get_args(annotation))
-    return annotation in PLAIN_TYPES
 
 
 def _validate(parameter: Parameter, name: str, resolved: ResolvedArguments) -> Any:
@@ -308,48 +248,7 @@ def _is_reference(schema: Mapping[str, Any]) -> bool:
     return str(schema.get("description", "")).startswith("a reference: ")
 
 
-def _make_schema(
-    declared: Mapping[str, Parameter], extra: Parameter | None, texts: Mapping[str, str]
-) -> dict[str, Any]:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
-
-    all_parameters = [*declared.values(), *([extra] if extra else [])]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        by_name, definitions = TypeAdapter.json_schemas(
-            [(parameter.name, "validation", parameter.adapter) for parameter in all_parameters]
-        )
-    properties = {
-        name: _property_schema(by_name[name, "validation"], parameter, texts) for name, parameter in declared.items()
-    }
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
-    if required := [name for name, parameter in declared.items() if parameter.is_required]:
-        schema["required"] = required
-    schema["additionalProperties"] = (
-        _property_schema(by_name[extra.name, "validation"], extra, texts) if extra else False
-    )
-    if "$defs" in definitions:
-        schema["$defs"] = definitions["$defs"]
-    return inline_refs(drop_titles(schema))
-
-
-def _property_schema(schema: Mapping[str, Any], parameter: Parameter, texts: Mapping[str, str]) -> dict[str, Any]:
-    property_schema = dict(schema)
-    text, own_text = texts.get(parameter.name, ""), str(property_schema.get("description", ""))
-    if text or own_text:
-        property_schema["description"] = f"{text} ({own_text})" if text and own_text else text or own_text
-    if parameter.default is not _KINDS.empty and "default" not in property_schema and _is_plain(parameter.default):
-        property_schema["default"] = parameter.default
-    return property_schema
-
-
 def _json_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return adapter.json_schema()
-
-
-def _is_plain(value: Any) -> bool:
-    return type(value) in (str, int, bool, types.NoneType) or (
-        type(value) is float and value == value and abs(value) != float("inf")
-    )

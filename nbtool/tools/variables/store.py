@@ -9,16 +9,12 @@ used one is evicted, and a later reference to it says so.
 from __future__ import annotations
 
 import difflib
-import os
-import re
 import threading
-import time
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.text import shorten
@@ -26,6 +22,7 @@ from nbtool.tools.values.describe import describe
 from nbtool.tools.values.render import render
 from nbtool.tools.values.sizes import size_of
 from nbtool.tools.variables.eviction import BoundedEntries, Holder
+from nbtool.tools.variables.variable import MISSING, Variable, check_name, is_secret, is_shared
 
 MAX_ENTRIES = 1_000
 """Maximum number of results and notes."""
@@ -43,33 +40,6 @@ MAX_NAMED = 20
 
 MAX_INVALID = 10_000
 """Maximum number of removed entries whose reason is remembered."""
-
-_MISSING = object()
-VariableKind = Literal["exposed", "result", "note", "rule"]
-NAME = re.compile(r"[\w\-/.]{1,128}")
-
-
-@dataclass(slots=True)
-class Variable:
-    """An entry of the store. `is_readable`: the model may read the values, not only pass the object on."""
-
-    name: str
-    kind: VariableKind
-    is_readable: bool
-    value: Any = field(default=_MISSING, repr=False)
-    text: str | None = field(default=None, repr=False)
-    description: str = ""
-    tags: tuple[str, ...] = ()
-    is_pinned: bool = False
-    is_held: bool = False
-    size: int = 0
-    holders: list[weakref.ref[Any]] = field(default_factory=list, repr=False)
-    created: float = field(default_factory=time.time)
-
-    @property
-    def is_live(self) -> bool:
-        """Whether the object is looked up in the notebook at each use."""
-        return self.value is _MISSING
 
 
 class Variables:
@@ -138,13 +108,13 @@ class Variables:
         with self._lock:
             self._stored.count(record, name)
 
-    def expose(self, name: str, value: Any = _MISSING, *, readable: bool = False) -> None:
+    def expose(self, name: str, value: Any = MISSING, *, readable: bool = False) -> None:
         """Let references point to a notebook object: to the current object of `name`, or to `value`.
 
         Raises:
             BadUsage: the name is invalid, undefined or taken by a result, or the object contains secrets.
         """
-        _check_name(name)
+        check_name(name)
         variable = Variable(name, "exposed", readable, value)
         with self._lock:
             if existing := self._stored.get(name):
@@ -153,7 +123,7 @@ class Variables:
                 current = self._object(variable)
             except UnknownReference as error:
                 raise BadUsage(f"{name!r} cannot be exposed: {error}", fix="Define it first.") from error
-            if _is_secret(current):
+            if is_secret(current):
                 raise BadUsage(
                     f"{name!r} contains secrets and cannot be exposed.", fix="Expose a part without secrets."
                 )
@@ -218,7 +188,7 @@ class Variables:
         Raises:
             BadUsage: the name is invalid or belongs to another kind of entry, or a new note has no value.
         """
-        _check_name(name)
+        check_name(name)
         with self._lock:
             existing = self._stored.get(name)
             if existing and (existing.kind != "note" or existing.is_pinned):
@@ -246,7 +216,7 @@ class Variables:
                 elif entry.kind == "rule":
                     del missing[entry.name]
             for name, (text, description) in missing.items():
-                _check_name(name)
+                check_name(name)
                 self._store(Variable(name, "rule", True, text, text, description))
                 self.pin(name)
 
@@ -303,7 +273,7 @@ class Variables:
         Values shared by many names (numbers, booleans, single characters) are never attributed to a variable.
         """
         values = (self._value_or_none(entry) for entry in self.list_entries() if not entry.is_readable)
-        return [value for value in values if not _is_shared(value)]
+        return [value for value in values if not is_shared(value)]
 
     def describe(self, name: str) -> str:
         """Return a variable's description without its contents, not counting it as used."""
@@ -326,7 +296,7 @@ class Variables:
             value = self._look_up(variable.name)
         except LookupError:
             raise UnknownReference(f"{variable.name!r} is no longer defined in the notebook.") from None
-        if _is_secret(value):
+        if is_secret(value):
             raise UnknownReference(f"{variable.name!r} contains secrets and cannot be used.")
         return value
 
@@ -365,18 +335,3 @@ class Variables:
         return UnknownReference(
             f"There is no variable {shorten(name, 64)!r}.", fix=f"Variables: {', '.join(names_listed) or 'none'}{more}."
         )
-
-
-def _is_shared(value: Any) -> bool:
-    return value is None or type(value) in (bool, int, float, complex) or (isinstance(value, str) and len(value) < 2)
-
-
-def _check_name(name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise BadUsage(
-            f"{shorten(name, 64)!r} is not a valid variable name: expected letters, digits, '_', '-', '/' and '.'."
-        )
-
-
-def _is_secret(value: Any) -> bool:
-    return value is os.environ or type(value).__name__ in ("SecretStr", "SecretBytes", "Secret")

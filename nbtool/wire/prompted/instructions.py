@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from nbtool.messages import ToolCall, ToolResult
+from nbtool.wire.arguments import valid_arguments
 from nbtool.wire.base import ToolSpec
 from nbtool.wire.prompted.delimiters import DELIMITERS, Delimiter
-from nbtool.wire.reply import valid_arguments
 
 PromptFormatName = Literal["json", "hermes", "pythonic"]
 """nbtool's fenced JSON, the tags of Hermes and Qwen, or the Python lists of Llama 4 and LFM2."""

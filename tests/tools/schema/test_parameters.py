@@ -16,7 +16,7 @@ from pydantic import Field
 
 from nbtool.errors import InvalidArguments
 from nbtool.tools import tool
-from nbtool.tools.schema.parameters import parameters_of
+from nbtool.tools.schema.signature import parameters_of
 from nbtool.tools.variables.references import ResolvedArguments, resolve, without_references
 from nbtool.tools.variables.store import Variables
 from tests.tools.signatures import Color, Fussy, Order, Point, check, check_with, one, schema_of

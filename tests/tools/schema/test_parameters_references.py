@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from nbtool.errors import InvalidArguments
-from nbtool.tools.schema.parameters import parameters_of
+from nbtool.tools.schema.signature import parameters_of
 from nbtool.tools.variables.references import resolve
 from nbtool.tools.variables.store import Variables
 from tests.tools.signatures import Connection, Fussy, Order, check_with, one, schema_of

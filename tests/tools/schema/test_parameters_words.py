@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from nbtool.errors import BadUsage
-from nbtool.tools.schema.parameters import parameters_of
+from nbtool.tools.schema.signature import parameters_of
 from tests.tools.signatures import Color, Connection, Order, Point, check, one, schema_of
 
 

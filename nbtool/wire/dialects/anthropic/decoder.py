@@ -16,10 +16,11 @@ from typing import Any
 from nbtool.errors import InvalidReply
 from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Usage
+from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
-from nbtool.wire.reply import TRUNCATED_REASONS, parse_arguments, require_few_items, up_to_ceiling
+from nbtool.wire.reply import TRUNCATED_REASONS, require_few_items, up_to_ceiling
 
 STOP_REASONS: dict[str, StopReason] = {
     "end_turn": "end",

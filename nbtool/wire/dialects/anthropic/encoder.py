@@ -18,12 +18,12 @@ from typing import Any
 from nbtool.errors import Unsupported
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
 from nbtool.text import clean_text
+from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.anthropic.decoder import AnthropicDecoder
 from nbtool.wire.dialects.call_ids import VALID_ID, CallIds, safe_tool_name
 from nbtool.wire.dialects.options import merge_options
 from nbtool.wire.dialects.provider_tools import BETAS, take_provider_tools
-from nbtool.wire.reply import parse_arguments
 
 VERSION = "2023-06-01"
 """The version of the protocol, sent with every request."""

@@ -14,6 +14,7 @@ from typing import Any
 from nbtool.errors import Unsupported
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall
 from nbtool.text import clean_text
+from nbtool.wire.arguments import valid_arguments
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.chat_completions.decoder import ChatDecoder
@@ -21,7 +22,6 @@ from nbtool.wire.dialects.chat_completions.fields import THINKING_FIELDS
 from nbtool.wire.dialects.encoding_cache import EncodingCache
 from nbtool.wire.dialects.options import chat_options, merge_options
 from nbtool.wire.dialects.provider_tools import take_provider_tools
-from nbtool.wire.reply import valid_arguments
 
 NO_STREAM_OPTIONS = "no_stream_options"
 """The ability of a target that refuses `stream_options`, or always sends the usage."""

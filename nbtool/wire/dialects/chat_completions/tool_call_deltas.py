@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.events import CallDelta
-from nbtool.wire.reply import CALLS_CEILING, parse_arguments
+from nbtool.wire.arguments import parse_arguments
+from nbtool.wire.reply import CALLS_CEILING
 
 
 @dataclass(slots=True, eq=False)

@@ -10,9 +10,9 @@ from typing import Any
 
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
 from nbtool.text import clean_text
+from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.base import Target
 from nbtool.wire.dialects.call_ids import safe_tool_name
-from nbtool.wire.reply import parse_arguments
 
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 """What stands for the signature of a call that another model made, as documented for such histories."""

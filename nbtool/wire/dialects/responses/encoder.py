@@ -19,12 +19,12 @@ from typing import Any
 from nbtool.errors import Unsupported
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
 from nbtool.text import clean_text
+from nbtool.wire.arguments import valid_arguments
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.options import RESPONSES_NAMES, merge_options, rename_options
 from nbtool.wire.dialects.provider_tools import OUTPUTS, take_provider_tools
 from nbtool.wire.dialects.responses.decoder import ResponsesDecoder
-from nbtool.wire.reply import valid_arguments
 
 NO_ENCRYPTED_REASONING = "no_encrypted_reasoning"
 """The ability of a target that refuses `include`; elsewhere encrypted reasoning is requested, to be sent back."""

@@ -1,0 +1,61 @@
+"""What identifies a function: its name, its source, and the objects that it captures."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from nbtool.tools.approval import make_digest
+from nbtool.tools.values.describe import object_token
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a callable."""
+    function_with_code = unwrap_function(function)
+    return str(getattr(function_with_code, "__name__", type(function_with_code).__name__))
+
+
+def unwrap_function(function: Any) -> Any:
+    """Return the function with the code, inside partials and methods."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__func__", function)
+
+
+def source_of(function: Callable[..., Any]) -> str:
+    """Return the source of a function, if it can be read, with a digest of its code."""
+    unwrapped = inspect.unwrap(unwrap_function(function))
+    code = getattr(unwrapped, "__code__", None)
+    try:
+        text = inspect.getsource(unwrapped)
+    except (OSError, TypeError):
+        text = ""
+    return text if code is None else f"{text}\n{_code_digest(code)}"
+
+
+def _code_digest(code: CodeType) -> str:
+    parts = [
+        _code_digest(part)
+        if isinstance(part, CodeType)
+        else sorted(map(repr, part))
+        if isinstance(part, frozenset)
+        else repr(part)
+        for part in code.co_consts
+    ]
+    return make_digest(code=code.co_code.hex(), constants=parts, names=code.co_names)
+
+
+def captured_objects(function: Any) -> list[str]:
+    """Name the objects by which functions with the same source may differ: instances, partial arguments, closures."""
+    if isinstance(function, functools.partial):
+        values = [*function.args, *function.keywords.values()]
+        return [*captured_objects(function.func), *(object_token(value) for value in values)]
+    unwrapped, owner = unwrap_function(function), getattr(function, "__self__", None)
+    has_no_state = (
+        hasattr(unwrapped, "__code__") and not getattr(unwrapped, "__closure__", None)
+    ) or inspect.isbuiltin(unwrapped)
+    captured = [] if owner is None or inspect.ismodule(owner) else [owner]
+    return [object_token(value) for value in (captured if has_no_state else [*captured, unwrapped])]
