@@ -16,11 +16,14 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
+from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 from nbtool.errors import Cancelled, NbtoolError
@@ -33,6 +36,11 @@ POLL_SECONDS = 0.05
 
 BLOCKED_SECONDS = 0.6
 """Seconds without a response of the loop, after which it counts as blocked."""
+
+BLOCKED_POLLS = 40
+"""Number of polls without a response of the loop, after which a waiting thread reports what blocks it."""
+
+_OWN_FILES, _STDLIB = str(Path(__file__).parent) + os.sep, str(Path(os.__file__).parent) + os.sep
 
 
 def reset_after_fork(reset: Callable[[], object]) -> None:
@@ -87,6 +95,19 @@ class BackgroundLoop:
         """Run a synchronous function on the loop, from any thread."""
         self._loop.call_soon_threadsafe(callback)
 
+    def describe_blocked(self) -> str:
+        """Return one line on what the loop runs right now: the outermost function that is not nbtool's or Python's."""
+        frame = sys._current_frames().get(self._thread.ident or 0)
+        outermost = None
+        while frame:
+            outermost, frame = frame if _is_own(frame) else outermost, frame.f_back
+        name = outermost.f_code.co_qualname.rpartition("<locals>.")[2] if outermost else ""
+        what = f"`{name}` (line {outermost.f_lineno})" if outermost else "another turn"
+        return (
+            f"Waiting: {what} blocks nbtool's event loop, on which every turn runs. This continues once it returns;"
+            " restart the kernel if it never does."
+        )
+
     def is_current(self) -> bool:
         """Whether the caller is on a thread that runs an event loop of nbtool, which must not be blocked."""
         return isinstance(threading.current_thread(), LoopThread)
@@ -120,6 +141,27 @@ class LoopWatch:
         background_loop().call_soon(self._responded.set)
 
 
+class BlockedNotice:
+    """Reports once, while a thread polls, what blocks the loop that it waits for."""
+
+    def __init__(self, report: Callable[[str], object]) -> None:
+        self._report = report
+        self._responded = threading.Event()
+        self._polls = 0
+
+    def poll(self) -> None:
+        """Check once in `BLOCKED_POLLS` polls; polls are counted, for a long job of the thread itself blocks nothing."""
+        self._polls += 1
+        if self._polls == 1:
+            self._responded.clear()
+            background_loop().call_soon(self._responded.set)
+        elif self._polls == BLOCKED_POLLS:
+            if self._responded.is_set():
+                self._polls = 0
+            else:
+                self._report(background_loop().describe_blocked())
+
+
 @cache
 def background_loop() -> BackgroundLoop:
     """Return the process's loop, which is started on the first call."""
@@ -146,6 +188,7 @@ class CallerThread:
         self._busy = False
         self._is_closed = False
         self.is_interrupting = False
+        self.report_blocked: Callable[[str], object] = _warn
 
     @property
     def is_attached(self) -> bool:
@@ -186,6 +229,7 @@ class CallerThread:
             KeyboardInterrupt: at once, also out of a running job, whose own future then raises `Cancelled`.
         """
         self.attach()
+        blocked = BlockedNotice(self.report_blocked)
         future.add_done_callback(lambda _: self._jobs.put(None))
         try:
             if on_start:
@@ -196,6 +240,7 @@ class CallerThread:
                     raise TimeoutError
                 if on_tick:
                     on_tick()
+                blocked.poll()
                 with suppress(queue.Empty):
                     self._run_job(self._jobs.get(timeout=POLL_SECONDS))
             self._drain()
@@ -267,7 +312,21 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
     if background_loop().is_current():
         work.close()
         raise NbtoolError("A blocking call was made on nbtool's own loop.", fix="Await the async form instead.")
-    return background_loop().submit(work).result()
+    future, blocked = background_loop().submit(work), BlockedNotice(_warn)
+    while not wait({future}, POLL_SECONDS).done:
+        blocked.poll()
+    return future.result()
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Return whether code is neither nbtool's nor Python's own."""
+    name = frame.f_code.co_filename
+    is_stdlib = name.startswith(_STDLIB) and "-packages" not in name
+    return not (is_stdlib or name.startswith((_OWN_FILES, "<frozen")))
 
 
 def _copy_result(future: Future[T], task: asyncio.Task[T]) -> None:

@@ -119,6 +119,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         can_park=can_park(shell),
         timeout=flags.answer_within,
     )
+    turn.caller_thread.report_blocked = print
     turn.add_listener(_after_start(names.describe_rebound(chat), view.feed))
     try:
         wait_for_turn(turn, on_tick=view.poll, on_start=interrupts.begin)

@@ -133,7 +133,7 @@ class ResultDelivery:
                 self.record.finish("error", self._with_edit_notice(text), text)
                 return
         if error is not None and not isinstance(error, ToolFailed):
-            self.record.traceback = own_traceback(error)
+            self.record.traceback = own_traceback(error, text)
         self.record.finish("error", self._with_edit_notice(text), text)
 
     async def _result_mode(self) -> RunMode | ResultMode:

@@ -1,8 +1,9 @@
-"""The traceback of a failed tool for the person: only frames of the user's own code, without folders and values."""
+"""The traceback of a failed tool for the person: only frames of the user's own code, without folders."""
 
 from __future__ import annotations
 
 import linecache
+import os
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ MAX_SOURCE = 200
 """Maximum number of characters of a source line."""
 
 _LIBRARIES = (sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-FOREIGN = tuple(str(Path(folder).resolve()) for folder in (*_LIBRARIES, str(Path(__file__).parents[1])))
+FOREIGN = tuple(f"{Path(folder).resolve()}{os.sep}" for folder in (*_LIBRARIES, Path(__file__).parents[2]))
 """Folders whose code is not the user's own."""
 
 FileName = Callable[[str], str]
@@ -33,21 +34,24 @@ def name_files_by(name: FileName) -> None:
     _names[:] = [name]
 
 
-def own_traceback(error: BaseException) -> str:
+def own_traceback(error: BaseException, text: str) -> str:
     """Return where the user's own code raised an error, and its causes; empty if none of that code ran.
 
-    Messages and values are omitted: the text of the error is shown separately, if it may be.
+    The last line is `text`, the error as the model receives it. The messages of the causes are omitted: nobody has
+    approved them.
     """
     chain: list[BaseException] = []
     last: BaseException | None = error
     while last is not None and len(chain) <= MAX_CAUSES and last not in chain:
         chain.append(last)
         last = last.__cause__ or (None if last.__suppress_context__ else last.__context__)
-    parts = [part for link in reversed(chain) if (part := "\n".join(_lines(link)))]
+    last_lines = [text, *(type(link).__name__ for link in chain[1:])]
+    links = reversed(list(zip(chain, last_lines, strict=True)))
+    parts = [part for link, last_line in links if (part := "\n".join(_lines(link, last_line)))]
     return "\n\nwhich led to\n\n".join(parts)
 
 
-def _lines(error: BaseException) -> Iterator[str]:
+def _lines(error: BaseException, last_line: str) -> Iterator[str]:
     frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     own_frames = [(code, line) for code, line in frames if _is_own(code)]
     if not own_frames:
@@ -65,7 +69,7 @@ def _lines(error: BaseException) -> Iterator[str]:
             yield f"    {shorten(source, MAX_SOURCE)}"
     if frames[-1][0] is not own_frames[-1][0]:
         yield "  … in a library"
-    yield type(error).__name__
+    yield last_line
 
 
 def _is_own(code: CodeType) -> bool:

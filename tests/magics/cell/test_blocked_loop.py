@@ -1,0 +1,117 @@
+"""A cell that waits because something blocks the loop says in one line what that is."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import warnings
+from typing import Any
+
+import pytest
+
+from nbtool import Chat, loop
+from nbtool.chain.plugin import PLAIN_HOOKS
+from nbtool.loop import POLL_SECONDS, run_sync
+from nbtool.testing import ScriptedWire, call
+from nbtool.tools import tool
+
+SECONDS = 15
+POLLS = 6
+
+
+@pytest.fixture(autouse=True)
+def few_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Report what blocks the loop after 0.3 seconds."""
+    monkeypatch.setattr(loop, "BLOCKED_POLLS", POLLS)
+
+
+class Output(io.StringIO):
+    """What a cell prints; once it reports what it waits for, that may go on."""
+
+    def __init__(self, release: threading.Event) -> None:
+        super().__init__()
+        self.release = release
+
+    def write(self, text: str) -> int:
+        if "Waiting" in text:
+            self.release.set()
+        return super().write(text)
+
+
+def start_blocked(place: str, release: threading.Event) -> None:
+    """Start a turn whose plugin blocks the loop in a hook until `release` is set."""
+    reached = threading.Event()
+
+    def block(*_: Any) -> None:
+        reached.set()
+        release.wait(SECONDS)
+
+    async def block_async(*_: Any) -> None:
+        block()
+
+    plugin = type("Blocking", (), {place: block if place in PLAIN_HOOKS else block_async})()
+
+    @tool(run="auto")
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    Chat(wire=ScriptedWire([call("look"), "Hello"]), tools=[look], plugins=[plugin]).start("Go")
+    assert reached.wait(SECONDS)
+
+
+@pytest.mark.parametrize("place", ["on_before_request", "on_stream_data", "on_event"])
+def test_a_cell_says_which_hook_of_another_turn_it_waits_for(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    release = threading.Event()
+    start_blocked(place, release)
+    output = Output(release)
+    monkeypatch.setattr("sys.stdout", output)
+    shell.run_cell_magic("chat", "-m practice:default -o turn", "Hello")
+
+    waiting = [line for line in output.getvalue().splitlines() if "Waiting" in line]
+    assert len(waiting) == 1
+    assert "`block` (line " in waiting[0] or "`block_async` (line " in waiting[0]
+    assert shell.user_ns["turn"].status == "completed"
+
+
+@pytest.mark.parametrize("way", ["a turn", "a call of the loop"])
+def test_python_warns_of_it(way: str) -> None:
+    release, texts = threading.Event(), list[str]()
+    start_blocked("on_event", release)
+    chat = Chat(wire=ScriptedWire(["Hello"]))
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        texts.append(str(message))
+        release.set()
+
+    async def nothing() -> None:
+        pass
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        if way == "a turn":
+            chat.send("Hello")
+        else:
+            run_sync(nothing())
+
+    assert re.match(r"Waiting: `block` \(line \d+\) blocks nbtool's event loop", texts[0])
+    assert len(texts) == 1
+
+
+def test_a_cell_that_waits_for_a_free_loop_says_nothing(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.user_ns["seconds"] = POLL_SECONDS * POLLS * 4
+    shell.run_cell("""
+        import asyncio
+        @tool(run="auto")
+        async def rest() -> str:
+            "Rest."
+            await asyncio.sleep(seconds)
+            return "rested"
+    """)
+    shell.run_cell_magic("chat", "-m practice:default -t rest", "Use &`rest`.")
+
+    assert "Waiting" not in capsys.readouterr().out
