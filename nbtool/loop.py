@@ -150,7 +150,7 @@ class BlockedNotice:
         self._polls = 0
 
     def poll(self) -> None:
-        """Check once in `BLOCKED_POLLS` polls; polls are counted, for a long job of the thread itself blocks nothing."""
+        """Check once in `BLOCKED_POLLS` polls; seconds would include a long job that this thread itself runs."""
         self._polls += 1
         if self._polls == 1:
             self._responded.clear()

@@ -95,7 +95,9 @@ def _answer(request: ParsedRequest, skipped: Sequence[str] = ()) -> Plan:
         return Plan(_answer_value(request, request.schema), thinking=phrases.THINKING_VALUE)
     if not request.outcomes:
         return Plan(phrases.introduction(request), thinking=phrases.THINKING_NO_TOOL)
-    text = phrases.results(request.outcomes, has_failed, skipped)
+    spelled = _spellings(request)
+    outcomes = [replace(outcome, name=spelled.get(outcome.name, outcome.name)) for outcome in request.outcomes]
+    text = phrases.results(outcomes, has_failed, [spelled.get(name, name) for name in skipped])
     return Plan(
         f"{phrases.SELF_DESCRIPTION}\n\n{text}" if IDENTITY_QUESTION.search(request.prompt) else text,
         thinking=phrases.THINKING_RESULTS,
@@ -108,6 +110,23 @@ def _answer_value(request: ParsedRequest, schema: Mapping[str, Any]) -> str:
     blanked, whole_prompt = _blank_mentions(request.prompt, mentions), range(len(request.prompt))
     context = ArgumentContext(request.prompt, blanked, whole_prompt, range(0), earlier_outcomes=request.outcomes)
     return json.dumps(answer_for(schema, context), ensure_ascii=False)
+
+
+def _spellings(request: ParsedRequest) -> dict[str, str]:
+    """Return the names of tools as the prompt spells them: a person writes `server.tool`."""
+    mentions = [] if request.choice == "none" else _find_mentions(request)
+    spelled = {mention.tool.name: request.prompt[mention.start : mention.end].strip("&@`") for mention in mentions}
+    return {name: text for name, text in spelled.items() if "." in text}
+
+
+def _find_short_names(prompt: str, tools: Sequence[OfferedTool]) -> list[Mention]:
+    """Find tools of servers by the name without the server's, in backticks; an ambiguous one is none."""
+    mentions = []
+    for match in re.finditer(r"(?<![$\w`])[&@]?`(\w+)`(?!`)", prompt):
+        matching = [tool for tool in tools if tool.name.endswith(f"_{match[1]}")]
+        if len(matching) == 1:
+            mentions.append(Mention(matching[0], *match.span()))
+    return mentions
 
 
 def _find_mentions(request: ParsedRequest) -> list[Mention]:
@@ -123,6 +142,7 @@ def _find_mentions(request: ParsedRequest) -> list[Mention]:
                 continue
             is_marked = "`" in match[0] or "_" in tool.name or request.prompt.startswith("(", match.end())
             mentions.append(Mention(tool, *match.span(), is_marked))
+    mentions = mentions or _find_short_names(request.prompt, tools)
     marked_mentions = [mention for mention in mentions if mention.is_marked]
     if not mentions and request.choice != "auto":
         mentions = [Mention(tool, len(request.prompt), len(request.prompt)) for tool in tools[:1]]
@@ -141,7 +161,7 @@ def _find_mentions(request: ParsedRequest) -> list[Mention]:
 def _quoted_spans(prompt: str, names: Sequence[str]) -> list[range]:
     """Find the quoted texts and fences with more than a tool name: a name inside one is not a mention."""
     matches = [match for pattern in (FENCED, QUOTED) for match in pattern.finditer(prompt)]
-    return [range(*match.span()) for match in matches if match[0].strip('`"“”') not in names]
+    return [range(*match.span()) for match in matches if match[0].strip('`"“”').replace(".", "_") not in names]
 
 
 def _plan_calls(

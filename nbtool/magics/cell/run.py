@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace as Flags
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -120,7 +120,8 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         timeout=flags.answer_within,
     )
     turn.caller_thread.report_blocked = print
-    turn.add_listener(_after_start(names.describe_rebound(chat), view.feed))
+    unmarked = names.describe_unmarked(chat, mentions(turn.prompt.text).quoted)
+    turn.add_listener(_after_start([names.describe_rebound(chat), unmarked], view.feed))
     try:
         wait_for_turn(turn, on_tick=view.poll, on_start=interrupts.begin)
     except KeyboardInterrupt:
@@ -159,13 +160,13 @@ def _restore_model(chat: Chat, former: Model, turn: Turn, put_back: Callable[[],
     return f"{stays} The cell's changes to the chat were undone; `%chat undo` restores the turn."
 
 
-def _after_start(notice: str, feed: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Show a notice once the turn has started; it concerns this kernel and is not part of the turn's history."""
-    waiting = [Notice(notice)] if notice else []
+def _after_start(notices: Iterable[str], feed: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Show notices once the turn has started; they concern this kernel and are not part of the turn's history."""
+    waiting = [Notice(text) for text in notices if text]
 
     def forward(event: Event) -> None:
-        if waiting and event.kind != "turn_started":
-            feed(waiting.pop())
+        while waiting and event.kind != "turn_started":
+            feed(waiting.pop(0))
         feed(event)
 
     return forward

@@ -6,6 +6,7 @@ import ast
 import builtins
 import difflib
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from nbtool.magics.notebook.rebinding import RebindingTracker
 from nbtool.magics.notebook.tool_choice import (
     Offer,
     choose_tools,
+    describe_unmarked,
     find_server_tool,
     find_source,
     matches,
     near_names,
+    short_names,
     spellings,
     unknown_word,
 )
@@ -87,6 +90,7 @@ class NotebookNamespace:
                     coming.add(thing)
         tools = [*chat.tools.tools().values(), *coming.tools().values()]
         offered = {*(tool.name for tool in tools), *(tool.display_name for tool in tools), *back}
+        offered |= {name for name, count in Counter(short_names(tools)).items() if count == 1}
         wanted = [name for name in mentioned if name not in offered and self._may_be_tool(name)]
         for name in wanted:
             if self._is_disabled(chat, name):
@@ -149,6 +153,10 @@ class NotebookNamespace:
                 if name in self._names:
                     raise
                 self.remove_tools(chat, [name])
+
+    def describe_unmarked(self, chat: Chat, words: Iterable[str]) -> str:
+        """Describe how to mention the tools that a prompt names in plain backticks and that a chat does not offer."""
+        return describe_unmarked(words, self._names, chat.tools.tools().values())
 
     def describe_rebound(self, chat: Chat) -> str:
         """Describe which names that a chat uses refer to other objects than in its last turn."""

@@ -20,6 +20,9 @@ from nbtool.view.turn_messages import is_valid_name
 _MENTION = re.compile(r"(?<![\\\w])(?:([$&])`([A-Za-z_]\w*)`|(&)`([A-Za-z_][\w-]*\.[\w./-]+)`)")
 """`` $`name` `` mentions a variable, `` &`name` `` or `` &`server.tool` `` a tool; nothing else is syntax."""
 
+_QUOTED = re.compile(r"(?<![\\\w$&@`])`([A-Za-z_][\w.-]{0,127})`(?!`)")
+"""A name in plain backticks: text, which a person may take for a mention."""
+
 MAX_LINE = 10_000
 """Characters of a magic's line that are accepted."""
 
@@ -29,10 +32,11 @@ MAX_WORDS = 500
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """The names that a cell body mentions, in order and without duplicates."""
+    """The names that a cell body mentions, in order and without duplicates; `quoted` ones are only text."""
 
     variables: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    quoted: tuple[str, ...] = ()
 
 
 def mentions(body: str) -> Mentions:
@@ -40,7 +44,7 @@ def mentions(body: str) -> Mentions:
     matches = [(match[1] or match[3], match[2] or match[4]) for match in _MENTION.finditer(body)]
     variables = dict.fromkeys(name for mark, name in matches if mark == "$")
     tools = dict.fromkeys(name for mark, name in matches if mark == "&")
-    return Mentions(tuple(variables), tuple(tools))
+    return Mentions(tuple(variables), tuple(tools), tuple(dict.fromkeys(_QUOTED.findall(body))))
 
 
 class Parser(argparse.ArgumentParser):
@@ -142,6 +146,7 @@ def _add_context(parser: Parser) -> None:
         "-t",
         "--tool",
         metavar="NAME",
+        action="extend",
         nargs="+",
         default=[],
         help="functions or toolsets to add as tools; NAME.TOOL is one tool of a toolset, NAME.read_* a pattern",
@@ -150,14 +155,38 @@ def _add_context(parser: Parser) -> None:
         "-T",
         "--no-tool",
         metavar="NAME",
+        action="extend",
         nargs="+",
         default=[],
         help="remove tools: a name passed to -t, a tool, NAME.TOOL, or a pattern",
     )
-    add("-v", "--var", metavar="NAME", nargs="+", default=[], help="expose variables by reference, without values")
-    add("--read", metavar="NAME", nargs="+", default=[], help="expose variables and let the model read their values")
-    add("--hide", metavar="NAME", nargs="+", default=[], help="stop exposing variables")
-    add("-a", "--attach", metavar="PATH_OR_VAR", nargs="+", default=[], help="attach images, sounds, files, figures")
+    add(
+        "-v",
+        "--var",
+        metavar="NAME",
+        action="extend",
+        nargs="+",
+        default=[],
+        help="expose variables by reference, without values",
+    )
+    add(
+        "--read",
+        metavar="NAME",
+        action="extend",
+        nargs="+",
+        default=[],
+        help="expose variables and let the model read their values",
+    )
+    add("--hide", metavar="NAME", action="extend", nargs="+", default=[], help="stop exposing variables")
+    add(
+        "-a",
+        "--attach",
+        metavar="PATH_OR_VAR",
+        action="extend",
+        nargs="+",
+        default=[],
+        help="attach images, sounds, files, figures",
+    )
 
 
 def _add_model(parser: Parser) -> None:
@@ -195,6 +224,7 @@ def _add_run(parser: Parser) -> None:
     add(
         "--option",
         metavar="KEY=VALUE",
+        action="extend",
         nargs="+",
         type=_option,
         default=[],
@@ -203,6 +233,7 @@ def _add_run(parser: Parser) -> None:
     add(
         "--provider-tool",
         metavar="NAME",
+        action="extend",
         nargs="+",
         default=[],
         help="tools that the provider runs: web_search, web_fetch, code_interpreter",

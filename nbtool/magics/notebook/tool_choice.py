@@ -13,7 +13,7 @@ from typing import Any
 
 from nbtool.errors import BadUsage, UnknownTool
 from nbtool.text import list_names, shorten
-from nbtool.tools.tool import MAX_METHODS, Tool, as_tools, count_methods
+from nbtool.tools.tool import MAX_METHODS, TOOL_ATTRIBUTE, Tool, as_tools, count_methods
 from nbtool.tools.toolset import FilteredTools, ToolSource, as_tool_source
 
 MAX_NAMES = 20
@@ -126,6 +126,26 @@ def near_names(word: str, spelled: Mapping[str, str]) -> list[str]:
         matches = difflib.get_close_matches(part, names, n=MAX_NEAR, cutoff=NEAR)
         near |= dict.fromkeys(names[match] for match in matches)
     return list(near)[:MAX_NEAR]
+
+
+def describe_unmarked(words: Iterable[str], names: Mapping[str, Any], offered: Iterable[Tool]) -> str:
+    """Return how to mention the tools that a prompt names in plain backticks and that the chat does not offer."""
+    has = {spelling for tool in offered for spelling in tool_spellings([tool])}
+    typed = {name: {name: None} for name, value in names.items() if _is_declared_tool(value)}
+    for source in all_sources(names.values()):
+        for spelling, mention in tool_spellings(source.tools().values()).items():
+            typed.setdefault(spelling, {})[mention] = None
+    hints = [
+        f"`{word}` is only text here: {' or '.join(f'&`{name}`' for name in typed[word])} gives the model that tool."
+        for word in words
+        if word in typed and word not in has and (word not in names or _is_declared_tool(names[word]))
+    ]
+    return " ".join(hints[:MAX_NEAR])
+
+
+def _is_declared_tool(value: Any) -> bool:
+    """Return whether a value was made by `@tool`; any other function is one only by `-t` or a mention."""
+    return isinstance(value, Tool) or TOOL_ATTRIBUTE in getattr(value, "__dict__", {})
 
 
 def unknown_word(word: str, tools: Iterable[Tool]) -> UnknownTool:

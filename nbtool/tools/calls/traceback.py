@@ -22,7 +22,7 @@ MAX_SOURCE = 200
 """Maximum number of characters of a source line."""
 
 _LIBRARIES = (sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-FOREIGN = tuple(f"{Path(folder).resolve()}{os.sep}" for folder in (*_LIBRARIES, Path(__file__).parents[2]))
+FOREIGN = tuple(f"{Path(folder).resolve()}{os.sep}" for folder in (*_LIBRARIES, str(Path(__file__).parents[2])))
 """Folders whose code is not the user's own."""
 
 FileName = Callable[[str], str]

@@ -228,3 +228,39 @@ def test_a_mistyped_tool_of_a_server_is_answered_with_the_name_that_a_person_typ
         assert says in str(raised.value)
     finally:
         shell.run_cell("servers.close()")
+
+
+SHOP = {"mcpServers": {"shop": {"command": sys.executable, "args": ["-I", "-S", HOSTILE, "named", "stock"]}}}
+
+
+@pytest.fixture
+def shop(shell: Any) -> Any:
+    """A notebook with an MCP server `shop` that has one tool, `stock`."""
+    assert shell.run_cell(f"from nbtool.tools.mcp import mcp_servers\nservers = mcp_servers({SHOP})").success
+    yield shell
+    shell.run_cell("servers.close()")
+
+
+@pytest.mark.parametrize("mention", ["`stock`", "&`stock`", "`shop.stock`", "&`shop.stock`", "&`shop_stock`"])
+def test_a_tool_of_a_server_is_found_under_each_of_its_names(shop: Any, mention: str) -> None:
+    line = "%%chat -q -m practice:default -t shop --approve auto -o turn"
+    assert shop.run_cell(f"{line}\nHow many are left? Use {mention} with text=pens.").success
+    turn = shop.user_ns["turn"]
+
+    assert [call.display_name for call in turn.calls] == ["shop.stock"]
+    assert ("`shop.stock(" in turn.text) is ("shop.stock" in mention)
+
+
+def test_a_tool_in_plain_backticks_that_the_chat_lacks_is_named_as_a_mention(
+    shop: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.run_cell("%%chat -m practice:default\nUse `stock`, then `double` and `frame`; `nothing` else.")
+
+    output = capsys.readouterr().out
+    assert "`stock` is only text here: &`shop.stock` gives the model that tool." in output
+    assert "`double` is only text here: &`double` gives the model that tool." in output
+    assert "`frame` is" not in output
+    assert "`nothing` is" not in output
+
+    shop.run_cell("%%chat -m practice:default -t servers -t double\nUse `stock`, then `double`.")
+    assert "only text" not in capsys.readouterr().out
