@@ -135,12 +135,11 @@ def describe_unmarked(words: Iterable[str], names: Mapping[str, Any], offered: I
     for source in all_sources(names.values()):
         for spelling, mention in tool_spellings(source.tools().values()).items():
             typed.setdefault(spelling, {})[mention] = None
-    hints = [
+    return " ".join(
         f"`{word}` is only text here: {' or '.join(f'&`{name}`' for name in typed[word])} gives the model that tool."
         for word in words
         if word in typed and word not in has and (word not in names or _is_declared_tool(names[word]))
-    ]
-    return " ".join(hints[:MAX_NEAR])
+    )
 
 
 def _is_declared_tool(value: Any) -> bool:
