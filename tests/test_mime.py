@@ -71,7 +71,7 @@ def test_an_address_is_a_link_and_cannot_break_out_of_it() -> None:
     assert "<img" not in markup
 
 
-def test_what_is_too_large_is_told_and_not_shown() -> None:
+def test_what_is_too_large_is_reported_and_not_shown() -> None:
     bundle = Media("image/png", data=PNG + bytes(MAX_DISPLAY_BYTES))._repr_mimebundle_()
 
     assert set(bundle) == {"text/plain"}

@@ -84,7 +84,7 @@ def test_a_recording_is_read_by_the_parts_of_its_keys_and_written_in_the_form_of
     assert Recording(tmp_path / "recording.json").turns() == (first, second)
 
 
-def test_the_turns_of_a_recording_can_be_told_again() -> None:
+def test_the_turns_of_a_recording_can_be_replayed() -> None:
     told = [deserialize_events(turn) for turn in Recording(OLDER / "recording.json").turns()]
 
     assert [events[-1].text for events, _ in told if isinstance(events[-1], TurnEnded)] == ["It costs 10.", "Sent."]
@@ -97,7 +97,7 @@ def recalled(name: str) -> Turn:
     return restore.restore_turn(load_events(events))
 
 
-def test_what_an_argument_stood_for_comes_back_as_a_reference_with_its_name() -> None:
+def test_the_object_of_an_argument_comes_back_as_a_reference_with_its_name() -> None:
     tree = document.load_conversation((OLDER / "conversation.json").read_bytes())
     first, second = (node.turn.calls for node in tree.active_path if node.turn)
 

@@ -35,6 +35,12 @@ PROSE = re.compile(
 )
 """Words of docstrings, comments, messages, docs and notebooks."""
 
+TEST_WORDS = re.compile(
+    r"(?:^|_)(?:told|tells?|said|heard|hears?|stands?|stood|anew|whoever|mend|mends|mended|mending|lent|lends?|desk|scribe|veil\w*|"
+    r"inks?|keeper|ruling|deeds?|ears|roads?|bench|tickets?|drawn|begun|meant|spelt|spoken|fingerprint|odd|accord|last_word)(?=_|$)"
+)
+"""Words of the names of tests, which are sentences."""
+
 DATA_KEYS = frozenset({"said", "asked", "may_park", "deed"})
 """Names that are keys of saved notebooks, journals or page messages, which older files hold."""
 
@@ -62,6 +68,13 @@ def private_names(source: str) -> set[str]:
     }
 
 
+def names_of_tests(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name.startswith("test_"):
+                yield name
+
+
 def private_words(text: str) -> set[str]:
     return {found.group().lower() for found in PROSE.finditer(text)}
 
@@ -87,6 +100,14 @@ def test_no_sentence_of_the_package_is_of_the_private_vocabulary() -> None:
     assert {path: words for path, words in found.items() if words} == {}
 
 
+def test_no_test_is_named_in_the_private_vocabulary() -> None:
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    named = [path.stem for path in files]
+    named += [name for path in files for name in names_of_tests(path.read_text(encoding="utf-8"))]
+
+    assert [name for name in named if TEST_WORDS.search(name)] == []
+
+
 @pytest.mark.parametrize("page", DOCS)
 def test_no_page_is_of_the_private_vocabulary(page: str) -> None:
     assert private_words((ROOT / page).read_text(encoding="utf-8")) == set()
@@ -109,4 +130,7 @@ def test_no_script_of_the_page_is_of_the_private_vocabulary() -> None:
 
 def test_a_private_word_would_be_found() -> None:
     assert private_names("def told(desk): _veil = 1") == {"told", "desk", "_veil"}
+    assert list(names_of_tests("def test_it_is_told(): ...\ndef told(): ...")) == ["test_it_is_told"]
+    assert TEST_WORDS.search("test_it_is_told")
+    assert not TEST_WORDS.search("test_understanding_is_drawing")
     assert private_words("Whoever mended it begins anew.") == {"whoever", "mended", "anew"}

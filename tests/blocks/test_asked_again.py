@@ -65,7 +65,7 @@ def test_a_question_that_is_asked_again_says_why_and_what_changed(view: str) -> 
     assert "cannot be watched for changes" in shown
 
 
-def test_the_block_of_a_call_holds_the_newer_question_and_what_it_stands_for_now() -> None:
+def test_the_block_of_a_call_holds_the_newer_question_and_its_current_object() -> None:
     block: Any = fold(*START, *ASKED).block("c1")
 
     assert block["question"]["digest"] == "d2"
@@ -102,13 +102,13 @@ def test_after_an_edit_the_call_shows_what_ran_and_keeps_what_was_asked_for() ->
     assert "$VAR_REF{{df}}" in page
 
 
-def test_a_call_that_is_told_from_the_record_shows_its_edited_arguments_too() -> None:
+def test_a_call_that_is_replayed_from_the_record_shows_its_edited_arguments_too() -> None:
     block: Any = fold(RequestStarted(1), CallReady("c1", "send", 1, WRITTEN, edited=EDITED)).block("c1")
 
     assert (block["arguments"], block["asked_arguments"]) == (EDITED, WRITTEN)
 
 
-def test_a_first_edit_that_did_not_fit_is_told_with_why_and_the_second_as_approved() -> None:
+def test_a_first_edit_that_did_not_fit_is_reported_with_why_and_the_second_as_approved() -> None:
     refused = RepeatedQuestion("invalid", problem="'n' is missing", edited="{}")
     transcript = fold(
         *START,
@@ -141,5 +141,5 @@ def test_a_first_edit_that_did_not_fit_is_told_with_why_and_the_second_as_approv
         ("denied", "my_rules", "denied by my_rules"),
     ],
 )
-def test_who_decided_is_told_in_plain_words(verdict: str, by: str, words: str) -> None:
+def test_who_decided_is_reported_in_plain_words(verdict: str, by: str, words: str) -> None:
     assert decision_text(verdict, by) == words

@@ -43,7 +43,7 @@ EDGES = {
 
 
 @pytest.mark.parametrize("bound", EDGES)
-def test_what_is_above_a_bound_stands_as_it_was_written_and_says_so(bound: str) -> None:
+def test_what_is_above_a_bound_remains_as_it_was_written_and_says_so(bound: str) -> None:
     below, above, tag = EDGES[bound]
     if bound == "marks of a reply":
         assert "<code>end</code>" not in render(above)

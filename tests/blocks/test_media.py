@@ -48,7 +48,7 @@ def saved_bundle(transcript: Transcript) -> dict[str, Any]:
     return bundle
 
 
-def test_a_call_tells_of_its_images_and_sounds_and_the_bytes_stand_beside_the_document() -> None:
+def test_a_call_names_its_images_and_sounds_and_the_bytes_are_beside_the_document() -> None:
     transcript = make_transcript(IMAGE, SOUND, left_out=2, attached=(PAPER,))
 
     document = transcript.document()
@@ -64,14 +64,14 @@ def test_a_call_tells_of_its_images_and_sounds_and_the_bytes_stand_beside_the_do
     assert b64encode(PNG).decode() not in json.dumps(document)
 
 
-def test_the_images_that_a_model_saw_stand_in_a_turn_that_is_read_back() -> None:
+def test_the_images_that_a_model_saw_are_in_a_turn_that_is_read_back() -> None:
     told = MessageAppended(results(ToolResult("draw", "an image", "", "c1", media=(IMAGE,))))
 
     assert list(make_transcript(more=(told,)).media.values()) == [IMAGE]
     assert len(make_transcript(SOUND, more=(told,)).document()["blocks"][0]["media"]) == 1  # type: ignore[typeddict-item]  # a call's block
 
 
-def test_a_saved_turn_keeps_its_images_in_both_forms_and_tells_of_them_as_text() -> None:
+def test_a_saved_turn_keeps_its_images_in_both_forms_and_names_them_as_text() -> None:
     transcript = make_transcript(IMAGE, SOUND, attached=(IMAGE, PAPER))
 
     bundle = saved_bundle(transcript)
@@ -90,7 +90,7 @@ def test_a_saved_turn_keeps_its_images_in_both_forms_and_tells_of_them_as_text()
 
 
 @pytest.mark.parametrize("count", [1, MAX_DISPLAYED])
-def test_what_is_too_large_for_a_notebook_is_told_of_and_all_of_it_keeps_within_its_bounds(count: int) -> None:
+def test_what_is_too_large_for_a_notebook_is_reported_and_all_of_it_keeps_within_its_bounds(count: int) -> None:
     large = Media("image/png", PNG + bytes(SAVED_LIMIT // 2))
 
     bundle = saved_bundle(make_transcript(*[large] * count))

@@ -56,7 +56,7 @@ def finished_data() -> Any:
     return turn_mimebundle(make_document(*scenes()["finished"]))[TURN_MIME]
 
 
-def test_the_page_reads_the_schema_that_stands_here() -> None:
+def test_the_page_reads_the_schema_of_the_package() -> None:
     written = json.dumps(SCHEMA, indent=1) + "\n"
     if RECORDS:
         SCHEMA_FILE.write_text(written, encoding="utf-8")
@@ -178,7 +178,7 @@ def test_a_turn_that_goes_on_is_no_data() -> None:
     assert set(turn_mimebundle(make_document(*scenes()["running"]))) == {"text/html", "text/plain"}
 
 
-def test_a_question_that_waits_is_told_and_its_text_is_not_kept() -> None:
+def test_a_question_that_waits_is_reported_and_its_text_is_not_kept() -> None:
     gate = [*scenes()["result_gate"], TurnEnded("parked", "", Usage(), 1, 1, 1.0)]
 
     data = turn_mimebundle(make_document(*gate))[TURN_MIME]
@@ -189,7 +189,7 @@ def test_a_question_that_waits_is_told_and_its_text_is_not_kept() -> None:
     ]
 
 
-def test_a_turn_that_was_replayed_tells_no_time_and_its_file_changes_in_its_id_alone() -> None:
+def test_a_turn_that_was_replayed_contains_no_time_and_its_file_changes_in_its_id_alone() -> None:
     def replayed(turn_id: str, at: float) -> str:
         first, *rest = scenes()["finished"]
         assert isinstance(first, TurnStarted)

@@ -58,7 +58,7 @@ def test_one_sentence_says_what_will_happen(shown: str, resolved: dict[str, Reso
     assert question_summary(block_of(make_question(shown, resolved))) == said
 
 
-def test_a_result_is_told_by_its_length() -> None:
+def test_a_result_is_reported_by_its_length() -> None:
     said = question_summary(block_of(make_question("owner: jane", gate="result")))
 
     assert said == "The model will read the result of save (11 characters)."

@@ -139,7 +139,7 @@ def test_the_head_says_that_a_parked_turn_waits_and_that_it_goes_on() -> None:
     assert (parked, transcript.head["status"]) == ("parked", "running")
 
 
-def test_a_question_stands_until_it_is_decided_and_the_head_says_that_the_turn_waits() -> None:
+def test_a_question_is_shown_until_it_is_decided_and_the_head_says_that_the_turn_waits() -> None:
     transcript = fold(*call(), ready(), question_event())
     waiting = transcript.document()
 
@@ -183,7 +183,7 @@ def test_a_reply_that_was_not_streamed_is_folded_from_its_message() -> None:
     assert made[2]["arguments"] == ARGUMENTS
 
 
-def test_the_finished_message_has_the_last_word_on_its_prose() -> None:
+def test_the_finished_message_decides_its_prose() -> None:
     made = blocks(
         RequestStarted(1), TextDelta("Dear [NAME]"), ReplyFinished(1, assistant("Dear Jo"), "end", Usage(), True)
     )
@@ -233,7 +233,7 @@ def test_control_sequences_of_a_model_or_a_tool_are_dropped() -> None:
     assert made[1]["result"] == "done"
 
 
-def test_usage_adds_up_over_the_rounds_and_the_end_has_the_last_word() -> None:
+def test_usage_adds_up_over_the_rounds_and_the_end_decides() -> None:
     transcript = fold(
         RequestStarted(1), ReplyFinished(1, assistant("a"), "end", Usage(10, 1), True),
         RequestStarted(2), UsageDelta(Usage(20, 2)),
@@ -247,7 +247,7 @@ def test_usage_adds_up_over_the_rounds_and_the_end_has_the_last_word() -> None:
     assert transcript.is_ended
 
 
-def test_what_happens_between_two_pieces_of_text_is_told_in_the_head_and_forgotten() -> None:
+def test_what_happens_between_two_pieces_of_text_is_reported_in_the_head_and_forgotten() -> None:
     transcript = fold(RequestStarted(1), Retrying(1, 2.0, "rate limited"))
     retrying = transcript.head["activity"]
     transcript.feed(CallPending(1200))
@@ -260,7 +260,7 @@ def test_what_happens_between_two_pieces_of_text_is_told_in_the_head_and_forgott
     assert transcript.head["activity"] == ""
 
 
-def test_an_error_of_a_request_is_told_once_and_one_of_a_tool_by_its_own_row() -> None:
+def test_an_error_of_a_request_is_reported_once_and_one_of_a_tool_by_its_own_row() -> None:
     transcript = fold(ErrorRaised("tool", "boom"), ErrorRaised("request", "429"), end_event("error", error="429"))
 
     assert transcript.head["error"] == "429"
@@ -273,7 +273,7 @@ def test_a_plugin_that_failed_is_a_warning_at_the_end() -> None:
     assert (block["kind"], block["level"], block["text"]) == ("notice", "warning", "budget: boom")
 
 
-def test_a_plugin_that_ended_the_turn_is_told_once() -> None:
+def test_a_plugin_that_ended_the_turn_is_reported_once() -> None:
     transcript = fold(ErrorRaised("hook", "no list"), ErrorRaised("hook", "boom"), end_event("error", error="no list"))
 
     assert [block["text"] for block in transcript.document()["blocks"] if block["kind"] == "notice"] == ["boom"]

@@ -125,9 +125,7 @@ def call(number: int, **values: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("theme", "how"), [("light", ""), ("dark", ""), ("light", "forced"), ("light", "zoomed")])
-def test_nothing_serious_stands_in_the_way_of_assistive_technology(
-    profile: BrowserContext, theme: str, how: str
-) -> None:
+def test_nothing_serious_obstructs_assistive_technology(profile: BrowserContext, theme: str, how: str) -> None:
     page, _ = open_bare(profile, theme=theme)
     if how == "forced":
         page.emulate_media(forced_colors="active", reduced_motion="reduce")
@@ -204,7 +202,7 @@ FLOOD = """async ([size]) => {
 }"""
 
 
-def test_what_a_tool_floods_the_page_with_stands_there_as_text_and_says_what_is_missing(
+def test_what_a_tool_floods_the_page_with_is_there_as_text_and_says_what_is_missing(
     bare: tuple[Page, list[str]],
 ) -> None:
     page, asked = bare

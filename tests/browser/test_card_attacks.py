@@ -85,7 +85,9 @@ def test_nothing_of_a_reply_lies_over_the_buttons_of_a_question(bare: Page, reco
 
 @pytest.mark.nightly
 @pytest.mark.timeout(300)
-def test_a_storm_of_keys_that_was_meant_for_something_else_decides_nothing(bare: Page, record_property: Tell) -> None:
+def test_a_storm_of_keys_that_was_intended_for_something_else_decides_nothing(
+    bare: Page, record_property: Tell
+) -> None:
     chance = random.Random(14)
     record_property("injected", 1_000)
 

@@ -62,7 +62,7 @@ def test_an_approval_is_clicked_while_its_cell_is_running(lab: Lab, kernel: str)
     assert notebook.errors == []
 
 
-def test_notebook_7_hears_the_click_too(lab: Lab) -> None:
+def test_notebook_7_handles_the_click_too(lab: Lab) -> None:
     notebook = chat(lab, "python3", ASK, CHECK, front="notebook")
 
     notebook.start_cell(1)
@@ -73,7 +73,7 @@ def test_notebook_7_hears_the_click_too(lab: Lab) -> None:
     notebook.wait_output(2, "same object: True")
 
 
-def test_a_denied_call_does_not_run_and_its_reason_is_told(lab: Lab, kernel: str) -> None:
+def test_a_denied_call_does_not_run_and_its_reason_is_reported(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, ASK, "print(len(seen), answer.calls[1].status, answer.calls[1].reason)")
 
     notebook.start_cell(1)

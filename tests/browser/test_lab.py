@@ -123,7 +123,7 @@ def test_the_page_and_its_kernel_have_no_network_but_loopback(lab: Lab) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("value", ["perCommTarget", "disabled"])
-def test_the_road_of_a_widgets_messages_can_be_chosen(lab: Lab, value: str) -> None:
+def test_the_path_of_a_widgets_messages_can_be_chosen(lab: Lab, value: str) -> None:
     lab.set_comms_over_subshells(value)
     notebook = lab.open_cells(BUTTON, kernel="python3")
     button = notebook.run_cell(0).locator("button.probe")

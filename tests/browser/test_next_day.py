@@ -16,7 +16,7 @@ ASK = "%%chat -t price -m practice:fast -o answer\nUse &`price` for NVDA."
 TURN, BELOW, NEXT = 1, 2, 3
 
 
-def test_where_nbtool_is_not_loaded_the_cell_that_loads_it_stands_above(lab: Lab) -> None:
+def test_where_nbtool_is_not_loaded_the_cell_that_loads_it_is_above(lab: Lab) -> None:
     notebook = lab.open_cells(LOAD, ASK, kernel="python3", name="next-day.ipynb")
     for cell in (0, TURN):
         notebook.run_cell(cell)

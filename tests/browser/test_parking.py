@@ -79,7 +79,7 @@ def test_the_notebook_of_a_turn_that_was_parked_is_saved_static(lab: Lab, kernel
         expect(again.output(1).get_by_role("button", name=word)).to_have_count(0)
 
 
-def test_a_click_is_heard_while_another_cell_is_running(lab: Lab) -> None:
+def test_a_click_is_handled_while_another_cell_is_running(lab: Lab) -> None:
     notebook = park(lab, "python3", BUSY)
     waiting = card(notebook)
 
@@ -92,7 +92,7 @@ def test_a_click_is_heard_while_another_cell_is_running(lab: Lab) -> None:
     notebook.wait_output(1, "This turn outlived its cell")
 
 
-def test_a_page_that_is_loaded_anew_still_has_the_card_and_shows_the_end(lab: Lab, kernel: str) -> None:
+def test_a_page_that_is_reloaded_still_has_the_card_and_shows_the_end(lab: Lab, kernel: str) -> None:
     notebook = park(lab, kernel, CHECK)
     card(notebook)
     notebook.save()

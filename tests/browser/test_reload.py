@@ -31,7 +31,7 @@ def saved_mime_types(notebook: Notebook) -> list[set[str]]:
     return [set(output.data) for output in outputs if output.output_type == "display_data"]
 
 
-def test_a_question_stands_again_after_a_reload_and_its_click_is_heard_in_the_running_cell(
+def test_a_question_is_shown_again_after_a_reload_and_its_click_is_handled_in_the_running_cell(
     lab: Lab, kernel: str
 ) -> None:
     notebook = chat(lab, kernel, ASK, CHECK)
@@ -51,7 +51,7 @@ def test_a_question_stands_again_after_a_reload_and_its_click_is_heard_in_the_ru
 
 
 @pytest.mark.nightly
-def test_a_reply_goes_on_after_a_reload_of_a_notebook_that_was_not_saved_and_its_stop_is_heard(
+def test_a_reply_goes_on_after_a_reload_of_a_notebook_that_was_not_saved_and_its_stop_is_handled(
     lab: Lab, kernel: str
 ) -> None:
     notebook = chat(lab, kernel, STREAM, ENDED)
@@ -92,7 +92,7 @@ def test_a_turn_that_ends_while_the_page_is_being_loaded_is_there_as_it_ended(la
 
 
 @pytest.mark.nightly
-def test_the_end_of_a_parked_turn_takes_both_its_places_in_a_page_that_was_loaded_anew(lab: Lab, kernel: str) -> None:
+def test_the_end_of_a_parked_turn_takes_both_its_places_in_a_page_that_was_reloaded(lab: Lab, kernel: str) -> None:
     notebook = parked.park(lab, kernel, parked.CHECK)
     parked.card(notebook)
     notebook.save()

@@ -271,7 +271,7 @@ def test_without_the_extension_the_static_twin_is_shown(lab: Lab) -> None:
 
 @pytest.mark.shots
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_saved_turn_can_be_seen_and_heard(lab: Lab, theme: str) -> None:
+def test_a_saved_turn_shows_its_images_and_plays_its_sounds(lab: Lab, theme: str) -> None:
     lab.set_theme(theme)  # type: ignore[arg-type]  # one of its two words
     name = write(
         lab, [turn_mimebundle(long()), turn_mimebundle(recorded_document("waiting") | {"head": parked_head()})]

@@ -60,7 +60,7 @@ def test_no_state_keeps_anybody_out(profile: BrowserContext, theme: str, how: st
 
 
 @pytest.mark.nightly
-def test_an_image_of_another_kind_than_it_says_is_told_of_and_fetches_nothing(profile: BrowserContext) -> None:
+def test_an_image_of_another_kind_than_it_says_is_reported_and_fetches_nothing(profile: BrowserContext) -> None:
     page, asked = open_bare(profile)
     told = states()["media"]
     document = {**told.document, "blocks": [dict(block) for block in told.document["blocks"]]}

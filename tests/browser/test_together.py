@@ -28,7 +28,7 @@ def trust(notebook: Notebook) -> None:
 
 
 @pytest.mark.nightly
-def test_a_question_stands_in_both_browsers_and_the_other_one_answers_it(together: Lab) -> None:
+def test_a_question_is_shown_in_both_browsers_and_the_other_one_answers_it(together: Lab) -> None:
     one = chat(together, "python3", ASK, CHECK)
     other = together.open_notebook(one.name)
     trust(other)

@@ -34,7 +34,7 @@ class NeverEnds:
         self.has_ended = True
 
 
-def test_what_does_not_end_when_it_is_stopped_is_told_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_end_when_it_is_stopped_is_reported_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DRAIN_SECONDS", 0.01)
     events: list[Event] = []
 
@@ -98,7 +98,7 @@ def test_a_reply_that_ends_without_a_reason_is_a_warning() -> None:
     assert [event.level for event in ran.of("notice")] == ["warning"]
 
 
-def test_the_seconds_of_a_request_are_told() -> None:
+def test_the_seconds_of_a_request_are_reported() -> None:
     ran = run(["Hello"])
     (finished,) = ran.of("reply_finished")
 
@@ -106,13 +106,13 @@ def test_the_seconds_of_a_request_are_told() -> None:
     assert ran.of("turn_ended")[0].seconds >= finished.seconds
 
 
-def test_a_turn_that_has_not_begun_is_running_and_has_said_nothing() -> None:
+def test_a_turn_that_has_not_started_is_running_and_is_empty() -> None:
     outcome = Outcome()
 
     assert (outcome.status, outcome.text, outcome.error, outcome.rounds) == ("running", "", None, [])
 
 
-def test_a_meter_that_has_not_begun_has_counted_nothing() -> None:
+def test_a_meter_that_has_not_started_has_counted_nothing() -> None:
     meter = Meter(Limits())
 
     assert (meter.rounds, meter.calls, meter.usage, meter.reached_limit()) == (0, 0, Usage(), None)
@@ -136,7 +136,7 @@ def test_a_delta_of_another_kind_passes_as_it_is() -> None:
     assert ran.outcome.text == "ab"
 
 
-def test_a_plugin_that_fails_at_the_start_is_told_as_a_hook() -> None:
+def test_a_plugin_that_fails_at_the_start_is_reported_as_a_hook() -> None:
     class Failing:
         def on_turn_start(self, _: TurnContext) -> None:
             raise ValueError("no")

@@ -44,7 +44,7 @@ LIMITED: dict[str, tuple[Limits, list[ScriptedReply]]] = {
 
 @pytest.mark.promise("bounded")
 @pytest.mark.parametrize("reason", LIMITED)
-def test_a_limit_that_ends_a_turn_is_said_once_in_the_view_in_saved_data_and_in_the_journal(reason: str) -> None:
+def test_a_limit_that_ends_a_turn_is_reported_once_in_the_view_in_saved_data_and_in_the_journal(reason: str) -> None:
     limits, replies = LIMITED[reason]
     with ScriptedWire([*replies, "That is all."]) as wire:
         turn = Chat(wire=wire, tools=[double]).send("Go", settings=TurnSettings(limits=limits))
@@ -83,7 +83,7 @@ def test_one_round_leaves_none_for_tools_and_says_so() -> None:
     assert turn.end_reason == "empty"
 
 
-def test_plugins_hear_of_the_last_word_and_whether_anything_may_follow() -> None:
+def test_plugins_receive_the_final_reply_and_whether_anything_may_follow() -> None:
     heard = ReplyCollector()
     with ScriptedWire([call("double", n=1), "Enough."]) as wire:
         Chat(wire=wire, tools=[double], plugins=[heard], max_rounds=2).send("Go")
@@ -91,7 +91,7 @@ def test_plugins_hear_of_the_last_word_and_whether_anything_may_follow() -> None
     assert heard.replies == [("", False, True), ("Enough.", True, False)]
 
 
-def test_a_last_word_that_is_cut_off_is_continued_while_there_are_rounds() -> None:
+def test_a_final_reply_that_is_cut_off_is_continued_while_there_are_rounds() -> None:
     with ScriptedWire([*[call("double", n=1)] * 3, ["The first half", cut_at_length()], " and the second."]) as wire:
         turn = Chat(wire=wire, tools=[double], plugins=[Continuation()]).send("Go")
 
@@ -99,7 +99,7 @@ def test_a_last_word_that_is_cut_off_is_continued_while_there_are_rounds() -> No
     assert wire.prompts[-1].tools == ()
 
 
-def test_a_last_word_that_is_cut_off_with_no_round_left_says_so() -> None:
+def test_a_final_reply_that_is_cut_off_with_no_round_left_says_so() -> None:
     with ScriptedWire([call("double", n=1), ["The first half", cut_at_length()]]) as wire:
         turn = Chat(wire=wire, tools=[double], plugins=[Continuation()], max_rounds=2).send("Go")
 

@@ -65,7 +65,7 @@ def test_an_empty_reply_is_not_asked_about_once_the_budget_is_spent() -> None:
 
 
 @pytest.mark.promise("bounded")
-def test_a_last_word_is_not_continued_once_the_budget_is_spent() -> None:
+def test_a_final_reply_is_not_continued_once_the_budget_is_spent() -> None:
     cut_off: list[object] = ["Half", UsageDelta(Usage(60, 0)), ReplyEnd("length", "length")]
     ran = run([costly(60), cut_off, "Too much."], Answering(), Continuation(), limits=Limits(tokens=100, max_rounds=2))
 
@@ -89,7 +89,7 @@ def test_a_reply_that_does_not_say_its_cost_ends_a_turn_with_a_budget_of_dollars
     assert "did not report its cost" in str(ran.outcome.error)
 
 
-def test_a_signal_is_set_once_and_tells_its_first_reason() -> None:
+def test_a_signal_is_set_once_and_keeps_its_first_reason() -> None:
     signal = CancelSignal()
 
     signal.cancel("first")
@@ -98,7 +98,7 @@ def test_a_signal_is_set_once_and_tells_its_first_reason() -> None:
     assert (signal.is_set, signal.reason) == (True, "first")
 
 
-def test_a_turn_that_has_not_begun_knows_of_no_server_and_no_text() -> None:
+def test_a_turn_that_has_not_started_has_no_server_and_no_text() -> None:
     limits = Limits()
 
     async def emit(_: object) -> None: ...

@@ -67,7 +67,7 @@ def test_a_turn_asks_its_hooks_in_the_order_of_its_life():
     assert ran.outcome.text == "Hi"
 
 
-def test_calls_lead_to_another_request_that_tells_their_results():
+def test_calls_lead_to_another_request_with_their_results():
     ran = run([[thinking("Hm."), call("price", ticker="A")], "It is 10."], Answering())
 
     assert [len(prompt.messages) for prompt in ran.wire.prompts] == [1, 3]
@@ -118,7 +118,7 @@ def test_when_the_rounds_run_out_the_model_is_asked_once_more_without_tools():
     assert all("limit of" not in message.text for message in ran.turn.chain)
 
 
-def test_a_call_in_the_last_word_is_dropped_and_the_missing_answer_is_told():
+def test_a_call_in_the_final_reply_is_dropped_and_the_missing_answer_is_reported():
     ran = run([call("price", n=1), call("price", n=2)], Answering(), limits=Limits(max_rounds=2))
 
     assert ran.turn.chain[-1].calls == ()
@@ -136,7 +136,7 @@ def test_an_empty_reply_after_results_is_asked_for_again():
     assert ran.of("request_started")[-1].final
 
 
-def test_the_same_calls_with_the_same_results_end_in_a_last_word():
+def test_the_same_calls_with_the_same_results_end_in_a_final_reply():
     class Counting(Answering):
         async def on_after_request(self, reply: ReplyContext) -> None:
             reply.turn.meter.record_batch("the same")

@@ -91,7 +91,7 @@ def test_no_value_of_an_exposed_frame_is_in_any_request_body() -> None:
     assert b"99.5" not in bodies
 
 
-def test_an_approver_decides_and_a_denied_call_tells_the_model_why() -> None:
+def test_an_approver_decides_and_a_denied_call_gives_the_model_the_reason() -> None:
     approver = ScriptedApprover([("count", Approved()), ("count", Denied("enough"))])
     with ScriptedWire([call("count", table="$VAR_REF{{t}}"), call("count", table="$VAR_REF{{t}}"), "ok"]) as wire:
         chat = Chat(wire=wire, tools=[count], approver=approver)
@@ -157,7 +157,7 @@ def test_a_turn_that_is_the_value_of_a_cell_is_kept_as_the_turn_of_a_chat_cell_i
     assert bundle[TURN_MIME]["head"]["turn_id"] == turn.turn_id
 
 
-def test_a_listener_that_comes_late_hears_what_it_missed() -> None:
+def test_a_late_listener_receives_what_it_missed() -> None:
     async def main() -> list[str]:
         turn = await Chat(wire=ScriptedWire(["Hello world"])).start("Hello")
         return [event.text async for event in turn if isinstance(event, TextDelta)]
@@ -267,7 +267,7 @@ def test_the_practice_model_speaks_over_a_real_socket() -> None:
     assert turn.usage.input_tokens > 0
 
 
-def test_a_plugin_that_hears_events_hears_all_of_them_with_their_turn() -> None:
+def test_a_plugin_that_receives_events_receives_all_of_them_with_their_turn() -> None:
     heard: list[tuple[str, str]] = []
 
     class Hearing:

@@ -29,7 +29,7 @@ def test_an_unknown_model_is_refused_before_anything_happens() -> None:
         ({"model": 3}, "model=3: expected an id of the form `provider:model`"),
     ],
 )
-def test_an_argument_of_a_chat_that_makes_no_sense_is_told_at_once(odd: dict[str, Any], told: str) -> None:
+def test_an_argument_of_a_chat_that_makes_no_sense_is_reported_at_once(odd: dict[str, Any], told: str) -> None:
     with pytest.raises(BadUsage, match=re.escape(told)):
         Chat(**odd)
 

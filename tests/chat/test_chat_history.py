@@ -15,7 +15,7 @@ def price(ticker: str) -> int:
     return {"A": 10}[ticker]
 
 
-def test_later_turns_are_told_the_compact_form() -> None:
+def test_later_turns_receive_the_compact_form() -> None:
     with ScriptedWire([call("price", ticker="A"), "It costs 10.", "Again: 10."]) as wire:
         chat = Chat(wire=wire, tools=[price])
         first = chat.send("What does A cost?")
@@ -36,7 +36,7 @@ def test_later_turns_are_told_the_compact_form() -> None:
         ("none", ["user"]),
     ],
 )
-def test_history_is_told_as_the_switch_says(mode: str, roles: list[str]) -> None:
+def test_history_is_sent_as_the_switch_says(mode: str, roles: list[str]) -> None:
     with ScriptedWire([call("price", ticker="A"), "It costs 10.", "Again: 10."]) as wire:
         chat = Chat(wire=wire, tools=[price], history=mode)
         chat.send("What does A cost?")
@@ -45,7 +45,7 @@ def test_history_is_told_as_the_switch_says(mode: str, roles: list[str]) -> None
     assert [message.role for message in wire.prompts[2].messages] == roles
 
 
-def test_a_window_tells_the_latest_turns_and_those_that_are_pinned() -> None:
+def test_a_window_contains_the_latest_turns_and_those_that_are_pinned() -> None:
     with ScriptedWire(["one", "two", "three", "four"]) as wire:
         chat = Chat(wire=wire)
         chat.window = 1
@@ -60,7 +60,7 @@ def test_a_window_tells_the_latest_turns_and_those_that_are_pinned() -> None:
     ]  # fmt: skip
 
 
-def test_a_cell_that_is_run_again_makes_a_new_version_and_is_not_told_itself() -> None:
+def test_a_cell_that_is_run_again_makes_a_new_version_and_is_not_sent_itself() -> None:
     wire = ScriptedWire(["one", "two", "three"])
     chat = Chat(wire=wire)
     for _ in range(2):

@@ -354,7 +354,7 @@ COMMANDS = {
 
 @pytest.mark.promise("no-secret-told")
 @pytest.mark.parametrize("how", COMMANDS)
-def test_a_key_command_that_gives_no_key_is_told_without_what_it_printed(how: str, project: Path) -> None:
+def test_a_key_command_that_gives_no_key_is_reported_without_what_it_printed(how: str, project: Path) -> None:
     body, said = COMMANDS[how]
     with serve(*GOOD) as server:
         turn = Chat("m", base_url=server.url, key_command=script(project, body.replace("{key}", KEY))).send("Hi")
@@ -365,7 +365,7 @@ def test_a_key_command_that_gives_no_key_is_told_without_what_it_printed(how: st
     assert not server.requests
 
 
-def test_a_key_command_that_is_not_there_is_told() -> None:
+def test_a_key_command_that_is_not_there_is_reported() -> None:
     turn = Chat("m", base_url="http://127.0.0.1:1", key_command="/nowhere/login --secret").send("Hi")
 
     assert "'login' cannot be started (No such file or directory)" in str(turn.error)
@@ -374,7 +374,7 @@ def test_a_key_command_that_is_not_there_is_told() -> None:
 
 @pytest.mark.promise("no-secret-told")
 @pytest.mark.parametrize("wrong", [None, 3, "", "two\nlines", (KEY,), {"nothing": KEY}, "ключ"])
-def test_a_key_function_that_returns_no_key_is_told_without_it(wrong: Any) -> None:
+def test_a_key_function_that_returns_no_key_is_reported_without_it(wrong: Any) -> None:
     turn = Chat("m", base_url="http://127.0.0.1:1", api_key=lambda: wrong).send("Hi")
 
     assert "returned no key" in str(turn.error)
@@ -382,7 +382,7 @@ def test_a_key_function_that_returns_no_key_is_told_without_it(wrong: Any) -> No
 
 
 @pytest.mark.promise("no-secret-told")
-def test_a_key_function_that_fails_is_told_by_its_kind() -> None:
+def test_a_key_function_that_fails_is_reported_by_its_kind() -> None:
     def login() -> str:
         raise RuntimeError(KEY)
 
@@ -528,7 +528,7 @@ def test_a_client_certificate_is_shown_to_a_server_that_requires_one(project: Pa
 
 
 @pytest.mark.promise("no-secret-told")
-def test_a_client_certificate_that_cannot_be_read_is_told_without_its_password(project: Path) -> None:
+def test_a_client_certificate_that_cannot_be_read_is_reported_without_its_password(project: Path) -> None:
     authority = Authority(project)
     chain, secret = authority.certificate("client", password="right-0123456789")
     for password in ([], ["wrong-0123456789"]):

@@ -70,7 +70,7 @@ def book(tmp_path: Path) -> Journal:
 
 
 @pytest.mark.promise("written-first")
-def test_what_comes_before_a_deed_is_on_disk_before_it(book: Journal) -> None:
+def test_what_comes_before_an_effect_is_on_disk_before_it(book: Journal) -> None:
     async def work(hall: SinkHarness) -> None:
         await hall.emit(REPLY, MessageAppended(user("x")), READY)
         assert hall.written() == hall.seen == []
@@ -112,7 +112,7 @@ def test_a_delta_overtakes_nothing(book: Journal) -> None:
     assert hall.ahead == []
 
 
-def test_whoever_is_cancelled_at_the_door_takes_no_event_of_others_along(book: Journal) -> None:
+def test_a_writer_that_is_cancelled_takes_no_event_of_others_along(book: Journal) -> None:
     async def work(hall: SinkHarness) -> None:
         await hall.emit(ENDED)
         task = asyncio.ensure_future(hall.emit(RequestStarted(1)))
@@ -135,7 +135,7 @@ def test_events_of_calls_at_the_same_time_keep_their_order(book: Journal) -> Non
     assert texts == [str(n) for n in range(20)]
 
 
-def test_a_listener_that_fails_is_the_emitters_to_hear_of(book: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_that_fails_is_reported_to_the_emitter(book: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: SinkHarness, event: Event) -> None:
         raise ValueError(event.kind)
 

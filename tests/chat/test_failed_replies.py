@@ -132,7 +132,7 @@ def test_every_dialect_that_has_prose_has_a_way() -> None:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_reply_that_fails_keeps_what_it_said_and_why_and_runs_none_of_its_calls(
+def test_a_reply_that_fails_keeps_its_text_and_the_reason_and_runs_none_of_its_calls(
     way: str, streamed: bool, place: str
 ) -> None:
     wire, make, why = WAYS[way]

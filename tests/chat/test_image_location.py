@@ -58,12 +58,12 @@ ODD: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_odd_bytes_have_no_location(kind: str) -> None:
+def test_malformed_bytes_have_no_location(kind: str) -> None:
     assert not has_location(ODD[kind]())
     assert MAX_BLOCKS < 100
 
 
-def test_the_person_is_told_before_a_photo_with_a_location_is_sent(tmp_path: Path) -> None:
+def test_the_person_is_informed_before_a_photo_with_a_location_is_sent(tmp_path: Path) -> None:
     (tmp_path / "beach.jpg").write_bytes(photo())
     with ScriptedWire(["A beach."]) as wire:
         turn = Chat(wire=wire).send("Where is this?", attach=tmp_path / "beach.jpg")

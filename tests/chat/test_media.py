@@ -64,7 +64,7 @@ def test_in_a_chat_with_tools_and_objects_a_media_model_has_neither_and_its_prom
     assert "tools" not in server.requests[0].json
 
 
-def test_what_is_spoken_and_written_down_is_the_persons_text_alone() -> None:
+def test_what_is_transcribed_is_the_persons_text_alone() -> None:
     with serve_each([whole(200, MP3, "audio/mpeg")], [whole(200, {"text": "Hello."})]) as server:
         speech, writer = chat(server, "tts-1"), chat(server, "whisper-1")
         for talk in (speech, writer):

@@ -54,7 +54,7 @@ def chat_after(status: str, mode: HistoryMode) -> tuple[Chat, ScriptedWire]:
 
 @pytest.mark.parametrize("mode", get_args(HistoryMode))
 @pytest.mark.parametrize("status", ENDS)
-def test_a_question_without_a_reply_is_told_later_with_why_there_was_none(status: str, mode: HistoryMode) -> None:
+def test_a_question_without_a_reply_is_reported_later_with_why_there_was_none(status: str, mode: HistoryMode) -> None:
     chat, wire = chat_after(status, mode)
     chat.send("The second question")
 
@@ -67,7 +67,7 @@ def test_every_way_a_turn_ends_has_its_words() -> None:
     assert set(NO_REPLY) == set(get_args(TurnStatus)) - {"running", "waiting", "parked"}
 
 
-def test_an_empty_first_reply_is_said_and_kept_as_the_reason() -> None:
+def test_an_empty_first_reply_is_reported_and_kept_as_the_reason() -> None:
     turn = Chat(wire=ScriptedWire([""])).send("Hi")
 
     notices = [event for event in turn.log if event.kind == "notice"]

@@ -35,7 +35,7 @@ def notices(turn: Turn) -> list[str]:
 
 
 @pytest.mark.parametrize("how", ["four backticks", "windows lines", "tag", "in a fence of json"])
-def test_the_own_block_runs_however_it_is_drawn(how: str) -> None:
+def test_the_own_block_runs_however_it_is_rendered(how: str) -> None:
     turn, server, ran = send(RUN[how], "It is 12.")
 
     assert (turn.status, turn.text, ran, len(server.requests)) == ("completed", "It is 12.", ["A"], 2)
@@ -97,7 +97,7 @@ def test_a_chat_without_tools_hides_nothing() -> None:
     assert (turn.text, len(server.requests)) == (f"<tool_call>{CALL}</tool_call>", 1)
 
 
-def test_a_family_format_is_told_and_read() -> None:
+def test_a_family_format_is_described_and_read() -> None:
     ran: list[int] = []
 
     @tool(run="auto")

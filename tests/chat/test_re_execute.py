@@ -38,7 +38,7 @@ def test_the_model_is_asked_from_where_a_call_comes_out_otherwise(asked_tickers:
     assert notices(again)[1] == "The outcome of `price` differs from the recorded one: the model is asked from here on."
 
 
-def test_re_executing_from_a_round_tells_the_calls_before_it(asked_tickers: list[str]) -> None:
+def test_re_executing_from_a_round_sends_the_calls_before_it(asked_tickers: list[str]) -> None:
     chat, _, first = make_chat()
 
     again = chat.reexecute(from_round=2)

@@ -205,7 +205,7 @@ def test_every_reason_that_is_no_limit_has_a_way() -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_reply_that_stops_is_told_in_one_line_and_kept_with_its_reason(way: str, place: str) -> None:
+def test_a_reply_that_stops_is_reported_in_one_line_and_kept_with_its_reason(way: str, place: str) -> None:
     _, _, end_reason, words = WAYS[way]
     turn, _, _ = run_stopped(way)
 
@@ -219,7 +219,7 @@ def test_a_reply_that_stops_is_told_in_one_line_and_kept_with_its_reason(way: st
 
 @pytest.mark.parametrize("history", [mode for mode in get_args(HistoryMode) if mode != "none"])
 @pytest.mark.parametrize("way", WAYS)
-def test_the_question_and_why_it_has_no_answer_are_told_to_the_next_request(way: str, history: HistoryMode) -> None:
+def test_the_question_and_why_it_has_no_answer_are_in_the_next_request(way: str, history: HistoryMode) -> None:
     _, _, _, words = WAYS[way]
     turn, (request,), _ = run_stopped(way, history)
     sent = json.dumps(request, ensure_ascii=False)
@@ -234,7 +234,7 @@ def test_the_question_and_why_it_has_no_answer_are_told_to_the_next_request(way:
     assert roles == ["user", "model" if "contents" in request else "assistant", "user"]
 
 
-def test_a_refusal_is_told_as_one() -> None:
+def test_a_refusal_is_reported_as_one() -> None:
     turn, (request,), _ = run_stopped("a refusal")
 
     assert "[The model refused: I will not.]" in json.dumps(request)

@@ -49,7 +49,7 @@ def test_every_call_of_a_new_version_has_an_id_of_its_own(asked_tickers: list[st
     assert len(asked_tickers) == 2
 
 
-def test_a_rerun_tells_an_edited_result_and_shows_the_difference(asked_tickers: list[str]) -> None:
+def test_a_rerun_sends_an_edited_result_and_shows_the_difference(asked_tickers: list[str]) -> None:
     chat, wire, first = make_chat("Then A costs 12.")
 
     again = chat.rerun(results={first.calls[0].call_id: "12"})
@@ -92,7 +92,7 @@ def test_edited_arguments_pass_the_gate_as_any_others(asked_tickers: list[str]) 
     approver.assert_done()
 
 
-def test_decisions_that_were_made_are_told_with_the_calls_and_asked_of_nobody(asked_tickers: list[str]) -> None:
+def test_decisions_that_were_made_are_reported_with_the_calls_and_asked_of_nobody(asked_tickers: list[str]) -> None:
     wire = ScriptedWire([call("sell", ticker="A"), "Sold.", "I sold it."])
     chat = Chat(wire=wire, tools=[sell], approver=ScriptedApprover([Approved()]))
     first = chat.send("Sell A.")

@@ -40,7 +40,7 @@ def test_a_turn_that_broke_off_is_resumed_after_its_last_complete_reply(asked_ti
     assert "Resumed from" in notices(again)[0]
 
 
-def test_a_call_of_unknown_outcome_is_told_so_and_not_run_again(asked_tickers: list[str]) -> None:
+def test_a_call_of_unknown_outcome_is_reported_and_not_run_again(asked_tickers: list[str]) -> None:
     chat, wire, first = make_chat("I do not know what B costs.")
     killed = _kill_during(first, first.calls[1].call_id)
     assert [record.status for record in killed.calls] == ["ok", "unknown"]

@@ -37,7 +37,7 @@ def test_a_question_is_answered_in_a_conversation_of_its_own() -> None:
     assert "OUTER" not in inner.prompts[0].system
 
 
-def test_each_question_begins_anew() -> None:
+def test_each_question_starts_again() -> None:
     ask = [call("ask", question="one"), call("ask", question="two")]
     with ScriptedWire(["1", "2"]) as inner, ScriptedWire([*ask, "Done."]) as outer:
         Chat(wire=outer, tools=[subchat(Chat(wire=inner))]).send("Go.")
@@ -65,7 +65,7 @@ def test_what_its_tools_ask_the_person_is_asked_and_sees() -> None:
     assert names == ["ask", "price"]
 
 
-def test_a_click_on_the_desk_of_the_chat_decides_for_its_sub_chat() -> None:
+def test_a_click_in_the_queue_of_the_chat_decides_for_its_sub_chat() -> None:
     inner = ScriptedWire([call("price", ticker="A"), "Ten."])
     outer = ScriptedWire([call("ask", question="How much?"), "Done."])
 

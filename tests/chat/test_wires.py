@@ -84,7 +84,7 @@ ROUNDS = {
 }
 
 
-def test_every_dialect_that_has_calls_stands_in_the_tables() -> None:
+def test_every_dialect_that_has_calls_has_a_row() -> None:
     assert set(ROUNDS) == set(CHECKS) == set(WIRES) - set(MEDIA_KINDS)
 
 

@@ -55,7 +55,7 @@ def older(version: str) -> Path:
 
 
 @pytest.mark.parametrize("over_subshell", [False, True], ids=["shell", "subshell"])
-def test_a_click_is_heard_while_the_cell_runs(over_subshell: bool) -> None:
+def test_a_click_is_handled_while_the_cell_runs(over_subshell: bool) -> None:
     with open_page(over_subshell=over_subshell) as page:
         page.run(SETUP)
         page.run(USE, click="approve")
@@ -64,7 +64,7 @@ def test_a_click_is_heard_while_the_cell_runs(over_subshell: bool) -> None:
         assert page.run(TOLD).endswith(" [21] ok button\n")
 
 
-def test_a_page_that_is_loaded_while_the_cell_runs_is_told_of_the_widget() -> None:
+def test_a_page_that_is_loaded_while_the_cell_runs_receives_the_widget() -> None:
     with open_page(loads_anew=True) as page:
         page.run(SETUP)
         page.run(USE, click="approve")
@@ -88,7 +88,7 @@ def test_the_widgets_that_wait_for_a_page_which_went_away_are_bounded() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("version", OLDER)
-def test_a_page_that_is_loaded_while_a_cell_of_an_older_kernel_runs_is_told_of_the_widget(
+def test_a_page_that_is_loaded_while_a_cell_of_an_older_kernel_runs_receives_the_widget(
     version: str, record_property: Tell
 ) -> None:
     record_property("injected", TIMES)
@@ -106,7 +106,7 @@ def test_a_page_that_is_loaded_while_a_cell_of_an_older_kernel_runs_is_told_of_t
 @pytest.mark.nightly
 @pytest.mark.parametrize("over_subshell", [False, True], ids=["shell", "subshell"])
 @pytest.mark.parametrize("version", OLDER)
-def test_a_click_is_heard_on_an_older_kernel(version: str, over_subshell: bool, record_property: Tell) -> None:
+def test_a_click_is_handled_on_an_older_kernel(version: str, over_subshell: bool, record_property: Tell) -> None:
     record_property("injected", TIMES)
     with open_page(overlay=older(version), over_subshell=over_subshell) as page:
         page.run(SETUP)

@@ -92,7 +92,7 @@ def _address(server: subprocess.Popen[str]) -> str:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(SECONDS * 2)
-def test_a_turn_that_a_cell_started_is_live_and_a_click_on_its_question_is_heard_between_cells(page: Page) -> None:
+def test_a_turn_that_a_cell_started_is_live_and_a_click_on_its_question_is_handled_between_cells(page: Page) -> None:
     page.get_by_role("button", name="Approve").first.click(timeout=SECONDS * 1000)
 
     expect(page.locator(".nb-turn").first).to_contain_text("approved")

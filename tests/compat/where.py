@@ -84,7 +84,7 @@ PLACES = (
         "Notebook 7.6, ipykernel 7.4",
         WIDGET,
         IN_CELL,
-        ("tests/browser/test_chat.py::test_notebook_7_hears_the_click_too",),
+        ("tests/browser/test_chat.py::test_notebook_7_handles_the_click_too",),
     ),
     Environment(
         "ipykernel 7.0, 7.1, 7.2, 7.3",

@@ -73,7 +73,7 @@ def test_a_cell_takes_a_chat_of_the_notebook_with_its_plugins(shell: Any, server
     assert len(mine.tree.active_path) == 1
 
 
-def test_a_chat_that_the_notebook_made_anew_is_taken_instead(shell: Any, server: ChaosServer) -> None:
+def test_a_chat_that_the_notebook_recreated_is_taken_instead(shell: Any, server: ChaosServer) -> None:
     for _ in range(2):
         shell.user_ns["mine"] = Chat("m", base_url=server.url)
         cell(shell, "-c mine")

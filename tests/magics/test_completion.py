@@ -48,7 +48,7 @@ def kinds(shell: Any) -> Any:
         ("%chat config max", {"max_rounds"}),
     ],
 )
-def test_tab_offers_what_can_stand_there(tab: Any, text: str, expected: set[str]) -> None:
+def test_tab_offers_what_can_be_written_there(tab: Any, text: str, expected: set[str]) -> None:
     assert tab(text) == expected
 
 

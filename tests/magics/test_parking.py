@@ -45,7 +45,7 @@ def test_an_approval_sets_a_parked_turn_going_again_until_it_ends() -> None:
     assert (turn.status, turn.text, turn.calls[0].result) == ("completed", "Done.", 3)
 
 
-def test_a_denial_is_told_to_the_model_and_the_turn_goes_on() -> None:
+def test_a_denial_is_sent_to_the_model_and_the_turn_goes_on() -> None:
     desk = ParkingChat()
     turn = desk.park()
 
@@ -76,7 +76,7 @@ def test_after_the_cell_synchronous_tools_run_in_a_worker_thread() -> None:
     assert [event.thread for event in turn.log if event.kind == "call_started"] == ["worker"]
 
 
-def test_a_cell_that_waits_again_lends_its_own_thread() -> None:
+def test_a_cell_that_waits_again_attaches_its_own_thread() -> None:
     desk = ParkingChat()
     turn = desk.park()
 
@@ -171,7 +171,7 @@ def test_a_deadline_is_a_number_of_seconds(seconds: str) -> None:
         parse(cell_parser(), f"--answer-within {seconds}")
 
 
-def test_a_parked_question_stays_open_for_a_day_unless_something_else_is_said() -> None:
+def test_a_parked_question_stays_open_for_a_day_unless_set_otherwise() -> None:
     desk = ParkingChat()
 
     turn = desk.park()
@@ -195,7 +195,7 @@ def test_that_a_turn_was_parked_is_in_the_journal_before_its_cell_ends() -> None
 
 
 @pytest.mark.promise("parked")
-def test_after_the_end_of_the_kernel_a_parked_turn_is_told_as_interrupted() -> None:
+def test_after_the_end_of_the_kernel_a_parked_turn_is_reported_as_interrupted() -> None:
     parked = ParkingChat().park()
 
     recalled = restore.restore_turn(list(parked.log))
@@ -278,7 +278,7 @@ def test_nothing_is_parked_where_nobody_could_ever_answer() -> None:
     assert "Nobody can be asked here" in turn.calls[0].reason
 
 
-def test_the_ladder_ends_with_parking_where_no_page_was_heard_and_no_line_can_be_read() -> None:
+def test_the_ladder_ends_with_parking_where_no_page_answered_and_no_line_can_be_read() -> None:
     turn = ParkingChat().park(mode="ask")
 
     assert turn.status == "parked"
@@ -308,7 +308,7 @@ def test_work_that_was_promised_the_thread_is_done_there_before_it_is_let_go() -
     assert done == [threading.current_thread()]
 
 
-def test_a_thread_that_could_not_set_the_turn_going_is_no_longer_lent() -> None:
+def test_a_thread_that_could_not_set_the_turn_going_is_no_longer_attached() -> None:
     lent = CallerThread()
 
     def go() -> None:

@@ -87,7 +87,7 @@ SAVED: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.promise("no-secret-told")
 @pytest.mark.parametrize("form", SAVED)
-def test_no_output_tells_where_the_persons_files_and_keys_lie(shell: Any, form: str, tmp_path: Path) -> None:
+def test_no_output_reveals_where_the_persons_files_and_keys_are(shell: Any, form: str, tmp_path: Path) -> None:
     assert shell.run_cell("%%chat\nHello").success
     text = json.dumps(SAVED[form](shell), default=str)
 
@@ -105,7 +105,7 @@ def test_a_saved_turn_does_not_say_why_its_model_answered(shell: Any) -> None:
         assert "NBTOOL_MODEL" not in json.dumps(form)
 
 
-def test_a_broken_journal_and_a_broken_file_of_providers_are_told_without_their_place(
+def test_a_broken_journal_and_a_broken_file_of_providers_are_reported_without_their_place(
     shell: Any, tmp_path: Path
 ) -> None:
     (data_dir() / "providers.toml").write_text("[broken")

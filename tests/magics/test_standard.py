@@ -25,7 +25,7 @@ def test_a_standard_toolset_needs_no_cell_that_imports_it() -> None:
     assert "fetch_page" not in chat.tools.tools()
 
 
-def test_a_name_bound_to_a_factory_stands_for_its_toolset() -> None:
+def test_a_name_bound_to_a_factory_means_its_toolset() -> None:
     chat, names = in_notebook(inspection=inspection, web=web)
     names.add_tools(chat, ["inspection", "web"])
     names.refresh_tools(chat)

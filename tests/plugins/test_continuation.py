@@ -42,7 +42,7 @@ def test_it_goes_on_so_often_and_no_more() -> None:
     assert [event.text for event in ran.of("notice")] == [STILL_TRUNCATED.format(times=2)]
 
 
-def test_a_call_in_a_reply_that_was_cut_off_is_answered_and_no_user_message_stands_between() -> None:
+def test_a_call_in_a_reply_that_was_cut_off_is_answered_and_no_user_message_is_between() -> None:
     replies: list[Any] = [["Hm", ToolCall("double", '{"n": 1}'), CUT_OFF], call("double", n=1), "Done."]
     with ScriptedWire(replies) as wire:
         turn = Chat(wire=wire, tools=[double], plugins=[Continuation()]).send("Go.")
@@ -52,7 +52,7 @@ def test_a_call_in_a_reply_that_was_cut_off_is_answered_and_no_user_message_stan
     assert turn.text == "Done."
 
 
-def test_the_answer_after_a_continuation_that_led_to_calls_stands_alone() -> None:
+def test_the_answer_after_a_continuation_that_led_to_calls_is_alone() -> None:
     with ScriptedWire([["I will", CUT_OFF], [" look.", call("double", n=1)], "It is 2."]) as wire:
         turn = Chat(wire=wire, tools=[double], plugins=[Continuation()]).send("Go.")
 

@@ -107,7 +107,7 @@ def test_what_a_provider_wants_back_is_sent_back_within_the_turn() -> None:
     assert native.payload == payload
 
 
-def test_an_id_or_name_that_is_said_with_every_fragment_is_not_said_twice() -> None:
+def test_an_id_or_name_that_is_repeated_with_every_fragment_is_kept_once() -> None:
     fragments = [CallDelta("0", "id1", "double", '{"n"'), CallDelta("0", "id1", "double", ": 4}")]
 
     turn = send(fragments, "Done.")
@@ -145,7 +145,7 @@ def test_calls_with_the_same_id_in_every_round_keep_their_own_results() -> None:
     assert [r.text for m in turn.messages.chain for r in m.results] == ["2", "4"]
 
 
-def test_calls_with_the_same_id_in_one_round_are_told_apart() -> None:
+def test_calls_with_the_same_id_in_one_round_are_distinguished() -> None:
     replies = [ToolCall("double", json.dumps({"n": n}), id="call_0") for n in (1, 2)]
 
     turn = send(replies, "Done.")
@@ -169,7 +169,7 @@ def test_a_call_whose_arguments_cannot_be_read_is_in_the_log_as_any_other() -> N
     assert ran == []
 
 
-def test_all_pieces_that_a_tool_gives_on_the_way_are_told() -> None:
+def test_all_pieces_that_a_tool_gives_on_the_way_are_reported() -> None:
     @tool(run="auto")
     def steps() -> Any:
         "Go step by step."
@@ -292,7 +292,7 @@ def test_a_cancelled_call_is_answered_with_words() -> None:
 
 
 @pytest.mark.parametrize("how", ["cancelled", "error"])
-def test_what_was_done_before_a_turn_broke_off_is_kept_and_told_to_the_next_one(how: str) -> None:
+def test_what_was_done_before_a_turn_broke_off_is_kept_and_sent_with_the_next_one(how: str) -> None:
     class Stopping:
         async def on_before_request(self, request: RequestContext) -> None:
             if request.round == 2:
@@ -315,7 +315,7 @@ def test_what_was_done_before_a_turn_broke_off_is_kept_and_told_to_the_next_one(
 # --- the last word --------------------------------------------------------------------------------------------
 
 
-def test_a_last_word_that_fails_makes_the_turn_an_error() -> None:
+def test_a_final_reply_that_fails_makes_the_turn_an_error() -> None:
     settings = TurnSettings(limits=Limits(max_rounds=2))
     with ScriptedWire([call("double", n=1), InvalidReply("HTML")]) as wire:
         turn = Chat(wire=wire, tools=[double]).send("Go.", settings=settings)
@@ -335,7 +335,7 @@ def test_an_empty_reply_is_sent_nowhere() -> None:
         assert all(message.get("content") or message.get("tool_calls") for message in body["messages"])
 
 
-def test_a_call_in_a_last_word_is_dropped_also_where_a_plugin_changed_the_message() -> None:
+def test_a_call_in_a_final_reply_is_dropped_also_where_a_plugin_changed_the_message() -> None:
     picture = Media("image/png", b"\x89PNG")
     settings = TurnSettings(limits=Limits(max_rounds=2))
     with ScriptedWire([call("double", n=1), [say("See."), MediaDelta(picture), call("double", n=2)]]) as wire:
@@ -378,14 +378,14 @@ def test_the_size_of_the_hint_counts_characters() -> None:
     assert "😀" in turn.natural_flow
 
 
-def test_a_tool_that_does_not_exist_is_not_told_as_rejected() -> None:
+def test_a_tool_that_does_not_exist_is_not_reported_as_rejected() -> None:
     turn = send(call("missing"), "Sorry.")
 
     assert "Status: ✗ not_found" in turn.natural_flow
     assert "Denied" not in turn.natural_flow
 
 
-def test_a_denied_call_is_told_with_its_reason() -> None:
+def test_a_denied_call_is_reported_with_its_reason() -> None:
     turn = send(call("delete", name="x"), "Sorry.", approver=ScriptedApprover([Denied("not today")]))
 
     assert "Status: ⚠ Denied" in turn.natural_flow
@@ -401,7 +401,7 @@ def test_a_result_with_a_fence_does_not_break_out_of_its_log_block() -> None:
     assert block.count(fence) == 2
 
 
-def test_a_short_result_is_told_as_it_is() -> None:
+def test_a_short_result_is_sent_unchanged() -> None:
     turn = send(call("double", n=4), "Done.")
 
     assert "Status: ✓ Success\n\n8\n```" in turn.natural_flow

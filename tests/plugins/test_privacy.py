@@ -136,7 +136,7 @@ class _Again:
             reply.request_again()
 
 
-def test_a_message_that_was_masked_before_is_the_same_object_so_that_wires_need_not_write_it_anew() -> None:
+def test_a_message_that_was_masked_before_is_the_same_object_so_that_wires_need_not_rewrite_it() -> None:
     ran = run(["One.", "Two."], _Again(), Privacy())
 
     assert ran.wire.prompts[0].messages[0] is ran.wire.prompts[1].messages[0]
@@ -271,7 +271,7 @@ def test_a_reply_that_breaks_off_loses_at_most_half_a_mask() -> None:
 # --- bounds ---------------------------------------------------------------------------------------------------
 
 
-def test_the_person_is_told_once_when_values_are_forgotten() -> None:
+def test_the_person_is_informed_once_when_values_are_forgotten() -> None:
     privacy = Privacy()
     privacy.masks.max_masks = 2
 

@@ -21,7 +21,7 @@ def request_messages(prompt: Prompt) -> list[dict[str, object]]:
     return messages
 
 
-def test_the_system_text_goes_before_what_the_person_said_first() -> None:
+def test_the_system_text_goes_before_the_first_text_of_the_person() -> None:
     with ScriptedWire(["Hi."]) as wire:
         Chat(wire=wire, system="Be brief.", plugins=[FallbackRoles(system="user")]).send("Hello")
 
@@ -43,7 +43,7 @@ def test_the_system_text_may_leave_under_the_role_developer() -> None:
     assert [message["role"] for message in request_messages(wire.prompts[0])] == ["developer", "user"]
 
 
-def test_results_are_told_by_the_user_and_their_calls_as_text() -> None:
+def test_results_are_sent_as_the_user_and_their_calls_as_text() -> None:
     with ScriptedWire([["Let me see.", call("double", n=2)], "Four."]) as wire:
         turn = Chat(wire=wire, tools=[double], plugins=[FallbackRoles(tool="user")]).send("Twice 2?")
 

@@ -29,7 +29,7 @@ class AtOnce:
         return Approved() if len(self.questions) > self.count else None
 
 
-def test_all_questions_of_a_round_lie_on_the_desk_at_once_and_in_order() -> None:
+def test_all_questions_of_a_round_are_in_the_queue_at_once_and_in_order() -> None:
     @tool
     def note(n: int) -> int:
         "Write a number down."

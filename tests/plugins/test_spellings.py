@@ -87,7 +87,7 @@ def is_clear(value: str, text: str) -> bool:
 @pytest.mark.promise("masked")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("type_", VALUES)
-def test_a_value_is_masked_however_it_is_spelt_and_comes_back_letter_by_letter(type_: str, way: str) -> None:
+def test_a_value_is_masked_however_it_is_spelled_and_comes_back_letter_by_letter(type_: str, way: str) -> None:
     written = WAYS[way](VALUES[type_])
     masks, text = masks_for(type_), f"It was {written} ."
 

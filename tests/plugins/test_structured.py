@@ -81,7 +81,7 @@ def test_an_answer_becomes_a_value_of_the_type(type_: Any, said: str, value: Any
     assert turn.text == said
 
 
-def test_the_schema_is_told_in_the_system_text() -> None:
+def test_the_schema_is_in_the_system_text() -> None:
     with ScriptedWire([APPLE]) as wire:
         Chat(wire=wire, system="Be brief.").send("Which?", as_=Fruit)
 
@@ -170,7 +170,7 @@ def test_a_refusal_or_half_an_answer_is_not_asked_for_again(said: Any) -> None:
     assert isinstance(turn.error, InvalidAnswer)
 
 
-def test_an_answer_that_came_as_a_last_word_counts() -> None:
+def test_an_answer_that_came_as_a_final_reply_counts() -> None:
     with ScriptedWire([call("weigh", name="fig"), "", '{"name": "fig", "grams": 153}']) as wire:
         turn = Chat(wire=wire, tools=[weigh]).send("Weigh a fig.", as_=Fruit)
 

@@ -98,13 +98,13 @@ def test_the_turn_sums_up_its_usage() -> None:
 
 
 @pytest.mark.parametrize("content", [False, True])
-def test_every_name_stands_in_the_conventions(content: bool) -> None:
+def test_every_name_is_in_the_conventions(content: bool) -> None:
     names = {name for span in spans_of(*ROUNDS, content=content).values() for name in attributes(span)}
 
     assert names <= KNOWN
 
 
-def test_what_was_said_is_left_out_unless_asked_for() -> None:
+def test_the_text_is_left_out_unless_asked_for() -> None:
     without, with_it = (str([attributes(s) for s in spans_of(*ROUNDS, content=c).values()]) for c in (False, True))
 
     assert "SECRET" not in without

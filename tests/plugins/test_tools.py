@@ -84,7 +84,7 @@ def test_the_same_calls_with_the_same_results_are_stopped() -> None:
     assert len(turn.calls) == 3
 
 
-def test_watchers_hear_of_calls_whatever_becomes_of_them() -> None:
+def test_watchers_receive_calls_whatever_becomes_of_them() -> None:
     heard: list[Any] = []
 
     class Watching:

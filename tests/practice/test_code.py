@@ -43,7 +43,7 @@ def calls(prompt: str) -> list[tuple[str, dict[str, Any]]]:
         ("Use run_python: df['close'].mean()", "df['close'].mean()"),
     ],
 )
-def test_code_of_the_prompt_is_run_as_it_stands_there(prompt: str, code: str) -> None:
+def test_code_of_the_prompt_is_run_as_it_is_written_there(prompt: str, code: str) -> None:
     assert calls(prompt) == [("run_python", {"code": code})]
     assert ast.parse(code)
 
@@ -54,5 +54,5 @@ def test_words_are_not_taken_for_code(prompt: str) -> None:
 
 
 @pytest.mark.parametrize("name", [one["function"]["name"] for one in TOOLS])
-def test_a_mention_inside_a_quoted_text_is_told_by_its_name(name: str) -> None:
+def test_a_mention_inside_a_quoted_text_is_reported_by_its_name(name: str) -> None:
     assert calls(f'Use &`price` for "the &`{name}` of $`df`".') == [("price", {"ticker": f"the {name} of df"})]

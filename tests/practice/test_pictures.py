@@ -47,7 +47,7 @@ def test_the_model_that_draws_does_not_chat_and_the_others_do_not_draw() -> None
     assert "does not generate images" in str(draws.error)
 
 
-def test_what_is_attached_is_said_as_its_bytes_say() -> None:
+def test_the_type_of_an_attachment_is_that_of_its_bytes() -> None:
     turn = Chat("practice:fast").send("What is this?", attach=make_png("ice"))
 
     assert "- I was shown: image/png, 256 by 256 pixels, " in turn.text

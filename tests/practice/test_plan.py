@@ -128,7 +128,7 @@ def test_asked_who_it_is_it_says_so_beside_the_results() -> None:
     assert "152" in reply.text
 
 
-def test_what_stands_after_then_is_called_in_a_later_round_with_the_earlier_result() -> None:
+def test_what_comes_after_then_is_called_in_a_later_round_with_the_earlier_result() -> None:
     prompt = "Take the &`heaviest` of $`penguins`, then &`describe` them."
     heaviest = call_round(("heaviest", {"df": PENGUINS}, "3 rows\nKept as $VAR_REF{{heaviest_1}}."))
     describe = call_round(("describe", {"df": "$VAR_REF{{heaviest_1}}"}, "count 3"))
@@ -150,7 +150,7 @@ def test_an_earlier_result_without_a_reference_is_passed_on_as_its_value() -> No
     assert calls_of(reply) == [("double", {"x": 152})]
 
 
-def test_after_a_denied_call_it_does_not_go_on_and_tells_the_reason() -> None:
+def test_after_a_denied_call_it_does_not_go_on_and_reports_the_reason() -> None:
     prompt = "Take the &`heaviest` of $`penguins`, then &`describe` them."
 
     denied = "The user did not approve this call. Reason: not today"
@@ -161,7 +161,7 @@ def test_after_a_denied_call_it_does_not_go_on_and_tells_the_reason() -> None:
     assert "did not go on to `describe`" in reply.text
 
 
-def test_one_result_is_told_in_a_sentence_and_several_in_a_table() -> None:
+def test_one_result_is_reported_in_a_sentence_and_several_in_a_table() -> None:
     adelie, gentoo = ("count", {"species": "Adelie"}, "152"), ("count", {"species": "Gentoo"}, "a|b")
 
     one = planned("&`count` Adelie", *call_round(adelie))
@@ -176,7 +176,7 @@ def test_one_result_is_told_in_a_sentence_and_several_in_a_table() -> None:
     ]
 
 
-def test_an_error_is_told_beside_what_succeeded() -> None:
+def test_an_error_is_reported_beside_what_succeeded() -> None:
     done = call_round(("count", {"species": "Adelie"}, "152"), ("price", {"ticker": "A"}, "Error: no such ticker"))
 
     reply = planned("&`count` Adelie and &`price` of A", *done)
@@ -199,7 +199,7 @@ def test_a_long_result_is_shown_fenced_and_cut_with_the_rest_counted() -> None:
         ([], {"tool_choice": "none"}),
     ],
 )
-def test_asked_for_a_last_word_it_answers_from_what_is_there(
+def test_asked_for_a_final_answer_it_answers_from_what_is_there(
     closing: list[dict[str, Any]], fields: dict[str, Any]
 ) -> None:
     prompt = "&`count` Adelie, then &`double` it"
@@ -261,14 +261,14 @@ def test_a_union_and_a_definition_are_followed_to_their_choices() -> None:
         '{"error": "no such ticker"}',
     ],
 )
-def test_what_reads_as_a_failure_is_not_told_as_a_result(text: str) -> None:
+def test_what_reads_as_a_failure_is_not_reported_as_a_result(text: str) -> None:
     reply = planned("&`price` of A", *call_round(("price", {"ticker": "A"}, text)))
 
     assert f"gave no result: {text}" in reply.text
 
 
 @pytest.mark.parametrize("text", ["152", "0.3 % errors", "Not today", "terror", "nothing"])
-def test_what_reads_as_a_result_is_told_as_one(text: str) -> None:
+def test_what_reads_as_a_result_is_reported_as_one(text: str) -> None:
     reply = planned("&`price` of A", *call_round(("price", {"ticker": "A"}, text)))
 
     assert f"gives **{text}**" in reply.text
@@ -289,7 +289,7 @@ def test_arguments_that_are_no_json_are_left_out_of_the_answer() -> None:
     assert planned("&`count` Adelie", *done).text == "`count` gave no result: Error: the arguments are not JSON"
 
 
-def test_an_empty_result_is_told_as_nothing() -> None:
+def test_an_empty_result_is_reported_as_nothing() -> None:
     reply = planned("&`price` of A", *call_round(("price", {"ticker": "A"}, "")))
 
     assert reply.text == '`price("A")` gives **nothing**.'

@@ -69,7 +69,7 @@ def turn_of(prompt: str, approver: ScriptedApprover, limits: Limits) -> tuple[Ou
     return asyncio.run(engine.run()), calling
 
 
-def test_an_approved_call_gets_the_very_object_and_its_result_is_told() -> None:
+def test_an_approved_call_gets_the_very_object_and_its_result_is_sent() -> None:
     with ScriptedApprover([("heaviest", Approved())]) as approver:
         outcome, calling = turn_of(PROMPT, approver, Limits())
 
@@ -84,7 +84,7 @@ def test_an_approved_call_gets_the_very_object_and_its_result_is_told() -> None:
     assert "`heaviest(flock, 2)`" in outcome.text
 
 
-def test_a_denied_call_is_told_as_denied_with_its_reason() -> None:
+def test_a_denied_call_is_reported_as_denied_with_its_reason() -> None:
     with ScriptedApprover([("heaviest", Denied("they sleep"))]) as approver:
         outcome, calling = turn_of(PROMPT, approver, Limits())
 
@@ -93,7 +93,7 @@ def test_a_denied_call_is_told_as_denied_with_its_reason() -> None:
     assert "152" in outcome.text
 
 
-def test_when_the_rounds_run_out_it_gives_a_last_word() -> None:
+def test_when_the_rounds_run_out_it_gives_a_final_reply() -> None:
     with ScriptedApprover([]) as approver:
         outcome, _ = turn_of("&`count` Adelie, then &`count` Gentoo", approver, Limits(max_rounds=2))
 

@@ -111,7 +111,7 @@ def test_no_file_holds_what_is_closed(files: dict[str, str], name: str) -> None:
     assert [word for word in WORDS if word in files[name]] == []
 
 
-def test_progress_that_is_left_out_is_said_in_its_place(tmp_path: Path) -> None:
+def test_progress_that_is_left_out_is_reported_in_its_place(tmp_path: Path) -> None:
     @tool(run="auto")
     def count(it: Any) -> Iterator[Any]:
         """Tell what it is at."""

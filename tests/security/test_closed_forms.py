@@ -110,7 +110,7 @@ ROOM = [(kind, form) for kind in KINDS for form in FORMS if (kind, form) != ("Co
 
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize(("kind", "form"), ROOM)
-def test_no_form_of_a_closed_object_is_told(kind: str, form: str) -> None:
+def test_no_form_of_a_closed_object_is_sent(kind: str, form: str) -> None:
     def give(it: Any) -> Any:
         """Give it in another form."""
         return FORMS[form](it)
@@ -220,7 +220,7 @@ EVERY_REPEAT = [
 
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize(("kind", "form", "way"), EVERY_REPEAT, ids=lambda one: one if isinstance(one, str) else "")
-def test_the_values_of_a_closed_table_are_told_in_no_other_container_and_no_text(
+def test_the_values_of_a_closed_table_are_sent_in_no_other_container_and_no_text(
     kind: str, form: str, way: Callable[[Any], Any]
 ) -> None:
     def give(it: Any) -> Any:
@@ -255,7 +255,7 @@ COMPUTED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("form", COMPUTED)
-def test_what_is_computed_of_a_closed_table_is_told(form: str) -> None:
+def test_what_is_computed_of_a_closed_table_is_sent(form: str) -> None:
     def compute(it: Any) -> Any:
         """Compute something."""
         return COMPUTED[form](it)
@@ -283,7 +283,7 @@ def test_a_closed_generator_that_is_handed_back_is_not_read() -> None:
 
 
 @pytest.mark.promise("by-reference")
-def test_what_a_tool_computes_of_a_closed_object_is_told() -> None:
+def test_what_a_tool_computes_of_a_closed_object_is_sent() -> None:
     def compute(it: Any) -> Any:
         """Compute something."""
         return {"rows": len(it), "mean": float(it["n"].mean()), "names": [*it.columns]}

@@ -137,7 +137,7 @@ def assert_visible(text: str) -> list[str]:
 
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize("way", WAYS)
-def test_what_a_path_takes_out_is_told_by_no_result_and_no_error_and_the_result_is_closed_too(way: str) -> None:
+def test_what_a_path_takes_out_is_in_no_result_and_no_error_and_the_result_is_closed_too(way: str) -> None:
     for path in PATHS:
         work = runtime_with(WAYS[way])
         first = work.run(ask_for("hands_on", it=f"$VAR_REF{{{{{path}}}}}"))
@@ -180,7 +180,7 @@ def test_a_person_can_release_what_a_script_made_of_it() -> None:
     assert (record.status, record.shown) == ("ok", "26")
 
 
-def test_a_script_that_gives_the_object_itself_is_told_its_shape_and_nobody_is_asked() -> None:
+def test_a_script_that_gives_the_object_itself_receives_its_shape_and_nobody_is_asked() -> None:
     asked: list[str] = []
     work = runtime_with(lambda it: it, approver=lambda question: asked.append(question.gate) or Approved())
 
@@ -238,7 +238,7 @@ def test_what_a_script_keeps_under_the_name_of_a_tool_stays_closed() -> None:
         (lambda it: {}, "{}"),
     ],
 )
-def test_what_a_tool_computes_of_it_is_told(way: Callable[[Any], Any], shown: str) -> None:
+def test_what_a_tool_computes_of_it_is_sent(way: Callable[[Any], Any], shown: str) -> None:
     work = runtime_with(way)
 
     record = work.run(ask_for("hands_on", it="$VAR_REF{{record['number']}}"))
@@ -246,7 +246,7 @@ def test_what_a_tool_computes_of_it_is_told(way: Callable[[Any], Any], shown: st
     assert (record.status, record.shown) == ("ok", shown)
 
 
-def test_what_was_opened_is_told_by_every_way() -> None:
+def test_what_was_opened_is_sent_in_every_way() -> None:
     for name, way in WAYS.items():
         work = runtime_with(way)
         work.bench.variables.expose("open", ["hello there"], readable=True)
@@ -255,7 +255,7 @@ def test_what_was_opened_is_told_by_every_way() -> None:
         assert "hello" in record.shown or name in ("in a part", "beyond what is looked at", "among many")
 
 
-def test_a_call_with_more_closed_values_than_are_compared_tells_nothing_of_any() -> None:
+def test_a_call_with_more_closed_values_than_are_compared_reveals_none_of_them() -> None:
     work = runtime_with(lambda it: [one.swapcase() for one in it])
 
     record = work.run(ask_for("hands_on", it=["$VAR_REF{{record['text']}}"] * (MAX_UNREADABLE + 1)))

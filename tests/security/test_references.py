@@ -148,7 +148,7 @@ def test_a_parameter_for_a_frame_refuses_a_list_before_anybody_is_asked() -> Non
     assert "DataFrame" in str(offered_tools(server)["total"]["parameters"]["properties"]["data"])
 
 
-def test_the_question_tells_what_the_reference_stands_for_now_and_a_new_object_is_asked_about_again(
+def test_the_question_shows_the_current_object_of_the_reference_and_a_new_object_is_asked_about_again(
     shell: Any,
 ) -> None:
     names = shell.user_ns

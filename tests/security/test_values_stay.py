@@ -151,7 +151,7 @@ def test_an_object_that_is_handed_back_stays_what_it_is_and_can_be_passed_on() -
     assert turn.calls[1].result is FRAME
 
 
-def test_an_error_that_says_nothing_of_the_values_is_told_as_it_is() -> None:
+def test_an_error_that_says_nothing_of_the_values_is_reported_as_it_is() -> None:
     @tool(run="auto")
     def pick(frame: pd.DataFrame, column: str) -> float:
         """Add up a column."""
@@ -184,7 +184,7 @@ def test_where_nobody_can_be_asked_the_model_learns_that_it_failed_and_how_it_is
     assert SECRET not in sent_text(server)
 
 
-def test_the_words_of_a_tool_itself_are_told_as_they_are() -> None:
+def test_the_words_of_a_tool_itself_are_reported_as_they_are() -> None:
     @tool(run="auto")
     def careful(frame: pd.DataFrame) -> float:
         """Fail in words of its own."""

@@ -93,7 +93,7 @@ def test_a_call_that_the_grammar_forces_runs_once_and_its_result_is_answered(
     assert turn.text
 
 
-def test_a_tool_round_is_told_to_the_model_again_in_the_next_turn(server: Server) -> None:
+def test_a_tool_round_is_sent_to_the_model_again_in_the_next_turn(server: Server) -> None:
     forced = AtFirst("flip", {"max_tokens": 400})
     chat = server.chat("tiny", tools=[Coin().flip], plugins=[forced], history="native")
 
@@ -114,7 +114,7 @@ def test_a_call_that_was_cut_by_the_limit_of_tokens_does_not_run(server: Server)
     assert turn.rounds[0].finish_reason == "tool_calls"
 
 
-def test_rounds_without_end_are_ended_by_a_last_word(server: Server) -> None:
+def test_rounds_without_end_are_ended_by_a_final_reply(server: Server) -> None:
     coin = Coin()
     always = {"tool_choice": {"type": "function", "function": {"name": "flip"}}, "max_tokens": 400}
     chat = server.chat("tiny", tools=[coin.flip], options=always, max_rounds=2)
@@ -162,7 +162,7 @@ def test_a_template_that_refuses_tools_gets_them_through_the_prompt_from_then_on
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_refusal_of_tools_is_an_error_for_whoever_insists_on_them(server: Server, stream: bool) -> None:
+def test_a_refusal_of_tools_is_an_error_where_they_are_required(server: Server, stream: bool) -> None:
     chat = server.chat("toolless", tools=[Coin().flip], tool_mode="native")
 
     turn = chat.send("Flip a coin.", settings=TurnSettings(stream=stream))
@@ -191,7 +191,7 @@ def written_call(fence: str) -> str:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_conversation_that_does_not_fit_is_told_apart_from_a_broken_line(server: Server, stream: bool) -> None:
+def test_a_conversation_that_does_not_fit_is_distinguished_from_a_broken_line(server: Server, stream: bool) -> None:
     turn = server.chat("tiny").send(TOO_LONG, settings=TurnSettings(stream=stream))
 
     assert isinstance(turn.error, ContextTooLong)
@@ -215,7 +215,7 @@ def test_a_model_that_is_not_there_is_answered_by_the_first_one(server: Server) 
     assert turn.text == server.chat("tiny").send("Say something.").text != ""
 
 
-def test_the_models_are_listed_for_whoever_has_the_key(server: Server) -> None:
+def test_the_models_are_listed_with_the_key(server: Server) -> None:
     listed = asyncio.run(list_models("llamacpp", base_url=server.url, api_key=server.key))
 
     assert listed == sorted(f"llamacpp:{name}" for name in MODELS)

@@ -107,7 +107,7 @@ def test_every_kind_with_a_description_of_its_own_is_tried() -> None:
 
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize(("kind", "place"), [(kind, place) for kind, places in HIDING.items() for place in places])
-def test_a_shape_tells_no_value_wherever_it_hides(kind: str, place: str) -> None:
+def test_a_shape_reveals_no_value_wherever_it_hides(kind: str, place: str) -> None:
     value = HIDING[kind][place]
     desk = make_harness(inspection, notebook={"it": value}, expose=["it"])
     desk.bench.tools.add(variable_tools(desk.bench.variables))
@@ -119,7 +119,7 @@ def test_a_shape_tells_no_value_wherever_it_hides(kind: str, place: str) -> None
     assert not [word for word in (WORD, str(NUMBER), "90 210", "1987") if word in told], told
 
 
-def test_names_that_stand_in_code_or_are_names_of_columns_are_told() -> None:
+def test_names_that_are_in_code_or_are_names_of_columns_are_reported() -> None:
     class Local:
         pass
 
@@ -150,7 +150,7 @@ def test_names_that_stand_in_code_or_are_names_of_columns_are_told() -> None:
         (pl.Decimal(10, 2), "Decimal(precision=10, scale=2)"),
     ],
 )
-def test_a_type_of_a_column_tells_types_and_units_alone(dtype: Any, told: str) -> None:
+def test_a_type_of_a_column_contains_types_and_units_only(dtype: Any, told: str) -> None:
     assert describing.dtype_name(dtype) == told
 
 

@@ -479,7 +479,7 @@ def test_an_object_beyond_the_bounds_cannot_be_watched(
     assert change_token(it).problem
 
 
-def test_every_kind_that_is_read_stands_in_the_room() -> None:
+def test_every_kind_that_is_read_has_a_row() -> None:
     """Each type with a reader of its own is one that the room above changes in place, or one that cannot change."""
     made = {base for room in (WATCHED, UNWATCHED) for make, _ in room.values() for base in type(make()).__mro__}
     constant = {
@@ -569,7 +569,7 @@ SPOILERS: dict[str, Callable[[list[Any]], ToolHarness]] = {
 
 @pytest.mark.promise("shown-is-run")
 @pytest.mark.parametrize("spoiler", SPOILERS)
-def test_whoever_is_given_the_arguments_cannot_change_what_runs(spoiler: str) -> None:
+def test_a_receiver_of_the_arguments_cannot_change_what_runs(spoiler: str) -> None:
     seen: list[Any] = []
     desk = SPOILERS[spoiler](seen)
     record = desk.run(ask_for("take", items=[1]))
@@ -579,7 +579,7 @@ def test_whoever_is_given_the_arguments_cannot_change_what_runs(spoiler: str) ->
     assert [json.loads(asked.shown) for asked in desk.of("call_asked")] == [{"items": [1]}]
 
 
-def test_a_listener_of_the_desk_and_a_reader_of_its_questions_get_copies() -> None:
+def test_a_listener_of_the_queue_and_a_reader_of_its_questions_get_copies() -> None:
     seen: list[Any] = []
 
     def approve(_: Question) -> Approved:
@@ -594,7 +594,7 @@ def test_a_listener_of_the_desk_and_a_reader_of_its_questions_get_copies() -> No
     assert seen == [[1]]
 
 
-def test_arguments_of_a_decision_are_copied_when_it_is_laid_on_the_desk() -> None:
+def test_arguments_of_a_decision_are_copied_when_it_is_put_into_the_queue() -> None:
     seen: list[Any] = []
     mine = {"items": [7]}
     ruled: list[Resolution] = []
@@ -611,7 +611,7 @@ def test_arguments_of_a_decision_are_copied_when_it_is_laid_on_the_desk() -> Non
     assert seen == [[7]]
 
 
-def test_a_listener_that_changes_the_arguments_of_a_ruling_changes_nothing_that_runs() -> None:
+def test_a_listener_that_changes_the_arguments_of_a_resolution_changes_nothing_that_runs() -> None:
     seen: list[Any] = []
 
     def spoil_ruling(change: Any) -> None:
@@ -1050,7 +1050,7 @@ def test_a_tool_with_more_than_can_be_watched_is_remembered_as_a_tool_until_its_
 
 
 @pytest.mark.promise("shown-is-run")
-def test_a_wrapper_that_was_defined_anew_over_the_same_function_is_another_tool() -> None:
+def test_a_wrapper_that_was_redefined_over_the_same_function_is_another_tool() -> None:
     def send(n: int) -> str:
         """Send."""
         return f"{n} to alice"

@@ -60,7 +60,7 @@ def test_what_was_opened_becomes_its_text_where_a_text_is_expected(name: str) ->
     assert whole.result == part.result == render(OBJECTS[name]).text
 
 
-def test_an_item_becomes_its_text_too_and_the_person_is_told_so() -> None:
+def test_an_item_becomes_its_text_too_and_the_person_is_informed() -> None:
     record = run_tool("say", text="$VAR_REF{{table['a']}}")
 
     assert record.result == "[1, 2]"

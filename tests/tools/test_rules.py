@@ -90,7 +90,7 @@ def test_rules_follow_a_set_through_its_wrappers_and_go_with_its_tools() -> None
     assert (off.rules(), off.on_demand()) == ("", ())
 
 
-def test_the_name_of_a_factory_stands_for_what_it_makes() -> None:
+def test_the_name_of_a_factory_means_what_it_makes() -> None:
     made = toolset_factory(market)
 
     assert list(Toolset("all", [made]).tools()) == ["price"]

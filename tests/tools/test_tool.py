@@ -160,7 +160,7 @@ def test_the_digest_is_stable_and_changes_with_the_tool() -> None:
     assert make_tool(make("def f(a: int):\n    return a in {1, 2}")).digest
 
 
-def test_two_tools_of_one_source_are_told_apart_by_what_they_are_bound_to() -> None:
+def test_two_tools_of_one_source_are_distinguished_by_what_they_are_bound_to() -> None:
     def adder(n: int) -> Any:
         def add(m: int) -> int:
             return n + m

@@ -59,7 +59,7 @@ def test_a_disabled_tool_cannot_be_called_by_naming_it() -> None:
         tools.disable("nothing")
 
 
-def test_a_function_defined_anew_replaces_its_former_self() -> None:
+def test_a_redefined_function_replaces_its_former_self() -> None:
     def make(version: int) -> object:
         def answer() -> int:
             return version

@@ -17,7 +17,7 @@ def with_variables(notebook: dict[str, Any] | None = None, **settings: Any) -> T
     return desk
 
 
-def test_the_list_tells_names_types_and_shapes() -> None:
+def test_the_list_contains_names_types_and_shapes() -> None:
     desk = with_variables({"df": pd.DataFrame({"a": ["SENTINEL"]})})
     desk.bench.variables.store_result("load_1_result", [1, 2], description="Result of load.")
     desk.run(ask_for("WriteVar", name="todo", value="buy tea", desc="what is left", tags=["plan"]))

@@ -124,7 +124,7 @@ def test_a_hundred_kilobytes_of_shuffled_lines_are_asked_about_at_once(tmp_path:
     assert TOO_DIFFERENT in person.questions[0].effect
 
 
-def test_a_change_of_line_ends_alone_is_told(tmp_path: Path) -> None:
+def test_a_change_of_line_ends_alone_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_bytes(b"one\r\ntwo\r\n")
 
     person = run_with_approver(tmp_path, "write_file", Person(), path="a.md", content="one\ntwo\n", replace=True)

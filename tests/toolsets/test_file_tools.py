@@ -291,7 +291,7 @@ def test_reading_alone_can_be_given(data: Path) -> None:
     assert list(files(data, write=False).tools()) == ["list_files", "read_file"]
 
 
-def test_a_new_file_gets_its_folders_and_an_old_one_is_replaced_only_when_told(data: Path) -> None:
+def test_a_new_file_gets_its_folders_and_an_old_one_is_replaced_only_on_request(data: Path) -> None:
     desk = file_harness(data)
 
     assert run_tool(desk, "write_file", path="out/deep/r.md", content="# R\n") == "Wrote out/deep/r.md: 4 characters."
@@ -345,7 +345,7 @@ def test_a_long_list_is_cut_and_says_so(data: Path) -> None:
     assert record.shown.endswith("[500 listed; there are more: use a folder or a pattern]")
 
 
-def test_a_toolset_made_anew_over_the_same_folder_has_the_same_tools(data: Path) -> None:
+def test_a_toolset_recreated_over_the_same_folder_has_the_same_tools(data: Path) -> None:
     first, second = files(data).get("read_file"), files(data).get("read_file")
     other = files(data / "sub").get("read_file")
 

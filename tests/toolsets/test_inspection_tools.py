@@ -77,7 +77,7 @@ def test_a_sample_is_spread_over_the_whole() -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_values_are_counted_and_the_mark_tells_of_how_many(table: Any) -> None:
+def test_values_are_counted_and_the_mark_states_how_many(table: Any) -> None:
     desk = inspection_harness(t=table)
 
     assert "[3 of 3 different values in 12 043 rows]" in run_tool(desk, "value_counts", name="t", column="n")

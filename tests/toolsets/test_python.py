@@ -53,7 +53,7 @@ def test_its_parts_are_targets_of_references() -> None:
     assert received[2].data == PNG
 
 
-def test_figures_are_told_in_a_line_each_and_shown_to_a_model_that_sees() -> None:
+def test_figures_are_reported_in_a_line_each_and_shown_to_a_model_that_sees() -> None:
     record = notebook(figures=(Media("image/png", data=PNG),) * 12).run(ask_for("run_python", code="plot()"))
 
     assert record.shown.startswith("Figure 0: image/png")

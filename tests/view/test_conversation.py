@@ -18,7 +18,7 @@ def widget() -> tuple[ConversationWidget, list[dict[str, Any]]]:
     return made, sent
 
 
-def test_the_page_gets_the_conversation_as_it_stands_when_it_asks() -> None:
+def test_the_page_gets_the_conversation_as_it_is_when_it_asks() -> None:
     page, sent = widget()
 
     heard = page.receive({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello"})
@@ -58,7 +58,7 @@ def test_an_image_is_sent_by_its_turn_and_key_and_what_there_is_not_has_no_answe
     [{"v": 2}, {"nonce": "x"}, {"id": "a b"}, {"id": 1}, {"kind": "say"}, {"kind": []}, {"text": "run this"},
      {"kind": "media", "turn": "t1", "key": "../x"}, {"kind": "media", "key": "ab" * 16}, {"kind": "totals"}],
 )  # fmt: skip
-def test_what_is_not_of_the_closed_set_is_not_heard(change: dict[str, Any]) -> None:
+def test_what_is_not_of_the_closed_set_is_ignored(change: dict[str, Any]) -> None:
     page, sent = widget()
 
     heard = page.receive({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello", **change})

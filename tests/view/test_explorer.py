@@ -86,7 +86,7 @@ def test_an_image_is_sent_by_its_turn_and_key(page: Page) -> None:
     assert odd == [None, None, None]
 
 
-def test_nothing_is_told_before_the_page_asks_and_then_the_tree_without_its_turns(page: Page) -> None:
+def test_nothing_is_sent_before_the_page_asks_and_then_the_tree_without_its_turns(page: Page) -> None:
     assert page.sent == []
     answer = page.says("hello")
 
@@ -96,7 +96,7 @@ def test_nothing_is_told_before_the_page_asks_and_then_the_tree_without_its_turn
     assert "Let me look" not in str(answer)
 
 
-def test_a_turn_is_told_when_it_is_opened(page: Page) -> None:
+def test_a_turn_is_sent_when_it_is_opened(page: Page) -> None:
     answer = page.says("open", turn="turn_00000000000000000003")
 
     assert answer is not None

@@ -208,7 +208,7 @@ def test_a_decision_is_handed_on_once_and_acknowledged() -> None:
     assert page.of("ack") == [{"v": 1, "kind": "ack", "id": "p-1"}]
 
 
-def test_a_message_that_arrives_by_two_roads_counts_once() -> None:
+def test_a_message_that_arrives_in_two_ways_counts_once() -> None:
     page = Page()
     message = {"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": "p-9", "kind": "stop"}
 
@@ -219,7 +219,7 @@ def test_a_message_that_arrives_by_two_roads_counts_once() -> None:
     assert page.stops == 1
 
 
-def test_a_decision_that_comes_too_late_is_told_so() -> None:
+def test_a_decision_that_comes_too_late_is_reported() -> None:
     page = Page(refuse=True)
 
     page.says("deny", digest="d1", reason="no")
@@ -266,7 +266,7 @@ def test_in_the_end_the_snapshot_holds_the_turn_and_a_static_twin_takes_the_widg
     assert "<p>Hello</p>" in bundle["text/html"]
 
 
-def test_a_result_gets_a_name_and_the_page_is_told_which() -> None:
+def test_a_result_gets_a_name_and_the_page_is_informed_of_which() -> None:
     page = Page()
 
     page.says("bind", call_id="c1")
@@ -278,7 +278,7 @@ def test_a_result_gets_a_name_and_the_page_is_told_which() -> None:
     }  # fmt: skip
 
 
-def test_a_name_that_is_taken_is_told_so() -> None:
+def test_a_name_that_is_taken_is_reported() -> None:
     page = Page(refuse=True)
 
     page.says("bind", call_id="c1", name="prices")
@@ -288,7 +288,7 @@ def test_a_name_that_is_taken_is_told_so() -> None:
     assert (told["ok"], told["name"], told["text"]) == (False, "", "prices stands for something else here.")
 
 
-def test_a_parked_turn_is_in_the_snapshot_for_a_page_that_is_loaded_anew() -> None:
+def test_a_parked_turn_is_in_the_snapshot_for_a_page_that_is_reloaded() -> None:
     page = Page()
 
     feed_page(page, *start(), CallDelta("0", name="price", call_id="c1"), CallAsked("c1", "run", "d1", "price", "{}"))
@@ -344,7 +344,7 @@ def test_a_widget_is_closed_once_its_page_shows_what_stays() -> None:
     assert (is_open, page.widget.comm) == (True, None)
 
 
-def test_a_page_that_came_in_mid_stream_and_asked_for_a_snapshot_is_told_what_stays() -> None:
+def test_a_page_that_connects_in_mid_stream_and_requests_a_snapshot_receives_the_totals() -> None:
     page = Page()
     page.says("hello")
     page.widget.receive({"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": "new-1", "kind": "resync"})
@@ -357,7 +357,7 @@ def test_a_page_that_came_in_mid_stream_and_asked_for_a_snapshot_is_told_what_st
     assert (told["pages"], len(told["places"])) == (["new", "p"], 1)
 
 
-def test_a_page_that_comes_after_the_end_is_told_what_stays_and_the_one_that_went_away_is_not_waited_for() -> None:
+def test_a_page_that_connects_after_the_end_receives_the_totals_and_a_closed_one_is_not_waited_for() -> None:
     clock = Clock()
     page = Page(clock=clock)
     page.says("hello")
@@ -419,7 +419,7 @@ def test_a_cell_that_cannot_be_written_is_refused_with_the_reason() -> None:
     assert (cell["ok"], cell["text"]) == (False, "There is no version 7.")
 
 
-def test_the_head_tells_what_no_event_says() -> None:
+def test_the_head_shows_what_no_event_contains() -> None:
     page = Page()
 
     async def tell() -> None:
@@ -451,7 +451,7 @@ def test_the_sizes_in_the_docs_are_those_of_the_files() -> None:
     assert [abs(int(kb) - size) < 5 for kb, size in zip(said.groups(), sizes, strict=True)] == [True, True]
 
 
-def test_the_bytes_of_an_image_are_sent_to_whoever_asks_for_them_by_their_key() -> None:
+def test_the_bytes_of_an_image_are_sent_to_a_page_that_asks_for_them_by_their_key() -> None:
     page = Page()
     image = Media("image/png", PNG)
     feed_page(

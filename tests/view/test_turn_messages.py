@@ -25,7 +25,7 @@ def parse_content(content: Any) -> TurnMessage | None:
 
 
 @pytest.mark.parametrize("kind", ["hello", "stop", "resync", "ping", "rich"])
-def test_a_plain_message_is_heard(kind: Any) -> None:
+def test_a_plain_message_is_accepted(kind: Any) -> None:
     assert parse_content(message(kind)) == TurnMessage(kind, "p-1")
 
 
@@ -48,7 +48,7 @@ def test_a_plain_message_is_heard(kind: Any) -> None:
         (message("withhold", digest=DIGEST, reason="secret"), {"verdict": "withheld", "reason": "secret"}),
     ],
 )
-def test_a_decision_is_heard_with_all_it_says(content: dict[str, Any], verdict: dict[str, Any]) -> None:
+def test_a_decision_is_accepted_with_all_its_fields(content: dict[str, Any], verdict: dict[str, Any]) -> None:
     found = parse_content(content)
 
     assert found is not None
@@ -64,7 +64,7 @@ def test_a_decision_is_heard_with_all_it_says(content: dict[str, Any], verdict: 
         ({"name": "prices", "replace": True}, BindRequest("c1", "prices", replace=True)),
     ],
 )
-def test_a_call_whose_result_is_to_get_a_name_is_heard(said: dict[str, Any], binding: BindRequest) -> None:
+def test_a_call_whose_result_is_to_get_a_name_is_accepted(said: dict[str, Any], binding: BindRequest) -> None:
     assert parse_content(message("bind", call_id="c1", **said)) == TurnMessage("bind", "p-1", binding=binding)
 
 
@@ -77,7 +77,7 @@ def test_a_call_whose_result_is_to_get_a_name_is_heard(said: dict[str, Any], bin
         ({"deed": "version", "version": 2}, ActionRequest("version", 2)),
     ],
 )
-def test_what_is_to_be_done_with_a_turn_is_heard(said: dict[str, Any], act: ActionRequest) -> None:
+def test_what_is_to_be_done_with_a_turn_is_accepted(said: dict[str, Any], act: ActionRequest) -> None:
     assert parse_content(message("act", **said)) == TurnMessage("act", "p-1", action=act)
 
 
@@ -112,5 +112,5 @@ def test_what_is_to_be_done_with_a_turn_is_heard(said: dict[str, Any], act: Acti
         message("bind", call_id="c1", extra=1), message("bind", call_id="c1", digest=DIGEST),
     ],
 )  # fmt: skip
-def test_anything_else_is_not_heard(content: Any) -> None:
+def test_anything_else_is_ignored(content: Any) -> None:
     assert parse_content(content) is None

@@ -153,7 +153,7 @@ def check(arguments: str) -> None:
                     assert isinstance(strict(sent[0]), dict), (form.__name__, to, same)
 
 
-def test_every_dialect_that_carries_calls_stands_in_the_tables() -> None:
+def test_every_dialect_that_carries_calls_has_a_row() -> None:
     assert set(READ) == set(SENT) == set(WIRES) - set(MEDIA_KINDS)
 
 
@@ -195,7 +195,7 @@ def test_numbers_that_json_cannot_write_do_not_stop_the_next_request() -> None:
     assert next_round("anthropic", body, "anthropic", same=True) == ["{}"]
 
 
-def test_broken_arguments_are_told_in_the_result_and_the_conversation_goes_on() -> None:
+def test_broken_arguments_are_reported_in_the_result_and_the_conversation_goes_on() -> None:
     @tool(run="auto")
     def price(ticker: str) -> int:
         "Give a price."

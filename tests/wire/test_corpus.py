@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not recordings(), reason=MISSING)
 
 
 @pytest.mark.parametrize("item", of_kind("stream", "json"))
-def test_a_recorded_reply_is_read_as_it_was_meant(item: Recording) -> None:
+def test_a_recorded_reply_is_read_as_intended(item: Recording) -> None:
     expected = item.expected
 
     reply = decode(item.wire, item.body, stream=item.is_stream)

@@ -81,7 +81,7 @@ histories = st.lists(st.one_of(words.map(lambda text: [user(text)]), replies()),
 
 @settings(deadline=None, max_examples=150)
 @given(histories)
-def test_any_mended_history_is_a_request_that_every_dialect_accepts(rounds: list[list[Message]]) -> None:
+def test_any_repaired_history_is_a_request_that_every_dialect_accepts(rounds: list[list[Message]]) -> None:
     check(rounds)
 
 
@@ -89,7 +89,7 @@ def test_any_mended_history_is_a_request_that_every_dialect_accepts(rounds: list
 @pytest.mark.timeout(3600)
 @settings(deadline=None, max_examples=50_000, suppress_health_check=list(HealthCheck))
 @given(histories)
-def test_fifty_thousand_mended_histories_are_requests_that_every_dialect_accepts(rounds: list[list[Message]]) -> None:
+def test_fifty_thousand_repaired_histories_are_requests_that_every_dialect_accepts(rounds: list[list[Message]]) -> None:
     check(rounds)
 
 

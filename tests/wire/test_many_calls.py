@@ -195,7 +195,7 @@ def seconds_for(wire: str, body: bytes) -> float:
     return best
 
 
-def test_every_dialect_that_has_calls_stands_in_the_table() -> None:
+def test_every_dialect_that_has_calls_has_a_row() -> None:
     talking = set(WIRES) - set(MEDIA_KINDS)
 
     assert {wire for wire, _ in FORMS.values()} == talking
@@ -246,7 +246,7 @@ def counting() -> tuple[list[int], Any]:
 
 @pytest.mark.promise("bounded")
 @pytest.mark.promise("positive-end")
-def test_a_reply_of_20_000_calls_is_stopped_while_it_arrives_and_the_model_is_told() -> None:
+def test_a_reply_of_20_000_calls_is_stopped_while_it_arrives_and_the_model_is_informed() -> None:
     ran, count = counting()
     flood = [chatting.chunk({"tool_calls": [fragment(n, index=n)]}) for n in range(MANY)]
     stream = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"

@@ -155,7 +155,7 @@ def test_a_rate_limit_says_when_to_come_again() -> None:
     assert "answered 429: Rate limit reached. Try again in 62 minutes, at " in str(error)
 
 
-def test_an_empty_account_is_not_told_to_wait() -> None:
+def test_an_empty_account_is_not_retried_later() -> None:
     with serve(refusal(429, "You exceeded your quota", "insufficient_quota")) as server:
         error = error_of(server.url)
 
@@ -181,7 +181,7 @@ def test_a_server_that_does_not_run_is_to_be_started() -> None:
     )
 
 
-def test_a_certificate_that_is_not_trusted_is_said_once_with_the_variable(tmp_path: Path) -> None:
+def test_a_certificate_that_is_not_trusted_is_reported_once_with_the_variable(tmp_path: Path) -> None:
     with tls(tmp_path, "127.0.0.1") as (port, tried):
         error = error_of(f"https://127.0.0.1:{port}/v1")
 
@@ -204,7 +204,7 @@ def test_a_certificate_for_another_name_asks_for_that_address(tmp_path: Path, mo
     assert error.fix == "Use the address that the certificate is for."
 
 
-def test_a_server_that_speaks_no_tls_is_told_apart() -> None:
+def test_a_server_that_speaks_no_tls_is_distinguished() -> None:
     error = error_of(practice.start().base_url.replace("http:", "https:"))
 
     assert "does not use https on this port. Check the port, or use http://." in str(error)
@@ -337,7 +337,7 @@ def deaf_server() -> Iterator[str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses at once")
 @pytest.mark.parametrize(("is_here", "fix"), [(True, "Start it, or"), (False, "Check the address and the network.")])
-def test_a_server_that_takes_no_connection_is_told_with_the_seconds(
+def test_a_server_that_takes_no_connection_is_reported_with_the_seconds(
     is_here: bool, fix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not is_here:
@@ -366,7 +366,7 @@ async def listed(url: str, seconds: float) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses at once")
-def test_a_list_of_models_is_not_waited_for_longer_than_said() -> None:
+def test_a_list_of_models_is_not_waited_for_longer_than_the_limit() -> None:
     with deaf_server() as url, pytest.raises(TimedOut, match=r"did not list its models within 0\.2 s"):
         asyncio.run(listed(url, seconds=0.2))
 
@@ -390,7 +390,7 @@ def test_the_arguments_of_a_call_count_as_a_part_too() -> None:
     )
 
 
-def test_a_proxy_that_cannot_be_used_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_cannot_be_used_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "gopher://proxy.example")
 
     error = error_of(FAR)
@@ -423,5 +423,5 @@ def test_the_variables_of_openssl_go_before_those_of_others(variable: str, monke
 @pytest.mark.parametrize(
     ("size", "told"), [(9_999, "9,999 bytes"), (10_000, "10 kB"), (123_456, "123 kB"), (9_999_999, "10,000 kB")]
 )
-def test_a_size_is_told_in_bytes_or_thousands_of_them(size: int, told: str) -> None:
+def test_a_size_is_reported_in_bytes_or_thousands_of_them(size: int, told: str) -> None:
     assert f"your prompt ({told})" in context_hint(Prompt((user("x" * size),)))

@@ -113,7 +113,7 @@ def decoded_text(dialect: str, values: Any, *, stream: bool) -> Reply | str:
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.2])
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("dialect", WHOLE)
-def test_whatever_stands_in_a_reply_it_is_read_or_refused(dialect: str, stream: bool, share: float) -> None:
+def test_whatever_is_in_a_reply_it_is_read_or_refused(dialect: str, stream: bool, share: float) -> None:
     chance = random.Random(f"{dialect} {stream} {share}")
     meant = STREAMED[dialect] if stream else WHOLE[dialect]
     found = [decoded_text(dialect, mutate(meant, chance, share), stream=stream) for _ in range(MUTATIONS)]

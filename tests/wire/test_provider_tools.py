@@ -84,7 +84,7 @@ def gemini() -> bytes:
 BODIES: dict[str, Callable[[], bytes]] = {"responses": responses, "anthropic": anthropic, "gemini": gemini}
 
 
-def test_every_dialect_with_tools_of_the_provider_stands_in_the_table() -> None:
+def test_every_dialect_with_tools_of_the_provider_has_a_row() -> None:
     assert set(BODIES) == set(WIRES) - set(MEDIA_KINDS) - {"chat"}
 
 
@@ -163,7 +163,7 @@ CASES = [(wire, name) for wire, names in NAMED.items() for name in names]
 
 
 @pytest.mark.parametrize(("wire", "name"), CASES)
-def test_a_tool_of_the_provider_stands_beside_those_of_the_notebook(wire: str, name: str) -> None:
+def test_a_tool_of_the_provider_is_beside_those_of_the_notebook(wire: str, name: str) -> None:
     prompt = Prompt((user("Hi"),), tools=(DOUBLE,), options={"provider_tools": [name], "metadata": {"a": "b"}})
     body = find_wire(wire).encode(prompt, Target("api.example", "m")).body
     sent = json.dumps(body["tools"])

@@ -50,7 +50,7 @@ def test_the_line_that_is_active_goes_straight_down_whichever_it_is() -> None:
     assert next(row for row in listed if row["node_id"] == "n_50")["depth"] == 1
 
 
-def test_versions_stand_in_one_row_and_the_one_that_counts_is_named() -> None:
+def test_versions_share_one_row_and_the_active_one_is_named() -> None:
     row = rows(build_tree(8))[5]
 
     assert [one["turn_id"][-2:] for one in row["versions"]] == ["05", "06"]
@@ -67,7 +67,7 @@ def test_what_was_deleted_is_not_listed() -> None:
     assert row["current"] == 0
 
 
-def test_a_row_tells_what_a_turn_took() -> None:
+def test_a_row_shows_what_a_turn_took() -> None:
     facts = version_row(make_turn(5, node="n"))
 
     assert facts["said"] == "Question 5: please find a chart of the closes for BBB"
@@ -88,7 +88,7 @@ def test_tools_beyond_the_bound_are_counted() -> None:
     assert facts["more_tools"] == 5  # those three, and the two of the turn
 
 
-def test_a_turn_that_goes_on_is_told_as_far_as_it_is_known() -> None:
+def test_a_running_turn_is_shown_as_far_as_it_is_known() -> None:
     running = Turn(user("Say hello"), "tiny")
 
     facts = version_row(running)

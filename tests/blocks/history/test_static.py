@@ -30,7 +30,7 @@ def build_tree(count: int) -> Tree[Turn]:
     return tree
 
 
-def test_a_conversation_is_told_with_its_totals_versions_and_branches() -> None:
+def test_a_conversation_is_reported_with_its_totals_versions_and_branches() -> None:
     html = render_history(build_tree(50))["text/html"]
 
     assert html.startswith("<details")
@@ -41,7 +41,7 @@ def test_a_conversation_is_told_with_its_totals_versions_and_branches() -> None:
     assert render_history(build_tree(30))["text/html"].count("Another version: ") == 4
 
 
-def test_nothing_that_was_said_becomes_an_element() -> None:
+def test_no_text_of_a_message_becomes_an_element() -> None:
     tree = build_tree(8)
     for node in tree.nodes():
         for turn in node.versions:

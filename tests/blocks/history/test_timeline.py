@@ -33,7 +33,7 @@ def at_seconds(*events: tuple[float, Event]) -> list[tuple[float | None, Event]]
     return [(BEGAN + at, event) for at, event in events]
 
 
-def test_model_person_and_tools_are_told_apart_with_their_lengths() -> None:
+def test_model_person_and_tools_are_distinguished_with_their_lengths() -> None:
     found = spans(timed_log(make_turn(6, node="n")))
 
     assert [(span["who"], span["label"]) for span in found] == [

@@ -28,7 +28,7 @@ def test_calls_are_summed_by_tool_and_requests_by_round_and_model() -> None:
     assert found["waited"]["person"] == pytest.approx(32.0, abs=0.1)
 
 
-def test_a_round_that_was_told_from_the_record_costs_nothing_again() -> None:
+def test_a_round_that_was_replayed_from_the_record_costs_nothing_again() -> None:
     turn = make_turn(1, node="n")
     turn.log = [dataclasses.replace(one, given=True) if isinstance(one, RequestStarted) else one for one in turn.log]
     replayed = make_turn(2, node="n")
@@ -44,7 +44,7 @@ def test_a_round_that_was_told_from_the_record_costs_nothing_again() -> None:
     assert found["tools"][0]["count"] == 2
 
 
-def test_many_tools_are_told_as_the_longest_and_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_tools_are_reported_as_the_longest_and_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summing, "MAX_ROWS", 3)
     turn = make_turn(1, node="n")
     turn.log = [*turn.log, *(CallFinished(f"c{n}", f"tool{n}", 1, "ok", "", seconds=n) for n in range(9))]
@@ -64,7 +64,7 @@ def test_a_search_finds_words_of_prompts_replies_calls_and_results_whatever_thei
     assert search(TURNS, "  ") == []
 
 
-def test_what_stands_around_the_words_is_shown_on_one_line() -> None:
+def test_what_surrounds_the_words_is_shown_on_one_line() -> None:
     (found,) = search(TURNS, "answer to question 7.")
 
     assert "\n" not in found["snippet"]

@@ -66,7 +66,7 @@ ROWS = (
             r"tests/chat/journal/test_forged.py::",
             r"tests/chat/recording/test_forged.py::",
             r"tests/chat/export/test_document.py::test_mutations",
-            r"tests/wire/test_histories.py::.*mended_histor",
+            r"tests/wire/test_histories.py::.*repaired_histor",
         ),
     ),
     Row("C8", "scripts in replies, in a real browser", (r"tests/browser/test_bare.py::test_no_payload",)),

@@ -71,7 +71,7 @@ def test_what_says_nothing_about_the_tests_is_left_as_it_is(tmp_path: Path, sour
     assert changes(tmp_path, source) <= {"def f():\n    return True\n"}
 
 
-def test_an_id_stays_where_the_code_moves_and_tells_equal_changes_apart(tmp_path: Path) -> None:
+def test_an_id_stays_where_the_code_moves_and_distinguishes_equal_changes(tmp_path: Path) -> None:
     file = tmp_path / "code.py"
     file.write_text("def f():\n    g()\n    g()\n")
     before = [mutant.mutant_id for mutant in mutants_of(file, tmp_path)]
@@ -82,7 +82,7 @@ def test_an_id_stays_where_the_code_moves_and_tells_equal_changes_apart(tmp_path
     assert before[0].startswith("code.py:f:")
 
 
-def test_every_survivor_that_is_told_of_has_a_reason_in_words() -> None:
+def test_every_survivor_that_is_reported_has_a_reason_in_words() -> None:
     reasons = tomllib.loads(REASONS.read_text(encoding="utf-8"))
 
     assert all(len(why.split()) > 2 and name.startswith("nbtool/") for name, why in reasons.items())

@@ -224,7 +224,7 @@ class RequestLog:
             self._heard.set()
 
 
-def test_who_is_told_to_wait_lets_all_wait() -> None:
+def test_a_request_to_wait_applies_to_all() -> None:
     told = whole(429, {"error": {"message": "slow down"}}, retry_after="1")
     with serve_each((told,), (AwaitFlag(), *OK), OK) as server:
         watch = RequestLog(server.flag)
@@ -350,7 +350,7 @@ def test_after_a_killed_process_only_what_is_missing_is_asked() -> None:
         ({"speed": 3}, "chat.map has no option 'speed'"),
     ],
 )
-def test_settings_that_make_no_sense_are_said_in_a_line(how: dict[str, Any], said: str) -> None:
+def test_settings_that_make_no_sense_are_reported_in_a_line(how: dict[str, Any], said: str) -> None:
     with pytest.raises(BadUsage, match=said):
         Chat(wire=ScriptedWire([])).map(["a"], **how)
 

@@ -46,7 +46,7 @@ def test_a_template_is_filled_from_rows(rows: Any) -> None:
     assert prompts('{text}: {{"n": {my col}}}', rows) == ['a: {"n": 1}', 'b: {"n": 2}']
 
 
-def test_what_stands_in_a_row_is_never_read_as_a_template() -> None:
+def test_what_is_in_a_row_is_never_read_as_a_template() -> None:
     assert prompts("{text}", [{"text": "{secret} {0.__class__}"}]) == ["{secret} {0.__class__}"]
 
 

@@ -119,7 +119,7 @@ def test_an_edit_by_the_same_cell_run_again_is_a_version_of_that_edit() -> None:
     assert [len(place.versions) for place in chat.tree.active_path] == [1, 2]
 
 
-def test_an_insert_stands_in_the_middle_and_later_turns_are_told_it() -> None:
+def test_an_insert_is_in_the_middle_and_later_turns_receive_it() -> None:
     chat, wire = make_chat("a", "b", "c")
 
     chat.insert(turns(chat)[0], "a+")
@@ -146,7 +146,7 @@ def test_an_insert_leaves_other_branches_where_they_were() -> None:
         chat.insert(off_the_line, "x")
 
 
-def test_hidden_turns_are_not_told_until_they_are_shown_again() -> None:
+def test_hidden_turns_are_not_sent_until_they_are_shown_again() -> None:
     chat, wire = make_chat("a", "b")
 
     chat.hide(turns(chat)[0])
@@ -158,7 +158,7 @@ def test_hidden_turns_are_not_told_until_they_are_shown_again() -> None:
     assert user_texts(wire.prompts[-1]) == ["a", "b", "c", "d"]
 
 
-def test_pinned_turns_are_told_whatever_the_window() -> None:
+def test_pinned_turns_are_sent_whatever_the_window() -> None:
     chat, wire = make_chat("a", "b", "c")
     chat.window = 1
 
@@ -171,7 +171,7 @@ def test_pinned_turns_are_told_whatever_the_window() -> None:
     assert user_texts(wire.prompts[-1]) == ["d", "e"]
 
 
-def test_a_switch_to_another_version_is_told_from_then_on() -> None:
+def test_a_switch_to_another_version_is_sent_from_then_on() -> None:
     wire = ScriptedWire(["one", "two", lambda prompt: prompt.messages[1].text])
     chat = Chat(wire=wire)
     first = chat.send("a")
@@ -197,7 +197,7 @@ def test_a_switch_goes_back_to_the_end_of_a_branch() -> None:
         chat.switch("3")
 
 
-def test_a_branch_lets_the_next_turn_stand_beside_what_followed() -> None:
+def test_a_branch_puts_the_next_turn_beside_what_followed() -> None:
     chat, wire = make_chat("a", "b", "c")
 
     chat.branch(turns(chat)[0])
@@ -210,7 +210,7 @@ def test_a_branch_lets_the_next_turn_stand_beside_what_followed() -> None:
     assert [len(node.children) for node in chat.tree.nodes()] == [3, 1, 0, 0, 0]
 
 
-def test_a_new_conversation_is_told_nothing_of_the_old_one() -> None:
+def test_a_new_conversation_receives_nothing_of_the_old_one() -> None:
     chat, wire = make_chat("a", "b")
 
     chat.new()
@@ -220,7 +220,7 @@ def test_a_new_conversation_is_told_nothing_of_the_old_one() -> None:
     assert [node.turn.prompt.text for node in chat.tree.nodes() if node.turn] == ["a", "b", "c"]
 
 
-def test_a_deleted_turn_is_told_no_more_until_the_deletion_is_undone() -> None:
+def test_a_deleted_turn_is_not_sent_until_the_deletion_is_undone() -> None:
     chat, wire = make_chat("a", "b", "c")
 
     chat.delete(turns(chat)[1])
@@ -284,7 +284,7 @@ def test_a_turn_on_its_way_is_not_deleted() -> None:
 
 
 @pytest.mark.parametrize("verb", ["hide", "show", "pin", "unpin", "rerun", "resume", "reexecute"])
-def test_nothing_is_done_with_a_turn_where_nothing_was_said(verb: str) -> None:
+def test_nothing_is_done_with_an_empty_turn(verb: str) -> None:
     chat, _ = make_chat()
 
     with pytest.raises(BadUsage, match="The chat has no turns yet"):

@@ -53,7 +53,7 @@ def test_a_recalled_turn_is_the_turn_that_was() -> None:
     assert again.transcript().document() == turn.transcript().document()
 
 
-def test_recalled_calls_tell_what_became_of_them_and_hold_no_objects() -> None:
+def test_recalled_calls_contain_their_outcomes_and_hold_no_objects() -> None:
     turn = a_turn()
     again = restore.restore_turn(journal_events(turn))
 
@@ -120,7 +120,7 @@ def test_a_turn_that_ended_in_no_way_that_a_turn_ends_was_interrupted() -> None:
     assert isinstance(restore.restore_turn(events).error, restore.Interrupted)
 
 
-def test_events_that_do_not_tell_how_a_turn_began_are_an_error() -> None:
+def test_events_without_the_start_of_a_turn_are_an_error() -> None:
     with pytest.raises(JournalError, match="no start event of this turn"):
         restore.restore_turn([Notice("alone")])
 

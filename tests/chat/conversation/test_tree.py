@@ -29,7 +29,7 @@ def told_ids(tree: Tree[StubTurn], **how: int) -> list[str]:
     return [said.turn_id for said in tree.history_before(tree.node_for_cell(), **how)]
 
 
-def test_a_place_is_no_part_of_the_tree_before_something_stands_there() -> None:
+def test_a_place_is_no_part_of_the_tree_before_something_is_there() -> None:
     tree, _ = build_tree("a")
 
     tree.node_for_cell("b")
@@ -54,14 +54,14 @@ def test_append_gives_a_place_at_the_end_all_the_same() -> None:
     assert tree.node_for_cell("a", append=True).parent is tree.active_path[-1]
 
 
-def test_hidden_turns_are_not_told() -> None:
+def test_hidden_turns_are_not_sent() -> None:
     tree, (_, b, _) = build_tree("a", "b", "c")
     b.hidden = True
 
     assert told_ids(tree) == ["a", "c"]
 
 
-def test_a_window_tells_the_latest_turns_and_those_that_are_pinned() -> None:
+def test_a_window_contains_the_latest_turns_and_those_that_are_pinned() -> None:
     tree, (a, _, c, _) = build_tree("a", "b", "c", "d")
     a.pinned = True
 

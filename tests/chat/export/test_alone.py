@@ -162,7 +162,7 @@ def test_the_functions_that_code_brings_with_it_take_free_names_and_builtins() -
     }  # fmt: skip
 
 
-def test_a_tool_of_an_mcp_server_is_said_to_run_for_a_chat_alone() -> None:
+def test_a_tool_of_an_mcp_server_is_reported_to_run_for_a_chat_alone() -> None:
     server = {"command": sys.executable, "args": [str(FRIENDLY)]}
     with mcp_servers({"mcpServers": {"friendly": server}}) as servers:
         name = next(name for name in servers.tools() if name.endswith("add"))
@@ -174,7 +174,7 @@ def test_a_tool_of_an_mcp_server_is_said_to_run_for_a_chat_alone() -> None:
     assert "which the MCP server `friendly` runs for a chat." in code.text
 
 
-def test_a_tool_that_is_nbtools_own_is_said_to_be_a_part_of_it(tmp_path: Path) -> None:
+def test_a_tool_that_is_nbtools_own_is_reported_to_be_a_part_of_it(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     kit = files(tmp_path)
     expert = subchat(Chat(wire=ScriptedWire(["Yes."])), name="expert", description="Knows.")

@@ -45,7 +45,7 @@ def test_force_replaces_the_file_whole_and_keeps_its_rights(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["missing/a.md", "", "a\0b"])
 @pytest.mark.parametrize("force", [False, True])
-def test_a_path_that_cannot_be_written_is_said_in_a_line(tmp_path: Path, name: str, force: bool) -> None:
+def test_a_path_that_cannot_be_written_is_reported_in_a_line(tmp_path: Path, name: str, force: bool) -> None:
     with pytest.raises(BadUsage, match=r"cannot be written|exists"):
         write_new(tmp_path / name, "text", force=force)
 

@@ -106,7 +106,7 @@ def test_references_inside_a_text_become_the_same_text(text: str, expected: str)
     assert run(code, book)["r1"] == turn.calls[0].result
 
 
-def test_a_text_that_str_does_not_give_is_written_out_and_said() -> None:
+def test_a_text_that_str_does_not_give_is_written_out_and_reported() -> None:
     book: dict[str, Any] = {"df": frame(), "note": note}
     chat, turn = make_chat(book, call("note", text="Table: $VAR_REF{{df:0:9}}."), tools=[note], expose="df")
     code = export(chat, turn, notebook=book)
@@ -143,7 +143,7 @@ def test_what_did_not_succeed_is_left_out_and_counted() -> None:
     assert "n=2" not in code.text
 
 
-def test_a_call_that_uses_what_is_left_out_stands_in_a_comment() -> None:
+def test_a_call_that_uses_what_is_left_out_is_in_a_comment() -> None:
     book: dict[str, Any] = {"note": note}
     with ScriptedWire([call("note", text="x" * 300), call("note", text="$VAR_REF{{note_1_result}}"), "Done."]) as wire:
         chat = Chat(wire=wire, tools=[note], notebook=book)

@@ -61,7 +61,7 @@ def test_arguments_have_the_types_that_the_function_was_given() -> None:
     assert names["datetime"] == "taken"
 
 
-def test_arguments_stand_where_the_signature_wants_them() -> None:
+def test_arguments_are_where_the_signature_wants_them() -> None:
     @tool(run="auto")
     def odd(a: int, /, b: int = 2, *rest: int, c: int = 4, **more: Any) -> Any:
         "Give everything back."
@@ -159,7 +159,7 @@ def calendar_isleap() -> Callable[..., bool]:
     return calendar.isleap
 
 
-def test_a_function_that_has_no_name_is_said_to_be_missing() -> None:
+def test_a_function_that_has_no_name_is_reported_to_be_missing() -> None:
     chat, turn = make_chat({}, call("asked", n=1), tools=[asked_locally()], approver=ScriptedApprover([Approved()]))
     code = export(chat, turn, notebook={})
 
@@ -176,7 +176,7 @@ def asked_locally() -> Any:
     return asked
 
 
-def test_a_function_defined_anew_is_used_and_said_so() -> None:
+def test_a_redefined_function_is_used_and_reported() -> None:
     chat, turn = make_chat({}, call("asked", n=1), tools=[asked_locally()], approver=ScriptedApprover([Approved()]))
     anew = {"asked": lambda n: -n}
     code = export(chat, turn, notebook=anew)

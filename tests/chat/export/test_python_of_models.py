@@ -17,7 +17,7 @@ from tests.chat.export.writing import export, make_chat, note, run
 HIDDEN = "\u202e\u2066\u200b\u2028\x85\x1b[31m"
 
 
-def test_code_of_the_model_stands_apart_and_is_marked() -> None:
+def test_code_of_the_model_is_apart_and_is_marked() -> None:
     book: dict[str, Any] = {"note": note}
 
     def runner(code: str) -> CodeResult:
@@ -81,7 +81,7 @@ ODD_CODE = ["%matplotlib inline", "return 1", "from __future__ import annotation
 
 
 @pytest.mark.parametrize("wrote", ODD_CODE)
-def test_code_of_the_model_cannot_break_or_hide_in_what_stands_around_it(wrote: str) -> None:
+def test_code_of_the_model_cannot_break_or_hide_in_what_surrounds_it(wrote: str) -> None:
     book: dict[str, Any] = {"note": note}
 
     def runner(_: str) -> CodeResult:

@@ -21,7 +21,7 @@ def journal_with(path: Path, *events: object) -> Journal:
     return book
 
 
-def test_what_is_said_twice_is_kept_once_and_comes_back_whole(tmp_path: Path) -> None:
+def test_a_repeated_content_is_kept_once_and_comes_back_whole(tmp_path: Path) -> None:
     message = assistant(LONG, IMAGE)
     events = [MessageAppended(message), ReplyFinished(1, message, "end", Usage(), True)]
     book = journal_with(tmp_path / "journal.sqlite", *events)
@@ -32,7 +32,7 @@ def test_what_is_said_twice_is_kept_once_and_comes_back_whole(tmp_path: Path) ->
         assert connection.execute("SELECT max(length(body)) FROM events").fetchone()[0] < 1_000
 
 
-def test_what_a_model_writes_cannot_stand_for_a_content(tmp_path: Path) -> None:
+def test_what_a_model_writes_cannot_be_taken_for_a_stored_content(tmp_path: Path) -> None:
     digest = blobs.digest(LONG)
     forged = {"$content": digest, "hash": digest, "path": '["text"]'}
     call = ToolCall("f", json.dumps(forged), args={"a": forged, "b": "x" * 2_000})

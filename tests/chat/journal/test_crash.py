@@ -142,7 +142,7 @@ def fail_at(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:
         shutil.rmtree(home)
 
 
-def test_a_disk_that_fails_or_hangs_is_said_once_and_the_chat_goes_on(
+def test_a_disk_that_fails_or_hangs_is_reported_once_and_the_chat_goes_on(
     tmp_path: Path, shim: Path, record_property: Tell
 ) -> None:
     errors = [f"{what}-{number}" for number in (1, 41) for what in ("ENOSPC", "EROFS")]
@@ -164,7 +164,7 @@ def test_a_disk_that_is_slow_is_waited_for_and_nothing_is_missing(tmp_path: Path
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("what", ["ENOSPC", "EIO", "EROFS", "EDQUOT"])
-def test_a_disk_that_fails_at_any_write_is_said_once(
+def test_a_disk_that_fails_at_any_write_is_reported_once(
     tmp_path: Path, shim: Path, what: str, record_property: Tell
 ) -> None:
     fail_at(tmp_path, shim, [f"{what}-{number}" for number in range(1, count(tmp_path, shim) + 1)], record_property)

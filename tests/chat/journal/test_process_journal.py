@@ -355,7 +355,7 @@ def test_writes_that_wait_together_are_one_transaction(tmp_path: Path) -> None:
     assert (tmp_path / "journal.sqlite-wal").stat().st_size - size < 200 * 4096
 
 
-def test_chats_are_listed_with_their_notebook_and_what_was_said_first(tmp_path: Path) -> None:
+def test_chats_are_listed_with_their_notebook_and_first_prompt(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite", notebook="prices.ipynb")
     for turn_id in ("t1", "t2"):
         asyncio.run(book.write("c", turn_id, [TurnStarted(turn_id, "m", user(f"Hello {turn_id}"), 1.0)]))

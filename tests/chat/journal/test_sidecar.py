@@ -127,7 +127,7 @@ def test_a_sidecar_that_is_damaged_or_half_written_is_left_and_the_journal_goes_
     assert {damaged, half} == set(sidecars(path))
 
 
-def test_what_a_disk_that_does_not_answer_takes_no_more_is_said_at_the_end(
+def test_what_a_disk_that_does_not_answer_takes_no_more_is_reported_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(process_journal, "WAIT_SECONDS", 0.1)

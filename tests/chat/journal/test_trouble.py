@@ -61,7 +61,7 @@ def test_a_home_that_cannot_be_made_leaves_history_in_memory(tmp_path: Path, mon
     assert book.path is None
 
 
-def test_a_write_that_the_database_has_undone_is_told_to_all_who_wait_and_the_next_goes_on(
+def test_a_write_that_the_database_has_undone_is_reported_to_all_who_wait_and_the_next_goes_on(
     tmp_path: Path,
 ) -> None:
     store = Store(tmp_path / "journal.sqlite")
@@ -176,7 +176,7 @@ def test_mounts_that_are_no_utf8_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     assert filesystem.is_network_path(tmp_path)
 
 
-def test_each_statement_stands_by_itself_until_a_transaction_is_begun(tmp_path: Path) -> None:
+def test_each_statement_is_committed_by_itself_until_a_transaction_starts(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     with closing(schema.connect(path)) as connection:
         connection.execute("INSERT INTO chats VALUES ('c', 1.0, '')")

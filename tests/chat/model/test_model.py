@@ -55,7 +55,7 @@ def test_a_call_through_the_prompt_runs_and_its_result_goes_back_escaped() -> No
     assert turn.text == "21!"
 
 
-def test_the_change_is_told() -> None:
+def test_the_change_is_reported() -> None:
     first, second = [whole(400, REFUSAL)], [head(), text("No."), finish()]
     with serve_each(first, second) as server:
         turn = Chat("tiny", base_url=server.url, tools=[double]).send("Double 21.")

@@ -25,7 +25,7 @@ def other_price() -> list[Any]:
     return [price, Shop().tools()[1]]
 
 
-def test_what_changed_is_said(recorded_path: Path) -> None:
+def test_what_changed_is_reported(recorded_path: Path) -> None:
     exposed = change_recording(recorded_path, lambda chat: chat.expose(df=frame(3)))
     tools = change_recording(recorded_path, tools=other_price())
     gone = change_recording(recorded_path, tools=[Shop().tools()[0]])
@@ -45,7 +45,7 @@ def test_what_changed_is_said(recorded_path: Path) -> None:
     assert "This prompt is not in notebook.nbtool.json." in prompt
 
 
-def test_in_auto_what_changed_is_said_and_the_model_is_asked(recorded_path: Path) -> None:
+def test_in_auto_what_changed_is_reported_and_the_model_is_asked(recorded_path: Path) -> None:
     fresh = chat(recorded_path, ["Another answer."])
     fresh.expose(df=frame(3))
 

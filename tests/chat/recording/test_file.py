@@ -196,7 +196,7 @@ WHOLE = {"nbtool_recording": 2, "turns": []}
         ('{"nbtool_recording": 1, "turns": [NaN]}', "turns"),
     ],
 )
-def test_what_is_no_recording_is_said_in_one_line_and_kept(path: Path, text: str, why: str) -> None:
+def test_what_is_no_recording_is_reported_in_one_line_and_kept(path: Path, text: str, why: str) -> None:
     path.write_text(text)
 
     with pytest.raises(BadRecording, match=why) as caught:
@@ -216,7 +216,7 @@ def test_a_date_that_is_none_is_refused(path: Path) -> None:
         Recording(path).turns()
 
 
-def test_the_bounds_of_a_recording_are_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bounds_of_a_recording_are_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Recording(path, writes=True).add(turn("one"))
 
     monkeypatch.setattr(files, "MAX_TURNS", 1)
@@ -243,6 +243,6 @@ def test_threads_of_one_kernel_write_one_file(path: Path) -> None:
     assert {one.prompt for one in Recording(path).turns()} == set("01234567")
 
 
-def test_a_folder_in_the_place_of_a_file_is_said(tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_a_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadRecording):
         Recording(tmp_path, writes=True).turns()

@@ -43,7 +43,7 @@ def test_a_call_that_asks_is_asked_about_again_before_it_runs_again(path: Path) 
     assert [event.kind for event in turn.log].count("call_asked") == 1
 
 
-def test_where_it_is_denied_the_turn_is_told_and_the_object_is_missing(path: Path) -> None:
+def test_where_it_is_denied_the_turn_is_replayed_and_the_object_is_missing(path: Path) -> None:
     turn_with(path, loader_for(), [Approved()])
 
     turn, fresh = turn_with(path, loader_for(), [Denied("not now")], ())

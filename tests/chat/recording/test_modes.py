@@ -71,7 +71,7 @@ def test_a_recording_that_is_only_read_is_not_written(recorded_path: Path) -> No
     assert recorded_path.read_bytes() == before
 
 
-def test_a_rerun_asks_anew_and_is_recorded_beside_the_first(path: Path) -> None:
+def test_a_rerun_asks_again_and_is_recorded_beside_the_first(path: Path) -> None:
     first = chat(path, ["One.", "Two."], tools=[])
     first.send("Hello")
     first.rerun()

@@ -24,7 +24,7 @@ from tests.chat.recording.told import OFF, notices
 
 
 @pytest.mark.promise("free-replay")
-def test_a_recorded_turn_is_told_again_and_no_model_is_asked(recorded_path: Path) -> None:
+def test_a_recorded_turn_is_replayed_and_no_model_is_called(recorded_path: Path) -> None:
     first = chat(recorded_path, REPLIES).send(PROMPT, settings=OFF)
 
     turn = chat(recorded_path).send(PROMPT)
@@ -52,7 +52,7 @@ def test_only_a_call_that_brought_an_object_runs_again(recorded_path: Path) -> N
     assert fresh.variables.value("head_1_result") is turn.calls[1].result
 
 
-def test_later_turns_are_told_again_too_and_are_told_the_same_history(path: Path) -> None:
+def test_later_turns_are_replayed_too_with_the_same_history(path: Path) -> None:
     first = chat(path, [*REPLIES, "And B costs 2."])
     first.send(PROMPT)
     told = first.send("And B?")
@@ -65,7 +65,7 @@ def test_later_turns_are_told_again_too_and_are_told_the_same_history(path: Path
     assert again.messages.context == told.messages.context
 
 
-def test_the_same_turn_can_be_told_again_in_the_same_kernel(recorded_path: Path) -> None:
+def test_the_same_turn_can_be_replayed_in_the_same_kernel(recorded_path: Path) -> None:
     fresh = chat(recorded_path)
 
     turns = [fresh.send(PROMPT, settings=TurnSettings(cell_id="a")) for _ in range(2)]
@@ -136,7 +136,7 @@ print(turn.text, turn.replayed is not None, turn.error)
 """
 
 
-def test_a_turn_of_another_kernel_is_told_again(path: Path, tmp_path: Path) -> None:
+def test_a_turn_of_another_kernel_is_replayed(path: Path, tmp_path: Path) -> None:
     script = tmp_path / "cells.py"
     script.write_text(KERNEL)
 

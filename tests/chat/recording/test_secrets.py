@@ -22,7 +22,7 @@ def test_no_key_is_in_the_file(path: Path) -> None:
     assert path.stat().st_size > 100
 
 
-def test_private_values_are_masked_in_the_file_and_restored_where_they_stand_in_the_prompt(path: Path) -> None:
+def test_private_values_are_masked_in_the_file_and_restored_where_they_are_in_the_prompt(path: Path) -> None:
     def private(replies: Any = ()) -> Chat:
         @tool(run="auto")
         def write(to: str) -> str:

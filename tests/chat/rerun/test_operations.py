@@ -30,7 +30,7 @@ def test_a_new_version_is_whole_in_its_own_log(verb: Rerun | Reexecute, asked_ti
     assert asked_tickers
 
 
-def test_a_cancelled_turn_keeps_what_was_done_and_later_turns_are_told_it(asked_tickers: list[str]) -> None:
+def test_a_cancelled_turn_keeps_what_was_done_and_later_turns_receive_it(asked_tickers: list[str]) -> None:
     wire = ScriptedWire([call("price", ticker="A"), "Half a rep", "Then 10."])
     chat = Chat(wire=wire, tools=[price])
     turn = chat.compose("What does A cost?")
@@ -52,7 +52,7 @@ def test_a_cancelled_turn_keeps_what_was_done_and_later_turns_are_told_it(asked_
     assert asked_tickers == ["A"]
 
 
-def test_a_failed_turn_is_told_with_the_calls_that_ended(asked_tickers: list[str]) -> None:
+def test_a_failed_turn_is_sent_with_the_calls_that_ended(asked_tickers: list[str]) -> None:
     wire = ScriptedWire([call("price", ticker="A"), RuntimeError("the server is gone"), "Then 10."])
     chat = Chat(wire=wire, tools=[price])
     turn = chat.send("What does A cost?")

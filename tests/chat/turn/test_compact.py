@@ -28,7 +28,7 @@ def test_the_hint_says_where_results_and_long_arguments_can_be_read_again() -> N
     assert "- `read`: error\n" in turn.system_hint
 
 
-def test_the_flow_tells_text_and_calls_in_their_order_and_cuts_them_short() -> None:
+def test_the_flow_shows_text_and_calls_in_their_order_and_cuts_them_short() -> None:
     turn = run_turn([say("Let me look."), call("read", page="c" * 90)])
 
     first, log, last = (turn.natural_flow.index(text) for text in ("Let me look.", LOG_TITLE, "That is all."))
@@ -88,7 +88,7 @@ def test_a_later_turn_reads_a_whole_result_again() -> None:
     assert "About" in turn.calls[0].shown
 
 
-def test_a_call_that_ran_with_other_arguments_is_told_so_and_not_with_which() -> None:
+def test_a_call_that_ran_with_other_arguments_is_reported_without_them() -> None:
     asks = tool(run="ask_always")(read)
     with ScriptedWire([call("read", page="a"), "That is all."]) as wire:
         turn = Chat(wire=wire, tools=[asks], approver=lambda _: Approved({"page": "mine"})).send("Read.")

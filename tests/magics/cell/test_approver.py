@@ -170,7 +170,7 @@ def test_a_front_end_that_takes_no_line_but_names_its_cells_is_parked_for(front_
     assert front_end.run(f"print(ended.wait({SECONDS}), answer.status, received)") == "True completed [21]\n"
 
 
-def test_a_card_is_heard_while_a_tool_of_another_chat_keeps_the_kernel_busy(front_end: InputFrontEnd) -> None:
+def test_a_card_is_handled_while_a_tool_of_another_chat_keeps_the_kernel_busy(front_end: InputFrontEnd) -> None:
     front_end.run("import threading\ncame = threading.Event()\n@tool(run='auto')\ndef hold() -> bool:\n    'Hold.'\n"
              f"    return came.wait({SECONDS})")  # fmt: skip
     front_end.run(USE.format(flags=" --approve park"), answer="never read")

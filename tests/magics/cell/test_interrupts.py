@@ -103,7 +103,7 @@ def test_a_storm_of_interrupts_stops_a_turn_once_and_leaves_its_output(kind: str
     assert sent > STORMS
 
 
-def test_an_interrupt_before_the_turn_has_begun_stops_it_once_it_has(passed_interrupts: Any) -> None:
+def test_an_interrupt_before_the_turn_has_started_stops_it_once_it_has(passed_interrupts: Any) -> None:
     inside, _ = passed_interrupts
     turn = Chat(wire=ScriptedWire(["Hello"])).compose("Go")
     with one_interrupt(turn) as interrupts:
@@ -153,7 +153,7 @@ def test_interrupts_that_follow_at_once_are_swallowed_and_later_ones_are_not(
 
 @pytest.mark.promise("stops")
 @pytest.mark.parametrize("place", [*HOOKS, *PLAIN_HOOKS, "clean-up"])
-def test_a_stop_is_heard_within_a_second_whatever_hook_blocks_the_loop_and_the_next_cell_works(place: str) -> None:
+def test_a_stop_is_handled_within_a_second_whatever_hook_blocks_the_loop_and_the_next_cell_works(place: str) -> None:
     release, reached, pressed = threading.Event(), threading.Event(), [0.0]
     main = threading.main_thread().ident
     assert main

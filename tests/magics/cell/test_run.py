@@ -61,7 +61,7 @@ def test_flags_expose_as_mentions_do(shell: Any) -> None:
     assert "$VAR_REF{{frame}}: Frame" in answer.messages.context[-1].text
 
 
-def test_a_tool_defined_anew_is_the_new_one(shell: Any) -> None:
+def test_a_redefined_tool_is_the_new_one(shell: Any) -> None:
     shell.run_cell(USE + "Use &`double` with 1.")
     shell.run_cell("@tool(run='auto')\ndef double(n: int) -> int:\n    'Thrice.'\n    return 3 * n")
     shell.run_cell(USE + "Use double with 1.")
@@ -134,7 +134,7 @@ def test_bad_input_is_one_line_that_names_the_fix_and_the_next_cell_works(
     assert shell.run_cell(USE + "Hello").success
 
 
-def test_an_unknown_model_of_a_provider_is_told_and_kept_from_the_traceback(
+def test_an_unknown_model_of_a_provider_is_reported_and_kept_from_the_traceback(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = failure(shell, "%%chat -m practice:nope\nHi", capsys)
@@ -143,7 +143,7 @@ def test_an_unknown_model_of_a_provider_is_told_and_kept_from_the_traceback(
     assert "Traceback" not in said
 
 
-def test_a_refused_connection_is_told_in_one_line(
+def test_a_refused_connection_is_reported_in_one_line(
     shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
@@ -154,7 +154,7 @@ def test_a_refused_connection_is_told_in_one_line(
     assert "Traceback" not in said
 
 
-def test_a_page_in_place_of_a_reply_is_told_in_one_line(
+def test_a_page_in_place_of_a_reply_is_reported_in_one_line(
     shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serve(whole(200, b"<html><body>Sign in</body></html>", "text/html")) as server:
@@ -216,7 +216,7 @@ def test_a_tool_of_a_toolset_is_mentioned_by_its_own_name(shell: Any) -> None:
     assert answer.calls[0].result == 10
 
 
-def test_a_failed_cell_says_its_error_to_whoever_runs_it_unseen(shell: Any) -> None:
+def test_a_failed_cell_reports_its_error_to_a_program_that_runs_it(shell: Any) -> None:
     failed = shell.run_cell("%%chat -m practice:quick\nHi.")
 
     assert "does not exist" in str(failed.error_in_exec)

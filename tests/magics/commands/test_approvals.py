@@ -105,7 +105,7 @@ def test_a_result_that_waits_is_released_or_withheld(shell: Any, capsys: pytest.
     assert (wait_end(turn).calls[0].status, turn.calls[0].reason) == ("withheld", "keep it")
 
 
-def test_approve_and_wait_lends_the_cells_own_thread(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_approve_and_wait_attaches_the_thread_of_the_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     desk, turn = park_turn(shell)
 
     told = run_command(shell, "approve --wait", capsys)

@@ -91,7 +91,7 @@ def test_a_deletion_is_undone(chat_shell: Any, capsys: pytest.CaptureFixture[str
     assert line(chat_shell) == ["one", "two", "three"]
 
 
-def test_other_versions_stand_in_the_history(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_versions_are_in_the_history(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     third = ids(chat_shell)[-1]
 
     chat_shell.run_cell("%%chat -q --rerun")

@@ -48,7 +48,7 @@ def test_decode_says_that_a_cut_off_call_does_not_run(tmp_path: Path) -> None:
     assert 'call: rm({"path": "/) does not run' in told
 
 
-def test_decode_tells_the_error_in_a_body(tmp_path: Path) -> None:
+def test_decode_reports_the_error_in_a_body(tmp_path: Path) -> None:
     path = tmp_path / "reply.json"
     path.write_text('{"error": {"message": "no luck", "code": "x"}}')
 

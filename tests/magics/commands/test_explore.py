@@ -36,7 +36,7 @@ def test_without_a_page_the_history_is_printed(chat_shell: Any, capsys: pytest.C
     assert "✓ Double four. · 1 call" in text
 
 
-def test_nothing_said_is_said_in_a_line(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_conversation_is_reported_in_a_line(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "This chat is empty." in run_command(shell, "explore", capsys)
 
 

@@ -81,7 +81,7 @@ def test_a_wrong_export_says_what_there_is(chat_shell: Any, capsys: pytest.Captu
     assert "export md|json|code|ipynb [FILE] [--overwrite]" in command_error(chat_shell, words, capsys)
 
 
-def test_before_anything_was_said_there_is_nothing_to_export(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_conversation_has_nothing_to_export(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "This chat is empty" in command_error(shell, "export md", capsys)
     assert "This chat is empty" in command_error(shell, "code", capsys)
 
@@ -150,7 +150,7 @@ def test_a_file_that_is_no_conversation_is_refused_and_changes_nothing(
 
 
 @pytest.mark.parametrize("way", ["journal", "file"])
-def test_code_of_a_past_conversation_hands_results_on_whatever_stands_for_their_names_now(
+def test_code_of_a_past_conversation_passes_results_on_whatever_their_names_are_bound_to_now(
     shell: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str
 ) -> None:
     shell.run_cell("@tool(run='auto', store_as='made')\ndef make(n: int) -> list:\n    'Make.'\n    return [0] * n")

@@ -7,7 +7,7 @@ import pytest
 from tests.magics.commands.saying import run_command
 
 
-def test_new_begins_afresh_and_keeps_what_was_said(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_starts_an_empty_conversation_and_keeps_the_old_one(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nHello")
     run_command(shell, "new", capsys)
 

@@ -54,7 +54,7 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     assert "3 turns" in run_command(shell, f"open {begun}", capsys)
 
 
-def test_a_turn_that_broke_off_is_told_as_interrupted_with_what_goes_on_with_it(
+def test_a_turn_that_broke_off_is_reported_as_interrupted_with_what_goes_on_with_it(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     desk = ParkingChat()
@@ -112,7 +112,7 @@ def test_bad_usage_is_one_line(shell: Any, capsys: pytest.CaptureFixture[str], c
     assert "Traceback" not in out.out + out.err
 
 
-def test_other_notebooks_are_named_without_folders_and_their_prompts_are_told_where_asked(
+def test_other_notebooks_are_named_without_folders_and_their_prompts_are_reported_where_asked(
     shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

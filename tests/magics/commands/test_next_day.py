@@ -106,7 +106,7 @@ def test_where_the_journal_is_gone_it_says_what_to_do(
     assert "Run its cell again, or `%chat open FILE` if you exported it." in told
 
 
-def test_a_tool_that_comes_with_nbtool_is_said_with_the_name_of_its_toolset(
+def test_a_tool_that_comes_with_nbtool_is_listed_with_the_name_of_its_toolset(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell("df = [1]")
@@ -123,7 +123,7 @@ def chat_of(shell: Any) -> Any:
 
 
 @pytest.mark.parametrize("deed", ["rerun", "re-execute"])
-def test_a_turn_is_not_said_again_without_its_tools_and_finds_them_once_they_are_defined(
+def test_a_turn_is_not_replayed_without_its_tools_and_finds_them_once_they_are_defined(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], deed: str
 ) -> None:
     refused = run_cell(shell, f"%%chat --{deed} {yesterday}", capsys)
@@ -139,7 +139,7 @@ def test_a_turn_is_not_said_again_without_its_tools_and_finds_them_once_they_are
     assert [(call.name, call.status) for call in last.calls] == [("price", "ok")]
 
 
-def test_a_turn_is_said_again_without_its_tools_where_the_cell_says_so(
+def test_a_turn_is_replayed_without_its_tools_where_the_cell_says_so(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_cell(shell, f"%%chat --rerun {yesterday} -T price", capsys)

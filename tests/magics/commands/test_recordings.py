@@ -19,7 +19,7 @@ def answer(shell: Any) -> Any:
     return shell.user_ns["answer"]
 
 
-def test_record_adds_turns_and_tells_them_again(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_record_adds_turns_and_replays_them(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = run_command(shell, f"record {path}", capsys)
     shell.run_cell(f"{USE}\nUse &`double` with 21.")
     shell.run_cell(f"{USE} --new\nUse &`double` with 21.")

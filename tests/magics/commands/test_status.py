@@ -40,7 +40,7 @@ def test_the_chat_may_be_named_before_the_command_or_after_it(shell: Any, capsys
     assert "Hello" in run_command(shell, "history --chat notes", capsys)
 
 
-def test_tools_and_variables_are_listed_as_the_model_is_told_of_them(
+def test_tools_and_variables_are_listed_as_the_model_receives_them(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell("%%chat -q -m practice:fast -t double rows -v frame\nHello")
@@ -62,7 +62,7 @@ def test_words_that_a_command_does_not_take_are_refused_in_one_line(
         assert f"%chat {command} takes no arguments, not 'foo bar'." in told.out + told.err
 
 
-def test_a_provider_that_lists_no_models_is_told_so(
+def test_a_provider_that_lists_no_models_is_reported(
     shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-a-test")

@@ -19,7 +19,7 @@ def test_a_cell_says_which_conversation_it_is_about(name: str, flag: str) -> Non
     assert CellSource(name, "nbchat").cell_magic == f"%%nbchat{flag}"
 
 
-def test_each_deed_is_the_cell_that_a_person_would_write() -> None:
+def test_each_action_is_the_cell_that_a_person_would_write() -> None:
     turn = Chat(wire=ScriptedWire(["Hello."])).send("Say hello.\nBriefly.")
     cells, others = CellSource(), CellSource("a b")
 

@@ -34,7 +34,7 @@ def test_code_runs_in_the_notebooks_own_namespace(shell: Any) -> None:
     assert shell.user_ns["made"] == 42
 
 
-def test_what_is_printed_is_heard_and_shown_in_the_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_printed_output_is_captured_and_shown_in_the_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     ran = run_code(shell, "import sys\nprint('one')\nprint('two', file=sys.stderr)\n3")
     said = capsys.readouterr()
 
@@ -74,7 +74,7 @@ def test_an_error_is_one_line_and_no_traceback(
     assert "Traceback" not in "".join(capsys.readouterr())
 
 
-def test_everything_stands_as_before_when_it_is_over(shell: Any) -> None:
+def test_everything_is_as_before_when_it_is_over(shell: Any) -> None:
     before = (shell.display_pub, sys.stdout, sys.stderr, sys.displayhook, shell.execution_count)
     run_code(shell, "1 / 0")
     run_code(shell, "1")
@@ -83,7 +83,7 @@ def test_everything_stands_as_before_when_it_is_over(shell: Any) -> None:
     assert "_showtraceback" not in vars(shell)
 
 
-def test_only_the_thread_of_the_code_is_heard(shell: Any) -> None:
+def test_only_the_thread_of_the_code_is_captured(shell: Any) -> None:
     shell.user_ns["begin"], shell.user_ns["end"] = begin, end = threading.Event(), threading.Event()
 
     def other() -> None:

@@ -20,13 +20,13 @@ def first_turn(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert rebinding_note(shell, f"{SAY}Use &`double` with 2, and see $`frame`.", capsys) == ""
 
 
-def test_what_is_as_it_was_is_not_told_of(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_as_it_was_is_not_reported(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("frame.rows = 5")
 
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
 
 
-def test_a_tool_that_was_defined_anew_is_told_of_once(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tool_that_was_redefined_is_reported_once(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("@tool(run='auto')\ndef double(n: int) -> int:\n    'Thrice.'\n    return 3 * n")
 
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == (
@@ -35,7 +35,7 @@ def test_a_tool_that_was_defined_anew_is_told_of_once(shell: Any, capsys: pytest
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
 
 
-def test_a_variable_that_is_another_object_is_told_of_by_its_type_alone(
+def test_a_variable_that_is_another_object_is_reported_by_its_type_alone(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell("frame = 'nothing to be told'")
@@ -45,7 +45,7 @@ def test_a_variable_that_is_another_object_is_told_of_by_its_type_alone(
     assert "nothing" not in told
 
 
-def test_a_name_that_is_gone_is_told_of(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_is_gone_is_reported(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("del frame, double")
 
     assert (
@@ -55,7 +55,7 @@ def test_a_name_that_is_gone_is_told_of(shell: Any, capsys: pytest.CaptureFixtur
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
 
 
-def test_what_the_chat_uses_no_more_is_not_told_of(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_chat_uses_no_more_is_not_reported(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell(f"{SAY.strip()} -T double --hide frame -q\nHello")
     shell.run_cell("double = frame = 1")
 

@@ -9,7 +9,7 @@ from nbtool.tools.approval import Approved
 from tests.magics.parking import ParkingChat, wait_end
 
 
-def test_that_a_turn_waits_is_said_even_where_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_that_a_turn_waits_is_announced_even_where_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
     desk = ParkingChat()
     turn = desk.park()
 
@@ -21,7 +21,7 @@ def test_that_a_turn_waits_is_said_even_where_nothing_else_is(capsys: pytest.Cap
     turn.abort()
 
 
-def test_what_comes_after_the_cell_is_not_said_aloud_at_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_comes_after_the_cell_is_not_announced_at_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     desk = ParkingChat()
     turn = desk.chat.compose("Pay.")
     view = TerminalView()

@@ -37,7 +37,7 @@ def ruling_of(desk: ApprovalQueue, asked: Question, *decisions: tuple[Decision, 
     return asyncio.run(work())
 
 
-def test_a_decision_reaches_whoever_waits() -> None:
+def test_a_decision_reaches_the_waiting_call() -> None:
     desk = ApprovalQueue()
 
     assert ruling_of(desk, question(), (Approved(), "button")) == Resolution(Approved(), "button")
@@ -135,7 +135,7 @@ def test_a_withdrawn_question_can_no_longer_be_decided() -> None:
         desk.decide("d1", Approved())
 
 
-def test_whoever_stops_waiting_leaves_the_question_on_the_desk() -> None:
+def test_a_caller_that_stops_waiting_leaves_the_question_in_the_queue() -> None:
     desk = ApprovalQueue()
 
     async def work() -> None:
@@ -150,7 +150,7 @@ def test_whoever_stops_waiting_leaves_the_question_on_the_desk() -> None:
     assert desk.pending() == ()
 
 
-def test_listeners_are_told_and_dropped_when_they_fail() -> None:
+def test_listeners_are_notified_and_dropped_when_they_fail() -> None:
     desk = ApprovalQueue()
     heard: list[QueueChange] = []
     calls: list[str] = []

@@ -68,7 +68,7 @@ def test_a_persons_own_validator_never_holds_up_the_loop() -> None:
     assert set(ran_on) == {BUSY_NAME}
 
 
-def test_edited_arguments_are_told_in_their_own_letters() -> None:
+def test_edited_arguments_are_reported_in_their_own_letters() -> None:
     said = tool(lambda text: text, name="say")
     desk = make_harness(said, approver=lambda _: Approved(arguments={"text": "Zürich 東京"}))
     record = desk.run(ask_for("say", text="x"))

@@ -38,7 +38,7 @@ class Custom(BaseException):
     pass
 
 
-def test_an_approved_call_runs_once_and_the_decision_is_told() -> None:
+def test_an_approved_call_runs_once_and_the_decision_is_reported() -> None:
     desk = make_harness(double_if_allowed, approver=yes)
     record = desk.run(ask_for("double_if_allowed", n=2))
 
@@ -55,7 +55,7 @@ def test_an_approved_call_runs_once_and_the_decision_is_told() -> None:
     assert (decided.verdict, decided.by, decided.digest) == ("approved", "approver", question.digest)
 
 
-def test_a_denied_call_tells_the_model_why() -> None:
+def test_a_denied_call_gives_the_model_the_reason() -> None:
     desk = make_harness(double_if_allowed, approver=lambda _: Denied("use the cached one"))
     record = desk.run(ask_for("double_if_allowed", n=2))
 
@@ -120,7 +120,7 @@ def test_an_answer_that_does_not_fit_approves_nothing(answer: Any) -> None:
     assert "does not fit" in record.reason
 
 
-def test_a_decision_may_come_by_another_road_and_the_first_one_wins() -> None:
+def test_a_decision_may_come_in_another_way_and_the_first_one_wins() -> None:
     def click(question: Question) -> None:
         desk.bench.approvals.decide(question.digest, Denied("by button"), by="button")
 
@@ -137,7 +137,7 @@ def test_a_decision_may_come_by_another_road_and_the_first_one_wins() -> None:
     assert (late.status, late.decisions[0].by) == ("denied", "button")
 
 
-def test_edited_arguments_are_what_runs_and_the_model_is_told_that_they_were() -> None:
+def test_edited_arguments_are_what_runs_and_the_model_is_informed() -> None:
     desk = make_harness(double_if_allowed, approver=lambda _: Approved(arguments={"n": 50}))
     record = desk.run(ask_for("double_if_allowed", n=2))
 
@@ -163,7 +163,7 @@ def test_edited_arguments_that_do_not_fit_go_back_to_the_person_with_the_problem
     assert again.problem not in record.shown
 
 
-def test_an_edit_that_never_fits_ends_the_call_and_tells_the_model_no_problem() -> None:
+def test_an_edit_that_never_fits_ends_the_call_and_hides_the_problem_from_the_model() -> None:
     count: list[int] = []
     desk = make_harness(double_if_allowed, approver=lambda _: count.append(1) or Approved(arguments={"n": "x"}))  # type: ignore[func-returns-value]
     record = desk.run(ask_for("double_if_allowed", n=2))
@@ -385,7 +385,7 @@ def test_a_policy_of_the_arguments_decides_and_one_that_raises_allows_nothing() 
 
 
 @pytest.mark.promise("withheld")
-def test_a_withheld_result_reaches_the_model_by_no_road() -> None:
+def test_a_withheld_result_reaches_the_model_in_no_way() -> None:
     desk = make_harness(secret_if_released, approver=lambda _: Withheld("personal data"))
     record = desk.run(ask_for("secret_if_released"))
 
@@ -396,7 +396,7 @@ def test_a_withheld_result_reaches_the_model_by_no_road() -> None:
     assert "SECRET" not in repr([event for event in desk.events if event.kind != "call_asked"])
 
 
-def test_an_edited_result_is_all_that_is_told_and_remembered() -> None:
+def test_an_edited_result_is_all_that_is_sent_and_remembered() -> None:
     desk = make_harness(secret_if_released, approver=lambda _: Released("[redacted]"))
     record = desk.run(ask_for("secret_if_released"))
 

@@ -40,7 +40,7 @@ def test_eight_images_of_a_list_are_seen_at_most() -> None:
     assert extract_images(["text", *[GIF] * 10]) == (GIF,) * 8
 
 
-def test_the_model_is_told_how_many_images_it_does_not_see() -> None:
+def test_the_model_is_informed_of_how_many_images_it_does_not_see() -> None:
     drawing = tool(lambda: [GIF] * 10, name="draw", run="auto")
 
     assert "[… 2 images more, which are not attached]" in make_harness(drawing).run(ask_for("draw")).shown
@@ -55,7 +55,7 @@ def look(n: int) -> int:
 @pytest.mark.parametrize(
     ("arguments", "status"), [("", "not_run"), ("{}", "not_run"), ('{"n": ', "invalid"), ("[1]", "invalid")]
 )
-def test_a_call_that_may_not_run_is_told_apart_from_one_that_cannot_be_read(arguments: str, status: str) -> None:
+def test_a_call_that_may_not_run_is_distinguished_from_one_that_cannot_be_read(arguments: str, status: str) -> None:
     record = make_harness(look).run(ToolCall("look", arguments, id="t1", call_id="c1"))
 
     assert (record.status, record.result) == (status, None)

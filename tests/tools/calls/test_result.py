@@ -6,7 +6,7 @@ from nbtool.tools import tool
 from tests.tools.calling import ask_for, make_harness
 
 
-def test_a_result_that_takes_too_long_to_draw_is_told_without_a_picture() -> None:
+def test_a_result_that_takes_too_long_to_render_is_reported_without_a_picture() -> None:
     goes_on = threading.Event()
 
     class Slow:

@@ -43,7 +43,7 @@ def secret_if_released() -> str:
     return "SECRET"
 
 
-def test_a_call_runs_and_its_result_is_told_and_remembered() -> None:
+def test_a_call_runs_and_its_result_is_sent_and_remembered() -> None:
     desk = make_harness(double)
     call = ask_for("double", n=4)
 
@@ -146,7 +146,7 @@ def test_whatever_a_tool_raises_is_one_outcome(error: BaseException, text: str, 
     assert record.reason == record.shown
 
 
-def test_on_the_lent_thread_too_what_a_tool_raises_stays_inside() -> None:
+def test_on_the_caller_thread_too_what_a_tool_raises_stays_inside() -> None:
     def leave() -> None:
         raise SystemExit(3)
 
@@ -244,7 +244,7 @@ def test_a_result_goes_on_to_the_next_tool_as_the_very_object() -> None:
     assert seen[0] is made.result
 
 
-def test_a_result_that_hangs_while_it_is_drawn_does_not_hang_the_turn() -> None:
+def test_a_result_that_hangs_while_it_is_rendered_does_not_hang_the_turn() -> None:
     release, drawn_by = threading.Event(), []
 
     class Slow:

@@ -7,7 +7,7 @@ from nbtool.tools.tool import Tool, as_tools
 from nbtool.tools.toolset import Toolset
 
 
-def test_a_tool_that_became_another_before_its_turn_is_looked_at_anew() -> None:
+def test_a_tool_that_became_another_before_its_turn_is_checked_again() -> None:
     offered: dict[str, Tool] = {}
     (second,) = as_tools(tool(lambda n: f"second {n}", name="swap", run="auto"))
 

@@ -55,7 +55,7 @@ def run_failing(tool_name: str, person: Person | None = None) -> tuple[Turn, str
     return turn, sent, [event for event in turn.log if isinstance(event, CallFinished)]
 
 
-def test_where_a_tool_of_ones_own_failed_is_told_to_the_person_and_to_no_model() -> None:
+def test_where_a_tool_of_ones_own_failed_is_shown_to_the_person_and_to_no_model() -> None:
     turn, sent, (outcome,) = run_failing("price")
 
     lines = outcome.traceback.splitlines()
@@ -116,7 +116,7 @@ def test_a_deep_traceback_says_how_many_frames_it_leaves_out() -> None:
     assert lines[-1] == "ValueError: the bottom"
 
 
-def test_what_led_to_an_error_is_told_before_it() -> None:
+def test_what_led_to_an_error_is_reported_before_it() -> None:
     def fail() -> None:
         try:
             look_up("none")

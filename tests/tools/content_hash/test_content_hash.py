@@ -69,7 +69,7 @@ def in_a_kernel(folder: Path, seed: int) -> str:
     return made.stdout
 
 
-def test_the_same_content_has_the_same_fingerprint_in_every_kernel(tmp_path: Path) -> None:
+def test_the_same_content_has_the_same_content_hash_in_every_kernel(tmp_path: Path) -> None:
     one, other = in_a_kernel(tmp_path, 1), in_a_kernel(tmp_path, 2)
 
     words = one.strip("[]\n").split(", ")
@@ -147,7 +147,7 @@ def test_how_a_value_lies_in_memory_does_not_matter(one: Any, other: Any) -> Non
     assert content_hash(one) == content_hash(other) is not None
 
 
-def test_an_object_inside_itself_has_a_fingerprint() -> None:
+def test_an_object_inside_itself_has_a_content_hash() -> None:
     one: list[Any] = [1]
     one.append(one)
     other: list[Any] = [1]
@@ -263,7 +263,7 @@ def test_nothing_of_an_object_runs() -> None:
     assert None not in known
 
 
-def test_why_there_is_none_is_said() -> None:
+def test_why_there_is_none_is_reported() -> None:
     deep: list[Any] = []
     for _ in range(1_000):
         deep = [deep]

@@ -142,7 +142,7 @@ def test_a_slot_that_holds_nothing_yet_is_empty() -> None:
     ],
     ids=range(7),
 )
-def test_why_an_object_has_no_fingerprint_is_said(value: Any, why: str) -> None:
+def test_why_an_object_has_no_content_hash_is_reported(value: Any, why: str) -> None:
     assert content_hash_or_reason(value).reason == why
     assert content_hash([value]) is None
 
@@ -154,7 +154,7 @@ def test_a_list_of_too_many_values_is_not_compared(monkeypatch: pytest.MonkeyPat
     assert content_hash_or_reason([1, 2, 3, 4]).reason == "it is too large to compare"
 
 
-def test_where_python_itself_can_go_no_deeper_it_is_said() -> None:
+def test_where_python_itself_can_go_no_deeper_it_is_reported() -> None:
     deep: Any = 1
     for _ in range(90):
         deep = [deep]
@@ -181,7 +181,7 @@ def notebook(source: str, **around: Any) -> dict[str, Any]:
     return names
 
 
-def test_a_function_that_calls_itself_has_a_fingerprint() -> None:
+def test_a_function_that_calls_itself_has_a_content_hash() -> None:
     source = "def count(n):\n    return count(n - {}) if n else 0\n"
     one, same, other = (notebook(source.format(step))["count"] for step in (1, 1, 2))
 

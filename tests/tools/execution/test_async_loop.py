@@ -77,7 +77,7 @@ def blocking(reached: threading.Event, release: threading.Event) -> list[Any]:
 
 @pytest.mark.promise("stops")
 @pytest.mark.parametrize("number", range(3))
-def test_a_stop_is_heard_while_an_asynchronous_tool_blocks(number: int, release: threading.Event) -> None:
+def test_a_stop_is_handled_while_an_asynchronous_tool_blocks(number: int, release: threading.Event) -> None:
     reached = threading.Event()
     function = blocking(reached, release)[number]
     turn, _ = start_turn(Chat(wire=ScriptedWire([call(function.__name__)]), tools=[function]), "call_started")
@@ -93,7 +93,7 @@ def test_a_stop_is_heard_while_an_asynchronous_tool_blocks(number: int, release:
 
 
 @pytest.mark.promise("stops")
-def test_a_call_beside_one_that_blocks_is_moved_and_it_is_said_which_one_blocks(release: threading.Event) -> None:
+def test_a_call_beside_one_that_blocks_is_moved_and_the_blocking_one_is_named(release: threading.Event) -> None:
     reached = threading.Event()
     function = blocking(reached, release)[0]
 
@@ -187,7 +187,7 @@ def test_context_variables_of_the_caller_reach_an_asynchronous_tool() -> None:
     assert turn.calls[0].result == "set"
 
 
-def test_progress_of_an_asynchronous_generator_is_told_and_its_pieces_are_joined() -> None:
+def test_progress_of_an_asynchronous_generator_is_reported_and_its_pieces_are_joined() -> None:
     @tool(run="auto")
     async def pieces() -> AsyncIterator[str]:
         "Give pieces."
@@ -271,7 +271,7 @@ def test_a_policy_that_hangs_denies_the_call(monkeypatch: pytest.MonkeyPatch, re
 
 @pytest.mark.promise("stops")
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_stop_is_heard_while_an_approver_blocks(is_async: bool, release: threading.Event) -> None:
+def test_a_stop_is_handled_while_an_approver_blocks(is_async: bool, release: threading.Event) -> None:
     reached = threading.Event()
 
     async def ask_async(_: Question) -> Decision:

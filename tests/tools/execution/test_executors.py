@@ -131,7 +131,9 @@ def test_a_call_that_waits_for_its_pool_is_cancelled_for_good(threads: ThreadPoo
     assert ran == []
 
 
-def test_a_call_past_its_deadline_is_said_to_be_still_running(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
+def test_a_call_past_its_deadline_is_reported_to_be_still_running(
+    processes: ProcessPoolExecutor, tmp_path: Path
+) -> None:
     desk = make_harness(tool(far.slow, run="auto", executor=processes, timeout=2))
     record = desk.run(ask_for("slow", mark=str(tmp_path / "mark"), seconds=3))
 

@@ -35,7 +35,7 @@ def secret_if_released() -> str:
     return "SECRET"
 
 
-def test_synchronous_tools_run_on_the_lent_thread_and_asynchronous_ones_on_a_loop_of_their_own() -> None:
+def test_synchronous_tools_run_on_the_caller_thread_and_asynchronous_ones_on_a_loop_of_their_own() -> None:
     @tool(run="auto")
     def here() -> str:
         return threading.current_thread().name
@@ -173,7 +173,7 @@ def test_an_asynchronous_tool_past_its_deadline_is_stopped() -> None:
     assert stopped == [True]
 
 
-def test_a_tool_on_the_lent_thread_past_its_deadline_is_interrupted_and_the_turn_goes_on() -> None:
+def test_a_tool_on_the_caller_thread_past_its_deadline_is_interrupted_and_the_turn_goes_on() -> None:
     @tool(run="auto", timeout=0.1)
     def slow() -> None:
         while True:
@@ -198,7 +198,7 @@ def test_the_deadline_counts_from_when_the_tool_begins() -> None:
     assert [record.status for record in records] == ["ok", "ok", "ok"]
 
 
-def test_a_worker_past_its_deadline_is_said_to_be_still_running_and_is_not_run_twice() -> None:
+def test_a_worker_past_its_deadline_is_reported_to_be_still_running_and_is_not_run_twice() -> None:
     release, runs = threading.Event(), []
 
     @tool(run="auto", thread=True)
@@ -279,7 +279,7 @@ def test_a_cancelled_asynchronous_tool_is_stopped() -> None:
     assert (record.status, record.shown) == ("cancelled", "The call was cancelled.")
 
 
-def test_a_cancelled_tool_on_the_lent_thread_is_interrupted() -> None:
+def test_a_cancelled_tool_on_the_caller_thread_is_interrupted() -> None:
     begun = threading.Event()
 
     @tool(run="auto")
@@ -327,7 +327,7 @@ def test_a_cancelled_tool_that_cannot_be_reached_is_unknown_and_says_it_is_still
     assert "still running" in record.shown
 
 
-def test_a_tool_on_a_lent_thread_that_no_signal_reaches_is_unknown() -> None:
+def test_a_tool_on_a_caller_thread_that_no_signal_reaches_is_unknown() -> None:
     begun, release = threading.Event(), threading.Event()
 
     @tool(run="auto")
@@ -350,7 +350,7 @@ def test_a_tool_on_a_lent_thread_that_no_signal_reaches_is_unknown() -> None:
     assert kept[0].status == "unknown"
 
 
-def test_a_call_that_waits_for_the_lent_thread_is_cancelled_without_running() -> None:
+def test_a_call_that_waits_for_the_caller_thread_is_cancelled_without_running() -> None:
     begun, ran = threading.Event(), []
 
     @tool(run="auto")
@@ -400,7 +400,7 @@ def test_a_turn_cancelled_while_a_result_waits_says_that_the_tool_ran() -> None:
     assert desk.bench.approvals.pending() == ()
 
 
-def test_work_that_was_stopped_before_its_turn_is_not_begun() -> None:
+def test_work_that_was_stopped_before_its_turn_is_not_started() -> None:
     begun: list[str] = []
     place = CallerThreadRunner(CallerThread(), lambda: begun.append("begun"))
 

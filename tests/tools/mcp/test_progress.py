@@ -110,7 +110,7 @@ FLOODING = SPEAKING.replace("for done in (1, 2):", "for done in range(MANY):").r
 
 
 @pytest.mark.promise("bounded")
-def test_a_flood_of_a_server_costs_no_time_stalls_nobody_and_how_many_were_left_out_is_said(tmp_path: Path) -> None:
+def test_a_flood_of_a_server_costs_no_time_stalls_nobody_and_their_number_is_reported(tmp_path: Path) -> None:
     many = 100_000
     (tmp_path / "server.py").write_text(FLOODING.replace("MANY", str(many)).replace("flush=True", ""))
     config = {"command": sys.executable, "args": ["-I", "-S", "-u", str(tmp_path / "server.py")]}
@@ -129,7 +129,7 @@ def test_a_flood_of_a_server_costs_no_time_stalls_nobody_and_how_many_were_left_
     assert seconds < 5
 
 
-def test_an_answer_reaches_the_notebook_whatever_a_server_said_before_it() -> None:
+def test_an_answer_reaches_the_notebook_whatever_a_server_sent_before_it() -> None:
     flow = Flow()
     note, answer = log_message("info", "it", "on"), b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
     passed = [flow.passing(note) for _ in range(5 * MAX_UNASKED)]

@@ -122,7 +122,7 @@ def test_what_was_exposed_by_reference_alone_is_sent_to_a_server_only_by_an_appr
     assert "sends the values of count to a server" in asked[0].notice
 
 
-def test_what_is_said_in_json_is_the_value_and_a_failure_is_told_in_the_servers_words(friendly: McpServers) -> None:
+def test_a_result_in_json_is_the_value_and_a_failure_is_reported_in_the_servers_words(friendly: McpServers) -> None:
     desk = make_harness(friendly, approver=yes)
     added = desk.run(ask_for("friendly_add", a=1, b=2))
     failed = desk.run(ask_for("friendly_fail"))
@@ -315,7 +315,7 @@ def test_a_long_description_is_cut_and_says_so(start: Start) -> None:
     assert description.endswith("[… 42,000 characters more]")
 
 
-def test_lines_that_are_no_messages_are_survived_and_told(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_that_are_no_messages_are_survived_and_reported(start: Start, caplog: pytest.LogCaptureFixture) -> None:
     servers = start(noisy=hostile("noisy"))
     record = make_harness(servers, approver=yes).run(ask_for("noisy_say", text="hi"))
 
@@ -339,7 +339,7 @@ def test_a_server_gets_a_small_environment_and_what_its_configuration_says(
     assert environment["TOKEN"] == "for it alone"
 
 
-def test_a_tool_of_a_server_never_stands_for_one_of_the_notebook(start: Start) -> None:
+def test_a_tool_of_a_server_never_replaces_one_of_the_notebook(start: Start) -> None:
     servers = start(good=hostile(), good_=hostile())
     local = tool(lambda: 1, name="good_say")
 
@@ -443,7 +443,7 @@ def test_a_server_that_does_not_list_its_tools_again_is_not_called(
     assert (record.status, record.shown) == ("error", "The MCP server 'it' did not list its tools within 0.2 s.")
 
 
-def test_a_servers_refusal_is_told_in_its_words_made_visible(start: Start) -> None:
+def test_a_servers_refusal_is_reported_in_its_words_made_visible(start: Start) -> None:
     record = make_harness(start(it=hostile("refuses")), approver=yes).run(ask_for("it_say", text="hi"))
 
     assert record.status == "error"
@@ -470,7 +470,7 @@ def test_a_tool_that_was_not_accepted_any_more_is_called_as_it_was_seen_and_stay
     assert list(servers.tools()) == []
 
 
-def test_two_servers_whose_tools_would_have_one_name_are_ended_and_told(start: Start) -> None:
+def test_two_servers_whose_tools_would_have_one_name_are_ended_and_reported(start: Start) -> None:
     before = psutil.Process().children(recursive=True)
     with pytest.raises(BadUsage, match="'x_y_z'"):
         start(x=hostile("named", "y_z"), x_y=hostile("named", "z"))
@@ -478,12 +478,12 @@ def test_two_servers_whose_tools_would_have_one_name_are_ended_and_told(start: S
     assert wait_gone(*{child.pid for child in psutil.Process().children(recursive=True)} - {one.pid for one in before})
 
 
-def test_servers_that_all_fail_are_told_together(start: Start) -> None:
+def test_servers_that_all_fail_are_reported_together(start: Start) -> None:
     with pytest.raises(McpFailed, match=r"'one' has ended .* The MCP server 'two' has ended "):
         start(one={"command": "true"}, two={"command": "true"})
 
 
-def test_a_server_that_is_not_there_is_told_with_those_that_are(start: Start) -> None:
+def test_a_server_that_is_not_there_is_reported_with_those_that_are(start: Start) -> None:
     with pytest.raises(BadUsage, match="There is no MCP server 'its'") as raised:
         start(it=hostile())["its"]
 

@@ -58,7 +58,7 @@ def test_messages_pass_unchanged_and_blank_lines_not_at_all() -> None:
     assert pass_through(MESSAGE + b"\n  \n" + MESSAGE) == (True, [MESSAGE, MESSAGE])
 
 
-def test_a_line_that_is_no_message_is_told_as_a_log_message() -> None:
+def test_a_line_that_is_no_message_is_reported_as_a_log_message() -> None:
     ended, (line, message) = pass_through(b"Listening \xff on stdio\n" + MESSAGE)
 
     assert ended
@@ -67,7 +67,7 @@ def test_a_line_that_is_no_message_is_told_as_a_log_message() -> None:
     assert is_message(line)
 
 
-def test_so_many_lines_that_are_no_messages_are_told_and_no_more() -> None:
+def test_so_many_lines_that_are_no_messages_are_reported_and_no_more() -> None:
     _, lines = pass_through(b"".join(b"noise %d\n\n" % number for number in range(2 * MAX_STRAY_LINES)) + MESSAGE)
 
     assert [data(line) for line in lines[:-1]] == [f"noise {number}" for number in range(MAX_STRAY_LINES)]
@@ -110,7 +110,7 @@ def test_a_message_of_the_longest_length_passes(monkeypatch: pytest.MonkeyPatch)
     assert pass_through(MESSAGE) == (True, [MESSAGE])
 
 
-def test_a_large_message_whose_id_is_nowhere_is_told_as_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_message_whose_id_is_nowhere_is_reported_as_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_MESSAGE", 100)
     large = b'{"jsonrpc": "2.0", "method": "notifications/x", "params": "%s"}\n' % (b'"id": 3, ' * 1_000)
     ended, (line, message) = pass_through(large + MESSAGE)

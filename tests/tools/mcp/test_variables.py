@@ -42,7 +42,7 @@ def server_config(entry: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_variable_is_expanded_wherever_a_text_stands(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_is_expanded_wherever_a_text_is(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     entry, read = KEYS[key]
     monkeypatch.setenv("IT_KEY", SECRET)
     monkeypatch.delenv("OTHER", raising=False)
@@ -117,7 +117,7 @@ def test_the_address_in_logs_has_no_query_and_no_value(monkeypatch: pytest.Monke
     assert public_url(spec) == "http://127.0.0.1:9/a/IT_KEY/mcp"
 
 
-def test_what_a_server_writes_about_its_key_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_server_writes_about_its_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IT_KEY", SECRET)
     server = {"command": "sh", "args": ["-c", "echo no such key: $KEY >&2"], "env": {"KEY": "${IT_KEY}"}}
     with pytest.raises(McpFailed) as raised:

@@ -63,7 +63,9 @@ def test_an_object_that_was_referred_to_arrives_as_itself(annotation: Any, value
         (Fussy, "SECRET", "object is expected"),
     ],
 )
-def test_a_wrong_object_is_refused_and_its_values_are_not_told(annotation: Any, value: Any, message: str) -> None:
+def test_a_wrong_object_is_refused_and_its_values_are_not_in_the_error(
+    annotation: Any, value: Any, message: str
+) -> None:
     for text in ("$VAR_REF{{v}}", "$VAR_REF{{v:0}}"):
         if annotation is str and text.endswith(":0}}"):
             continue
@@ -74,7 +76,7 @@ def test_a_wrong_object_is_refused_and_its_values_are_not_told(annotation: Any, 
         check_with(one(annotation), {"v": value}, it="$VAR_REF{{v}}")
 
 
-def test_references_may_stand_inside_lists_and_values() -> None:
+def test_references_may_be_inside_lists_and_values() -> None:
     a, b, numbers = pd.DataFrame({"a": [1]}), pd.DataFrame(), [1, 2]
     objects = {"a": a, "b": b, "numbers": numbers, "n": 5}
 

@@ -111,7 +111,7 @@ def test_definitions_are_written_out_and_recursive_ones_kept() -> None:
     assert schema["$defs"]["Node"]["properties"]["title"] == {"type": "string"}
 
 
-def test_defaults_stand_in_the_schema_where_json_can_say_them() -> None:
+def test_defaults_are_in_the_schema_where_json_can_say_them() -> None:
     def tool(a: int = 3, b: object = Connection(), c: Color = Color.RED, d: float = float("nan")) -> None: ...
 
     with warnings.catch_warnings():

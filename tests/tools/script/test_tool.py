@@ -122,7 +122,7 @@ def test_calls_in_a_script_count_against_the_limit_of_the_turn() -> None:
     assert "1 1\nLine 2: echo: This call did not run: the turn's limit of 3 tool calls" in turn.calls[0].shown
 
 
-def test_synchronous_tools_of_a_script_run_on_the_lent_thread() -> None:
+def test_synchronous_tools_of_a_script_run_on_the_caller_thread() -> None:
     where = tool(lambda: threading.current_thread() is threading.main_thread(), name="where", run="auto")
     desk = make_harness(where, script_tools(), approver=yes)
     (record,) = desk.run_lent(ask_for("RunScript", script="where()"))
@@ -185,7 +185,7 @@ def test_the_result_is_what_is_printed_and_the_last_value(script: str, result: A
         ("def f():\n    return f()\nf()", "Line 1: RecursionError: maximum recursion depth exceeded"),
     ],
 )
-def test_an_error_in_a_script_is_told_with_its_line(script: str, problem: str) -> None:
+def test_an_error_in_a_script_is_reported_with_its_line(script: str, problem: str) -> None:
     record, _ = run(script, echo)
 
     assert record.status == "error"
@@ -239,7 +239,9 @@ def test_an_endless_script_is_stopped_and_the_time_of_its_calls_does_not_count(m
     assert not [thread for thread in left if thread.is_alive()]
 
 
-def test_a_script_that_hangs_where_no_line_ends_is_said_to_be_still_running(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_that_hangs_where_no_line_ends_is_reported_to_be_still_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(run_module, "SCRIPT_SECONDS", 0.1)
     monkeypatch.setattr("nbtool.tools.script.tool.STOP_SECONDS", 0.1)
     release = threading.Event()

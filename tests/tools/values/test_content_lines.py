@@ -105,7 +105,7 @@ def test_more_changes_than_are_shown_are_counted() -> None:
     assert content_difference(before, after)[1].split("\n")[MAX_CHANGES:] == ["… 7 lines more"]
 
 
-def test_what_is_not_compared_is_said() -> None:
+def test_what_is_not_compared_is_reported() -> None:
     before, after = content_lines([0] * MAX_LINES), content_lines([0] * (MAX_LINES + 1))
 
     assert before is not None

@@ -36,7 +36,7 @@ class Plain:
     [pd.DataFrame({"a": ["SENTINEL"]}), pd.Series(["SENTINEL"]), ["SENTINEL"], {"SENTINEL": 1}, "SENTINEL", b"SENTINEL",
      {"SENTINEL"}, ("SENTINEL",), np.array(["SENTINEL"]), Order(item="SENTINEL")],
 )  # fmt: skip
-def test_a_description_never_tells_a_value(value: Any) -> None:
+def test_a_description_never_contains_a_value(value: Any) -> None:
     assert "SENTINEL" not in describe(value)
 
 

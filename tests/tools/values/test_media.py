@@ -43,7 +43,7 @@ def shown_sound() -> Any:
     ],
     ids=["media", "bytes", "PIL", "figure", "axes", "Audio", "list", "dict", "parts"],
 )
-def test_what_can_be_seen_or_heard_of_a_result_is_drawn(make: Any, mimes: list[str]) -> None:
+def test_images_and_sounds_of_a_result_are_rendered(make: Any, mimes: list[str]) -> None:
     value = make()
 
     media, left_out = extract_media(value)
@@ -68,7 +68,7 @@ class Hostile:
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_nothing_else_is_drawn_whatever_it_says_it_is(value: Any) -> None:
+def test_nothing_else_is_rendered_whatever_it_claims_to_be(value: Any) -> None:
     assert extract_media(value) == ((), 0)
 
 

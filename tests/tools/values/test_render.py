@@ -216,7 +216,7 @@ def test_a_long_text_keeps_head_and_tail_and_says_how_much() -> None:
 
 
 @pytest.mark.parametrize("value", ["x" * (RESULT_CHARS + 1), list(range(10_000)), {str(n): n for n in range(5_000)}])
-def test_what_does_not_fit_is_told_in_a_preview_that_is_smaller_than_what_would_fit(value: object) -> None:
+def test_what_does_not_fit_is_sent_as_a_preview_that_is_smaller_than_what_would_fit(value: object) -> None:
     drawn = render_or_preview(value)
 
     assert not drawn.is_complete
@@ -224,7 +224,7 @@ def test_what_does_not_fit_is_told_in_a_preview_that_is_smaller_than_what_would_
 
 
 @pytest.mark.parametrize("value", ["x" * RESULT_CHARS, list(range(1_000)), 1, None])
-def test_what_fits_is_told_whole(value: object) -> None:
+def test_what_fits_is_sent_whole(value: object) -> None:
     assert render_or_preview(value) == render(value)
     assert render_or_preview(value).is_complete
 
@@ -299,7 +299,7 @@ def test_one_long_cell_does_not_fill_up_every_row_of_a_frame_to_its_length() -> 
     assert "of 5,001 rows" in drawn.text or "characters" in drawn.text
 
 
-def test_a_tensor_and_what_cannot_be_drawn_are_objects_beside_their_text() -> None:
+def test_a_tensor_and_what_cannot_be_rendered_are_objects_beside_their_text() -> None:
     class Odd:
         def _repr_llm_(self) -> str:
             raise ValueError("no")

@@ -102,7 +102,7 @@ def test_column_names_are_bounded_and_plain() -> None:
     assert "a b (int64)" in describe(frame)
 
 
-def test_a_cell_of_a_table_library_is_told_in_its_own_words() -> None:
+def test_a_cell_of_a_table_library_is_reported_in_its_own_words() -> None:
     seen = preview_table([pd.Timestamp("2026-01-02"), np.float64(1.5), object()])
 
     assert seen == {"columns": [""], "rows": [["2026-01-02 00:00:00"], ["1.5"], ["object"]]}

@@ -139,7 +139,7 @@ def test_the_names_an_error_lists_are_bounded() -> None:
 @pytest.mark.parametrize(
     "text", ["$VAR_REF{{d['z']}}", "$VAR_REF{{d[0]}}", "$VAR_REF{{l[9]}}", "$VAR_REF{{l['k']}}", "$VAR_REF{{df['z']}}"]
 )
-def test_a_key_that_is_not_there_leads_nowhere_and_tells_no_values(text: str) -> None:
+def test_a_key_that_is_not_there_leads_nowhere_and_reveals_no_values(text: str) -> None:
     with pytest.raises(UnknownReference, match="does not exist") as refusal:
         value_of(text, d={"SECRET": 1}, l=["SECRET"], df=pd.DataFrame({"a": ["SECRET"]}))
 

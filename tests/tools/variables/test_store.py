@@ -127,7 +127,7 @@ def test_a_result_is_written_out_once() -> None:
     assert Counting.count == 1
 
 
-def test_the_least_recently_used_entry_goes_first_and_is_said_to_be_gone() -> None:
+def test_the_least_recently_used_entry_goes_first_and_is_reported_to_be_gone() -> None:
     variables = Variables(max_entries=3)
     for name in "abc":
         variables.store_result(name, name)
@@ -182,7 +182,7 @@ def test_the_list_of_the_dead_is_bounded() -> None:
         variables.get("c")
 
 
-def test_notes_can_be_written_changed_and_told_apart_from_results() -> None:
+def test_notes_can_be_written_changed_and_distinguished_from_results() -> None:
     variables = Variables()
     variables.store_note("todo", "first", description="what is left", tags=["plan"])
     note = variables.store_note("todo", tags=["plan", "b"])
@@ -233,7 +233,7 @@ def test_sizes_are_estimated_without_walking_everything(value: object, least: in
     assert least <= size_of(value) <= most
 
 
-def test_an_object_that_cannot_tell_its_size_still_has_one() -> None:
+def test_an_object_that_cannot_report_its_size_still_has_one() -> None:
     class Odd:
         __module__ = "numpy.odd"
         nbytes = "many"
@@ -251,7 +251,7 @@ def test_an_exposed_variable_that_is_gone_is_no_object_of_any_name() -> None:
     assert not any(one is value for one in variables.unreadable_objects())
 
 
-def test_names_that_are_there_again_are_not_said_to_be_gone() -> None:
+def test_names_that_are_there_again_are_not_reported_to_be_gone() -> None:
     variables = Variables({})
     name = variables.store_result("kept", [1], description="")
     variables.invalidate([name, "lost"], "it was in another chat")

@@ -77,7 +77,7 @@ def test_a_reply_that_is_made_in_the_background_is_not_supported_and_says_so(sta
     assert "`background`" in str(error)
 
 
-def test_a_stream_that_only_says_that_it_is_queued_is_told_as_such() -> None:
+def test_a_stream_that_only_says_that_it_is_queued_is_reported_as_such() -> None:
     queued = responding.stream({"type": "response.queued", "response": {"status": "queued"}})
     with serve(head(), queued) as server:
         _, error = deltas_until(endpoint(server, wire=responding.WIRE), InvalidReply)

@@ -24,7 +24,7 @@ def test_the_message_of_an_error_is_found_in_every_shape(payload: object, messag
     assert parse_error(payload).message == message
 
 
-def test_the_code_and_the_type_of_an_error_may_stand_around_it() -> None:
+def test_the_code_and_the_type_of_an_error_may_be_around_it() -> None:
     inside = parse_error({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}, "code": 529})
     outside = parse_error({"type": "server_error", "error": {"message": "busy"}, "code": "x"})
 
@@ -77,7 +77,7 @@ def test_the_providers_own_word_says_whether_to_try_again(status: int, word: str
         b': wait\nevent: error\r\ndata: {"message": "no such thing"}\r\n\r\ndata: [DONE]\r\n\r\n',
     ],
 )
-def test_a_refusal_that_comes_as_an_event_is_told_in_its_own_words(body: bytes) -> None:
+def test_a_refusal_that_comes_as_an_event_is_reported_in_its_own_words(body: bytes) -> None:
     assert str(error_from_response(400, {}, body, label="them")) == "them answered 400: no such thing."
 
 
@@ -103,7 +103,7 @@ def test_a_refusal_that_comes_as_an_event_is_told_in_its_own_words(body: bytes) 
         ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon"}, None), ({"x-ratelimit-remaining": "0"}, None),
     ],
 )  # fmt: skip
-def test_a_wait_is_read_wherever_it_stands(headers: dict[str, str], seconds: float | None) -> None:
+def test_a_wait_is_read_wherever_it_is(headers: dict[str, str], seconds: float | None) -> None:
     now = 1_700_000_000.0
     asked = retry_after(headers, now=now)
     found = asked if asked is not None else until_reset(headers, now=now)

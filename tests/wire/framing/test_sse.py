@@ -39,7 +39,7 @@ def test_an_event_has_the_name_of_its_event_line() -> None:
     assert parse(b"event: ping\ndata: {}\n\ndata: {}\n\n") == [(b"{}", "ping"), (b"{}", "")]
 
 
-def test_the_data_line_may_stand_before_the_event_line() -> None:
+def test_the_data_line_may_be_before_the_event_line() -> None:
     assert parse(b"data: {}\nevent: done\n\n") == [(b"{}", "done")]
 
 
@@ -62,7 +62,7 @@ def test_the_last_event_counts_without_a_blank_line() -> None:
     assert data(b"data: a\n\ndata: b\n") == [b"a", b"b"]
 
 
-def test_events_without_blank_lines_are_told_apart_where_each_is_json() -> None:
+def test_events_without_blank_lines_are_distinguished_where_each_is_json() -> None:
     assert data(b'data: {"a":1}\ndata: {"b":2}\ndata: [DONE]\n') == [b'{"a":1}', b'{"b":2}', b"[DONE]"]
 
 

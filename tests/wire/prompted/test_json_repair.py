@@ -25,7 +25,7 @@ OBJECTS = st.dictionaries(st.text(), JSON, max_size=4)
 
 
 @given(OBJECTS)
-def test_whole_json_is_read_without_a_mend(value: dict[str, Any]) -> None:
+def test_complete_json_is_read_without_a_repair(value: dict[str, Any]) -> None:
     parsed = parse_object(json.dumps(value))
 
     assert parsed.value == value
@@ -58,7 +58,7 @@ def test_whole_json_is_read_without_a_mend(value: dict[str, Any]) -> None:
         ('{"a": "say "hi" now"}', {"a": 'say "hi" now'}, ("json-repair",)),
     ],
 )
-def test_each_defect_is_mended_and_named(text: str, value: dict[str, Any], repairs: tuple[str, ...]) -> None:
+def test_each_defect_is_repaired_and_named(text: str, value: dict[str, Any], repairs: tuple[str, ...]) -> None:
     parsed = parse_object(text)
 
     assert parsed.value == value
@@ -140,7 +140,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert isinstance(value, dict)
 
 
-def test_the_bounds_are_told() -> None:
+def test_the_bounds_are_reported() -> None:
     with pytest.raises(InvalidArguments, match=f"at most {MAX_LENGTH}"):
         parse_object('{"a": "' + "x" * MAX_LENGTH + '"}')
     with pytest.raises(InvalidArguments, match=f"deeper than {MAX_DEPTH}"):

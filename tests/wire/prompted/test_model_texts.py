@@ -37,7 +37,7 @@ def test_there_are_many_texts() -> None:
 
 
 @pytest.mark.parametrize("how", RUN)
-def test_the_own_block_runs_however_it_is_drawn(how: str) -> None:
+def test_the_own_block_runs_however_it_is_rendered(how: str) -> None:
     pieces = scan(RUN[how])
 
     assert names_of(pieces) in (["price"], ["run_python"])

@@ -94,14 +94,14 @@ def test_a_call_in_too_many_wrappers_is_none() -> None:
     assert shape(wrapped(MAX_NESTING + 1)) is None
 
 
-def test_a_name_means_the_only_tool_that_is_spelt_like_it() -> None:
+def test_a_name_means_the_only_tool_that_is_spelled_like_it() -> None:
     assert match_tool_name("functions.get-price", ["get_price", "look"]) == "get_price"
     assert match_tool_name("get price", ["get_price", "Get-Price"]) is None
     assert match_tool_name("unknown", ["get_price"]) is None
     assert match_tool_name("anything", None) == "anything"
 
 
-def test_a_name_that_was_spelt_otherwise_is_told_as_a_mend() -> None:
+def test_a_name_that_was_spelled_differently_is_reported_as_a_repair() -> None:
     assert match_tools([ParsedCall("Look", {})], ["look"]) == [ParsedCall("look", {}, ("name",))]
     assert match_tools([ParsedCall("look", {}), ParsedCall("sing", {})], ["look"]) == []
 
@@ -144,7 +144,7 @@ def test_every_way_to_write_a_call_between_marks_is_read(text: str) -> None:
         "[1 2",
     ],
 )
-def test_what_cannot_be_read_between_marks_is_said(text: str) -> None:
+def test_what_cannot_be_read_between_marks_is_reported(text: str) -> None:
     assert body(text) is None
 
 
@@ -253,7 +253,7 @@ def test_so_many_lists_and_no_more_are_looked_at() -> None:
         ("{'a': null}", None),
     ],
 )
-def test_escapes_and_constants_of_a_mended_text_mean_what_they_meant(text: str, value: Any) -> None:
+def test_escapes_and_constants_of_a_repaired_text_keep_their_meaning(text: str, value: Any) -> None:
     assert parse_object(text).value == {"a": value}
 
 
@@ -273,7 +273,7 @@ def test_an_empty_text_that_was_written_stays_one() -> None:
     assert parse_object('{"a": "" "b": 1}').value == {"a": "", "b": 1}
 
 
-def test_an_object_that_is_broken_in_many_places_is_not_mended() -> None:
+def test_an_object_that_is_broken_in_many_places_is_not_repaired() -> None:
     def broken(gaps: int) -> str:
         return "{" + " ".join(f'"k{number}": {number}' for number in range(gaps + 1)) + "}"
 
@@ -282,12 +282,12 @@ def test_an_object_that_is_broken_in_many_places_is_not_mended() -> None:
         parse_object(broken(MAX_GAPS + 1))
 
 
-def test_an_object_that_is_broken_and_long_is_not_mended() -> None:
+def test_an_object_that_is_broken_and_long_is_not_repaired() -> None:
     with pytest.raises(InvalidArguments, match="too long"):
         parse_object('{"a": "' + "x" * MAX_LIBRARY_CHARS + '" "b": 1}')
 
 
-def test_a_mend_that_would_change_a_letter_is_refused() -> None:
+def test_a_repair_that_would_change_a_letter_is_refused() -> None:
     with pytest.raises(InvalidArguments, match="without guessing"):
         parse_object('{"a": "one" two "b": 2}')
 
@@ -295,7 +295,7 @@ def test_a_mend_that_would_change_a_letter_is_refused() -> None:
 # --- every mark, every word -----------------------------------------------------------------------------------
 
 
-def test_what_stands_behind_the_closer_of_a_tag_is_prose() -> None:
+def test_what_is_after_the_closer_of_a_tag_is_prose() -> None:
     tags = [mark.opener for mark in DELIMITERS if re.fullmatch(r"<[^|=▁]+>", mark.opener)]
     found = [parse_calls(f"Before. {tag}{WRITTEN}</{tag[1:]} Behind.") for tag in tags]
 

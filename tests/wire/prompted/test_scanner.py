@@ -120,7 +120,7 @@ def test_a_string_without_end_gives_way_to_the_first_closing_mark() -> None:
     assert found[0] == TextSegment('<tool_call>{"name": "f", "arguments": {"a": "x}}</tool_call> ')
 
 
-def test_a_missing_closing_mark_is_named_among_the_mends() -> None:
+def test_a_missing_closing_mark_is_named_among_the_repairs() -> None:
     found = scan(['<tool_call>{"name": "f", "arguments": {}}'])
 
     assert isinstance(found[0], CallSegment)

@@ -45,7 +45,7 @@ def message_text(message: dict[str, Any]) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
-def test_the_system_text_tells_tools_rules_and_one_example_behind_the_persons_own() -> None:
+def test_the_system_text_contains_tools_rules_and_one_example_behind_the_persons_own() -> None:
     system = message_text(encode_messages(user("Hi"), system="Be brief.")[0])
 
     assert system.startswith("Be brief.\n\n# Tools")
@@ -65,7 +65,7 @@ def test_a_tools_description_cannot_close_the_list_of_tools() -> None:
     assert message_text(encode_messages(user("Hi"))[0]).count("</tools>") == 1
 
 
-def test_calls_and_results_are_told_as_text_and_results_in_the_order_of_the_calls() -> None:
+def test_calls_and_results_are_sent_as_text_and_results_in_the_order_of_the_calls() -> None:
     _system, _question, call, result = encode_messages(*HISTORY)
 
     assert call["role"] == "assistant"
@@ -91,7 +91,7 @@ def test_the_history_stays_as_it_was_when_it_grows() -> None:
     assert after[: len(before)] == before
 
 
-def test_an_image_of_a_result_stands_behind_the_results() -> None:
+def test_an_image_of_a_result_is_after_the_results() -> None:
     picture = Media("image/png", b"png")
     messages = encode_messages(*HISTORY[:2], results(ToolResult("price", "see", id="1", media=(picture,))))
 
@@ -132,19 +132,19 @@ def test_a_name_cannot_break_out_of_its_attribute() -> None:
     assert "<tool_call>" not in told
 
 
-def test_arguments_that_are_no_json_are_told_as_an_empty_object() -> None:
+def test_arguments_that_are_no_json_are_sent_as_an_empty_object() -> None:
     broken = replace(CALL, arguments="```\n{", args=None, error="not JSON")
     told = message_text(encode_messages(user("Hi"), assistant(broken))[-1])
 
     assert json.loads(told.split("\n")[1]) == {"name": "price", "arguments": {}}
 
 
-def test_a_forced_choice_is_said_at_the_end_of_the_conversation() -> None:
+def test_a_forced_choice_is_written_at_the_end_of_the_conversation() -> None:
     assert "call no tool" in message_text(encode_messages(*HISTORY, tool_choice="none")[-1])
     assert "Call the tool add now." in message_text(encode_messages(user("Hi"), tool_choice="add")[-1])
 
 
-def test_without_tools_nothing_is_told() -> None:
+def test_without_tools_nothing_is_added() -> None:
     assert encode_messages(user("Hi"), tools=()) == [{"role": "user", "content": "Hi"}]
 
 
@@ -168,7 +168,7 @@ def test_the_form_suits_the_models_kind_and_is_read_back(ability: str, opening: 
     assert reply.text == ""
 
 
-def test_what_is_to_be_called_now_is_said_at_the_very_end_even_without_a_question() -> None:
+def test_what_is_to_be_called_now_is_written_at_the_very_end_even_without_a_question() -> None:
     last = encode_messages(*HISTORY[:2], tool_choice="price")[-1]
 
     assert last == {"role": "user", "content": "Call the tool price now."}

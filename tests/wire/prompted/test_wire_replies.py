@@ -25,7 +25,7 @@ def test_prose_and_calls_come_in_order_and_the_call_may_run() -> None:
     assert [delta.final for delta in deltas if isinstance(delta, CallDelta)] == [True]
 
 
-def test_a_mended_call_says_so() -> None:
+def test_a_repaired_call_says_so() -> None:
     reply, _ = read(stream_body("```call-7f3a\n{'name': 'price', 'arguments': {'ticker': 'A',}}\n```"))
 
     assert reply.calls[0].args == {"ticker": "A"}
@@ -68,7 +68,7 @@ def test_what_was_held_is_given_before_an_error_is_raised() -> None:
         decoder.close()
 
 
-def test_thinking_passes_and_comes_behind_the_text_that_was_said_before_it() -> None:
+def test_thinking_passes_and_comes_behind_the_text_before_it() -> None:
     _, deltas = read(stream_body("a ```c", "b", thinking="hm <tool_call>"))
     kinds = [(type(delta), delta.text) for delta in deltas if isinstance(delta, TextDelta | ThinkingDelta)]
 

@@ -95,7 +95,7 @@ def test_a_model_id_is_a_provider_and_a_model(model_id: str, provider: str, mode
         ("", "Write provider:model"),
     ],
 )
-def test_an_unknown_model_is_told_in_one_line_with_what_is_near(model_id: str, advice: str) -> None:
+def test_an_unknown_model_is_reported_in_one_line_with_what_is_near(model_id: str, advice: str) -> None:
     with pytest.raises(UnknownModel) as caught:
         parse_model(model_id)
 
@@ -139,7 +139,7 @@ def test_a_persons_file_adds_providers_and_changes_ours(empty_folder: Path, monk
         ("[lab]\nbase_url = 'https://x'\nabilities = ['fly']", "unknown ability 'fly'"),
     ],
 )
-def test_a_persons_file_that_makes_no_sense_is_told(
+def test_a_persons_file_that_makes_no_sense_is_reported(
     empty_folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
 ) -> None:
     write_settings(empty_folder, monkeypatch, text)
@@ -347,7 +347,7 @@ def test_any_wire_can_be_forced(monkeypatch: pytest.MonkeyPatch, wire: str) -> N
     assert asked.connection.auth == WIRE_AUTH.get(wire, "bearer")
 
 
-def test_an_unknown_wire_or_ability_is_told() -> None:
+def test_an_unknown_wire_or_ability_is_reported() -> None:
     with pytest.raises(BadUsage, match="Unknown wire 'telex'"):
         make_endpoint("ollama:x", wire="telex")
     with pytest.raises(Unsupported, match="Unknown ability 'fly'"):
@@ -425,7 +425,7 @@ def test_the_setting_of_a_model_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
     assert default_model() == ("groq:x", "NBTOOL_MODEL")
 
 
-def test_the_setting_of_a_model_may_stand_in_the_env_file_and_never_overrides(
+def test_the_setting_of_a_model_may_be_in_the_env_file_and_never_overrides(
     empty_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (empty_folder / ".env").write_text(f"NBTOOL_MODEL=groq:x\nOPENAI_API_KEY={KEY}\n")

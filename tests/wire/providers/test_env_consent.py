@@ -88,7 +88,7 @@ def by_list_of_models(chat: Chat) -> object:
 @pytest.mark.promise("env-asks")
 @pytest.mark.parametrize("road", [by_send, by_map, by_rehearsal, by_list_of_models], ids=lambda road: road.__name__)
 @pytest.mark.parametrize("named", ["model and address", "address alone"])
-def test_nothing_is_sent_by_any_road_before_the_file_was_allowed(
+def test_nothing_is_sent_in_any_way_before_the_file_was_allowed(
     road: Callable[[Chat], object], named: str, project: Path
 ) -> None:
     with server_of_a_stranger() as server:

@@ -74,7 +74,7 @@ def test_files_go_by_the_dialect_of_gemini_only() -> None:
     assert "files" not in make_endpoint("google:m", wire="chat").abilities
 
 
-def test_the_key_stands_in_the_header_and_never_in_the_address() -> None:
+def test_the_key_is_in_the_header_and_never_in_the_address() -> None:
     with simulate("google", Answer("Hello.")) as provider:
         turn = Chat("google:gemini-3.5-flash", base_url=provider.url, api_key=provider.key).send("Hi")
 
@@ -85,7 +85,7 @@ def test_the_key_stands_in_the_header_and_never_in_the_address() -> None:
     assert "authorization" not in request.headers
 
 
-def test_a_query_of_the_person_stands_beside_that_of_the_dialect() -> None:
+def test_a_query_of_the_person_is_beside_that_of_the_dialect() -> None:
     with simulate("google", Answer("Hello."), query={"team": "blue"}) as provider:
         Chat("google:m", base_url=provider.url, api_key=provider.key, query={"team": "blue"}).send("Hi")
 

@@ -110,7 +110,7 @@ def functions_that(names: set[str], *, skip: tuple[str, ...] = OWN_READERS) -> s
     return found
 
 
-def test_every_place_that_reads_a_body_stands_in_the_table() -> None:
+def test_every_place_that_reads_a_body_has_a_row() -> None:
     assert functions_that(READERS) == set(PLACES)
 
 

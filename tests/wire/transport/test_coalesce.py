@@ -31,7 +31,7 @@ def test_what_came_at_once_of_one_call_is_one_event() -> None:
     assert coalesce(came) == [CallDelta("0", "id", "look", '{"a": 1}')]
 
 
-def test_prose_and_other_calls_part_what_they_stand_between() -> None:
+def test_prose_and_other_calls_separate_what_they_are_between() -> None:
     came: list[Delta] = [
         CallDelta("0", arguments="a"), CallDelta("1", arguments="b"), CallDelta("1", arguments="c"), TextDelta("x"),
         TextDelta("y"), CallDelta("1", arguments="d"),

@@ -82,7 +82,7 @@ def test_a_refused_certificate_says_what_to_do_whatever_openssl_calls_it(code: i
     assert f"The certificate of lab was refused ({said or 'not trusted'})." in str(error)
 
 
-def test_a_connection_that_broke_is_told_by_its_reason_or_its_kind() -> None:
+def test_a_connection_that_broke_is_reported_by_its_reason_or_its_kind() -> None:
     circle = OSError()
     circle.__cause__ = OSError("inner")
     circle.__cause__.__cause__ = circle

@@ -119,7 +119,7 @@ def test_the_request_carries_the_prompt_and_the_key() -> None:
     assert request.json["messages"] == [{"role": "user", "content": "Hi"}]
 
 
-def test_the_key_stands_in_the_header_that_the_provider_reads() -> None:
+def test_the_key_is_in_the_header_that_the_provider_reads() -> None:
     with serve(*GOOD) as server:
         ask(endpoint(server, connection=Connection(auth="api-key")))
 
@@ -389,7 +389,7 @@ def test_a_redirect_is_not_followed_and_the_key_stays() -> None:
     assert other.requests == []
 
 
-def test_an_error_inside_a_stream_comes_after_what_was_said_and_names_the_provider() -> None:
+def test_an_error_inside_a_stream_comes_after_the_text_and_names_the_provider() -> None:
     failed = event({"error": {"message": "tool call failed", "code": "tool_use_failed"}}, "error")
     with serve(head(), text("Hello") + failed, Silence()) as server:
         heard, error = deltas_until(endpoint(server), ProviderError)
@@ -464,7 +464,7 @@ def test_a_no_that_will_stay_one_is_not_tried_again_whatever_its_status() -> Non
     assert len(server.requests) == 1
 
 
-def test_an_overload_inside_a_stream_is_tried_again_while_nothing_was_said() -> None:
+def test_an_overload_inside_a_stream_is_tried_again_while_nothing_was_received() -> None:
     busy = event({"error": {"message": "ServerOverloaded", "type": "overloaded_error"}})
     with serve_each([head(), busy], GOOD) as server:
         deltas = ask(endpoint(server))
@@ -472,7 +472,7 @@ def test_an_overload_inside_a_stream_is_tried_again_while_nothing_was_said() -> 
     assert [type(delta) for delta in deltas] == [Retrying, TextDelta, ReplyEnd]
 
 
-def test_a_server_that_is_not_there_is_tried_again_and_then_told() -> None:
+def test_a_server_that_is_not_there_is_tried_again_and_then_reported() -> None:
     with serve(*GOOD) as server:
         pass
     heard, error = deltas_until(endpoint(server), ConnectionFailed)
@@ -497,7 +497,7 @@ def test_a_wait_of_nothing_has_a_floor() -> None:
     assert [delta.seconds for delta in deltas if isinstance(delta, Retrying)] == [0.05]
 
 
-def test_a_wait_that_is_too_long_is_told_in_place_of_waited_for() -> None:
+def test_a_wait_that_is_too_long_is_reported_instead_of_waited_for() -> None:
     with serve(whole(429, {"error": {"message": "slow down"}}, retry_after="3600")) as server:
         heard, error = deltas_until(endpoint(server), RateLimited)
 
@@ -527,7 +527,7 @@ def test_who_asks_can_forbid_to_try_again() -> None:
     assert len(server.requests) == 1
 
 
-def test_nothing_is_tried_again_once_something_was_said() -> None:
+def test_nothing_is_tried_again_once_something_was_received() -> None:
     busy = event({"error": {"message": "ServerOverloaded"}})
     with serve(head(), text("Hello"), Pause(0.05), busy) as server:
         heard, _ = deltas_until(endpoint(server), ServerOverloaded)

@@ -77,7 +77,7 @@ def test_a_page_comes_with_its_status_kind_and_text() -> None:
     assert server.requests[0].path == "/a?b=c"
 
 
-def test_the_name_is_said_and_the_address_is_connected_to() -> None:
+def test_the_name_is_sent_and_the_address_is_connected_to() -> None:
     names = Names("127.0.0.1")
     with serve(whole(200, b"x", "text/plain")) as server:
         get(server, names=names)
@@ -270,7 +270,7 @@ def test_a_slow_server_is_left(steps: list[object]) -> None:
         get(server, seconds=0.3)
 
 
-def test_a_broken_connection_and_an_unknown_host_are_said() -> None:
+def test_a_broken_connection_and_an_unknown_host_are_reported() -> None:
     with serve(Reset()) as server, pytest.raises(ConnectionFailed, match=r"site\.test cannot be reached"):
         get(server)
 
@@ -364,7 +364,7 @@ def test_a_certificate_is_checked_against_the_name_and_not_the_address(
 
 
 @pytest.mark.parametrize("where", ["http://host:x/", "http://" + "a" * 70_000])
-def test_a_redirect_to_an_address_that_cannot_be_read_is_told(where: str) -> None:
+def test_a_redirect_to_an_address_that_cannot_be_read_is_reported(where: str) -> None:
     with (
         serve(*to(where, 300)) as server,
         pytest.raises(InvalidReply, match="redirects to an invalid address"),

@@ -21,7 +21,7 @@ def test_a_clock_that_has_run_out_does_not_let_a_wait_begin() -> None:
     assert begun == []
 
 
-def test_a_clock_counts_only_while_it_is_waited_for_and_begins_anew() -> None:
+def test_a_clock_counts_only_while_it_is_waited_for_and_restarts() -> None:
     clock = Deadline(10.0)
 
     async def wait() -> None:
@@ -61,6 +61,6 @@ def test_each_attempt_waits_twice_as_long_within_bounds() -> None:
     ("seconds", "said"),
     [(7.0, "in 7 s, at "), (119.0, "in 119 s, at "), (120.0, "in 2 minutes, at "), (86_400.0, "in 1440 minutes")],
 )
-def test_a_time_is_told_in_seconds_or_minutes_and_with_the_hour_within_a_day(seconds: float, said: str) -> None:
+def test_a_time_is_reported_in_seconds_or_minutes_and_with_the_hour_within_a_day(seconds: float, said: str) -> None:
     assert format_delay(seconds).startswith(said)
     assert (", at " in format_delay(seconds)) is (seconds < 86_400)

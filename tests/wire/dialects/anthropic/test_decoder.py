@@ -89,7 +89,7 @@ def test_late_fragments_of_an_earlier_block_find_it() -> None:
     assert [call.args for call in reply.calls] == [{"ticker": "A"}, {"ticker": "B"}]
 
 
-def test_the_whole_answer_may_stand_in_the_head() -> None:
+def test_the_whole_answer_may_be_in_the_head() -> None:
     reply = read(begin(content=[{"type": "text", "text": "Hi"}, USE], stop_reason="tool_use"), END)
 
     assert (reply.text, reply.calls[0].args, reply.calls[0].runnable) == ("Hi", {"ticker": "A"}, True)
@@ -158,7 +158,7 @@ def test_arguments_for_a_call_that_nobody_named_are_refused() -> None:
         ("pause_turn", "paused"), ("model_context_window_exceeded", "length"), ("unheard_of", "unknown"),
     ],
 )  # fmt: skip
-def test_stop_reasons_are_told_in_our_words(word: str, reason: str) -> None:
+def test_stop_reasons_are_reported_in_our_words(word: str, reason: str) -> None:
     reply = read(begin(), EMPTY_TEXT, delta(0, "text_delta", text="Hi"), stop(word), END)
 
     assert (reply.stop_reason, reply.finish_reason, reply.complete) == (reason, word, True)

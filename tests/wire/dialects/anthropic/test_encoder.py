@@ -94,7 +94,7 @@ def test_marks_never_change_what_a_message_holds() -> None:
     assert message.native.payload == [SIGNED, USE]
 
 
-def test_all_results_of_a_round_stand_first_in_one_user_message() -> None:
+def test_all_results_of_a_round_are_first_in_one_user_message() -> None:
     other = ToolCall("price", "{}", id="toolu_2", call_id="ours_2")
     failed = ToolResult("price", "No such ticker.", id="toolu_2", call_id="ours_2", is_error=True)
     messages = messages_of(user("?"), assistant(CALL, other), results(RESULT), results(failed), user("Well?"))
@@ -199,7 +199,7 @@ def test_calls_of_the_past_bring_their_tools_along() -> None:
         ("price", {"type": "tool", "name": "price"}),
     ],
 )
-def test_the_choice_of_a_tool_is_said_in_the_dialects_words(wanted: str, said: Any) -> None:
+def test_the_choice_of_a_tool_is_encoded_in_the_dialects_words(wanted: str, said: Any) -> None:
     assert body_of(user("?"), tools=(PRICE,), tool_choice=wanted).get("tool_choice") == said
 
 

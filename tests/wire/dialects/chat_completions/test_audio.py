@@ -75,7 +75,7 @@ def test_a_whole_sound_is_kept_as_it_came(data: bytes, mime: str) -> None:
     assert [part for part in reply.message.parts if isinstance(part, Media)] == [Media(mime, data=data)]
 
 
-def test_a_sound_that_cannot_be_read_is_told() -> None:
+def test_a_sound_that_cannot_be_read_is_reported() -> None:
     reply = decode("chat", chatting.stream(audio_chunk(data="no base64!"), chatting.chunk(finish="stop")))
 
     assert reply.text == UNREADABLE
@@ -89,7 +89,7 @@ def test_a_sound_that_breaks_off_is_no_whole_one() -> None:
 
 
 @pytest.mark.parametrize("wire", sorted(set(WIRES) - set(MEDIA_KINDS)))
-def test_a_reply_with_sound_can_stand_in_the_history_of_every_dialect(wire: str) -> None:
+def test_a_reply_with_sound_can_be_in_the_history_of_every_dialect(wire: str) -> None:
     said = assistant("Good morning.", Media("audio/wav", data=as_wav(SAMPLES), name="audio_1"))
     request = find_wire(wire).encode(Prompt((user("Hi"), said, user("And?"))), Target("h", "m"))
 

@@ -300,7 +300,7 @@ def test_an_error_comes_after_the_deltas_before_it() -> None:
 @pytest.mark.parametrize(
     "body", [b"<html><body>x</body></html>", b"{}", b'{"a": 1}', b"[1]", b"{'a'}", b"data: {x}\n\n", b"nothing"]
 )
-def test_what_is_no_reply_is_said_to_be_none(body: bytes) -> None:
+def test_what_is_no_reply_is_reported_to_be_none(body: bytes) -> None:
     with pytest.raises(InvalidReply):
         decode("chat", body)
 
@@ -310,7 +310,7 @@ def test_nothing_is_an_incomplete_reply() -> None:
     assert not decode("chat", b": keep-alive\n\n").complete
 
 
-def test_a_stream_and_a_document_are_told_apart_by_themselves() -> None:
+def test_a_stream_and_a_document_are_distinguished_by_themselves() -> None:
     padded = b"\n \n" + json.dumps({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}).encode()
 
     assert decode("chat", padded, stream=True).text == "Hi"

@@ -69,7 +69,7 @@ def test_the_system_prompt_has_the_role_that_the_target_wants() -> None:
     }
 
 
-def test_tools_are_told_with_a_schema_that_has_properties() -> None:
+def test_tools_are_sent_with_a_schema_that_has_properties() -> None:
     tools = (ToolSpec("now", "The time.", {"type": "object"}),)
     function = {"name": "now", "description": "The time.", "parameters": {"type": "object", "properties": {}}}
 
@@ -177,7 +177,7 @@ def test_an_own_message_goes_back_as_it_came() -> None:
     assert sent == [{"role": "assistant", "content": "Hi", "tool_calls": [signed]}]
 
 
-def test_a_message_of_another_host_is_built_anew() -> None:
+def test_a_message_of_another_host_is_rebuilt() -> None:
     message = echoing({"content": "native", "extra_content": 1}, Text("Hi"), Thinking("Hm"), host="other.example")
 
     assert encode_messages(message) == [{"role": "assistant", "content": "Hi"}]

@@ -18,7 +18,7 @@ def test_arguments_come_in_fragments() -> None:
     assert (reply.calls[0].id, reply.calls[0].args) == ("c1", {"x": 1})
 
 
-def test_parallel_calls_are_told_apart_by_index_also_interleaved() -> None:
+def test_parallel_calls_are_distinguished_by_index_also_interleaved() -> None:
     reply = read(
         chunk(call(0, "a", "f", '{"x"')),
         chunk(call(1, "b", "g", '{"y"')),
@@ -37,7 +37,7 @@ def test_an_index_is_a_key_and_no_place(index: Any) -> None:
 
 
 @pytest.mark.parametrize("index", [None, -1, 0.5, "x", True, [], {}])
-def test_without_an_index_the_id_tells_calls_apart(index: Any) -> None:
+def test_without_an_index_the_id_distinguishes_calls(index: Any) -> None:
     reply = read(
         chunk(call(index, "a", "f", '{"x"')),
         chunk(call(index, "a", None, ":1}")),
@@ -48,7 +48,7 @@ def test_without_an_index_the_id_tells_calls_apart(index: Any) -> None:
     assert calls(reply) == [("f", '{"x":1}'), ("f", "{}")]
 
 
-def test_without_an_index_and_an_id_the_name_tells_calls_apart() -> None:
+def test_without_an_index_and_an_id_the_name_distinguishes_calls() -> None:
     reply = read(chunk(call(None, "", "f", '{"x":1}')), chunk(call(None, "", "f", '{"x":2}'), "stop"))
 
     assert calls(reply) == [("f", '{"x":1}'), ("f", '{"x":2}')]
@@ -69,7 +69,7 @@ def test_the_same_index_with_another_id_is_another_call() -> None:
     assert calls(reply) == [("f", "{}"), ("g", "{}")]
 
 
-def test_the_same_index_and_no_ids_are_told_apart_by_whole_arguments() -> None:
+def test_the_same_index_and_no_ids_are_distinguished_by_whole_arguments() -> None:
     reply = read(chunk(call(0, None, "f", '{"x":1}')), chunk(call(0, None, "f", '{"x":2}'), "tool_calls"))
 
     assert calls(reply) == [("f", '{"x":1}'), ("f", '{"x":2}')]
@@ -128,7 +128,7 @@ def test_arguments_that_are_repeated_whole_each_time_count_once() -> None:
     assert native(reply)["tool_calls"][0]["function"]["arguments"] == '{"x": 1}'
 
 
-def test_fragments_that_cannot_be_told_apart_never_run() -> None:
+def test_fragments_that_cannot_be_distinguished_never_run() -> None:
     reply = read(
         chunk(call(0, None, "f", '{"x"')), chunk(call(0, None, "f", '{"y"')), chunk(call(0, None, None, ":1}"), "stop")
     )
@@ -150,7 +150,7 @@ def test_an_empty_call_in_the_way_of_2023_is_none() -> None:
     assert whole({"content": "Hi", "function_call": {"name": "", "arguments": ""}}).calls == ()
 
 
-def test_a_call_that_is_told_in_both_ways_is_one_call() -> None:
+def test_a_call_that_is_written_in_both_ways_is_one_call() -> None:
     def told(arguments: str) -> dict[str, Any]:
         return {"function_call": {"name": "f", "arguments": arguments}, **call(0, "c1", "f", arguments)}
 

@@ -43,7 +43,7 @@ def reply_of(*parts: dict[str, Any], calls: tuple[ToolCall, ...] = (ASKED,), tar
         ("gemini:generateContent?key=1", "/models/gemini%3AgenerateContent%3Fkey%3D1"),
     ],
 )
-def test_the_model_stands_in_the_path(model: str, path: str) -> None:
+def test_the_model_is_in_the_path(model: str, path: str) -> None:
     streamed = WIRE.encode(Prompt((user("Hi"),)), Target("h", model))
     whole = WIRE.encode(Prompt((user("Hi"),), stream=False), Target("h", model))
 
@@ -165,7 +165,7 @@ def test_a_model_that_checks_no_signatures_gets_none_for_foreign_calls() -> None
     assert parts == [{"functionCall": {"name": "price", "args": {"ticker": "A"}}}]
 
 
-def test_outcomes_stand_together_in_the_order_of_their_calls() -> None:
+def test_outcomes_are_together_in_the_order_of_their_calls() -> None:
     second = ToolCall("look", "{}", id="g2", call_id="call_2", args={}, runnable=True)
     messages = (
         user("Hi"), assistant(ASKED, second),
@@ -234,7 +234,7 @@ def test_sound_of_the_model_goes_back_as_a_word() -> None:
 
 
 @pytest.mark.parametrize(("target", "is_inside"), [(HERE, True), (OLDER, False)])
-def test_an_image_of_a_tool_stands_in_its_outcome_or_beside_it(target: Target, is_inside: bool) -> None:
+def test_an_image_of_a_tool_is_in_its_outcome_or_beside_it(target: Target, is_inside: bool) -> None:
     answer = results(ToolResult("price", "7", "g1", "call_1", media=(PNG, Media("audio/wav", data=b"W"))))
     outcome, *beside = contents_of(user("Hi"), assistant(ASKED), answer, target=target)[2]["parts"]
 

@@ -395,7 +395,7 @@ def test_a_cancelled_request_closes_its_socket() -> None:
         assert server.left.wait(10)
 
 
-def test_a_key_never_stands_in_what_is_shown_of_an_endpoint() -> None:
+def test_a_key_is_never_in_what_is_shown_of_an_endpoint() -> None:
     there = make_endpoint("openai:tts-1", base_url="http://127.0.0.1:9/v1", api_key=SecretStr(KEY))
 
     assert KEY not in repr(there)

@@ -91,14 +91,14 @@ def test_reasoning_comes_from_summaries_and_from_the_open_form() -> None:
     assert reply.thinking == "ABCD"
 
 
-def test_a_refusal_is_told_apart_from_text() -> None:
+def test_a_refusal_is_distinguished_from_text() -> None:
     refusal = {"type": "message", "id": "msg_1", "content": [{"type": "refusal", "refusal": "I won't."}]}
     reply = read({"type": "response.refusal.delta", "output_index": 0, "delta": "I "}, completed_event(refusal))
 
     assert (reply.text, reply.refusal) == ("", "I won't.")
 
 
-def test_a_call_is_keyed_by_where_it_stands_when_its_ids_change() -> None:
+def test_a_call_is_keyed_by_where_it_is_when_its_ids_change() -> None:
     reply = read(
         item_added({**CALL_ITEM, "id": "x1", "arguments": ""}, 1),
         arguments_delta('{"tick', output_index=1, item_id="x2"),
@@ -111,7 +111,7 @@ def test_a_call_is_keyed_by_where_it_stands_when_its_ids_change() -> None:
     assert reply.stop_reason == "tools"
 
 
-def test_calls_that_all_claim_the_first_place_are_told_apart_by_their_ids() -> None:
+def test_calls_that_all_claim_the_first_place_are_distinguished_by_their_ids() -> None:
     other = {**CALL_ITEM, "id": "fc_2", "call_id": "call_2"}
     reply = read(
         item_added({**CALL_ITEM, "arguments": ""}), item_added({**other, "arguments": ""}),
@@ -230,7 +230,7 @@ def test_unknown_events_and_items_are_passed_over_and_kept() -> None:
     assert reply.message.native.payload == [odd]
 
 
-def test_the_type_may_stand_in_the_event_line_alone() -> None:
+def test_the_type_may_be_in_the_event_line_alone() -> None:
     text = b'event: response.output_text.delta\ndata: {"delta":"Hi"}\n\n'
     reply = decode("responses", text + b'event: response.completed\ndata: {"response":{}}\n\n')
 
@@ -308,7 +308,7 @@ def test_a_reply_that_was_read_can_be_sent_back() -> None:
 
 @pytest.mark.parametrize("kind", ["output_text", "text", "reasoning_text", "summary_text"])
 @pytest.mark.parametrize("is_stream", [True, False])
-def test_whatever_stands_in_an_item_of_reasoning_is_no_answer(kind: str, is_stream: bool) -> None:
+def test_whatever_is_in_an_item_of_reasoning_is_no_answer(kind: str, is_stream: bool) -> None:
     thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": kind, "text": "hmm let me see"}]}
     output = [thought, message_item("The answer is 42.")]
     body = (

@@ -107,7 +107,7 @@ def test_a_round_goes_back_as_it_came() -> None:
     [Target("other.example", "thinker-1"), Target("api.example", "thinker-2")],
     ids=["another host", "another model"],
 )
-def test_a_round_of_another_model_is_built_anew_without_its_reasoning_and_ids(elsewhere: Target) -> None:
+def test_a_round_of_another_model_is_rebuilt_without_its_reasoning_and_ids(elsewhere: Target) -> None:
     items = input_of(user("Price?"), round_of(REASONING, CALL_ITEM), results(RESULT), target=elsewhere)
 
     assert items[1] == {
@@ -146,7 +146,7 @@ def test_reasoning_that_led_to_nothing_is_left_out() -> None:
     assert items == [{"role": "user", "content": "?"}, {"role": "user", "content": "Well?"}]
 
 
-def test_tools_of_the_server_go_back_where_they_stood() -> None:
+def test_tools_of_the_server_go_back_where_they_were() -> None:
     search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search"}}
     items = input_of(user("?"), round_of(REASONING, search, message_item("Found."), parts=(Text("Found."),)), user("!"))
 
@@ -169,7 +169,7 @@ def test_arguments_that_are_no_object_never_go_back(arguments: str) -> None:
     assert items[1]["arguments"] == "{}"
 
 
-def test_ids_that_two_rounds_share_are_told_apart() -> None:
+def test_ids_that_two_rounds_share_are_distinguished() -> None:
     first = ToolCall("price", "{}", id="call_0", call_id="ours_1")
     second = ToolCall("price", "{}", id="call_0", call_id="ours_2")
     items = input_of(
@@ -231,7 +231,7 @@ def test_sound_is_refused_with_a_way_out() -> None:
     assert "--wire chat" in caught.value.fix
 
 
-def test_the_choice_of_a_tool_is_said_in_the_dialects_words() -> None:
+def test_the_choice_of_a_tool_is_encoded_in_the_dialects_words() -> None:
     def choice(wanted: str) -> Any:
         return body_of(user("?"), tools=(PRICE,), tool_choice=wanted).get("tool_choice")
 

@@ -1,4 +1,4 @@
-"""What the tests of odd replies share: streams of any values, and how they are read."""
+"""Streams of any values, and how they are read: what the tests of malformed replies share."""
 
 from __future__ import annotations
 

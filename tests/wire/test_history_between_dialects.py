@@ -1,4 +1,4 @@
-"""What one place said, told to another: written anew where its form does not fit."""
+"""A reply of one dialect, sent to another server: rewritten where its form does not fit."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_file_by_its_address_stays_an_address() -> None:
 
 
 @pytest.mark.parametrize("payload", ["words", {"content": "Hi", "tool_calls": []}, {"content": "Hi"}])
-def test_a_chat_message_that_does_not_fit_its_parts_is_written_anew(payload: Any) -> None:
+def test_a_chat_message_that_does_not_fit_its_parts_is_rewritten(payload: Any) -> None:
     message = Message("assistant", (Text("Hi"), LOOK), native=Native("chat", HERE.host, HERE.model, payload))
     (said,) = encode_messages("chat", message)
 

@@ -45,7 +45,7 @@ def test_an_index_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> No
     assert store.change(work).result(10) is False
 
 
-def test_an_index_that_the_database_has_undone_is_told(tmp_path: Path) -> None:
+def test_an_index_that_the_database_has_undone_is_reported(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
     store.change(search.update_index).result(10)
     trigger = "CREATE TRIGGER no BEFORE UPDATE ON searchable BEGIN SELECT RAISE(ROLLBACK, 'undone'); END"

@@ -8,7 +8,7 @@ import pytest
 
 from nbtool.errors import InvalidReply
 from nbtool.wire import Reply, decode
-from tests.wire.odd import lines
+from tests.wire.streams import lines
 
 BEGIN = {"type": "message_start", "message": {"id": "m1", "content": []}}
 END = {"type": "message_stop"}

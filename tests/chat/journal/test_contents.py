@@ -52,7 +52,7 @@ def test_a_content_whose_place_is_not_there_changes_nothing(tmp_path: Path, path
     assert texts(book) == [LONG[: blobs.PREVIEW]]
 
 
-def test_a_content_is_put_only_where_a_text_stands(tmp_path: Path) -> None:
+def test_a_content_is_put_only_where_a_text_is(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
     asyncio.run(book.write("c", "t", [CallFinished("c1", "f", 1, "ok", LONG)]))
     book.execute(lambda connection: connection.execute("""UPDATE places SET path = '["round"]'"""))
@@ -61,7 +61,7 @@ def test_a_content_is_put_only_where_a_text_stands(tmp_path: Path) -> None:
     assert event["round"] == 1
 
 
-def test_a_scribe_with_nothing_to_write_writes_nothing(tmp_path: Path) -> None:
+def test_a_writer_with_nothing_to_write_writes_nothing(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
     asyncio.run(TurnWriter(book, "c", "t").write())
 

@@ -12,7 +12,7 @@ from nbtool.errors import NbtoolError, ProviderError, RateLimited
 from nbtool.events import ReplyEnd, TextDelta
 from nbtool.messages import Media, Refusal, Text, Thinking
 from nbtool.wire import Reply, decode, find_wire
-from tests.wire.odd import deltas, lines
+from tests.wire.streams import deltas, lines
 
 MESSAGE = {"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": "Hi"}]}
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": "{}"}

@@ -1,4 +1,4 @@
-"""Bodies that are cut, too large or no JSON: said so in one line, whatever the dialect."""
+"""Bodies that are cut, too large or not JSON: reported in one line, whatever the dialect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nbtool.wire.framing import json_payloads
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import ReplyBuilder
-from tests.wire.odd import chat, chunk, lines
+from tests.wire.streams import chat, chunk, lines
 
 TALKING = sorted(set(WIRES) - set(MEDIA_KINDS))
 
@@ -90,7 +90,7 @@ def test_an_empty_first_fragment_makes_no_part() -> None:
         b"event: error\ndata: the model is asleep\n\n",
     ],
 )
-def test_an_error_without_its_usual_frame_is_told_in_its_own_words(dialect: str, body: bytes) -> None:
+def test_an_error_without_its_usual_frame_is_reported_in_its_own_words(dialect: str, body: bytes) -> None:
     with pytest.raises(ProviderError, match="reported an error: the model is asleep"):
         decode(dialect, body)
 

@@ -10,7 +10,7 @@ import pytest
 from nbtool.errors import InvalidReply
 from nbtool.messages import Text, Thinking
 from nbtool.wire import decode
-from tests.wire.odd import chat, chunk, lines
+from tests.wire.streams import chat, chunk, lines
 
 
 def test_values_of_a_chat_stream_that_are_no_objects_say_nothing() -> None:
@@ -165,7 +165,7 @@ def test_what_is_no_picture_in_base64_is_not_taken(url: Any) -> None:
     assert chat(chunk({"images": [image], "content": "Hi"})).message.parts == (Text("Hi"),)
 
 
-def test_a_thought_of_databricks_stands_in_a_part_of_the_content() -> None:
+def test_a_thought_of_databricks_is_in_a_part_of_the_content() -> None:
     thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}
     reply = chat(chunk({"content": [thought]}), chunk({"content": [{"type": "text", "text": "Hi"}]}))
 
