@@ -8,6 +8,7 @@ import pytest
 
 from tests.campaigns.mutants.mutate import mutants_of
 
+ROOT = Path(__file__).parents[3]
 REASONS = Path(__file__).with_name("survivors.toml")
 
 
@@ -80,6 +81,17 @@ def test_an_id_stays_where_the_code_moves_and_distinguishes_equal_changes(tmp_pa
     assert len(set(before)) == 2
     assert [mutant.mutant_id for mutant in mutants_of(file, tmp_path)] == before
     assert before[0].startswith("code.py:f:")
+
+
+def test_the_code_of_every_survivor_exists() -> None:
+    gone = []
+    for name in tomllib.loads(REASONS.read_text(encoding="utf-8")):
+        path, place, _ = name.split(":")
+        file = ROOT / path
+        places = {mutant.place or "module" for mutant in mutants_of(file, ROOT)} if file.is_file() else set()
+        gone += [name] if place not in places else []
+
+    assert gone == []
 
 
 def test_every_survivor_that_is_reported_has_a_reason_in_words() -> None:
