@@ -130,8 +130,8 @@ class Transcript:
 
     def _turn_ended(self, event: TurnEnded) -> list[Patch]:
         patches = [patch for entry in self._blocks.entries.values() for patch in _close(entry, event)]
-        for text in self._failed_hooks:
-            if text != event.error or event.status == "completed":
+        if event.error_phase != "hook" or event.status == "completed":  # else the error of the turn is the failed hook
+            for text in self._failed_hooks:
                 patches += self._notice(Notice(text, "warning"))
         has_more = any(growing.omitted for entry in self._blocks.entries.values() for growing in entry.texts.values())
         error = self._blocks.notice_text(event.error) or self._blocks.head["error"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from nbtool.events import EndReason, Phase, TurnStatus
 from nbtool.wire.reply import Reply
@@ -12,7 +13,8 @@ from nbtool.wire.reply import Reply
 class Outcome:
     """The outcome of a turn. `rounds` are its replies in order, `errors` are ordered, the main one first.
 
-    `end_reason` says why it ended without a finished answer, `phase` is what the turn is doing.
+    `end_reason` says why it ended without a finished answer, `phase` is what the turn is doing. `error_phase` is the
+    phase of the only error; empty if there are several or none.
     """
 
     status: TurnStatus = "running"
@@ -21,6 +23,7 @@ class Outcome:
     errors: list[BaseException] = field(default_factory=list)
     end_reason: EndReason = ""
     phase: Phase = "hook"
+    error_phase: Literal["", Phase] = ""
 
     @property
     def error(self) -> BaseException | None:

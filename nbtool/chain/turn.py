@@ -106,6 +106,7 @@ class Engine:
         return "error"
 
     async def _report(self, error: BaseException) -> None:
+        self._outcome.error_phase = "" if self._outcome.errors else self._outcome.phase
         self._outcome.errors.append(error)
         text = str(error) if isinstance(error, NbtoolError) else f"{type(error).__name__}: {error}"
         await self._turn.emit(ErrorRaised(self._outcome.phase, text, error=type(error).__name__))
@@ -235,6 +236,7 @@ class Engine:
                 meter.seconds,
                 error=str(outcome.error or ""),
                 end_reason=outcome.end_reason,
+                error_phase=outcome.error_phase,
             )
         )
 

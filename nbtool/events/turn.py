@@ -145,7 +145,8 @@ class ErrorRaised:
 class TurnEnded:
     """The last event of a turn. `usage` is the sum over its requests, `seconds` its duration.
 
-    `end_reason` says why it ended without a finished answer.
+    `end_reason` says why it ended without a finished answer. `error_phase` is the phase of the turn in which its
+    only error was raised; empty if it has several or none.
     """
 
     status: TurnStatus
@@ -156,4 +157,5 @@ class TurnEnded:
     seconds: float
     error: str = ""
     end_reason: EndReason = ""
+    error_phase: Literal["", Phase] = ""
     kind: Literal["turn_ended"] = "turn_ended"

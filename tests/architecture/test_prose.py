@@ -31,7 +31,6 @@ OF_MODELS = "a form in which models write calls"
 
 ALLOWED: dict[str, dict[str, str]] = {
     "blocks/confusables.py": {"FULLWIDTH LATIN": "names of Unicode's database"},
-    "blocks/transcript.py": {"text != event.error": "one failure, told as a hook's and as the turn's, is shown once"},
     "chat/turn/compact.py": {
         "LOG_TITLE, QUOTED_TITLE": "a mark of ours that stands in a text of others is taken apart"
     },

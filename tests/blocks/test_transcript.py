@@ -274,10 +274,17 @@ def test_a_plugin_that_failed_is_a_warning_at_the_end() -> None:
 
 
 def test_a_plugin_that_ended_the_turn_is_reported_once() -> None:
-    transcript = fold(ErrorRaised("hook", "no list"), ErrorRaised("hook", "boom"), end_event("error", error="no list"))
+    transcript = fold(ErrorRaised("hook", "no list"), end_event("error", error="no list", error_phase="hook"))
 
-    assert [block["text"] for block in transcript.document()["blocks"] if block["kind"] == "notice"] == ["boom"]
+    assert transcript.document()["blocks"] == []
     assert transcript.head["error"] == "no list"
+
+
+def test_each_of_several_plugins_that_failed_is_reported() -> None:
+    transcript = fold(ErrorRaised("hook", "no list"), ErrorRaised("hook", "boom"), end_event("error", error="Several"))
+
+    assert [block["text"] for block in transcript.document()["blocks"]] == ["no list", "boom"]
+    assert transcript.head["error"] == "Several"
 
 
 def test_events_that_nobody_needs_to_see_change_nothing() -> None:

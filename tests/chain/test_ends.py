@@ -145,6 +145,21 @@ def test_a_plugin_that_fails_at_the_start_is_reported_as_a_hook() -> None:
 
     assert ran.outcome.status == "error"
     assert [event.phase for event in ran.of("error_raised")] == ["hook"]
+    assert [event.error_phase for event in ran.of("turn_ended")] == ["hook"]
+
+
+def test_a_turn_with_several_errors_names_no_phase_of_its_error() -> None:
+    class Failing:
+        def on_turn_start(self, turn: TurnContext) -> object:
+            return lambda: getattr(turn, "missing")  # noqa: B009 - it raises when the turn is cleaned up
+
+        def on_after_request(self, _: object) -> None:
+            raise ValueError("no")
+
+    ran = run(["Hello"], Failing())
+
+    assert [event.phase for event in ran.of("error_raised")] == ["hook", "hook"]
+    assert [event.error_phase for event in ran.of("turn_ended")] == [""]
 
 
 def test_what_a_round_began_has_ended_before_the_clean_ups_run() -> None:

@@ -13,7 +13,8 @@ HOOK_FAILED = "[kept out: a plugin's on_journal failed]"
 
 ID_FIELDS = frozenset({
     "kind", "role", "turn_id", "call_id", "id", "message_id", "digest", "node_id", "parent_id", "child_id", "cell_id",
-    "mime", "verdict", "gate", "status", "stop_reason", "end_reason", "topic", "level", "op", "phase", "wire",
+    "mime", "verdict", "gate", "status", "stop_reason", "end_reason", "error_phase", "topic", "level", "op", "phase",
+    "wire",
 })  # fmt: skip
 """Fields with names and ids of nbtool: never private, and needed to read the event."""
 

@@ -20,7 +20,7 @@ from nbtool.wire.framing.redaction import redact
 
 _OWN_FIELDS = frozenset(
     {"kind", "role", "status", "call_id", "id", "name", "gate", "verdict", "by", "phase", "level", "stop_reason",
-     "end_reason", "topic", "reference", "mime", "host", "digest"}
+     "end_reason", "error_phase", "topic", "reference", "mime", "host", "digest"}
 )  # fmt: skip
 """Fields with values of nbtool, which are never private."""
 

@@ -124,7 +124,7 @@ class Replay:
                 await self.emit(event)
             case TurnEnded():
                 ended = self._end_event(event.status, event.text, event.rounds, event.calls)
-                await self.emit(replace(ended, end_reason=event.end_reason))
+                await self.emit(replace(ended, end_reason=event.end_reason, error_phase=event.error_phase))
             case _:
                 await self.emit(event)
 
