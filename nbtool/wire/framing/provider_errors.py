@@ -68,6 +68,9 @@ _FRAMEWORK_MESSAGES = frozenset(
 
 _EVENT_DATA = re.compile(rb"^data:(.*)$", re.MULTILINE)
 
+NO_DATABASE = "no_db_connection"
+"""The type of the 400 with which a LiteLLM proxy without a database answers every key but its master key."""
+
 QUOTA_CODES = ("insufficient_quota", "billing", "credit", "payment")
 """Substrings of error codes for which waiting does not help."""
 
@@ -267,6 +270,7 @@ def _error_class(status: int | None, fields: ErrorFields) -> type[ProviderError]
         return ContextTooLong
     if (
         status in (401, 403)
+        or fields.type == NO_DATABASE
         or (_contains_any(message, _KEY_WORDS) and _contains_any(message, _REFUSED_WORDS))
         or "authentication" in message
     ):

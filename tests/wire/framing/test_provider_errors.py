@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from nbtool.errors import AuthenticationFailed
 from nbtool.wire.framing.provider_errors import error_from_response, is_retryable, parse_error, retry_after, until_reset
 
 
@@ -129,3 +130,12 @@ def test_the_address_is_doubted_only_where_the_provider_has_no_words_of_its_own(
     error = error_from_response(404, {}, body, label="lab")
 
     assert ("Unknown path" in str(error)) is is_told
+
+
+def test_a_litellm_proxy_without_a_database_refuses_a_key_with_400() -> None:
+    body = b'{"error":{"message":"No connected db.","type":"no_db_connection","param":null,"code":"400"}}'
+
+    error = error_from_response(400, {}, body)
+
+    assert isinstance(error, AuthenticationFailed)
+    assert error.fix == "Use a valid key for this server."
