@@ -19,7 +19,7 @@ from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from nbtool.wire.transport.request_body import encode_body
 from tests.chaos import serve_each
-from tests.wire import anthropics, chatting, odd, responding
+from tests.wire import anthropics, chatting, responding, streams
 
 HOSTILE = (
     "", " ", "null", "{", "}", "{}", '{"a": 1', '{"a": 1}}', "[1]", '"text"', "7", "true", "NaN", '{"a": NaN}',
@@ -88,7 +88,7 @@ def in_gemini(body: dict[str, Any]) -> Iterator[object]:
 def gemini(arguments: str) -> bytes:
     args = value_of(arguments)
     part = {"functionCall": {"name": "price", "args": args}}
-    return odd.lines({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
+    return streams.lines({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
 
 
 def gemini_pieces(arguments: str) -> bytes:
@@ -98,7 +98,7 @@ def gemini_pieces(arguments: str) -> bytes:
         {"functionCall": {"partialArgs": pieces, "willContinue": True}},
         {"functionCall": {}},
     ]
-    return odd.lines({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
+    return streams.lines({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
 
 
 def value_of(arguments: str) -> Any:
