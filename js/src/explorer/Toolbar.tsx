@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { plural } from "../text/format";
-import { type Filter, filterOptions } from "./listRows";
+import { countTurnsWithOmittedTools, type Filter, filterOptions } from "./listRows";
 import type { Index } from "./protocol";
 
 export type View = "turn" | "compare" | "totals";
@@ -17,7 +17,7 @@ interface ToolbarProps {
 
 /** What the history is of, and what of it is looked for. */
 export function Toolbar({ title, index, filter, onFilter, refresh }: ToolbarProps): JSX.Element {
-  const { statuses, tools } = index ? filterOptions(index) : { statuses: [], tools: [] };
+  const { statuses, tools, omittedTools } = filterOptions(index ?? { rows: [], left_out: 0 });
   return (
     <header class="nb-x-toolbar">
       <b class="nb-x-title">{title}</b>
@@ -41,9 +41,10 @@ export function Toolbar({ title, index, filter, onFilter, refresh }: ToolbarProp
         anyLabel="any tool"
         value={filter.tool}
         values={tools}
+        omitted={omittedTools}
         choose={(tool) => onFilter({ tool })}
       />
-      <span class="nb-muted nb-x-count">{index ? countText(index) : "Loading"}</span>
+      <span class="nb-muted nb-x-count">{index ? countText(index, filter) : "Loading"}</span>
       <button type="button" class="nb-text-button" onClick={refresh}>
         Refresh
       </button>
@@ -51,10 +52,15 @@ export function Toolbar({ title, index, filter, onFilter, refresh }: ToolbarProp
   );
 }
 
-function countText({ rows, left_out }: Index): string {
+function countText(index: Index, filter: Filter): string {
+  const { rows, left_out } = index;
   const turns = rows.reduce((sum, row) => sum + row.versions.length, 0);
   const omitted = left_out ? `, ${left_out.toLocaleString("en")} more not shown` : "";
-  return `${plural(rows.length, "place")}, ${plural(turns, "turn")}${omitted}`;
+  const unlisted = filter.tool ? countTurnsWithOmittedTools(index) : 0;
+  const note = unlisted
+    ? `; ${plural(unlisted, "turn")} with too many tools to list may be missing: search instead`
+    : "";
+  return `${plural(rows.length, "place")}, ${plural(turns, "turn")}${omitted}${note}`;
 }
 
 interface FilterSelectProps {
@@ -62,10 +68,18 @@ interface FilterSelectProps {
   anyLabel: string;
   value: string;
   values: string[];
+  omitted?: number;
   choose: (value: string) => void;
 }
 
-function FilterSelect({ label, anyLabel, value, values, choose }: FilterSelectProps): JSX.Element {
+function FilterSelect({
+  label,
+  anyLabel,
+  value,
+  values,
+  omitted = 0,
+  choose,
+}: FilterSelectProps): JSX.Element {
   return (
     <select aria-label={label} value={value} onChange={(event) => choose(event.currentTarget.value)}>
       <option value="">{anyLabel}</option>
@@ -74,6 +88,7 @@ function FilterSelect({ label, anyLabel, value, values, choose }: FilterSelectPr
           {one}
         </option>
       ))}
+      {omitted > 0 && <option disabled>{omitted.toLocaleString("en")} more: search for the name</option>}
     </select>
   );
 }

@@ -94,8 +94,18 @@ export function currentVersion(row: Row): Version | undefined {
   return row.versions[row.current] ?? row.versions.at(-1);
 }
 
-/** Return all statuses and tools of an index, for the filter. */
-export function filterOptions(index: Index): { statuses: string[]; tools: string[] } {
+/** The maximum number of tools that the filter offers. */
+export const MAX_TOOL_CHOICES = 200;
+
+/** The choices of the filter, and how many tools it does not offer. */
+interface FilterOptions {
+  statuses: string[];
+  tools: string[];
+  omittedTools: number;
+}
+
+/** Return the statuses and tools of an index, for the filter. */
+export function filterOptions(index: Index): FilterOptions {
   const statuses = new Set<string>();
   const tools = new Set<string>();
   for (const row of index.rows) {
@@ -104,5 +114,14 @@ export function filterOptions(index: Index): { statuses: string[]; tools: string
       for (const tool of version.tools) tools.add(tool);
     }
   }
-  return { statuses: [...statuses].sort(), tools: [...tools].sort().slice(0, 200) };
+  return {
+    statuses: [...statuses].sort(),
+    tools: [...tools].sort().slice(0, MAX_TOOL_CHOICES),
+    omittedTools: Math.max(0, tools.size - MAX_TOOL_CHOICES),
+  };
+}
+
+/** Return the number of turns with more tools than their row lists: a filter by tool may miss them. */
+export function countTurnsWithOmittedTools(index: Index): number {
+  return index.rows.flatMap((row) => row.versions).filter((version) => version.more_tools).length;
 }

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import axe from "axe-core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { MAX_TOOL_CHOICES } from "../../src/explorer/listRows";
 import { ROW_HEIGHT } from "../../src/explorer/TurnList";
 import type { Patch } from "../../src/protocol";
 import { drawn } from "../page";
@@ -64,6 +65,25 @@ test("five thousand places need no more of the page than sixty", async () => {
 
   expect(el.querySelectorAll("*").length).toBeLessThan(900);
   expect(el.textContent).toContain("12 more not shown");
+});
+
+test("the filter says which tools it does not offer, and that it may miss turns with many tools", async () => {
+  const row = RECORDED.index.rows[0];
+  const version = row?.versions[0];
+  if (!row || !version) throw new Error("not recorded");
+  const tools = Array.from({ length: MAX_TOOL_CHOICES + 3 }, (_, number) => `tool ${number}`);
+  kernel.index = { rows: [{ ...row, versions: [{ ...version, tools, more_tools: 2 }] }], left_out: 0 };
+  const el = await kernel.show();
+  const select = el.querySelector<HTMLSelectElement>("[aria-label=Tool]") as HTMLSelectElement;
+
+  expect(select.options[select.options.length - 1]?.textContent).toBe("3 more: search for the name");
+  expect(select.options[select.options.length - 1]?.disabled).toBe(true);
+  expect(el.textContent).not.toContain("may be missing");
+
+  select.value = "tool 1";
+  select.dispatchEvent(new Event("change"));
+  await drawn();
+  expect(el.textContent).toContain("1 turn with too many tools to list may be missing: search instead");
 });
 
 test("a turn is shown with its time line, its rounds and its calls", async () => {

@@ -1,13 +1,16 @@
 import { expect, test } from "vitest";
 import {
   ancestors,
+  countTurnsWithOmittedTools,
   filterOptions,
   findBranchEnd,
   findTurn,
   isFiltered,
+  MAX_TOOL_CHOICES,
   matchesFilter,
   visibleRows,
 } from "../../src/explorer/listRows";
+import type { Row, Version } from "../../src/explorer/protocol";
 import { toolNames } from "../../src/explorer/TurnList";
 import { RECORDED, turnId } from "./kernel";
 
@@ -47,7 +50,23 @@ test("rows are filtered by status and by tool", () => {
   expect(failed.length).toBeGreaterThan(0);
   expect(failed.every(({ row }) => row.versions.some((one) => one.status === "error"))).toBe(true);
   expect(visibleRows(index, none, { ...NOTHING, tool: "nobody" }, null)).toEqual([]);
-  expect(filterOptions(index)).toEqual({ statuses: ["completed", "error"], tools: ["order", "price"] });
+  expect(filterOptions(index)).toEqual({
+    statuses: ["completed", "error"],
+    tools: ["order", "price"],
+    omittedTools: 0,
+  });
+});
+
+test("tools that the filter does not offer, and turns that it may miss, are counted", () => {
+  const row = index.rows[0] as Row;
+  const version = row.versions[0] as Version;
+  const tools = Array.from({ length: MAX_TOOL_CHOICES + 3 }, (_, number) => `tool ${number}`);
+  const many = { rows: [{ ...row, versions: [{ ...version, tools, more_tools: 2 }] }], left_out: 0 };
+
+  expect(filterOptions(many).tools).toHaveLength(MAX_TOOL_CHOICES);
+  expect(filterOptions(many).omittedTools).toBe(3);
+  expect(countTurnsWithOmittedTools(many)).toBe(1);
+  expect(countTurnsWithOmittedTools(index)).toBe(0);
 });
 
 test("a turn is found among the versions of its place, and the path to it begins at a root", () => {

@@ -85,6 +85,8 @@ async def run_call(
 async def skip_call(call: ToolCall, runtime: ToolRuntime, *, round: int, reason: str) -> CallRecord:
     """Answer a call that must not run, and write it to the journal."""
     record = CallRecord.from_call(call, round)
+    if tool := runtime.tools.tools().get(call.name):
+        record.qualified_name = tool.qualified_name
     record.finish("not_run", reason, reason)
     record.override_text(runtime.outcome_texts)
     await runtime.emit(record.finished())

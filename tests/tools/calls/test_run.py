@@ -13,10 +13,12 @@ import pandas as pd
 import pytest
 
 from nbtool.errors import NbtoolError, ToolFailed
+from nbtool.events import CallFinished
 from nbtool.messages import ToolCall
 from nbtool.tools import Policy, tool
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call, skip_call
+from nbtool.tools.tool import as_tools
 from tests.resolved import plain
 from tests.tools.calling import ask_for, make_harness
 
@@ -163,6 +165,16 @@ def test_a_call_over_the_limit_is_answered_without_running() -> None:
 
     assert (record.status, record.shown, record.round) == ("not_run", "The limit was reached.", 3)
     assert desk.kinds() == ["call_finished"]
+
+
+def test_a_call_over_the_limit_has_the_name_of_the_tool_that_a_person_knows() -> None:
+    (found,) = as_tools(double)
+    desk = make_harness(replace(found, name="files-double", qualified_name="files.double"))
+
+    record = asyncio.run(skip_call(ask_for("files-double", n=1), desk.bench, round=1, reason="The limit was reached."))
+
+    assert record.display_name == "files.double"
+    assert [event.qualified_name for event in desk.events if isinstance(event, CallFinished)] == ["files.double"]
 
 
 def test_the_record_is_handed_out_at_once() -> None:
