@@ -12,7 +12,7 @@ from nbtool.chat.attachments import as_media
 from nbtool.errors import NbtoolError
 from nbtool.server_url import MAX_URL, ServerUrl, parse_server_url
 from nbtool.tools.mcp.config import read_config
-from nbtool.wire.connect import make_endpoint
+from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers.catalog import BUILTIN, providers
 from nbtool.wire.providers.credentials import find_env_file
 from nbtool.wire.providers.settings_file import SETTINGS_FILE

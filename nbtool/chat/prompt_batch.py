@@ -20,7 +20,7 @@ from nbtool.loop import CallerThread
 from nbtool.tools.approval import Approver
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
-from nbtool.wire.fallback import FallbackEndpoint
+from nbtool.wire.endpoints.fallback import FallbackEndpoint
 
 
 def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows

@@ -45,7 +45,7 @@ def test_every_folder_of_the_chat_has_a_row(rules: Rules) -> None:
     assert {f"chat.{name}" for name in folders} <= set(rules.allowed)
 
 
-@pytest.mark.parametrize("package", ["blocks", "chat", "tools", "view"])
+@pytest.mark.parametrize("package", ["blocks", "chat", "tools", "view", "wire"])
 def test_the_folders_of_a_package_import_each_other_in_one_direction(package: str) -> None:
     """A package may be read from the bottom to the top; its own modules ("") are a folder too."""
     folder, prefix = ROOT / "nbtool" / package, f"nbtool.{package}."

@@ -17,7 +17,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import BadUsage, ConnectionFailed, EnvFileNotAllowed, MissingKey, SettingsError, WireError
-from nbtool.wire.connect import make_endpoint
+from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS
 from nbtool.wire.providers.credentials import find_env_file

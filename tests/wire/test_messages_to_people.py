@@ -33,7 +33,7 @@ from nbtool.messages import Media, Message, Text, ToolCall, ToolResult, user
 from nbtool.practice.server import PracticeServer
 from nbtool.wire import Prompt
 from nbtool.wire.base import ToolSpec
-from nbtool.wire.connect import make_endpoint
+from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers.credentials import find_env_file
 from nbtool.wire.transport import attempt as attempt_module
 from nbtool.wire.transport.clients import close_clients, tls_context

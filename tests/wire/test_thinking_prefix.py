@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.wire.fallback import clear_adaptations
+from nbtool.wire.endpoints.fallback import clear_adaptations
 from tests.chaos import ChaosServer, serve_each
 from tests.chat.test_wires import anthropic_rounds, double
 

@@ -17,8 +17,8 @@ from nbtool.loop import background_loop, run_sync
 from nbtool.server_url import parse_server_url
 from nbtool.settings import check_choice
 from nbtool.wire.base import Endpoint
-from nbtool.wire.connect import find_provider, is_in_process, make_endpoint, register_local_server
-from nbtool.wire.fallback import FallbackEndpoint
+from nbtool.wire.endpoints.connect import find_provider, is_in_process, make_endpoint, register_local_server
+from nbtool.wire.endpoints.fallback import FallbackEndpoint
 from nbtool.wire.prompted.instructions import PromptFormatName
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.env_consent import check_allowed

@@ -5,7 +5,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.chat.model import Model
 from nbtool.events import Notice
-from nbtool.wire.fallback import clear_adaptations
+from nbtool.wire.endpoints.fallback import clear_adaptations
 from nbtool.wire.prompted.instructions import PromptFormat
 from tests.chaos import finish, head, serve_each, text, whole
 

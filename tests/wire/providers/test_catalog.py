@@ -25,8 +25,8 @@ from nbtool.errors import (
     UnknownModel,
     Unsupported,
 )
-from nbtool.wire import connect
-from nbtool.wire.connect import default_model, list_models, make_endpoint, register_local_server
+from nbtool.wire.endpoints import connect
+from nbtool.wire.endpoints.connect import default_model, list_models, make_endpoint, register_local_server
 from nbtool.wire.providers.catalog import BUILTIN, parse_model, providers
 from nbtool.wire.providers.connection import WIRE_AUTH
 from nbtool.wire.providers.credentials import MAX_ENV_FILE, find_env_file, find_key, key_for_host

@@ -8,7 +8,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import EnvFileNotAllowed, MissingKey
-from nbtool.wire.connect import make_endpoint
+from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers import env_consent
 from nbtool.wire.providers.catalog import BUILTIN
 from nbtool.wire.providers.credentials import find_env_file

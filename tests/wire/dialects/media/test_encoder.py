@@ -22,7 +22,7 @@ from nbtool.errors import (
 from nbtool.events import Delta, MediaDelta, ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Media, Message, Usage, assistant, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
-from nbtool.wire.connect import make_endpoint
+from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.multipart import MAX_UPLOAD

@@ -12,8 +12,8 @@ from nbtool import Chat, tool
 from nbtool.chat.turn import Turn
 from nbtool.events import Notice
 from nbtool.messages import Media, user
-from nbtool.wire.fallback import clear_adaptations
-from nbtool.wire.refused_fields import OPTIONAL_FIELDS
+from nbtool.wire.endpoints.fallback import clear_adaptations
+from nbtool.wire.endpoints.refused_fields import OPTIONAL_FIELDS
 from tests.chaos import DONE, ChaosServer, event, finish, head, serve_each, text, whole
 from tests.wire.test_refusals import SAMPLES
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field, replace
 from nbtool.errors import ProviderError, ToolsNotSupported, Unsupported, WireNotSupported
 from nbtool.events import Delta, ReplyEnd, Retrying, StreamNotice
 from nbtool.wire.base import Prompt, Request
-from nbtool.wire.connect import text_wire
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
-from nbtool.wire.pricing import find_price, find_price_now, with_cost
+from nbtool.wire.endpoints.connect import text_wire
+from nbtool.wire.endpoints.pricing import find_price, find_price_now, with_cost
+from nbtool.wire.endpoints.refused_fields import LOST_REASONING, refused_field
 from nbtool.wire.prompted.instructions import PromptFormatName, format_for
 from nbtool.wire.prompted.wire import PromptedWire
 from nbtool.wire.providers.model_cache import cache_wire, cached_models, cached_wire
 from nbtool.wire.providers.model_data import find_shutdown
 from nbtool.wire.providers.model_prices import PriceFunction
-from nbtool.wire.refused_fields import LOST_REASONING, refused_field
 from nbtool.wire.transport.endpoint import HttpEndpoint
 
 MAX_CHANGES = 6

@@ -18,7 +18,7 @@ from nbtool.chat.chat import TurnSettings
 from nbtool.events import Notice
 from nbtool.messages import Usage
 from nbtool.plugins.budget import Budget, Price
-from nbtool.wire.fallback import clear_adaptations
+from nbtool.wire.endpoints.fallback import clear_adaptations
 from nbtool.wire.providers.model_prices import find_price, find_price_function
 from tests.chaos import DONE, ChaosServer, Reset, event, finish, head, serve_each, text, whole
 
