@@ -1,4 +1,4 @@
-// Builds ../share/jupyter/labextensions/nbtool-chat, laid out as it is installed: the extension that draws saved turns.
+// Builds ../share/jupyter/labextensions/nbtool-chat, laid out as it is installed: the extension that draws saved turns and colours %%chat cells.
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
@@ -45,7 +45,7 @@ export async function buildExtension(bundle, rich, version) {
   const told = {
     name: NAME,
     version: release,
-    description: "Draws the turns that nbtool leaves in a notebook",
+    description: "Draws the turns that nbtool leaves in a notebook, and colours %%chat cells",
     license: "BSD-3-Clause",
     jupyterlab: { extension: true, _build: { load, extension: "./extension" } },
   };

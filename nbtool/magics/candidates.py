@@ -6,12 +6,11 @@ No server is contacted: models are those of providers whose key is set, and thos
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from nbtool.text import shorten
 
 if TYPE_CHECKING:
     from nbtool.magics.kernel_chats import KernelChats
@@ -20,8 +19,11 @@ if TYPE_CHECKING:
 Candidates = dict[str, str]
 """What can be inserted, each with its kind and help."""
 
-MAX_HELP = 100
-"""Characters of the help beside a candidate; `%%chat --help` and docstrings have all of it."""
+MAX_HELP = 60
+"""Characters of the help beside a candidate, which ends with `…` if there is more: `%%chat --help` has all of it."""
+
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+"""Between the words of a help: JupyterLab's menu is as wide as the widest word and has one line for each candidate."""
 
 _OWN_PACKAGE = "nbtool"
 _COMMAND_VALUES: dict[str, tuple[str, ...]] = {
@@ -36,7 +38,10 @@ def _describe(kind: str, text: Any = "") -> str:
     from nbtool.tools.values.sanitize import single_line  # noqa: PLC0415 - loading the extension has to be fast
 
     lines = text.strip().splitlines() if isinstance(text, str) else []
-    return f"{kind}: {shorten(single_line(lines[0]), MAX_HELP)}" if lines else kind
+    if not lines:
+        return kind
+    help_text = textwrap.shorten(single_line(lines[0]), MAX_HELP, placeholder=" …")
+    return f"{kind}: {help_text}".replace(" ", NO_BREAK_SPACE)
 
 
 def flags(actions: Iterable[argparse.Action]) -> Candidates:

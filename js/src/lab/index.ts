@@ -1,15 +1,17 @@
 /**
- * The extension of JupyterLab and Notebook 7 that draws saved turns, as a container of module federation.
+ * The extension of JupyterLab and Notebook 7 that draws saved turns and colours `%%chat` cells, as a container of module federation.
  *
  * JupyterLab loads this file as a script, hands over its modules, and asks for `./extension`:
  * https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html#prebuilt-extensions
  */
 import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
 import styles from "../styles.css";
+import { addChatCells } from "./chatCells";
+import type { CodeMirror, ExtensionRegistry, LanguageRegistry, RegistryTokens } from "./codemirror";
 import labStyles from "./lab.css";
 import { createTurnRenderer } from "./renderer";
 import { loadSharedModules, type SharedScope } from "./sharedModules";
-import type { NotebookTracker, RenderMime } from "./types";
+import type { NotebookTracker, RenderMime, SharedModules } from "./types";
 
 declare const LAZY_FILE: string;
 
@@ -23,13 +25,18 @@ const container = {
   },
   async get(name: string): Promise<() => object> {
     if (name !== "./extension" || !scope) throw new Error(`nbtool: there is no ${name}.`);
-    const module = { __esModule: true, default: await plugin(scope) };
+    const module = { __esModule: true, default: [await turns(scope), ...(await cells(scope))] };
     return () => module;
   },
 };
 
-async function plugin(from: SharedScope): Promise<object> {
-  const shared = await loadSharedModules(from);
+/** The plugin that draws turns. */
+async function turns(from: SharedScope): Promise<object> {
+  const shared = await loadSharedModules<SharedModules>(from, {
+    "@lumino/widgets": ["Widget", "PanelLayout"],
+    "@jupyterlab/rendermime": ["IRenderMimeRegistry"],
+    "@jupyterlab/notebook": ["INotebookTracker"],
+  });
   return {
     id: `${NAME}:turns`,
     description: "Draws the turns that nbtool leaves in a notebook.",
@@ -42,6 +49,34 @@ async function plugin(from: SharedScope): Promise<object> {
       rendermime.addFactory(createTurnRenderer(shared, rendermime, tracker));
     },
   };
+}
+
+/** The plugin that colours `%%chat` cells; none where the page shares no editor of the expected kind. */
+async function cells(from: SharedScope): Promise<object[]> {
+  try {
+    const shared = await loadSharedModules<CodeMirror & RegistryTokens>(from, {
+      "@codemirror/state": ["Compartment", "EditorState", "Prec"],
+      "@codemirror/view": ["ViewPlugin"],
+      "@codemirror/language": ["Language", "language"],
+      "@lezer/common": ["NodeType", "Parser", "Tree", "parseMixed"],
+      "@lezer/highlight": ["tags"],
+      "@jupyterlab/codemirror": ["IEditorExtensionRegistry", "IEditorLanguageRegistry"],
+    });
+    return [
+      {
+        id: `${NAME}:cells`,
+        description: "Colours %%chat cells as Markdown with mentions.",
+        autoStart: true,
+        requires: [shared.IEditorExtensionRegistry, shared.IEditorLanguageRegistry],
+        activate(_app: unknown, extensions: ExtensionRegistry, languages: LanguageRegistry): void {
+          addChatCells(shared, extensions, languages);
+        },
+      },
+    ];
+  } catch (error) {
+    console.warn("nbtool: %%chat cells keep the colours of Python.", error);
+    return [];
+  }
 }
 
 /** Add the style sheets to the page, once. */

@@ -1,5 +1,3 @@
-import type { SharedModules } from "./types";
-
 /** One version of a module that the page shares: https://webpack.js.org/concepts/module-federation/ */
 interface SharedVersion {
   get(): Promise<() => unknown> | (() => unknown);
@@ -9,20 +7,21 @@ interface SharedVersion {
 /** The modules that JupyterLab shares with its extensions, by name and version. */
 export type SharedScope = Record<string, Record<string, SharedVersion> | undefined>;
 
-/** Load the modules that the extension needs from those that the page shares. */
-export async function loadSharedModules(scope: SharedScope): Promise<SharedModules> {
-  const [widgets, rendermime, notebook] = await Promise.all(
-    ["@lumino/widgets", "@jupyterlab/rendermime", "@jupyterlab/notebook"].map((name) => load(scope, name)),
-  );
-  return { ...pickExports(widgets), ...pickExports(rendermime), ...pickExports(notebook) } as SharedModules;
+/** Load the exports of these modules that are named, from those that the page shares. */
+export async function loadSharedModules<T>(
+  scope: SharedScope,
+  modules: Record<string, readonly (keyof T & string)[]>,
+): Promise<T> {
+  const names = Object.entries(modules);
+  const loaded = await Promise.all(names.map(([module]) => load(scope, module)));
+  const exports = names.map(([, wanted], at) => pickExports(loaded[at], wanted));
+  return Object.assign({}, ...exports) as T;
 }
 
-const NAMES = ["Widget", "PanelLayout", "IRenderMimeRegistry", "INotebookTracker"];
-
 /** What is wanted of a module, if it has it. */
-function pickExports(module: unknown): object {
+function pickExports(module: unknown, wanted: readonly string[]): object {
   const exported = module as Record<string, unknown>;
-  return Object.fromEntries(NAMES.filter((name) => name in exported).map((name) => [name, exported[name]]));
+  return Object.fromEntries(wanted.filter((name) => name in exported).map((name) => [name, exported[name]]));
 }
 
 /** Load the one copy that the page uses: the one that is loaded already, else the newest, as module federation does. */

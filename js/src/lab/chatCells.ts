@@ -1,0 +1,114 @@
+/** Colours `%%chat` cells as what they are: Markdown with mentions, below a line of flags. */
+import { chatSyntax, isChatCell, MAX_BLANK } from "./chatSyntax";
+import type {
+  CodeMirror,
+  EditorView,
+  Extension,
+  ExtensionRegistry,
+  LanguageRegistry,
+  ParserInput,
+  Text,
+} from "./codemirror";
+
+const MARKDOWN = "text/x-ipythongfm";
+const PYTHON = /^text\/x-i?python$/;
+const NAME = "nbtool-chat-cells";
+const LANGUAGE = "nbtool-chat";
+
+/** Characters at the start of a cell that say whether it is a `%%chat` cell. */
+const MAX_START = MAX_BLANK + 20;
+
+/** Add the colours to every editor of Python that is made from now on. */
+export function addChatCells(
+  codemirror: CodeMirror,
+  extensions: ExtensionRegistry,
+  languages: LanguageRegistry,
+): void {
+  const source = new ChatLanguage(codemirror, languages);
+  extensions.addExtension({
+    name: NAME,
+    factory: ({ model }) => {
+      const extension = chatCells(codemirror, source, () => PYTHON.test(model.mimeType));
+      return { instance: () => extension, reconfigure: () => null };
+    },
+  });
+}
+
+const NONE: Extension = [];
+
+/** The language of `%%chat` cells, on top of JupyterLab's Markdown; that is loaded for the first such cell. */
+class ChatLanguage {
+  /** What gives a cell the language; nothing until it is loaded. */
+  extension = NONE;
+  #request: Promise<void> | undefined;
+
+  constructor(
+    readonly codemirror: CodeMirror,
+    readonly languages: LanguageRegistry,
+  ) {}
+
+  load(): Promise<void> {
+    this.#request ??= this.#load();
+    return this.#request;
+  }
+
+  async #load(): Promise<void> {
+    const markdown = (await this.languages.getLanguage(MARKDOWN))?.support?.language;
+    if (!markdown) return;
+    const { Language, Prec, language, tags } = this.codemirror;
+    const parser = wholeCellParser(this.codemirror, markdown.parser.configure(chatSyntax(tags)));
+    this.extension = Prec.highest(language.of(new Language(markdown.data, parser, [], LANGUAGE)));
+  }
+}
+
+/**
+ * Return a parser that makes a cell one leaf, and mounts the tree of another parser over it.
+ *
+ * The colours are those of the mounted tree. JupyterLab's completer looks at the leaves below the first tree only, and
+ * offers each as a word: flags, marks and whole paragraphs, whatever stands before the cursor.
+ */
+function wholeCellParser({ NodeType, Parser, Tree, parseMixed }: CodeMirror, inner: object): object {
+  const cell = NodeType.define({ id: 1, name: "ChatCell", top: true });
+  const mount = parseMixed(({ from, to }) => ({ parser: inner, overlay: [{ from, to }] }));
+  return new (class extends Parser {
+    override createParse(input: ParserInput, fragments: object, ranges: object): object {
+      const parse = {
+        parsedPos: 0,
+        stoppedAt: null as number | null,
+        stopAt(at: number): void {
+          this.stoppedAt = at;
+        },
+        advance(): object {
+          this.parsedPos = this.stoppedAt ?? input.length;
+          return new Tree(cell, [], [], this.parsedPos);
+        },
+      };
+      return mount(parse, input, fragments, ranges);
+    }
+  })();
+}
+
+/** Give a cell the language while it is a `%%chat` cell; otherwise it keeps that of the notebook. */
+function chatCells(
+  { Compartment, EditorState, ViewPlugin }: CodeMirror,
+  source: ChatLanguage,
+  isPython: () => boolean,
+): Extension {
+  const isChat = (doc: Text): boolean => isPython() && isChatCell(doc.sliceString(0, MAX_START));
+  const compartment = new Compartment();
+  const switcher = EditorState.transactionExtender.of(({ startState, newDoc }) => {
+    const wanted = isChat(newDoc) ? source.extension : NONE;
+    return compartment.get(startState) === wanted ? null : { effects: compartment.reconfigure(wanted) };
+  });
+  const loader = ViewPlugin.define((view: EditorView) => {
+    let isRequested = false;
+    const update = (): void => {
+      if (isRequested || !isChat(view.state.doc)) return;
+      isRequested = true; // and a transaction, for a cell that was one from the start
+      source.load().then(() => view.dispatch({}), console.warn);
+    };
+    update();
+    return { update };
+  });
+  return [compartment.of(NONE), switcher, loader];
+}
