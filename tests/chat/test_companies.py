@@ -192,6 +192,31 @@ def test_a_settings_file_takes_headers_from_variables(project: Path, monkeypatch
     assert server.requests[0].headers["x-team"] == f"t-{HEADER}"
 
 
+def test_a_settings_file_takes_the_password_of_a_proxy_and_of_a_certificate_from_variables(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority(project)
+    chain, secret = authority.certificate("client", password="word-0123456789")
+    monkeypatch.setenv("LAB_PASSWORD", "p@ss:w%rd/0123456789")
+    monkeypatch.setenv("LAB_CERTIFICATE_PASSWORD", "word-0123456789")
+    with (
+        serve_each([*GOOD], tls=authority.server(asks_for_certificate=True)) as server,
+        proxy(server.port, "ada:p@ss:w%rd/0123456789") as way,
+    ):
+        settings = {
+            "proxy": f"http://ada:${{LAB_PASSWORD}}@127.0.0.1:{way.port}",
+            "verify": str(authority.file),
+            "client_certificate": [str(chain), str(secret), "${LAB_CERTIFICATE_PASSWORD}"],
+        }
+        said = ask(by_file(project, server, **settings))
+        monkeypatch.delenv("LAB_PASSWORD")
+        with pytest.raises(SettingsError, match="LAB_PASSWORD is not set"):
+            ask(by_file(project, server, **settings))
+
+    assert said == "Hello"
+    assert (way.refused, len(way.lines)) == (0, 1)
+
+
 WRONG: dict[str, list[Any]] = {
     "headers": [KEY, {"X-A": 1}, {"Host": "x"}, {"a b": "c"}, {"X-A": "line\nX-B: c"}, {"Content-Length": "1"}, [KEY]],
     "query": [KEY, {"a": None}, {"": "x"}],

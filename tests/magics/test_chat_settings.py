@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ from IPython.core.error import UsageError
 from nbtool import Chat
 from nbtool.magics.cell.run import TurnFailed
 from nbtool.plugins.privacy import Privacy
-from tests.chaos import ChaosServer, finish, head, serve, text, whole
+from nbtool.wire.providers.connection import CONNECTION_SETTINGS
+from tests.chaos import ChaosServer, finish, head, serve, serve_each, text, whole
+from tests.company import Authority, proxy
 from tests.shells import end_shell, new_shell
 
 GOOD = (head(), text("Hello"), finish())
@@ -201,6 +205,44 @@ def test_a_model_of_a_cell_gets_no_header_of_the_setting(shell: Any, server: Cha
 
     assert len(other.requests) == 1
     assert SECRET not in str(other.requests[0].headers)
+
+
+@pytest.mark.parametrize("road", ["%config", "%chat config", "ipython_config.py"])
+def test_cells_take_every_setting_of_a_connection(road: str, shell: Any, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    chain, secret = authority.certificate("client", password="word-0123456789")
+    with (
+        serve_each([*GOOD], tls=authority.server(asks_for_certificate=True)) as behind,
+        proxy(behind.port, "ada:proxy-canary-0123456789") as way,
+    ):
+        values = {
+            "headers": {"X-Team": SECRET},
+            "query": {"k": SECRET},
+            "auth": "X-Gateway-Token",
+            "key_command": ["printf", SECRET],
+            "key_seconds": 30,
+            "proxy": f"http://ada:proxy-canary-0123456789@127.0.0.1:{way.port}",
+            "verify": str(authority.file),
+            "client_certificate": [str(chain), str(secret), "word-0123456789"],
+        }
+        assert set(values) == set(CONNECTION_SETTINGS)
+        if road == "%config":
+            configure(shell, behind, **values)
+        elif road == "%chat config":
+            configure(shell, behind)
+            for name, value in values.items():
+                shell.run_line_magic("chat", f"config {name} {shlex.quote(json.dumps(value).strip(chr(34)))}")
+        else:
+            shell.run_line_magic("unload_ext", "nbtool")
+            shell.config.NbTool.update({"model": "ollama:m", "base_url": behind.url, **values})
+            shell.run_line_magic("load_ext", "nbtool")
+        cell(shell, "-q -o turn")
+
+    request = behind.requests[0]
+    assert shell.user_ns["turn"].text == "Hello"
+    assert (request.headers["x-team"], request.headers["x-gateway-token"]) == (SECRET, SECRET)
+    assert request.path.endswith(f"?k={SECRET}")
+    assert way.lines == [f"CONNECT 127.0.0.1:{behind.port} HTTP/1.1"]
 
 
 @pytest.mark.promise("no-secret-told")

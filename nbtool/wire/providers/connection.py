@@ -10,8 +10,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from pydantic import SecretStr
 
@@ -104,7 +106,9 @@ class Connection:
         return replace(self, **{**changes, "headers": headers, "query": {**self.query, **other.query}})
 
     def expand(self, find: Callable[[str], SecretStr | None]) -> Connection:
-        """Return the connection with `${NAME}` in headers and query replaced by the variables that `find` returns.
+        """Return the connection with `${NAME}` in its secrets replaced by the variables that `find` returns.
+
+        In a proxy the values are percent-encoded; of a client certificate only the password has variables.
 
         Raises:
             nbtool.errors.BadUsage: a variable is not set.
@@ -113,13 +117,23 @@ class Connection:
         def expand_pairs(pairs: Mapping[str, SecretStr]) -> dict[str, SecretStr]:
             return {name: _expand_value(value, find) for name, value in pairs.items()}
 
-        return replace(self, headers=expand_pairs(self.headers), query=expand_pairs(self.query))
+        return replace(
+            self,
+            headers=expand_pairs(self.headers),
+            query=expand_pairs(self.query),
+            proxy=self.proxy and _expand_value(self.proxy, find, encode=partial(quote, safe="")),
+            client_certificate=(
+                *self.client_certificate[:2],
+                *(_expand_value(password, find) for password in self.client_certificate[2:]),
+            ),
+        )
 
 
 def proxy_passwords(proxy: SecretStr | None) -> list[SecretStr]:
-    """Return the credentials in the address of a proxy."""
+    """Return the credentials in the address of a proxy, as they are and percent-decoded."""
     user_info = proxy.get_secret_value().partition("://")[2].rpartition("@")[0] if proxy else ""
-    return [SecretStr(part) for part in (user_info, user_info.partition(":")[2]) if part]
+    parts = [user_info, user_info.partition(":")[2]]
+    return [SecretStr(part) for part in dict.fromkeys([*parts, *map(unquote, parts)]) if part]
 
 
 def auth_header(auth: str) -> tuple[str, str]:
@@ -233,11 +247,13 @@ def _parse_certificate(name: str, value: Any) -> tuple[SecretStr, ...]:
     return tuple(SecretStr(str(text)) for text in (*paths, *texts[2:]))
 
 
-def _expand_value(value: SecretStr, find: Callable[[str], SecretStr | None]) -> SecretStr:
+def _expand_value(
+    value: SecretStr, find: Callable[[str], SecretStr | None], *, encode: Callable[[str], str] = str
+) -> SecretStr:
     def value_of(match: re.Match[str]) -> str:
         if (found := find(match[1])) is None:
             raise BadUsage(f"The variable {match[1]} is not set.", fix=f"Set {match[1]} where Jupyter starts.")
-        return found.get_secret_value()
+        return encode(found.get_secret_value())
 
     return SecretStr(_VARIABLE.sub(value_of, value.get_secret_value()))
 

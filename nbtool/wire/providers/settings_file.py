@@ -12,7 +12,8 @@
     key_command = ["lab-login", "print-token"]
     verify = "~/lab-ca.pem"
 
-See `Connection` for the settings from `auth` on; `${NAME}` in headers and query is an environment variable.
+See `Connection` for the settings from `auth` on; `${NAME}` in headers, query, proxy and the password of a client
+certificate is an environment variable.
 """
 
 from __future__ import annotations
