@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
 
-from nbtool.blocks.mimebundle import TURN_MIME
 from nbtool.blocks.protocol_schema import SCHEMA
+from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.conversation import restore
 from nbtool.chat.export import document
 from nbtool.chat.export.visibility import is_imported, shareable_events

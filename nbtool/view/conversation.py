@@ -10,8 +10,8 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from nbtool.blocks.conversation import ConversationData
 from nbtool.blocks.protocol import VERSION
+from nbtool.blocks.render.conversation import ConversationData
 from nbtool.errors import NbtoolError
 from nbtool.view.explorer_messages import ExplorerMessage, parse_message
 from nbtool.view.lazy_module import load_lazy_module

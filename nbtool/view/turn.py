@@ -21,10 +21,10 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.media import displayable_bytes
-from nbtool.blocks.mimebundle import turn_mimebundle
 from nbtool.blocks.protocol import VERSION, Document
-from nbtool.blocks.transcript import Transcript
+from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
 from nbtool.view.lazy_module import load_lazy_module
@@ -168,7 +168,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         return True
 
     def finish(self) -> dict[str, Any]:
-        """Return the final output in place of the widget, as built by `blocks.mimebundle`.
+        """Return the final output in place of the widget, as built by `blocks.render.mimebundle`.
 
         Replace the output with it first, then call `close_when_replaced`.
         """

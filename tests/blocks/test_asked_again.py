@@ -9,9 +9,9 @@ import pytest
 
 from nbtool.blocks.labels import call_facts, decision_line, decision_text
 from nbtool.blocks.question import REASK_TITLES, format_remarks
+from nbtool.blocks.render.static_html import to_html, to_text
+from nbtool.blocks.render.terminal import Terminal
 from nbtool.blocks.resolved import resolved_shapes
-from nbtool.blocks.static_html import to_html, to_text
-from nbtool.blocks.terminal import Terminal
 from nbtool.events import (
     CallAsked,
     CallDecided,

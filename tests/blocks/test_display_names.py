@@ -11,15 +11,15 @@ from typing import get_args
 import pytest
 
 from nbtool import Approved, Chat, Denied, tool
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.history.rows import version_row
 from nbtool.blocks.history.search import search
 from nbtool.blocks.history.timeline import spans, timed_log
 from nbtool.blocks.history.totals import totals
 from nbtool.blocks.history.turn import detail
-from nbtool.blocks.mimebundle import turn_mimebundle
-from nbtool.blocks.static_html import to_html, to_text
-from nbtool.blocks.terminal import Terminal
-from nbtool.blocks.transcript import Transcript
+from nbtool.blocks.render.mimebundle import turn_mimebundle
+from nbtool.blocks.render.static_html import to_html, to_text
+from nbtool.blocks.render.terminal import Terminal
 from nbtool.chat.turn import Turn
 from nbtool.event_json import dump_event, load_event
 from nbtool.events import CallAsked, CallFinished, CallReady, Event

@@ -7,12 +7,12 @@ from typing import Any
 import jsonschema
 import pytest
 
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.media import MAX_DISPLAYED, SAVED_LIMIT
-from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.blocks.protocol_schema import DATA_LIMIT, SCHEMA
 from nbtool.blocks.question import question_summary
-from nbtool.blocks.static_html import HTML_LIMIT, to_text
-from nbtool.blocks.transcript import Transcript
+from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
+from nbtool.blocks.render.static_html import HTML_LIMIT, to_text
 from nbtool.events import (
     CallAsked,
     CallDecided,

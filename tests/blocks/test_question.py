@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.protocol import CallBlock
 from nbtool.blocks.question import question_summary
-from nbtool.blocks.static_html import to_html, to_text
-from nbtool.blocks.transcript import Transcript
+from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.events import CallAsked, CallReady, ResolvedArgument, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
 from tests.resolved import plain, reference

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from nbtool.blocks.mimebundle import turn_mimebundle
+from nbtool.blocks.render.mimebundle import turn_mimebundle
 from tests.browser.bare import document, prose
 from tests.fuzzing.growth import Family
 

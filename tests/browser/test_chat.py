@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, expect
 
-from nbtool.blocks.mimebundle import TURN_MIME
+from nbtool.blocks.render.mimebundle import TURN_MIME
 from tests.browser.lab import Front, Lab, Notebook, screenshot
 
 SETUP = """

@@ -7,7 +7,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from nbtool.blocks.mimebundle import TURN_MIME
+from nbtool.blocks.render.mimebundle import TURN_MIME
 from tests.browser.lab import Lab
 from tests.browser.test_chat import chat
 

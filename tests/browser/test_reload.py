@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from nbtool.blocks.mimebundle import TURN_MIME
+from nbtool.blocks.render.mimebundle import TURN_MIME
 from tests.browser import test_parking as parked
 from tests.browser.lab import Lab, Notebook
 from tests.browser.test_chat import ASK, CHECK, SLOW, card, chat

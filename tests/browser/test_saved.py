@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
+from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from tests.browser.lab import PANEL, Front, Lab, Notebook, screenshot
 
 RECORDED = Path(__file__).parents[2] / "js" / "tests" / "recorded"

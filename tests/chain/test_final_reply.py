@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.blocks.mimebundle import turn_mimebundle
+from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings

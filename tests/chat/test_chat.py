@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from nbtool import Approved, Chat, Denied, tool
-from nbtool.blocks.mimebundle import TURN_MIME
+from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chain.hooks import EventContext
 from nbtool.chat.journal import journal
 from nbtool.errors import AuthenticationFailed, BadUsage, IncompleteReply

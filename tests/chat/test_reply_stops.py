@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from nbtool import Chat
-from nbtool.blocks.mimebundle import TURN_MIME
+from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal
 from nbtool.chat.prompt import HistoryMode, history_messages

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from nbtool.blocks.markdown import render
+from nbtool.blocks.render.markdown import render
 from nbtool.errors import BadUsage, NbtoolError, ToolError
 from nbtool.event_json import dump_event, load_event
 from nbtool.magics.notebook.options import cell_parser, mentions, parse

@@ -11,13 +11,13 @@ from typing import Any, get_args
 import pytest
 
 from nbtool.blocks.confusables import escape_confusables
-from nbtool.blocks.markdown import render as to_markup
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.protocol import Block
 from nbtool.blocks.question import effect_text, summarize_call
+from nbtool.blocks.render.markdown import render as to_markup
+from nbtool.blocks.render.static_html import to_html, to_text
+from nbtool.blocks.render.terminal import Terminal
 from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks, without_controls
-from nbtool.blocks.static_html import to_html, to_text
-from nbtool.blocks.terminal import Terminal
-from nbtool.blocks.transcript import Transcript
 from nbtool.chat.export.markdown import fenced, span
 from nbtool.event_json import load_event
 from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks import conversation
-from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
+from nbtool.blocks.render import conversation
+from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.journal import journal
 from nbtool.magics.commands import show
 from nbtool.magics.commands.context import CommandContext

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.protocol import QuestionData
-from nbtool.blocks.static_html import to_html, to_text
-from nbtool.blocks.terminal import Terminal
-from nbtool.blocks.transcript import Transcript
+from nbtool.blocks.render.static_html import to_html, to_text
+from nbtool.blocks.render.terminal import Terminal
 from nbtool.events import CallAsked, CallReady, TurnStarted
 from nbtool.magics.cell.approver import input_prompt
 from nbtool.messages import user

@@ -17,7 +17,7 @@ import pytest
 from pydantic import SecretStr
 
 from nbtool import Chat, Released, Withheld, tool
-from nbtool.blocks.static_html import to_html, to_text
+from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.chat.export import document as document_module
 from nbtool.chat.export.markdown import as_markdown
 from nbtool.chat.journal import journal

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.conversation import ConversationData
+from nbtool.blocks.render.conversation import ConversationData
 from nbtool.errors import BadUsage
 from nbtool.view.conversation import ConversationWidget
 

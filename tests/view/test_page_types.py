@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.blocks import conversation
 from nbtool.blocks import protocol as document
 from nbtool.blocks.history import protocol as history
+from nbtool.blocks.render import conversation
 from nbtool.events import calls, turn
 from nbtool.view import protocol as messages
 from tests.view.page_types import page_types

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.blocks.mimebundle import TURN_MIME
+from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.conversation import restore
 from nbtool.chat.export.markdown import as_markdown
 from nbtool.chat.journal import journal

@@ -59,7 +59,7 @@ export function Footer({ document, runAction }: FooterProps): JSX.Element {
   );
 }
 
-/** How to read omitted text; the same line as `rest_line` of nbtool/blocks/omission.py. */
+/** How to read omitted text; the same line as `rest_line` of nbtool/blocks/render/omission.py. */
 export function omissionNotice({ turn_id, chat = "main" }: Head): string {
   const chatOption = chat !== "main" && CHAT_NAME.test(chat) ? ` -c ${chat}` : "";
   const turn = turn_id && TURN_ID.test(turn_id) ? ` ${turn_id}` : "";

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 from markdown_it.common.utils import escapeHtml
 
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.history.protocol import Index, Row, TotalRow, Totals, Version
 from nbtool.blocks.labels import format_seconds
-from nbtool.blocks.static_html import to_html as turn_html
-from nbtool.blocks.transcript import Transcript
-from nbtool.blocks.truncate import fit_document
+from nbtool.blocks.render.static_html import to_html as turn_html
+from nbtool.blocks.render.truncate import fit_document
 from nbtool.events import TurnStatus
 from nbtool.text import shorten
 from nbtool.turn_view import TurnView

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.history.protocol import Detail, Step
 from nbtool.blocks.history.rows import origin_of
 from nbtool.blocks.history.timeline import TimedLog, spans, timed_log
@@ -18,7 +19,6 @@ from nbtool.blocks.labels import CALL_STATE_LABELS, decision_text
 from nbtool.blocks.limits import omitted_marker, truncate
 from nbtool.blocks.protocol import Patch
 from nbtool.blocks.sanitize import one_line
-from nbtool.blocks.transcript import Transcript
 from nbtool.events import DELTAS, CallAsked, Event, TurnStarted
 from nbtool.messages import Media
 from nbtool.text import map_text

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from nbtool.blocks.provider_texts import provider_call_text
+from nbtool.blocks.fold.provider_texts import provider_call_text
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.chat.turn import Turn
 from nbtool.messages import Media, Message, ProviderCall, Refusal, Text, Thinking, ToolCall

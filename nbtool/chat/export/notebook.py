@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nbtool.blocks.mimebundle import turn_mimebundle
+from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.export.calls import ExportContext
 from nbtool.chat.export.python import export_python

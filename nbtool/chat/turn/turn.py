@@ -12,9 +12,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.limits import DISPLAY_LIMITS, Limits
-from nbtool.blocks.mimebundle import turn_mimebundle
-from nbtool.blocks.transcript import Transcript
+from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.chain.limits import CancelSignal
 from nbtool.chat.turn import compact
 from nbtool.chat.turn.contents import Messages, Stats

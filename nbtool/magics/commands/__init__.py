@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from nbtool.blocks import omission
+from nbtool.blocks.render import omission
 from nbtool.errors import BadUsage
 from nbtool.magics.commands import (
     approvals,

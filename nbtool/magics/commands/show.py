@@ -6,12 +6,13 @@ from functools import partial
 
 from IPython.display import display
 
-from nbtool.blocks import conversation, limits, omission
-from nbtool.blocks.conversation import ConversationTurn
+from nbtool.blocks import limits
 from nbtool.blocks.history.turn import media
 from nbtool.blocks.media import displayable_bytes
-from nbtool.blocks.mimebundle import turn_mimebundle
-from nbtool.blocks.whole_text import to_whole_text
+from nbtool.blocks.render import conversation, omission
+from nbtool.blocks.render.conversation import ConversationTurn
+from nbtool.blocks.render.mimebundle import turn_mimebundle
+from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
 from nbtool.magics.kernel.messages import has_front_end

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from IPython.display import display
 
-from nbtool.blocks.mimebundle import turn_mimebundle
-from nbtool.blocks.terminal import Terminal
+from nbtool.blocks.render.mimebundle import turn_mimebundle
+from nbtool.blocks.render.terminal import Terminal
 from nbtool.events import Event
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
-from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.protocol import Document, NoticeBlock
-from nbtool.blocks.transcript import Transcript
+from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.events import Event

@@ -148,7 +148,7 @@ ROWS = (
             r"tests/fuzzing/test_growth.py::",
             r"tests/browser/test_growth.py::",
             r"tests/tools/values/test_line_diff.py::.*at_once",
-            r"tests/blocks/test_markup_budget.py::",
+            r"tests/blocks/render/test_markup_budget.py::",
         ),
     ),
 )

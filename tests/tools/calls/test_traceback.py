@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from nbtool import Chat
-from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
-from nbtool.blocks.static_html import to_html, to_text
-from nbtool.blocks.terminal import Terminal
-from nbtool.blocks.transcript import Transcript
+from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
+from nbtool.blocks.render.static_html import to_html, to_text
+from nbtool.blocks.render.terminal import Terminal
 from nbtool.chat.turn import Turn
 from nbtool.events import CallFinished
 from nbtool.testing import ScriptedWire, call

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nbtool.blocks.block_builder import BlockBuilder, call_builder
+from nbtool.blocks.fold.block_builder import BlockBuilder, call_builder
+from nbtool.blocks.fold.turn_blocks import TurnBlocks
 from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import DecisionData, Patch, ResolvedShape, TablePreview
 from nbtool.blocks.question import question_data
 from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import without_controls
-from nbtool.blocks.turn_blocks import TurnBlocks
 from nbtool.events import (
     CallAsked,
     CallDecided,

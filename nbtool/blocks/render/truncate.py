@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from nbtool.blocks.limits import truncate
-from nbtool.blocks.omission import mark_truncated
 from nbtool.blocks.protocol import Block, Document, NoticeBlock
+from nbtool.blocks.render.omission import mark_truncated
 
 _MIN_CHARS = 256
 _OVERHEAD = 400

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from nbtool.blocks.mimebundle import turn_mimebundle
-from nbtool.blocks.static_html import HTML_LIMIT, TEXT_LIMIT, to_html, to_text
+from nbtool.blocks.render.mimebundle import turn_mimebundle
+from nbtool.blocks.render.static_html import HTML_LIMIT, TEXT_LIMIT, to_html, to_text
 from nbtool.events import (
     CallAsked,
     CallDecided,
@@ -31,7 +31,7 @@ from nbtool.messages import Usage, assistant, user
 from tests.blocks.turns import make_document
 from tests.resolved import reference
 
-OWN = Path(__file__).parents[2] / "js" / "tests" / "payloads" / "own.json"
+OWN = Path(__file__).parents[3] / "js" / "tests" / "payloads" / "own.json"
 PAYLOADS = json.loads(OWN.read_text(encoding="utf-8"))
 
 TAGS = {

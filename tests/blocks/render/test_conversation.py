@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import json
 
-from nbtool.blocks.conversation import MAX_TURNS, PROMPT_LIMIT, TURN_LIMIT, ConversationTurn, mimebundle, page_data
+from nbtool.blocks.render.conversation import (
+    MAX_TURNS,
+    PROMPT_LIMIT,
+    TURN_LIMIT,
+    ConversationTurn,
+    mimebundle,
+    page_data,
+)
 from nbtool.events import RequestStarted, TextDelta, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
 from tests.blocks.turns import make_document

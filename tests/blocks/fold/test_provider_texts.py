@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from nbtool.blocks.provider_texts import MAX_LINKS, provider_call_text, sources_text
+from nbtool.blocks.fold.provider_texts import MAX_LINKS, provider_call_text, sources_text
 from nbtool.messages import Citation, Link, ProviderCall
 
 MANY = tuple(Link(f"https://x.example/{number}", f"Page {number}") for number in range(MAX_LINKS + 3))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from nbtool.blocks.terminal import Terminal
+from nbtool.blocks.render.terminal import Terminal
 from nbtool.events import (
     CallAsked,
     CallDecided,

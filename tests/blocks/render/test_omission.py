@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks import conversation
-from nbtool.blocks.conversation import ConversationTurn
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.limits import NO_LIMITS
-from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.blocks.protocol import Document
-from nbtool.blocks.terminal import Terminal
-from nbtool.blocks.transcript import Transcript
-from nbtool.blocks.truncate import _fields
-from nbtool.blocks.whole_text import to_whole_text
+from nbtool.blocks.render import conversation
+from nbtool.blocks.render.conversation import ConversationTurn
+from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
+from nbtool.blocks.render.terminal import Terminal
+from nbtool.blocks.render.truncate import _fields
+from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.events import (
     CallDecided,
     CallDelta,

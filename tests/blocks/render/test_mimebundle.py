@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from nbtool.blocks import protocol
 from nbtool.blocks.labels import END_REASONS
-from nbtool.blocks.mimebundle import TURN_MIME, turn_data, turn_mimebundle
 from nbtool.blocks.protocol_schema import (
     CALL_BLOCK,
     DATA_LIMIT,
@@ -24,6 +23,7 @@ from nbtool.blocks.protocol_schema import (
     SCHEMA,
     USAGE,
 )
+from nbtool.blocks.render.mimebundle import TURN_MIME, turn_data, turn_mimebundle
 from nbtool.blocks.resolved import resolved_shapes
 from nbtool.events import (
     CallAsked,
@@ -47,7 +47,7 @@ from nbtool.messages import Usage, assistant, user
 from tests.blocks.turns import RECORDS, make_document, scenes
 from tests.resolved import plain, reference
 
-SCHEMA_FILE = Path(__file__).parents[2] / "js" / "src" / "saved" / "schema.json"
+SCHEMA_FILE = Path(__file__).parents[3] / "js" / "src" / "saved" / "schema.json"
 VALID = jsonschema.Draft202012Validator(SCHEMA)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 

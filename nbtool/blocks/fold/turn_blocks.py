@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, cast
 
-from nbtool.blocks.block_builder import BlockBuilder
+from nbtool.blocks.fold.block_builder import BlockBuilder
 from nbtool.blocks.limits import Limits, omitted_marker, truncate
 from nbtool.blocks.protocol import VERSION, Document, Head, Patch, UsageData
 from nbtool.blocks.sanitize import without_controls

@@ -13,10 +13,10 @@ from typing import Any, TypedDict
 from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks.limits import omitted_marker, truncate
-from nbtool.blocks.mimebundle import turn_data
 from nbtool.blocks.protocol import Document
-from nbtool.blocks.static_html import to_html, to_text
-from nbtool.blocks.truncate import fit_document
+from nbtool.blocks.render.mimebundle import turn_data
+from nbtool.blocks.render.static_html import to_html, to_text
+from nbtool.blocks.render.truncate import fit_document
 
 MAX_TURNS = 50
 """Turns of a conversation that are included: the latest ones."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast, get_args
 
-from nbtool.blocks.block_builder import BlockBuilder, ProseKind, prose_builder
-from nbtool.blocks.call_folds import CallFolds
+from nbtool.blocks.fold.block_builder import BlockBuilder, ProseKind, prose_builder
+from nbtool.blocks.fold.call_folds import CallFolds
+from nbtool.blocks.fold.provider_texts import provider_call_text, sources_text
+from nbtool.blocks.fold.turn_blocks import TurnBlocks, usage_data
 from nbtool.blocks.limits import DISPLAY_LIMITS, Limits
 from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import Block, Document, Head, Patch
-from nbtool.blocks.provider_texts import provider_call_text, sources_text
 from nbtool.blocks.sanitize import without_controls
-from nbtool.blocks.turn_blocks import TurnBlocks, usage_data
 from nbtool.events import (
     CallDelta,
     CallPending,

@@ -13,7 +13,6 @@ from typing import Any, TypeVar, cast
 
 from nbtool.blocks.limits import omitted_marker, truncate
 from nbtool.blocks.media import embed_media
-from nbtool.blocks.omission import mark_truncated
 from nbtool.blocks.protocol import (
     VERSION,
     Block,
@@ -35,8 +34,9 @@ from nbtool.blocks.protocol_schema import (
     NAME_LENGTH,
 )
 from nbtool.blocks.question import question_summary, remarks
-from nbtool.blocks.static_html import HTML_LIMIT, STATIC_QUESTION_NOTE, TEXT_LIMIT, to_html, to_text
-from nbtool.blocks.truncate import fit_document
+from nbtool.blocks.render.omission import mark_truncated
+from nbtool.blocks.render.static_html import HTML_LIMIT, STATIC_QUESTION_NOTE, TEXT_LIMIT, to_html, to_text
+from nbtool.blocks.render.truncate import fit_document
 from nbtool.messages import Media
 from nbtool.text import clean_text
 

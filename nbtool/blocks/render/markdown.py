@@ -19,7 +19,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from nbtool.blocks.markup_budget import PLAIN_NOTE, Budget, bounded_table, read_inline, split
+from nbtool.blocks.render.markup_budget import PLAIN_NOTE, Budget, bounded_table, read_inline, split
 from nbtool.blocks.sanitize import escape_invisible, strip_stacks
 
 SCHEMES = frozenset(("http", "https", "mailto"))

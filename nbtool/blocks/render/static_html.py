@@ -10,7 +10,7 @@ from typing import Literal
 
 from markdown_it.common.utils import escapeHtml
 
-from nbtool.blocks import markdown, media
+from nbtool.blocks import media
 from nbtool.blocks.labels import (
     CALL_STATE_LABELS,
     EDITED_ARGUMENTS,
@@ -27,9 +27,10 @@ from nbtool.blocks.labels import (
     with_marker,
 )
 from nbtool.blocks.limits import omitted_marker
-from nbtool.blocks.omission import mark_truncated, omission_line
 from nbtool.blocks.protocol import Block, CallBlock, Document, NoticeBlock, ProseBlock
 from nbtool.blocks.question import notice_text, question_summary, remarks
+from nbtool.blocks.render import markdown
+from nbtool.blocks.render.omission import mark_truncated, omission_line
 from nbtool.blocks.resolved import resolved_text
 from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks
 

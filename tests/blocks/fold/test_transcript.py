@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.limits import FIELD_LIMIT
-from nbtool.blocks.transcript import Transcript
 from nbtool.events import (
     CallAsked,
     CallDecided,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.labels import (
     TRUNCATED,
     call_facts,
@@ -20,11 +21,10 @@ from nbtool.blocks.labels import (
     with_marker,
 )
 from nbtool.blocks.limits import omitted_marker
-from nbtool.blocks.omission import omission_line
 from nbtool.blocks.protocol import Block, Patch
 from nbtool.blocks.question import effect_text, format_remarks, notice_text
+from nbtool.blocks.render.omission import omission_line
 from nbtool.blocks.sanitize import one_line
-from nbtool.blocks.transcript import Transcript
 from nbtool.events import CallAsked, CallFinished, Event, ReplyFinished, Retrying, TurnEnded
 
 RESULT_LIMIT = 200

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from nbtool.blocks.markdown import render
-from nbtool.blocks.markup_budget import (
+from nbtool.blocks.render.markdown import render
+from nbtool.blocks.render.markup_budget import (
     COLUMNS_LIMIT,
     LINES_LIMIT,
     MARKS_LIMIT,

@@ -1,0 +1,1 @@
+"""Blocks as HTML, plain text and data of a saved notebook."""
