@@ -47,7 +47,7 @@ from nbtool.wire.prompted.delimiters import DELIMITERS
 from nbtool.wire.prompted.fenced_scanner import FencedScanner, read_held
 from nbtool.wire.prompted.instructions import escape, render_results
 from nbtool.wire.prompted.json_tokens import split_values
-from nbtool.wire.prompted.other_forms import find_other_forms
+from nbtool.wire.prompted.other_forms.search import find_other_forms
 from nbtool.wire.prompted.own_fence import find_own_blocks
 from nbtool.wire.prompted.scanner import Scanner
 from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
@@ -55,7 +55,7 @@ from nbtool.wire.providers.catalog import parse_model
 from nbtool.wire.providers.credentials import _read_env_file
 from nbtool.wire.providers.google import vertex_url
 from nbtool.wire.providers.listed_model import parse_listed_model
-from nbtool.wire.providers.model_data import default_model_of, find_shutdown, model_data
+from nbtool.wire.providers.model_data import MAX_NAME, default_model_of, find_shutdown, model_data
 from nbtool.wire.providers.model_prices import find_price
 from nbtool.wire.transport.fetch import validate_url
 from nbtool.wire.transport.key_source import parse_key
@@ -79,6 +79,7 @@ HTML = [
     "<",
 ]
 ADDRESSES = ["http://", "a@", ":", "/", "..", "%2f", "[", "]", "?a=", "#", "\\", "xn--", "ü"]
+MODELS = ["gpt-", "claude-", "gemini-", "-preview", "-20", "4.", "models/"]
 MENTIONS = ["$VAR_REF{{", "}}", "$", "{{", "a.b", "["]
 MARKED = [
     "<think>",
@@ -150,13 +151,21 @@ def _results(text: str) -> object:
     return render_results([ToolResult(text[:64], text), ToolResult("f", text, is_error=True)], WORD)
 
 
+def _named(text: str) -> None:
+    for provider in ("openai", "anthropic", "google"):
+        for name in (text, text[:MAX_NAME]):
+            find_shutdown(provider, name)
+            find_price(provider, name)
+
+
+def _chosen(text: str) -> None:
+    defaults = model_data().defaults
+    most = max(defaults, key=lambda provider: len(defaults[provider].patterns))
+    default_model_of(most, [text, *text.split("\n")])
+
+
 def _listed(text: str) -> None:
     names = [text, *text.split("\n")]
-    for provider in ("openai", "anthropic", "google"):
-        find_shutdown(provider, text)
-        find_price(provider, text)
-    for provider in model_data().defaults:
-        default_model_of(provider, names)
     for value in (text, names, dict.fromkeys(names, True)):
         parse_listed_model({"capabilities": value, "shutdown_date": value, "context_length": value}, text)
 
@@ -225,7 +234,9 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     "answer of a provider": (_of_provider, JSON),
     "address of a page": (_either(validate_url), ADDRESSES),
     "name of a model": (_either(lambda text: (is_signed(text), parse_model(text))), [*ADDRESSES, "openai", "gemini-"]),
-    "model in a list": (_listed, ["gpt-", "claude-", "gemini-", "-preview", "-20", "4.", "models/", "2026-", "T00:"]),
+    "name of a model in tables": (_named, MODELS),
+    "default model of a list": (_chosen, MODELS),
+    "model in a list": (_listed, [*MODELS, "2026-", "T00:"]),
     "project of an address": (_either(lambda text: vertex_url(text, text)), ADDRESSES),
     "key of a program": (_key, ["eyJ", ".", "=", "_", '{"', '"token":', "-"]),
     "name of a tool": (

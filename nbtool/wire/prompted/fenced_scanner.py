@@ -12,7 +12,8 @@ from functools import lru_cache
 
 from nbtool.wire.prompted.call_json import ParsedCall, match_tools
 from nbtool.wire.prompted.delimiters import DELIMITERS
-from nbtool.wire.prompted.other_forms import MAX_NAMES, find_other_forms, names_alternation
+from nbtool.wire.prompted.other_forms.search import find_other_forms
+from nbtool.wire.prompted.other_forms.tool_names import MAX_NAMES, names_alternation
 from nbtool.wire.prompted.own_fence import OwnBlock, find_own_blocks
 from nbtool.wire.prompted.segments import (
     CallSegment,
@@ -40,6 +41,8 @@ _CODE_LANGUAGES = (
     r"|latex|tex|diff|toml|ini|csv|mermaid|dockerfile|makefile"
 )
 _CODE_FENCE = re.compile(rf"[ \t]*(?P<fence>`{{3,}}|~{{3,}})[ \t]*(?:{_CODE_LANGUAGES})[ \t]*", re.IGNORECASE)
+_EMPTY_LINES = re.compile(r"\n+")
+_WORD = re.compile(r"[\"'`*]*([\w.]*)")
 _MARKS = "<{[`~|'\"*"
 """Characters with which a mark of a call may begin."""
 
@@ -52,13 +55,22 @@ class FencedScanner:
     """
 
     def __init__(self, word: str, names: Iterable[str] | None = None) -> None:
-        self._word = word
+        self._word = word.lower()
         self._names = None if names is None else frozenset(names)
-        self._starts = _start_pattern(word.lower(), tuple(sorted(self._names or ())[:MAX_NAMES]))
-        self._calls = re.compile(rf"(?:functions\.)?(?:{names_alternation(self._names or ()) or '(?!)'})\s*\(")
+        sorted_names = tuple(sorted(self._names or ())[:MAX_NAMES])
+        self._starts = _start_pattern(self._word, sorted_names)
+        ends = (self._word, "to=", *sorted_names)  # a name at the end of a line may begin a call too
+        self._ends, self._beginnings = _prefixes(ends), _prefixes((*_LABELS, *ends))
+        self._longest_end = max(map(len, ends))
+        self._words = frozenset(map(str.lower, (*_LABELS, *ends)))
+        self._marks = re.compile(rf"[{re.escape(_MARKS)}]|{re.escape(self._word)}|to=", re.IGNORECASE)
+        self._calls = re.compile(rf"(?:functions\.)?(?:{names_alternation(self._names or frozenset()) or '(?!)'})\s*\(")
         self._line = ""  # the beginning of the current line, which was passed on already
         self._is_long_line = False  # more of it was passed on than can become the beginning of a call
-        self._text = ""  # not passed on yet
+        self._text = ""  # what is not passed on yet begins at `_position`
+        self._position = 0
+        self._awaited: list[str] = []  # what comes after `_text` until the line is complete, which decides on all of it
+        self._awaits_line = False
         self._is_holding = False
         self._held: list[str] = []
         self._held_size = 0
@@ -86,53 +98,59 @@ class FencedScanner:
     def _scan(self, text: str, *, is_final: bool) -> list[Piece]:
         if self._holds():
             return self._hold(text)
-        self._text += text
+        self._awaited.append(text)
+        if self._awaits_line and "\n" not in text and not is_final:
+            return []
+        self._text = self._text[self._position :] + "".join(self._awaited)
+        self._position, self._awaited, self._awaits_line = 0, [], False
         passed: list[str] = []
         while (part := self._next_part(is_final)) is not None:
             passed.append(part)
         pieces: list[Piece] = [TextSegment("".join(passed))]
         if self._holds():
-            held, self._text = self._text, ""
+            held, self._text, self._position = self._text[self._position :], "", 0
             pieces += self._hold(held)
         return merge_text(pieces)
 
     def _next_part(self, is_final: bool) -> str | None:
         """Return the next text that can be passed on; None where there is none, or where a call may begin."""
-        line, newline, rest = self._text.partition("\n")
-        if self._holds() or not self._text:
+        if self._holds() or self._position == len(self._text):
             return None
-        if not newline and not is_final:
-            return self._pass_on(self._safe_size(line)) or None
-        if self._may_be_call_in_code(line, rest, is_final=is_final):
+        if not self._line and (blank := _EMPTY_LINES.match(self._text, self._position)):
+            return self._pass_on(blank.end() - self._position, is_line_end=True)
+        end = self._text.find("\n", self._position) + 1
+        if not end and not is_final:
+            return self._pass_on(self._safe_size(self._text[self._position :])) or None
+        line = self._text[self._position : end or len(self._text)]
+        fence = None if self._code_fence else _CODE_FENCE.fullmatch((self._line + line).rstrip("\r\n"))
+        if fence and not self._line and self._may_be_call_in_code(end or len(self._text), is_final=is_final):
             return None
-        start = 0 if self._holds() else self._find_start(line + newline)
+        start = 0 if self._holds() else self._find_start(line)
         if start is not None:
             self._is_holding = True
             return self._pass_on(start)
-        self._track_code(self._line + line)
-        part = self._pass_on(len(line) + len(newline))
-        if newline:
-            self._line, self._is_long_line = "", False
-        return part
+        self._track_code(self._line + line, fence)
+        return self._pass_on(len(line), is_line_end=bool(end))
 
     def _holds(self) -> bool:
         return self._is_holding
 
-    def _pass_on(self, size: int) -> str:
-        part, self._text = self._text[:size], self._text[size:]
-        self._is_long_line |= len(self._line) + len(part) > MAX_LINE_START
-        self._line = (self._line + part)[:MAX_LINE_START]
+    def _pass_on(self, size: int, *, is_line_end: bool = False) -> str:
+        part = self._text[self._position : self._position + size]
+        self._position += size
+        self._is_long_line = not is_line_end and (self._is_long_line or len(self._line) + size > MAX_LINE_START)
+        self._line = "" if is_line_end else (self._line + part)[:MAX_LINE_START]
         return part
 
-    def _may_be_call_in_code(self, line: str, rest: str, *, is_final: bool) -> bool:
-        """Whether this line opens a fence of code whose content is not known yet, or begins like a call."""
-        if self._code_fence or self._line or not _CODE_FENCE.fullmatch(line.rstrip("\r")):
-            return False
-        content = rest.lstrip()
-        first_line = content.partition("\n")
-        if not is_final and not (content and (first_line[1] or len(content) > MAX_LINE_START)):
+    def _may_be_call_in_code(self, begin: int, *, is_final: bool) -> bool:
+        """Whether the content of a fence of code is not known yet; if it is, hold it if it begins like a call."""
+        looked_at = self._text[begin : begin + MAX_LINE_START + 1]
+        content = looked_at.lstrip()
+        is_long = len(looked_at) > MAX_LINE_START
+        if not is_final and not is_long and "\n" not in content:
             return True
-        self._is_holding = content.startswith(("{", "[")) or self._calls.match(content) is not None
+        call = self._calls.match(self._text, begin + len(looked_at) - len(content))
+        self._is_holding = content.startswith(("{", "[")) or call is not None or (is_long and not content)
         return False
 
     def _hold(self, text: str) -> list[Piece]:
@@ -146,43 +164,53 @@ class FencedScanner:
     def _find_start(self, line: str) -> int | None:
         """Return where in the rest of a line a call may begin; in a fence of code only the own mark counts."""
         if self._code_fence:
-            return 0 if self._word.lower() in line.lower() else None
+            return 0 if self._word in line.lower() else None
         before = "\0" if self._is_long_line else self._line  # behind it, nothing is the start of a line
         match = self._starts.search(before + line)
         return max(0, match.start() - len(before)) if match else None
 
-    def _track_code(self, line: str) -> None:
+    def _track_code(self, line: str, fence: re.Match[str] | None) -> None:
         if self._code_fence:
             if line.strip().startswith(self._code_fence) and not line.strip().strip("`~"):
                 self._code_fence = ""
-        elif match := _CODE_FENCE.fullmatch(line.rstrip("\r")):
-            self._code_fence = match["fence"]
+        elif fence:
+            self._code_fence = fence["fence"]
 
     def _safe_size(self, line: str) -> int:
         """Return how much of an incomplete line can be passed on: nothing where its beginning may become a call."""
-        whole = self._line + line
-        beginning = whole[:MAX_LINE_START].lstrip(" \t>*#-").lower()
-        word = re.match(r"[\"'`*]*([\w.]*)", beginning)
-        first = word[1] if word else ""
-        candidates = (*_LABELS, *(name.lower() for name in self._names or ()), self._word.lower(), "to=")
-        may_begin = len(whole) < MAX_LINE_START and any(
-            name.startswith(first) or first.startswith(name) for name in candidates
-        )
-        if may_begin or self._code_fence:
+        if self._may_begin_call(line):
             return 0
-        lowered, words = line.lower(), (self._word.lower(), "to=")
-        safe = min((at for mark in (*_MARKS, *words) if (at := lowered.find(mark)) >= 0), default=len(line))
-        ends = (*words, *(name.lower() for name in self._names or ()))  # a name at the end of a line may begin a call
-        tail = lowered[-MAX_LINE_START:].rstrip(" \t")
-        skipped = len(lowered) - len(lowered[-MAX_LINE_START:])
-        partial = (skipped + at for at in range(len(tail)) if any(word.startswith(tail[at:]) for word in ends))
-        return min(safe, next(partial, len(line)))
+        mark = None if self._code_fence else self._marks.search(line)
+        if self._code_fence or (mark and not mark.start()):
+            self._awaits_line = True  # more of the line changes nothing, but its end does
+            return 0
+        safe = mark.start() if mark else len(line)
+        tail = line[-MAX_LINE_START:].rstrip(" \t")
+        lowered = tail.replace("\u0130", "i").lower()  # the one character that gets longer
+        longest = min(len(tail), self._longest_end)
+        part = next((size for size in range(longest, 0, -1) if lowered[-size:] in self._ends), 0)
+        return min(safe, len(line) - len(line[-MAX_LINE_START:]) + len(tail) - part) if part else safe
+
+    def _may_begin_call(self, line: str) -> bool:
+        """Whether a line whose end is not known begins like a call, or like a part of such a beginning."""
+        if len(self._line) + len(line) >= MAX_LINE_START:
+            return False
+        beginning = (self._line + line).lstrip(" \t>*#-").lower()
+        word = _WORD.match(beginning)
+        first = word[1] if word else ""
+        return first in self._beginnings or any(first[:size] in self._words for size in range(1, len(first) + 1))
+
+
+@lru_cache(maxsize=64)
+def _prefixes(words: tuple[str, ...]) -> frozenset[str]:
+    """Return all that one of these words begins with, in small letters; a text of no letters too."""
+    return frozenset(word[:size].lower() for word in words for size in range(min(len(word), MAX_LINE_START) + 1))
 
 
 @lru_cache(maxsize=64)
 def _start_pattern(word: str, names: tuple[str, ...]) -> re.Pattern[str]:
     """Return the pattern of everything in a line that may begin a call."""
-    own = names_alternation(names) or r"(?!)"
+    own = names_alternation(frozenset(names)) or r"(?!)"
     openers = "|".join(re.escape(delimiter.opener) for delimiter in DELIMITERS)
     labels = "|".join(map(re.escape, _LABELS))
     line_start = r"^[ \t>*#-]*+"
@@ -238,6 +266,8 @@ def _read_others(text: str, names: frozenset[str] | None) -> list[Piece]:
 
 def _read_own(source: str, block: OwnBlock, names: frozenset[str] | None, complete: bool, is_quoted: bool) -> Piece:
     """Return the calls of a block; the name of an unknown tool stays, for its result says which tools there are."""
+    if block.is_unread:
+        return MalformedSegment(source, "too_many")
     reason: MalformedReason = "after_result" if is_quoted else "unreadable" if complete else "cut"
     if block.calls is None or is_quoted or (block.is_cut and not complete):
         return MalformedSegment(source, reason)

@@ -8,13 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 
 from nbtool.wire.prompted.call_json import ParsedCall
 from nbtool.wire.prompted.delimiters import parse_call_body
 from nbtool.wire.prompted.json_tokens import BLANK, find_end
+from nbtool.wire.reply import CALLS_CEILING
 
 MAX_ATTRIBUTES = 200
 """Maximum number of characters between the word and its call, on the line of the word."""
+
+MAX_MARKS = CALLS_CEILING
+"""Marks in one text that are read; the rest of the text is one block with too many."""
 
 MAX_DECORATION = 80
 """Maximum number of characters before the word that belong to its mark."""
@@ -32,43 +37,49 @@ _CLOSERS = re.compile(
     r"(?:[ \t]*(?:\r?\n[ \t]*)?(?:`{3,}(?![\w`])|~{3,}(?!\w)|'{3,}(?!\w)|\"{3,}(?!\w)|</?\s*call-[\w-]+\s*>"
     r"|</(?:tool_call|function_call|call)>|`(?!`)|\](?=\s*(?:\Z|\n))|\*{2})(?=\s|\Z|`|~|<))*"
 )
+_FENCED = re.compile(r"\s*(?:`{3}|~{3}|'{3}|\"{3}|<|\[)")
 _VALUE_GAP = re.compile(rf"[{re.escape(BLANK)},;]*")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnBlock:
-    """A block with the chat's own mark; `calls` is None where it cannot be read, and `is_cut` where it has no end."""
+    """A block with the chat's own mark; `calls` is None where it cannot be read, and `is_cut` where it has no end.
+
+    One that `is_unread` is the rest of the text behind `MAX_MARKS` marks.
+    """
 
     start: int
     end: int
     calls: tuple[ParsedCall, ...] | None
     is_cut: bool = False
+    is_unread: bool = False
 
 
 def find_own_blocks(text: str, word: str) -> Iterator[OwnBlock]:
     """Find the blocks that `word` marks; a mere mention of it in prose is none."""
-    position = 0
-    marks = list(re.finditer(rf"(?<!</){re.escape(word)}", text, re.IGNORECASE))
-    for index, mark in enumerate(marks):
-        if mark.start() < position:
-            continue
-        start = _start_of_mark(text, position, mark.start())
-        limit = _start_of_mark(text, mark.end(), marks[index + 1].start()) if index + 1 < len(marks) else len(text)
+    position = before = 0
+    marks = list(islice(re.finditer(rf"(?<!</){re.escape(word)}", text, re.IGNORECASE), MAX_MARKS + 1))
+    for mark, following in zip_longest(marks[:MAX_MARKS], marks[1:]):
+        start = _start_of_mark(text, max(position, before), mark.start())
+        limit = _start_of_mark(text, mark.end(), following.start()) if following else len(text)
         block = _read_block(text, start, mark.end(), limit)
         if block:
             yield block
             position = block.end
+        before = mark.end()
+    if len(marks) > MAX_MARKS:
+        start = _start_of_mark(text, max(position, before), marks[-1].start())
+        yield OwnBlock(start, len(text), None, is_unread=True)
 
 
 def _start_of_mark(text: str, floor: int, word_start: int) -> int:
     """Return where the decoration before the word begins: a fence, perhaps in another one, a tag, a language."""
-    begin = max(floor, word_start - MAX_DECORATION)
-    match = _DECORATION.search(text[begin:word_start])
-    return begin + match.start() if match else word_start
+    match = _DECORATION.search(text, max(floor, word_start - MAX_DECORATION), word_start)
+    return match.start() if match else word_start
 
 
 def _read_block(text: str, start: int, word_end: int, limit: int) -> OwnBlock | None:
-    is_fenced = start < word_end and re.match(r"\s*(?:`{3}|~{3}|'{3}|\"{3}|<|\[)", text[start:word_end]) is not None
+    is_fenced = _FENCED.match(text, start, word_end) is not None
     after = _AFTER.match(text, word_end, min(limit, word_end + MAX_ATTRIBUTES))
     position = after.end() if after else word_end
     newline = text.find("\n", word_end, position)

@@ -24,9 +24,9 @@ class CallSegment:
     source: str
 
 
-MalformedReason = Literal["other_form", "unreadable", "result", "after_result", "cut", "too_long"]
+MalformedReason = Literal["other_form", "unreadable", "result", "after_result", "cut", "too_long", "too_many"]
 """Why a text that looks like a call is none: written in another form, not readable, a result that the model made up, a
-call behind such a result, cut off, or too long."""
+call behind such a result, cut off, too long, or behind more beginnings of calls than are read."""
 
 
 @dataclass(frozen=True, slots=True)

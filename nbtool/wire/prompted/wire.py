@@ -56,6 +56,8 @@ _ERRORS: dict[MalformedReason, str] = {
     " Write it again, and nothing after it.",
     "cut": "The reply was cut off before this call was complete, so it did not run.",
     "too_long": "This call is too long, so it did not run. Write less at once.",
+    "too_many": "More beginnings of calls came before this than are read in one reply: what follows was not read, and"
+    " nothing of it ran. Write fewer calls at once.",
 }
 
 _CHOICE_NONE = "Answer now, in plain words, and call no tool."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
@@ -18,11 +19,16 @@ from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, MissingKey, SettingsError
 from nbtool.server_url import ServerUrl, parse_server_url
+from nbtool.text import list_names
 from nbtool.wire.providers.google import PROJECT_VARIABLES, is_vertex, vertex_url
 from nbtool.wire.providers.provider import Provider
 
-MAX_ENV_FILE = 256 * 1024
-"""Maximum size of a `.env`, in characters; a longer one is refused, because its last value could be half a key."""
+MAX_ENV_FILE = 32 * 1024
+"""Maximum size of a `.env`, in characters, for python-dotenv may take 5 ms for a thousand of them; a longer one is
+refused, because its last value could be half a key."""
+
+MAX_LISTED_LINES = 5
+"""Lines that a warning names."""
 
 
 class Credential(NamedTuple):
@@ -172,7 +178,7 @@ def find_env_file() -> tuple[dict[str, SecretStr], str]:
 
 
 def _read_env_file(path: Path) -> dict[str, SecretStr]:
-    from dotenv import dotenv_values  # noqa: PLC0415 - only where there is a `.env`
+    from dotenv.parser import parse_stream  # noqa: PLC0415 - only where there is a `.env`
 
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
@@ -181,10 +187,17 @@ def _read_env_file(path: Path) -> dict[str, SecretStr]:
         return {}
     if len(text) > MAX_ENV_FILE:
         limit = f"{MAX_ENV_FILE >> 10} KiB"
-        raise SettingsError(f"{shown_path(str(path))} is larger than {limit} and is not read.", fix="Shorten it.")
-    # no interpolation: a project's `https://host/${OPENAI_API_KEY}` must not read the environment
-    values = dotenv_values(stream=io.StringIO(text), interpolate=False)
-    return {name: SecretStr(value) for name, value in values.items() if value}
+        raise SettingsError(
+            f"{shown_path(str(path))} is larger than {limit} and is not read.",
+            fix="Keep the keys in a .env of their own, and other text in another file.",
+        )
+    # only parsed, nothing is expanded: a project's `https://host/${OPENAI_API_KEY}` must not read the environment
+    bindings = list(parse_stream(io.StringIO(text)))
+    if skipped := [str(binding.original.line) for binding in bindings if binding.error]:
+        lines = list_names(skipped, MAX_LISTED_LINES)
+        warnings.warn(f"Not NAME=value in {shown_path(str(path))}, and skipped: line {lines}", stacklevel=2)
+    values = {binding.key: binding.value for binding in bindings}
+    return {name: SecretStr(value) for name, value in values.items() if name and value}
 
 
 def _searched_places(provider: Provider) -> str:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+MAX_NAME = 500
+"""Maximum length of a model's name; nothing is known of a longer one, and in a list it is skipped."""
+
 _FILE = Path(__file__).with_name("models.toml")
 
 
@@ -70,7 +73,7 @@ def model_data() -> ModelData:
 
 def find_shutdown(provider: str, model: str) -> Shutdown | None:
     """Return the announced shutdown of a model: the one in its provider's list, else the one in the data file."""
-    rows = model_data().shutdowns
+    rows = model_data().shutdowns if len(model) <= MAX_NAME else ()
     return next((row for row in rows if row.provider == provider and row.model.fullmatch(model)), None)
 
 

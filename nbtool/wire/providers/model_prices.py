@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from nbtool.messages import Usage
+from nbtool.wire.providers.model_data import MAX_NAME
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
@@ -77,7 +78,7 @@ def _find(provider: str, model: str, base_url: str) -> tuple[Provider, ModelInfo
     from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - as above
 
     provider_id, url = (_PROVIDER_IDS.get(provider, provider), None) if provider else (None, base_url or None)
-    if not (provider_id or url):
+    if not (provider_id or url) or len(model) > MAX_NAME:
         return None
     try:
         return get_snapshot().find_provider_model(model, None, provider_id, url)

@@ -12,6 +12,7 @@ from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_respo
 from nbtool.wire.framing.redaction import redact
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.listed_model import ListedModel, parse_listed_model
+from nbtool.wire.providers.model_data import MAX_NAME
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.authorization import Authorization
 from nbtool.wire.transport.body import read_start
@@ -34,9 +35,6 @@ MAX_MODELS = 10_000
 
 MAX_PAGE = "1000"
 """Models that Gemini lists on request; the default is 50."""
-
-MAX_NAME = 500
-"""Maximum length of a model's name; longer entries are skipped."""
 
 
 class ModelServer(Protocol):

@@ -193,6 +193,7 @@ def test_a_key_comes_from_the_nearest_env_file_and_never_overrides(
     assert "EMPTY" not in values
 
 
+@pytest.mark.filterwarnings("ignore:Not NAME=value")
 @pytest.mark.parametrize(
     ("line", "value"),
     [
@@ -222,8 +223,29 @@ def test_an_env_file_is_read_as_other_tools_read_it_and_expands_nothing(
 def test_an_env_file_that_is_too_large_is_refused_instead_of_read_in_part(empty_folder: Path) -> None:
     (empty_folder / ".env").write_text("A=b\n" * (MAX_ENV_FILE // 4) + f"GROQ_API_KEY={KEY}")
 
-    with pytest.raises(SettingsError, match=r"\.env is larger than 256 KiB and is not read"):
+    with pytest.raises(SettingsError, match=r"\.env is larger than 32 KiB and is not read") as raised:
         make_endpoint("groq:m")
+
+    assert "Keep the keys in a .env of their own" in str(raised.value)
+
+
+def test_an_env_file_as_large_as_may_be_is_read(empty_folder: Path) -> None:
+    line = f"GROQ_API_KEY={KEY}\n"
+    (empty_folder / ".env").write_text("#" * (MAX_ENV_FILE - len(line) - 1) + "\n" + line)
+
+    found = find_key(BUILTIN["groq"])
+
+    assert secret(found and found.value) == KEY
+
+
+def test_lines_of_an_env_file_that_cannot_be_read_are_named_in_one_warning(empty_folder: Path) -> None:
+    (empty_folder / ".env").write_text("a b\n" * 8 + f"GROQ_API_KEY={KEY}\n")
+
+    with pytest.warns(UserWarning, match=r"skipped: line 1, 2, 3, 4, 5 and 3 more") as warned:
+        found = find_key(BUILTIN["groq"])
+
+    assert len(warned) == 1
+    assert secret(found and found.value) == KEY
 
 
 def test_an_env_file_is_read_once(empty_folder: Path) -> None:

@@ -1,0 +1,87 @@
+"""Calls in lines with labels: `Action:` and `Action Input:`, or the name of a tool and its arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from nbtool.wire.prompted.json_tokens import find_end
+from nbtool.wire.prompted.other_forms.searched_text import OtherForm, SearchedText
+
+_ACTION = re.compile(
+    r"^[ \t*]*+Action:?[ \t*]*:?[ \t]*(?P<name>[^\n]+?)[ \t]*\r?\n(?:[^\n]*\n)??[ \t*]*Action[ _]?Input:?[ \t*]*",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ACTION_END = re.compile(r"^[ \t*]*+(?:Observation|Thought|Final Answer|Action)\b", re.MULTILINE | re.IGNORECASE)
+_LABELS = (
+    r"tool|tool[_ ]?name|tool[_ ]?call|tool[_ ]?use|function|function[_ ]?name|function[_ ]?call|call|calling|invoke"
+    r"|invoking|use[_ ]?tool|using[ _]tool|action|name|api|api[_ ]call|command"
+)
+_ARGUMENT_LABEL = re.compile(
+    r"\s*[-*]*[ \t]*(?:\*{2})?(?:arguments?|args|parameters?|params|input|action[_ ]?input)\b(?:\*{2})?[ \t]*[:=]",
+    re.IGNORECASE,
+)
+_OPEN_OBJECT = re.compile(r"\s*(?:`{3,}\w*\s*)?\{")
+_FENCE_END = re.compile(r"[ \t]*\r?\n[ \t]*`{3,}[ \t]*(?=\n|\Z)")
+
+
+def find_actions(searched: SearchedText) -> Iterator[OtherForm]:
+    """Find `Action:` and `Action Input:`."""
+    for match in searched.matches(_ACTION):
+        if searched.is_code(match.start()):
+            continue
+        end = _ACTION_END.search(searched.text, match.end())
+        yield OtherForm(
+            match.start(),
+            end.start() if end else len(searched.text),
+            searched.tools.match(match["name"]) or match["name"].strip()[:64],
+        )
+
+
+def find_labelled_names(searched: SearchedText) -> Iterator[OtherForm]:
+    """Find the name of a tool on a line, with a label or alone, and its arguments behind it."""
+    if not searched.tools.alternation:
+        return
+    for pattern in _name_patterns(searched.tools.alternation):
+        for match in searched.matches(pattern):
+            if not searched.is_code(match.start()) and (end := _end_of_arguments(searched, match)) > 0:
+                name = searched.tools.match(match["name"]) or match["name"]
+                yield searched.widen(OtherForm(match.start(), end, name))
+
+
+@lru_cache(maxsize=64)
+def _name_patterns(alternation: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of a name on a line, and of one behind the end of a sentence."""
+    label = rf"(?:\*{{0,2}}(?:{_LABELS})\*{{0,2}}[ \t]*[:=]?\*{{0,2}}[ \t]*)?"
+    behind = r"(?P<next>[ \t]*[:,]?[ \t]*(?:with[ \t]*)?(?:\((?=[ \t]*[{\w])|\{|\r?\n))"
+    line = rf"^[ \t>*#-]*+{label}[\"'`*]{{0,4}}(?:functions\.)?(?P<name>{alternation})[\"'`*]{{0,4}}{behind}"
+    sentence_end = rf"(?<=[.!?:)\]`'\"])(?:functions\.)?(?P<name>{alternation})(?P<next>[ \t]*\r?\n)(?=[ \t]*\{{)"
+    return re.compile(line, re.MULTILINE | re.IGNORECASE), re.compile(sentence_end)
+
+
+def _end_of_arguments(searched: SearchedText, match: re.Match[str]) -> int:
+    """Return the end of the arguments behind a name: an object, a list in parentheses, or labelled lines; else -1."""
+    text, last = searched.text, match["next"].strip(" \t:,")[-1:]
+    if last == "{":
+        return find_end(text, match.end() - 1)
+    if last == "(":
+        return _end_of_list(text, match.end())
+    label = _ARGUMENT_LABEL.match(text, match.end())
+    brace = _OPEN_OBJECT.match(text, label.end() if label else match.end())
+    if brace:
+        end = find_end(text, brace.end() - 1)
+        tail = _FENCE_END.match(text, max(end, 0)) if "```" in brace[0] else None
+        return tail.end() if tail else end
+    return searched.end_of_paragraph(match.end()) if label else -1
+
+
+def _end_of_list(text: str, start: int) -> int:
+    """Return the end of arguments in parentheses that nothing follows on their line; else -1."""
+    close = text.find(")", start)
+    if close < 0:
+        return -1
+    inside = text[start:close]
+    has_arguments = inside.lstrip().startswith("{") or re.match(r"\s*\w+\s*=", inside) is not None
+    is_alone = not text[close + 1 :].partition("\n")[0].strip(" `.;*")
+    return close + 1 if has_arguments and is_alone else -1
