@@ -53,12 +53,66 @@ test("what does not fit the schema is said beside its field and cannot be approv
 
   expect(low).toEqual(["✕ 0 is less than 1."]);
   expect(wrong).toEqual(["✕ Expected integer, not string."]);
-  expect(broken).toEqual(["✕ This is not JSON: put a text in quotes."]);
+  expect(broken).toEqual(["✕ Expected an integer, such as 3."]);
   expect(described?.textContent).toBe(broken[0]);
   expect(field?.getAttribute("aria-invalid")).toBe("true");
   expect(desk.button("Approve").disabled).toBe(true);
   await desk.key("textarea", "Enter", { ctrlKey: true });
   expect(desk.decisions()).toEqual([]);
+});
+
+const REFERENCE = { type: "string", "x-nbtool-reference": "DataFrame" };
+
+test.each([
+  ["integer", { type: "integer" }, "three", "Expected an integer, such as 3."],
+  ["number", { type: "number" }, "2,5", "Expected a number, such as 2.5."],
+  ["list", { type: "array" }, "1, 2", "Expected a list, such as [1, 2]."],
+  ["object", { type: "object" }, "name: 1", 'Expected an object, such as {"name": 1}.'],
+  [
+    "one of several types",
+    { anyOf: [{ type: "integer" }, { type: "null" }] },
+    "none",
+    "Expected an integer, such as 3, or null.",
+  ],
+  [
+    "text or number",
+    { type: ["string", "number"] },
+    "hello",
+    "Expected a text in quotes, or a number, such as 2.5.",
+  ],
+  ["any type", {}, "hello", "This is not JSON: put a text in quotes."],
+])("what is no JSON is refused with an example for %s", async (_, property, typed, expected) => {
+  desk = await ask(calls({ shown: '{"it":1}', schema: { type: "object", properties: { it: property } } }));
+  await desk.press("Edit");
+  await desk.type('textarea[id$="-it"]', typed);
+
+  expect(problems()).toEqual([`✕ ${expected}`]);
+  expect(desk.button("Approve").disabled).toBe(true);
+});
+
+test.each([
+  ["frame", REFERENCE, "Expected a reference, such as $VAR_REF{{name}}."],
+  [
+    "frame or number",
+    { anyOf: [{ type: "number" }, REFERENCE] },
+    "Expected number or a reference, such as $VAR_REF{{name}}.",
+  ],
+  [
+    "frame or nothing",
+    { anyOf: [REFERENCE, { type: "null" }] },
+    "Expected null or a reference, such as $VAR_REF{{name}}.",
+  ],
+])("a text is refused where the argument is a %s", async (_, property, expected) => {
+  desk = await ask(
+    calls({ shown: '{"it":"$VAR_REF{{df}}"}', schema: { type: "object", properties: { it: property } } }),
+  );
+  await desk.press("Edit");
+  await desk.type('textarea[id$="-it"]', "hello");
+  const refused = problems();
+  await desk.type('textarea[id$="-it"]', "$VAR_REF{{other}}");
+
+  expect(refused).toEqual([`✕ ${expected}`]);
+  expect(problems()).toEqual([]);
 });
 
 test("what the tool must have cannot be left out, and what it may have can be added", async () => {

@@ -122,7 +122,7 @@ class BoundCall:
         call_parts = {**identity_parts, "arguments": arguments, "references": self.token_digests, "effect": self.effect}
         notice = "\n\n".join(filter(None, (self._disclosure_notice, tool.notice))) if gate == "run" else ""
         call_parts["notice"] = notice
-        schema = json.loads(json.dumps(dict(tool.parameters.schema)))
+        schema = json.loads(json.dumps(dict(tool.parameters.form_schema or tool.parameters.schema)))
         media_digests = [sha256(item.data or b"").hexdigest() for item in media]
         sensitive = tool.policy.sensitive or self.discloses_values
         keys = (

@@ -16,6 +16,9 @@ from nbtool.tools.values.describe import type_name
 REFERENCE_KEY = "\0reference"
 """The key of a placeholder for a live object in JSON during validation; no argument of a model contains it."""
 
+REFERENCE_TYPE = "x-nbtool-reference"
+"""The key of the class in the schema of a parameter that takes only a reference; models do not receive it."""
+
 
 def annotation_of(raw: inspect.Parameter, function: Any) -> Any:
     """Return the annotation of a parameter; Any if it has none.
@@ -113,7 +116,8 @@ class ReferenceTo:
         return core_schema.with_info_plain_validator_function(self.check)
 
     def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
-        return {"type": "string", "description": f"a reference: $VAR_REF{{{{name}}}} to a {self.name}"}
+        description = f"a reference: $VAR_REF{{{{name}}}} to a {self.name}"
+        return {"type": "string", "description": description, REFERENCE_TYPE: self.name}
 
     def check(self, value: Any, info: Any) -> Any:
         """Return an instance of the class, or the one that a placeholder represents."""

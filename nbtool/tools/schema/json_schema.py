@@ -9,16 +9,21 @@ ANSWER_SCHEMA_PROMPT = "Your final answer must be JSON that matches this schema,
 """The system text before the schema of an answer; the practice model finds the schema by it."""
 
 
-def drop_titles(schema: Any, *, is_property_map: bool = False) -> Any:
+def drop_titles(schema: Any) -> Any:
     """Remove the titles that pydantic creates from names; properties named `title` remain."""
+    return drop_keyword(schema, "title")
+
+
+def drop_keyword(schema: Any, keyword: str, *, is_property_map: bool = False) -> Any:
+    """Remove a keyword everywhere in a schema; properties of its name remain."""
     if isinstance(schema, list):
-        return [drop_titles(item) for item in schema]
+        return [drop_keyword(item, keyword) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: drop_titles(value, is_property_map=key in ("properties", "$defs") and not is_property_map)
+        key: drop_keyword(value, keyword, is_property_map=key in ("properties", "$defs") and not is_property_map)
         for key, value in schema.items()
-        if is_property_map or key != "title"
+        if is_property_map or key != keyword
     }
 
 

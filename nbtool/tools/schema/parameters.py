@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import InvalidArguments
 from nbtool.text import shorten
-from nbtool.tools.schema.annotations import REFERENCE_KEY
+from nbtool.tools.schema.annotations import REFERENCE_KEY, REFERENCE_TYPE
 from nbtool.tools.values.describe import describe
 from nbtool.tools.variables.references import Path, ReferenceTarget, ResolvedArguments
 
@@ -56,13 +56,15 @@ class Parameter:
 class Parameters:
     """The parameters of a tool: their JSON schema, a validator, and the conversion to a Python call.
 
-    `is_plain`: strings, numbers and booleans, whose validation is fast and runs no user code.
+    `is_plain`: strings, numbers and booleans, whose validation is fast and runs no user code. `form_schema` is the
+    schema for the form of a person, which also has the key `REFERENCE_TYPE`.
     """
 
     by_name: Mapping[str, Parameter]
     extra: Parameter | None
     schema: Mapping[str, Any]
     is_plain: bool = False
+    form_schema: Mapping[str, Any] | None = None
 
     def check(self, resolved: ResolvedArguments) -> dict[str, Any]:
         """Validate arguments and return their values by name; a referenced object remains the same object.
@@ -238,14 +240,10 @@ def _expected_types(parameter: Parameter) -> str:
         if "type" in option or "const" in option or "enum" in option
     ]
     names = [
-        str(option.get("description") if _is_reference(option) else option.get("type", "one of a few values"))
+        str(option.get("description") if REFERENCE_TYPE in option else option.get("type", "one of a few values"))
         for option in kinds
     ]
     return " or ".join(names) or "another value"
-
-
-def _is_reference(schema: Mapping[str, Any]) -> bool:
-    return str(schema.get("description", "")).startswith("a reference: ")
 
 
 def _json_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage
 from nbtool.text import shorten
-from nbtool.tools.schema.annotations import annotation_of, to_json_type
-from nbtool.tools.schema.json_schema import drop_titles, inline_refs
+from nbtool.tools.schema.annotations import REFERENCE_TYPE, annotation_of, to_json_type
+from nbtool.tools.schema.json_schema import drop_keyword, drop_titles, inline_refs
 from nbtool.tools.schema.parameters import PLAIN_TYPES, Parameter, Parameters
 
 MAX_DESCRIPTION = 4_000
@@ -41,7 +41,9 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, Parameters]:
         else:
             by_name[raw.name] = parameter
     is_plain = extra is None and all(declared.is_plain for declared in by_name.values())
-    return description, Parameters(by_name, extra, _make_schema(by_name, extra, parameter_texts), is_plain)
+    form_schema = _make_schema(by_name, extra, parameter_texts)
+    schema = drop_keyword(form_schema, REFERENCE_TYPE)
+    return description, Parameters(by_name, extra, schema, is_plain, form_schema)
 
 
 def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:

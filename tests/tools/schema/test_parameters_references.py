@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from nbtool.errors import InvalidArguments
+from nbtool.tools.schema.annotations import REFERENCE_TYPE
 from nbtool.tools.schema.signature import parameters_of
 from nbtool.tools.variables.references import resolve
 from nbtool.tools.variables.store import Variables
@@ -26,6 +27,10 @@ def test_what_json_cannot_say_is_taken_by_reference(kind: type) -> None:
     schema = schema_of(one(kind))["properties"]["it"]
 
     assert schema == {"type": "string", "description": f"a reference: $VAR_REF{{{{name}}}} to a {kind.__name__}"}
+
+    form = parameters_of(one(kind))[1].form_schema
+    assert form
+    assert form["properties"]["it"] == {**schema, REFERENCE_TYPE: kind.__name__}
 
 
 @pytest.mark.parametrize(

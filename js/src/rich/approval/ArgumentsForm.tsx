@@ -5,7 +5,7 @@ import { type ArgumentEntry, argumentEntries, toObject, toText } from "./argumen
 import { ArgumentChanges } from "./Diff";
 import { type Draft, MAX_FIELD_CHARS, tooLongToEdit } from "./drafts";
 import { hiddenRanges, markHidden } from "./hiddenCharacters";
-import { type ArgumentErrors, validateArguments } from "./validate";
+import { type ArgumentErrors, REFERENCE_TYPE, validateArguments } from "./validate";
 
 interface Props {
   call: PendingCall;
@@ -147,7 +147,9 @@ function renderField({ entry, isText, schema, problem, id, set, remove }: FieldP
     <div class="nb-field">
       <label for={id}>
         <code class="nb-name">{markHidden(entry.name)}</code>{" "}
-        <span class="nb-muted">{isText && !("enum" in schema) ? "text" : typeOf(schema)}</span>
+        <span class="nb-muted">
+          {isText && !("enum" in schema) && !(REFERENCE_TYPE in schema) ? "text" : typeOf(schema)}
+        </span>
       </label>
       <Control {...{ entry, isText, schema, problem, id, set }} />
       <button
@@ -267,7 +269,8 @@ function choicesOf({ enum: choices, type }: Json): string[] | null {
   return type === "boolean" ? ["true", "false"] : null;
 }
 
-function typeOf({ type, enum: choices, anyOf }: Json): string {
+function typeOf({ type, enum: choices, anyOf, [REFERENCE_TYPE]: kind }: Json): string {
+  if (kind) return "reference";
   if (Array.isArray(choices)) return "one of a list";
   if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(one as Json)).join(" or ");
   return typeof type === "string" ? type : "JSON";

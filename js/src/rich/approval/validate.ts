@@ -19,6 +19,20 @@ const WRAPPERS = [
   "prefixItems",
 ];
 
+/** The key of the class in the schema of an argument that is only a reference; see nbtool/tools/schema/annotations.py. */
+export const REFERENCE_TYPE = "x-nbtool-reference";
+
+/** What a value of each type looks like. */
+const EXAMPLES: Record<string, string> = {
+  integer: "an integer, such as 3",
+  number: "a number, such as 2.5",
+  boolean: "true or false",
+  array: "a list, such as [1, 2]",
+  object: 'an object, such as {"name": 1}',
+  null: "null",
+  string: "a text in quotes",
+};
+
 /** Check arguments against the tool's schema. Only the kernel knows the value of a reference. */
 export function validateArguments(schema: Json, entries: ArgumentEntry[]): ArgumentErrors {
   const properties = asObject(schema.properties);
@@ -39,7 +53,7 @@ export function validateArguments(schema: Json, entries: ArgumentEntry[]): Argum
 
 function validateValue(raw: string, schema: unknown, { $defs }: Json): string {
   const value = parseJson(raw);
-  if (value === undefined) return "This is not JSON: put a text in quotes.";
+  if (value === undefined) return describeNotJson(schema);
   if (raw.includes("$VAR_REF{{") || typeof schema !== "object" || schema === null) return "";
   try {
     const safe = withoutPatterns({ ...schema, ...(typeof $defs === "object" && { $defs }) }) as Schema;
@@ -57,25 +71,49 @@ function withoutPatterns(value: unknown): unknown {
   const entries = Object.entries(value).filter(
     ([key, inner]) => !(key === "pattern" && typeof inner === "string") && key !== "patternProperties",
   );
-  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutPatterns(inner)]));
+  const isReference = typeof (value as Json)[REFERENCE_TYPE] === "string";
+  return {
+    ...Object.fromEntries(entries.map(([key, inner]) => [key, withoutPatterns(inner)])),
+    ...(isReference && { pattern: "^\\$VAR_REF\\{\\{" }),
+  };
+}
+
+/** Say what to type instead of what is no JSON, by the type of the argument. */
+function describeNotJson(schema: unknown): string {
+  const { type, anyOf } = asObject(schema);
+  const options = Array.isArray(anyOf) ? anyOf.map((one) => asObject(one).type) : [type].flat();
+  const examples = options.map((one) => ownProperty(EXAMPLES, String(one)));
+  const isKnown = examples.length > 0 && examples.every(Boolean);
+  return isKnown
+    ? `Expected ${[...new Set(examples)].join(", or ")}.`
+    : "This is not JSON: put a text in quotes.";
 }
 
 /** Say the deepest of the errors in plain words, with its place where it is inside the argument. */
 function describeErrors(errors: OutputUnit[]): string {
   const leaves = errors.filter(({ keyword }) => !WRAPPERS.includes(keyword));
   const types = leaves.filter(({ keyword }) => keyword === "type");
-  const first = leaves[0] ?? errors[0];
+  const first = leaves.find(({ keyword }) => keyword === "pattern") ?? leaves[0] ?? errors[0];
   if (!first) return "This does not fit the tool's schema.";
   const location = first.instanceLocation.replace(/^#\/?/, "").replaceAll("/", ".");
   const message =
-    types.length === leaves.length && types.length ? describeTypes(types) : describeError(first.error);
+    first.keyword === "pattern" // the only one that is left
+      ? `Expected ${[...expectedTypes(types), "a reference, such as $VAR_REF{{name}}"].join(" or ")}.`
+      : types.length === leaves.length && types.length
+        ? describeTypes(types)
+        : describeError(first.error);
   return location ? `${location}: ${message}` : message;
 }
 
+const TYPE_ERROR = /type "(.*)" is invalid\. Expected "(.*)"/;
+
 function describeTypes(errors: OutputUnit[]): string {
-  const pairs = errors.map(({ error }) => /type "(.*)" is invalid\. Expected "(.*)"/.exec(error));
-  const expected = [...new Set(pairs.map((pair) => pair?.[2]?.replaceAll('", "', " or ")))];
-  return `Expected ${expected.join(" or ")}, not ${pairs[0]?.[1]}.`;
+  return `Expected ${expectedTypes(errors).join(" or ")}, not ${TYPE_ERROR.exec(errors[0]?.error ?? "")?.[1]}.`;
+}
+
+function expectedTypes(errors: OutputUnit[]): string[] {
+  const expected = errors.map(({ error }) => TYPE_ERROR.exec(error)?.[2]?.replaceAll('", "', " or ") ?? "");
+  return [...new Set(expected)];
 }
 
 function describeError(error: string): string {
