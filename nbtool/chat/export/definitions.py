@@ -10,6 +10,7 @@ import ast
 import builtins
 import inspect
 import symtable
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
@@ -57,6 +58,8 @@ class _Search:
             self.definitions.imports.append(_import(value.__name__, name))
         elif type(value) in (int, float, bool, type(None)) and name in namespace:
             self.definitions.sources.append(_guard(name, f"{name} = {_number(value)}"))
+        elif module := _module_with(value):
+            self.definitions.imports.append(_import_member(module, value.__name__, name))
         elif not self._define(name, value):
             return self._add_missing(name, value, is_there=name in namespace)
         return True
@@ -178,6 +181,19 @@ def _import(module: str, name: str) -> str:
     if module == name:
         return f"import {module}"
     return f"import {module} as {name}"
+
+
+def _module_with(value: Any) -> str:
+    """Return the module of Python's library that a class or a function can be imported from; empty if there is none."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or _root(module) not in sys.stdlib_module_names:
+        return ""
+    is_member = module != "__main__" and vars(sys.modules.get(module, object)).get(name) is value
+    return module if is_member else ""
+
+
+def _import_member(module: str, member: str, name: str) -> str:
+    return f"from {module} import {member}" if member == name else f"from {module} import {member} as {name}"
 
 
 def _number(value: object) -> str:

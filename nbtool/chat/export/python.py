@@ -7,6 +7,7 @@ separate, marked cells. Text of the model cannot escape the string or the commen
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ TITLE_WITH_NBTOOL = (
 )
 DEFINITIONS_TITLE = "# Of your notebook, without tool decorators; where a name is taken, yours stays:"
 FROM_FILE = "# From an imported file: these calls were not run here. Review them before you run them."
+CHECK_SOURCE = """if {missing} := [name for name in {needed} if name not in {globals}()]:
+    raise {NameError}(f"Define first, as in the notebook of this chat: {{', '.join({missing})}}")"""
 
 OMITTED_REASONS: dict[str, str] = {
     "denied": "denied",
@@ -141,11 +144,25 @@ class _Builder:
             head.append(f"# Needs from your notebook: {needed}")
         if self._omitted:
             head.append(f"# Calls that are left out: {_count_omitted(self._omitted)}.")
+        check = self._check_of_names(used.missing)
         imports = sorted({*self._names.imports, *used.imports})
         defined = "\n".join([DEFINITIONS_TITLE, *used.sources]) if used.sources else ""
-        pieces = ["\n".join(head), "\n".join(imports), defined, "\n".join(self._names.constructed)]
+        pieces = ["\n".join(head), "\n".join(imports), check, defined, "\n".join(self._names.constructed)]
         first = CodeCell("\n\n".join(piece.rstrip("\n") for piece in pieces if piece))
         return PythonExport((first, *self._cells), self._calls, dict(self._omitted))
+
+    def _check_of_names(self, names: Iterable[str]) -> str:
+        """Return code that raises one clear error if a name of the notebook is missing; empty if none is needed."""
+        if not (every := sorted(names)):
+            return ""
+        in_calls = [name for name in every if name in self._names.used]
+        defined = sorted(self._names.used.keys() - {*every})
+        needed = json.dumps(every)
+        builtins = {name: self._names.builtin(name) for name in ("globals", "NameError")}
+        if in_calls != every:  # the others are used by the definitions below, which give way to the notebook's own
+            is_defined = f"{{{json.dumps(defined)[1:-1]}}} <= {builtins['globals']}().keys()"
+            needed = f"({json.dumps(in_calls)} if {is_defined} else {needed})"
+        return CHECK_SOURCE.format(missing=self._names.unique("missing"), needed=needed, **builtins)
 
     def _call(self, call: CallRecord) -> None:
         origin = self._origin(call)

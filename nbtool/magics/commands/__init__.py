@@ -62,10 +62,10 @@ def help_command(_: CommandContext, __: list[str]) -> str:
     return format_table(*rows, ("-c NAME", "Before or after any command: the chat it applies to (default: `main`)."))
 
 
-TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, *explore.COMMANDS, "code"))
-"""Commands that take a turn, possibly of an earlier chat."""
+TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, "code"))
+"""Commands that take a turn, and first continue the earlier chat that it belongs to."""
 
-TURN_ARGUMENTS = TURN_COMMANDS - {"open", "undo"}
+TURN_ARGUMENTS = (TURN_COMMANDS | {*explore.COMMANDS}) - {"open", "undo"}
 """Commands whose first argument is a turn of this kernel."""
 
 OPTIONS: dict[str, frozenset[str]] = {
@@ -75,7 +75,7 @@ OPTIONS: dict[str, frozenset[str]] = {
     "explore": frozenset({explore.STATIC}),
     "show": frozenset({omission.WHOLE_FLAG}),
     "export": frozenset(exports.FORCE),
-    "code": frozenset(exports.FORCE),
+    "code": frozenset({exports.ALL}),
 }
 """The options of each command."""
 

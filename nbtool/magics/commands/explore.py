@@ -9,7 +9,7 @@ from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.magics.commands.history_source import HistorySource
-from nbtool.magics.commands.reopen import TURN_ID
+from nbtool.magics.commands.reopen import TURN_ID, chat_of_turn, has_turn
 from nbtool.magics.kernel.messages import has_front_end
 from nbtool.text import shorten
 
@@ -21,8 +21,8 @@ def explore(context: CommandContext, args: list[str]) -> str:
     """Explore the history: tree, timelines, search, comparison, totals; `explore [CHAT_ID|TURN_ID] [--static]`.
 
     In a page it is a widget, with a text version below it that a saved notebook keeps. Its actions insert cells below
-    for the person to run. A past chat of the journal is selected by its id or by the id of one of its turns, and is
-    then continued here. A selected turn is opened first.
+    for the person to run. A past chat of the journal is selected by its id or by the id of one of its turns; it is only
+    read. A selected turn is opened first.
     """
     ids = [arg for arg in args if arg != STATIC and not TURN_ID.fullmatch(arg)]
     if len(ids) > 1:
@@ -30,6 +30,7 @@ def explore(context: CommandContext, args: list[str]) -> str:
     turns = [arg for arg in args if TURN_ID.fullmatch(arg)]
     if len(turns) > 1 or (turns and ids):
         raise BadUsage("%chat explore takes at most one turn or chat.", fix="`%chat history` lists the turns.")
+    ids = ids or [chat_of_turn(turn) for turn in turns if not has_turn(context.chat, turn)]
     source = _journal_history(context, ids[0]) if ids else HistorySource(context)
     turn = turn_to_open(source, turns)
     if not source.tree.roots:

@@ -18,24 +18,37 @@ from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
 
 FORCE = ("--overwrite", "--force")
-SUFFIXES = {"md": "md", "json": "json", "code": "py", "ipynb": "ipynb"}
+ALL = "--all"
+SUFFIXES = {"md": "md", "json": "json", "code": "py", "py": "py", "ipynb": "ipynb"}
 USAGE = "`%chat export md|json|code|ipynb [FILE] [--overwrite]`"
 
 
 def code(context: CommandContext, args: list[str]) -> str:
-    """Insert a turn's calls, by default the last one's, below as plain Python: `code [TURN]`."""
+    """Insert the calls of one turn, by default the last, as plain Python: `code [TURN]`; `code --all`: the whole chat.
+
+    Raises:
+        BadUsage: the arguments are invalid, or there are no calls.
+    """
     if len(args) > 1:
-        raise BadUsage("%chat code takes at most one turn.", fix="`%chat history` lists the turns.")
-    turn = find_turn(context.chat, args)
-    if not turn.calls:
-        raise BadUsage("This turn has no tool calls to write as code.", fix="`%chat history` lists the other turns.")
-    exported = export_turn(context, turn)
+        raise BadUsage("%chat code takes at most one turn, or --all.", fix="`%chat history` lists the turns.")
+    if args == [ALL]:
+        turns = _active_turns(context.chat)
+        exported = export_python(turns, _export_context(context, turns))
+        if not exported.calls and not exported.omitted:
+            raise BadUsage("This chat has no tool calls to write as code.", fix="`%chat export md` writes its texts.")
+    else:
+        turn = find_turn(context.chat, args)
+        if not turn.calls:
+            raise BadUsage("This turn has no tool calls to write as code.", fix="`%chat code --all`: the whole chat.")
+        exported = export_turn(context, turn)
     context.kernel.shell.set_next_input(exported.text)
     return f"The code was added as a new cell below ({exported.summary}). Review it, then run it."
 
 
 def export(context: CommandContext, args: list[str]) -> str:
-    """Write the active line to a file: `export md|json|code|ipynb [FILE] [--overwrite]`; json includes all branches.
+    """Write the whole chat to a file: `export md|json|code|ipynb [FILE] [--overwrite]`; json includes all branches.
+
+    Except for json it is the active line of the chat. `py` is another name of `code`.
 
     Raises:
         BadUsage: the arguments are invalid, the chat is empty, or the file exists.

@@ -24,8 +24,24 @@ def reopen_chat_of(context: CommandContext, turn: str) -> str:
         BadUsage: the turn is not in the journal, or this chat has turns already.
         nbtool.errors.JournalError: the journal cannot be read.
     """
-    if not TURN_ID.fullmatch(turn) or _has_turn(context.chat, turn):
+    if not TURN_ID.fullmatch(turn) or has_turn(context.chat, turn):
         return ""
+    chat_id = chat_of_turn(turn)
+    if context.chat.tree.roots:
+        raise BadUsage(
+            f"The turn {shorten(turn, 60)} belongs to an earlier chat.",
+            fix=f"`%chat open {chat_id}` continues it here, `%chat -c earlier open {chat_id}` beside this chat.",
+        )
+    return continue_chat(context, context.chat, chat_id)
+
+
+def chat_of_turn(turn: str) -> str:
+    """Return the id of the chat of the journal that has a turn.
+
+    Raises:
+        BadUsage: no chat has it, or several.
+        nbtool.errors.JournalError: the journal cannot be read.
+    """
     chat_ids = journal().read(lambda connection: queries.chats_of_turn(connection, turn))
     if not chat_ids:
         raise BadUsage(
@@ -34,13 +50,7 @@ def reopen_chat_of(context: CommandContext, turn: str) -> str:
         )
     if len(chat_ids) > 1:
         raise BadUsage(f"Several turn ids in the journal start with {shorten(turn, 60)}.", fix="Give more of the id.")
-    if context.chat.tree.roots:
-        raise BadUsage(
-            f"The turn {shorten(turn, 60)} belongs to an earlier chat.",
-            fix=f"`%chat open {chat_ids[0]}` continues it here, "
-            f"`%chat -c earlier open {chat_ids[0]}` beside this chat.",
-        )
-    return continue_chat(context, context.chat, chat_ids[0])
+    return chat_ids[0]
 
 
 def continue_chat(context: CommandContext, chat: Chat, chat_id: str) -> str:
@@ -56,7 +66,8 @@ def continue_chat(context: CommandContext, chat: Chat, chat_id: str) -> str:
     return f"{message}{restore_names(context.kernel.names, chat)}{_interrupted_note(chat)}"
 
 
-def _has_turn(chat: Chat, turn: str) -> bool:
+def has_turn(chat: Chat, turn: str) -> bool:
+    """Return whether a chat has a turn whose id starts with this text."""
     return any(version.turn_id.startswith(turn) for node in chat.tree.nodes() for version in node.versions)
 
 

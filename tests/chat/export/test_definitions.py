@@ -97,6 +97,15 @@ def test_code_of_two_decorated_tools_and_a_frame_runs_alone_once_the_named_frame
     assert printed == "0.667 2 Two lines\n\nof documentation."
 
 
+def test_code_without_the_names_it_needs_ends_before_its_first_call_with_one_line(tmp_path: Path) -> None:
+    code, _ = code_of_two_tools(tmp_path)
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False)
+
+    error = done.stderr.strip().splitlines()[-1]
+    assert error == "NameError: Define first, as in the notebook of this chat: penguins"
+    assert "over(" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -44,6 +44,28 @@ def test_code_of_a_named_turn(chat_shell: Any, capsys: pytest.CaptureFixture[str
     assert "takes at most one turn" in command_error(chat_shell, "code a b", capsys)
 
 
+def test_code_of_the_whole_chat_has_the_calls_of_every_turn(
+    chat_shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat = chat_shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
+    chat.model = Chat(wire=ScriptedWire([call("double", n=5), "Ten."])).model
+    chat_shell.run_cell("%%chat -q --approve auto\nDouble five.")
+
+    assert "(1 call)" in run_command(chat_shell, "code", capsys)
+    assert "(3 calls)" in run_command(chat_shell, "code --all", capsys)
+    for name in ("r1", "r2", "r3"):
+        chat_shell.user_ns.pop(name, None)
+    assert chat_shell.run_cell(chat_shell.rl_next_input).success
+    assert [chat_shell.user_ns[name] for name in ("r1", "r2", "r3")] == [8, 3, 10]
+
+
+def test_code_of_a_chat_without_calls_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:default\nHello")
+
+    assert "This chat has no tool calls" in command_error(shell, "code --all", capsys)
+    assert "`%chat code --all`: the whole chat" in command_error(shell, "code", capsys)
+
+
 def command_error(shell: Any, command: str, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     shell.run_cell(f"%chat {command}")
@@ -51,7 +73,9 @@ def command_error(shell: Any, command: str, capsys: pytest.CaptureFixture[str]) 
     return captured.out + captured.err
 
 
-@pytest.mark.parametrize(("kind", "ending"), [("md", "md"), ("json", "json"), ("code", "py"), ("ipynb", "ipynb")])
+@pytest.mark.parametrize(
+    ("kind", "ending"), [("md", "md"), ("json", "json"), ("code", "py"), ("py", "py"), ("ipynb", "ipynb")]
+)
 def test_export_writes_a_file_and_overwrites_none(
     chat_shell: Any, capsys: pytest.CaptureFixture[str], kind: str, ending: str
 ) -> None:

@@ -24,6 +24,9 @@ WRITTEN = {
 }
 """The cell that each button of a saved turn writes."""
 
+CONTINUING = [button for button in WRITTEN if button != "explore"]
+"""Those that continue the chat of the turn; *Explore* only reads it."""
+
 PRICE = "def price(ticker: str) -> float:\n    'Price of a ticker.'\n    return 1.5"
 
 
@@ -57,7 +60,7 @@ def test_each_button_of_a_saved_turn_is_tried() -> None:
     assert set(BUTTONS) == set(WRITTEN)
 
 
-@pytest.mark.parametrize("button", WRITTEN)
+@pytest.mark.parametrize("button", CONTINUING)
 def test_with_its_tool_in_the_notebook_it_works(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
@@ -72,7 +75,7 @@ def test_with_its_tool_in_the_notebook_it_works(
     assert (len(tree.roots), len(tree.roots[0].versions)) == said_now
 
 
-@pytest.mark.parametrize("button", WRITTEN)
+@pytest.mark.parametrize("button", CONTINUING)
 def test_without_its_tool_it_says_which_is_missing(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
@@ -82,7 +85,7 @@ def test_without_its_tool_it_says_which_is_missing(
     assert "no turn begins" not in told
 
 
-@pytest.mark.parametrize("button", WRITTEN)
+@pytest.mark.parametrize("button", CONTINUING)
 def test_in_a_chat_that_has_turns_of_its_own_it_says_the_command_that_helps(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
@@ -93,6 +96,23 @@ def test_in_a_chat_that_has_turns_of_its_own_it_says_the_command_that_helps(
     assert f"`%chat open {begun}` continues it here" in told
     assert "1 turn on its line" in run_command(shell, f"open {begun}", capsys)
     assert "no turn" not in run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
+
+
+@pytest.mark.parametrize("has_turns", [False, True])
+def test_an_earlier_chat_is_explored_without_being_continued(
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], has_turns: bool
+) -> None:
+    if has_turns:
+        shell.run_cell("%%chat -q\nGood morning")
+    chat = shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
+    before = (chat.chat_id, [node.node_id for node in chat.tree.nodes()])
+    shown = run_cell(shell, WRITTEN["explore"].format(turn=yesterday), capsys)
+    chat = shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
+
+    assert "Use &`price` for AAPL." in shown
+    assert "continues here" not in shown
+    assert (chat.chat_id, [node.node_id for node in chat.tree.nodes()]) == before
+    assert chat.tools.tools() == {}
 
 
 @pytest.mark.parametrize("button", WRITTEN)
