@@ -62,10 +62,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ReachedLimit:
-    """A limit that a turn has reached; `text` describes it for the model and the user."""
+    """A limit that a turn has reached; `text` describes it for the model and the user, `fix` says what else to do."""
 
     kind: EndReason
     text: str
+    fix: str = ""
 
 
 @dataclass(slots=True)
@@ -143,11 +144,14 @@ class Meter:
         return time.monotonic() - self.started
 
 
+RAISE_BUDGET = "To continue: `%%chat --resume` with a larger `--budget`."
+
+
 def budget_error(reached: ReachedLimit) -> LimitReached:
     """Return the error that ends a turn whose budget is spent."""
     return LimitReached(
         f"{reached.text} No further request was sent.",
-        fix="To continue: `%%chat --resume` with a larger `--budget`.",
+        fix=RAISE_BUDGET,
     )
 
 

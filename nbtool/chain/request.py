@@ -13,8 +13,9 @@ from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import AppendContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.limits import require_known_cost
 from nbtool.chain.outcome import Outcome
+from nbtool.chain.request_size import exceeds_budget
 from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
-from nbtool.errors import IncompleteReply
+from nbtool.errors import IncompleteReply, LimitReached
 from nbtool.events import Delta, MessageAppended, Notice, ReplyFinished, RequestStarted, Retrying, StreamNotice
 from nbtool.messages import Message, user
 from nbtool.wire.base import Endpoint
@@ -90,7 +91,11 @@ class Requests:
             is_final=purpose.is_final,
         )
         await self.hooks.call_all("on_before_request", request)
+        if exceeded := exceeds_budget(request.prompt(), turn.meter):
+            self.outcome.end_reason = exceeded.kind
+            raise LimitReached(exceeded.text, fix=exceeded.fix)
         if purpose.is_final and not purpose.prompt and request.tools:
+            turn.notice_topics.add("rounds")
             await turn.emit(Notice(NO_ROUND_FOR_TOOLS, topic="rounds"))
         await turn.emit(RequestStarted(request.round, host=self.endpoint.host, final=purpose.is_final))
         turn.meter.rounds += 1

@@ -132,6 +132,8 @@ class Engine:
             self._outcome.end_reason = self._outcome.end_reason or reason
             if reason not in IMMEDIATE_STOPS and reason not in turn.notice_topics:
                 await turn.emit(notice_of(reason, reply.explanation))
+        elif "rounds" in turn.notice_topics:  # its only request had no tools
+            self._outcome.end_reason = self._outcome.end_reason or "rounds"
 
     def _can_answer(self, reply: Reply) -> bool:
         """Whether a reply is empty although the turn has done work, and one more request may bring an answer."""

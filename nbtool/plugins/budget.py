@@ -15,14 +15,14 @@ from typing import ClassVar
 
 from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import Limits, require_known_cost
+from nbtool.chain.request_size import text_size
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import CallFinished, CallStatus
-from nbtool.messages import Part, Text, ToolCall, ToolResult, Usage, new_id
+from nbtool.messages import Usage, new_id
 from nbtool.tools.approval import Approver, AskFunction, Denied
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
-from nbtool.wire.base import Prompt
 
 MILLION = 1_000_000
 
@@ -112,7 +112,7 @@ class Budget:
         turn = request.turn
         if not turn.meter.price_of:
             self.require_price(turn.model, turn.abilities)
-        size = _size(request.prompt())
+        size = text_size(request.prompt())
         async with self._changed:
             self._release(turn)
             await self._changed.wait_for(lambda: not self._reserved or self._has_room(self._estimate(size, turn)))
@@ -211,22 +211,6 @@ def shared_budget(limits: Limits) -> Budget | None:
     if limits.tokens is None and limits.cost is None:
         return None
     return Budget(tokens=limits.tokens, usd=limits.cost, ask=lambda _: Denied("the budget of the turn is used up"))
-
-
-def _size(prompt: Prompt) -> int:
-    """Return the characters of a request, as far as it is text."""
-    parts = sum(_text_size(part) for message in prompt.messages for part in message.parts)
-    return len(prompt.system) + parts + sum(len(str(dict(spec.parameters))) for spec in prompt.tools)
-
-
-def _text_size(part: Part) -> int:
-    match part:
-        case Text() | ToolResult():
-            return len(part.text)
-        case ToolCall():
-            return len(part.arguments)
-        case _:
-            return 0
 
 
 def _usage_since(after: Usage, before: Usage) -> Usage:

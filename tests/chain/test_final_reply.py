@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
+from nbtool.blocks.labels import footer_line
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.chain.limits import Limits
@@ -81,6 +82,17 @@ def test_one_round_leaves_none_for_tools_and_says_so() -> None:
     assert turn.calls == []
     assert "no tools were offered" in next(event.text for event in turn.log if event.kind == "notice")
     assert turn.end_reason == "empty"
+
+
+def test_a_reply_without_the_tools_that_its_only_round_left_out_names_the_limit() -> None:
+    with ScriptedWire(["Enough."]) as wire:
+        turn = Chat(wire=wire, tools=[double], max_rounds=1).send("Go")
+    with ScriptedWire(["Enough."]) as wire:
+        without_tools = Chat(wire=wire, max_rounds=1).send("Go")
+
+    assert (turn.status, turn.end_reason) == ("completed", "rounds")
+    assert "limit on rounds reached" in footer_line(turn.transcript().document()["head"])
+    assert without_tools.end_reason == ""
 
 
 def test_plugins_receive_the_final_reply_and_whether_anything_may_follow() -> None:

@@ -67,7 +67,7 @@ def test_an_empty_reply_is_not_asked_about_once_the_budget_is_spent() -> None:
 @pytest.mark.promise("bounded")
 def test_a_final_reply_is_not_continued_once_the_budget_is_spent() -> None:
     cut_off: list[object] = ["Half", UsageDelta(Usage(60, 0)), ReplyEnd("length", "length")]
-    ran = run([costly(60), cut_off, "Too much."], Answering(), Continuation(), limits=Limits(tokens=100, max_rounds=2))
+    ran = run([costly(60), cut_off, "Too much."], Answering(), Continuation(), limits=Limits(tokens=110, max_rounds=2))
 
     assert len(ran.wire.prompts) == 2
     assert ran.outcome.text == "Half"

@@ -19,5 +19,5 @@ def test_the_error_of_a_cell_that_failed_names_its_cause(tmp_path: Path, monkeyp
     with pytest.raises(CellExecutionError) as raised:
         client.execute()
 
-    assert "The turn failed; partial output is kept" in str(raised.value)
+    assert "The turn failed before any output (see above" in str(raised.value)
     assert "The model `nowhere` does not exist" in str(raised.value)

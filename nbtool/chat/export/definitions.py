@@ -58,8 +58,8 @@ class _Search:
             self.definitions.imports.append(_import(value.__name__, name))
         elif type(value) in (int, float, bool, type(None)) and name in namespace:
             self.definitions.sources.append(_guard(name, f"{name} = {_number(value)}"))
-        elif module := _module_with(value):
-            self.definitions.imports.append(_import_member(module, value.__name__, name))
+        elif statement := _import_from_library(name, value):
+            self.definitions.imports.append(statement)
         elif not self._define(name, value):
             return self._add_missing(name, value, is_there=name in namespace)
         return True
@@ -183,17 +183,14 @@ def _import(module: str, name: str) -> str:
     return f"import {module} as {name}"
 
 
-def _module_with(value: Any) -> str:
-    """Return the module of Python's library that a class or a function can be imported from; empty if there is none."""
-    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
-    if not isinstance(module, str) or not isinstance(name, str) or _root(module) not in sys.stdlib_module_names:
+def _import_from_library(name: str, value: Any) -> str:
+    """Return the import of a class or a function of Python's library; empty for anything else."""
+    module, member = str(getattr(value, "__module__", "")), str(getattr(value, "__name__", ""))
+    if module == "__main__" or _root(module) not in sys.stdlib_module_names:
         return ""
-    is_member = module != "__main__" and vars(sys.modules.get(module, object)).get(name) is value
-    return module if is_member else ""
-
-
-def _import_member(module: str, member: str, name: str) -> str:
-    return f"from {module} import {member}" if member == name else f"from {module} import {member} as {name}"
+    if value is None or vars(sys.modules.get(module, object)).get(member) is not value:
+        return ""
+    return f"from {module} import {member}{'' if member == name else f' as {name}'}"
 
 
 def _number(value: object) -> str:

@@ -18,7 +18,7 @@ from nbtool.errors import BadUsage, ModelNotFound, NotRecorded
 from nbtool.events import Event, Notice, ReplyFinished
 from nbtool.magics.cell.approver import CellApprover
 from nbtool.magics.cell.interrupts import Interrupts, one_interrupt
-from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
+from nbtool.magics.kernel.messages import can_ask_for_input, cell_id, has_front_end
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.namespace import NotebookNamespace
 from nbtool.magics.notebook.options import budget, mentions
@@ -30,7 +30,8 @@ STUCK = (
     "Stopped, but the turn has not ended yet: a plugin or a tool blocks nbtool's event loop. It ends once that returns;"
     " restart the kernel if it never does."
 )
-TURN_FAILED = "The turn failed; partial output is kept (see above, or `%chat show`)."
+TURN_FAILED = "The turn failed{output} (see above, or `%chat show`)."
+PARTIAL, NO_OUTPUT = "; partial output is kept", " before any output"
 
 
 class TurnFailed(Exception):
@@ -52,7 +53,7 @@ class TurnStopped(KeyboardInterrupt):
     """Ends an interrupted cell, so that the cells after it do not run; its text is the notice to print."""
 
     def _render_traceback_(self) -> list[str]:
-        return [str(self) or "Stopped. Partial output is kept."]
+        return [str(self)]
 
 
 def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str = "chat") -> Turn:
@@ -79,7 +80,7 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
     with one_interrupt(turn, lingers=getattr(shell, "kernel", None) is not None) as interrupts:
         _show(shell, chat, names, flags, turn, magic, interrupts)
         if interrupts.is_received:
-            raise TurnStopped
+            raise TurnStopped(stopped_line(turn))
     if turn.status in ("error", "timeout"):
         raise TurnFailed(turn.error, _failed_line(shell, flags, turn), _restore_model(chat, model, turn, put_back))
     return turn
@@ -96,9 +97,24 @@ def _failed_line(shell: Any, flags: Flags, turn: Turn) -> str:
     """Return the line under a failed cell, with the error where no page shows it: papermill logs nothing else."""
     if flags.quiet or isinstance(turn.error, NotRecorded):
         return ""
-    hello = turn.approver.page_ready if isinstance(turn.approver, CellApprover) else None
-    is_unseen = getattr(shell, "kernel", None) is not None and not (hello and hello.is_set())
-    return f"{turn.error}\n{TURN_FAILED}" if is_unseen else TURN_FAILED
+    line = TURN_FAILED.format(output=PARTIAL if _has_output(turn) else NO_OUTPUT)
+    is_unseen = getattr(shell, "kernel", None) is not None and not has_front_end(shell)
+    return f"{turn.error}\n{line}" if is_unseen else line
+
+
+def stopped_line(turn: Turn) -> str:
+    """Return the line under an interrupted cell."""
+    if not turn.done.done():
+        return STUCK
+    return "Stopped. Partial output is kept." if _has_output(turn) else "Stopped before any output."
+
+
+def _has_output(turn: Turn) -> bool:
+    return any(event.kind == "call_finished" or _has_parts(event) for event in turn.log)
+
+
+def _has_parts(event: Event) -> bool:
+    return isinstance(event, ReplyFinished) and bool(event.message.parts)
 
 
 def _show(  # noqa: PLR0913 - everything a turn and its view need
@@ -125,7 +141,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     try:
         wait_for_turn(turn, on_tick=view.poll, on_start=interrupts.begin)
     except KeyboardInterrupt:
-        raise TurnStopped("" if turn.done.done() else STUCK) from None
+        raise TurnStopped(stopped_line(turn)) from None
     finally:
         interrupts.hold()
         finish_cell(turn, view, names, flags)

@@ -49,9 +49,11 @@ class NbTool(Configurable):
         config=True
     )
     timeout = Float(None, min=0.001, allow_none=True, help="Maximum duration of a turn, in seconds.").tag(config=True)
-    budget = Unicode(None, allow_none=True, help="Maximum cost of a turn: `0.05` US dollars, or whole tokens.").tag(
-        config=True
-    )
+    budget = Unicode(
+        None,
+        allow_none=True,
+        help="What a turn may use: `0.05` US dollars, or whole tokens; its last reply may exceed it.",
+    ).tag(config=True)
     result_bytes = Integer(
         None, min=1, allow_none=True, help="Maximum total size of stored results, in bytes; None: 268435456."
     ).tag(config=True)

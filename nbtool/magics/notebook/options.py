@@ -201,7 +201,12 @@ def _add_model(parser: Parser) -> None:
     add("--tool-format", choices=("json", "hermes", "pythonic"), help="form of calls where tools are in the prompt")
     add("--max-rounds", metavar="N", type=int, help="maximum number of requests to the model in this turn")
     add("--timeout", metavar="S", type=_seconds, help="maximum duration of the turn, in seconds")
-    add("--budget", metavar="USD_OR_TOKENS", help="maximum cost: `0.05` US dollars, or a whole number of tokens")
+    add(
+        "--budget",
+        metavar="USD_OR_TOKENS",
+        help="what the turn may use: `0.05` US dollars, or a whole number of tokens, in and out; checked before each "
+        "request, so the last reply may exceed it",
+    )
 
 
 def _add_run(parser: Parser) -> None:

@@ -221,3 +221,21 @@ def test_a_failed_cell_reports_its_error_to_a_program_that_runs_it(shell: Any) -
 
     assert "does not exist" in str(failed.error_in_exec)
     assert "Available: practice:default, practice:fast" in str(failed.error_in_exec)
+
+
+def test_a_failed_cell_claims_partial_output_only_if_there_is_some(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = failure(shell, "%%chat -m practice:default --budget 5\nHello, and good morning to you all.", capsys)
+    shell.run_cell("""
+        import asyncio
+        @tool(run="auto")
+        async def rest() -> str:
+            "Rest."
+            await asyncio.sleep(60)
+    """)
+    after = failure(shell, "%%chat -m practice:default -t rest --timeout 1\nUse &`rest`.", capsys)
+
+    assert "The turn failed before any output" in before
+    assert "The turn failed; partial output is kept" in after
+    assert after.count("The turn took longer than 1 s") == 1
