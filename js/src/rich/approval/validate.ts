@@ -105,15 +105,18 @@ function describeErrors(errors: OutputUnit[]): string {
   return location ? `${location}: ${message}` : message;
 }
 
-const TYPE_ERROR = /type "(.*)" is invalid\. Expected "(.*)"/;
-
 function describeTypes(errors: OutputUnit[]): string {
-  return `Expected ${expectedTypes(errors).join(" or ")}, not ${TYPE_ERROR.exec(errors[0]?.error ?? "")?.[1]}.`;
+  return `Expected ${expectedTypes(errors).join(" or ")}, not ${typePair(errors[0]?.error ?? "")[0]}.`;
 }
 
 function expectedTypes(errors: OutputUnit[]): string[] {
-  const expected = errors.map(({ error }) => TYPE_ERROR.exec(error)?.[2]?.replaceAll('", "', " or ") ?? "");
-  return [...new Set(expected)];
+  return [...new Set(errors.map(({ error }) => typePair(error)[1].replaceAll('", "', " or ")))];
+}
+
+/** The actual and the expected type of an error. */
+function typePair(error: string): [string, string] {
+  const pair = /type "(.*)" is invalid\. Expected "(.*)"/.exec(error);
+  return [pair?.[1] ?? "", pair?.[2] ?? ""];
 }
 
 function describeError(error: string): string {
