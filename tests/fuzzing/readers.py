@@ -309,7 +309,10 @@ EXCLUDED: dict[str, str] = {
         "runs in a worker: the rows of names that a tool looks at",
     ),
     **dict.fromkeys(["run_cell", "dry_run", "configure"], "takes a cell whose line and body were read"),
-    **dict.fromkeys(["export_turn", "reopen_chat_of", "chat_of_turn", "has_turn", "continue_chat"], "looks up a turn or a chat by its name"),
+    **dict.fromkeys(
+        ["export_turn", "reopen_chat_of", "chat_of_turn", "has_turn", "continue_chat"],
+        "looks up a turn or a chat by its name",
+    ),
     **dict.fromkeys(
         ["describe_media", "media_bundle", "response_format", "read_asset", "files"],
         "takes words of the program or of a person",
