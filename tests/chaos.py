@@ -178,9 +178,11 @@ def serve_each(*answers: Sequence[Step], tls: ssl.SSLContext | None = None) -> I
 
 
 @contextmanager
-def serve_by(respond: Callable[[Received], Sequence[Step]]) -> Iterator[ChaosServer]:
+def serve_by(
+    respond: Callable[[Received], Sequence[Step]], *, tls: ssl.SSLContext | None = None
+) -> Iterator[ChaosServer]:
     """Run a server whose answers are made from the requests."""
-    with _running(ChaosServer((), respond=respond)) as server:
+    with _running(ChaosServer((), respond=respond, tls=tls)) as server:
         yield server
 
 

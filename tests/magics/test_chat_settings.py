@@ -207,6 +207,42 @@ def test_a_model_of_a_cell_gets_no_header_of_the_setting(shell: Any, server: Cha
     assert SECRET not in str(other.requests[0].headers)
 
 
+def test_a_cell_that_names_the_model_of_the_setting_gets_its_address_and_headers(
+    shell: Any, server: ChaosServer
+) -> None:
+    with serve(*GOOD) as other, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OLLAMA_HOST", other.url)
+        cell(shell, "-q -m ollama:m")
+        configure(shell, server, headers={"X-A": SECRET})
+        cell(shell, "-q")
+        settings(shell).model = "ollama:another"
+        cell(shell, "-q")
+
+    assert server.requests[0].headers["x-a"] == SECRET
+    assert len(server.requests) == 1
+    assert [SECRET in str(request.headers) for request in other.requests] == [False, False]
+
+
+OWN = {"base_url": "", "api_key": "own-canary-0123456789", "headers": {"X-Own": "own-canary-0123456789"}}
+
+
+@pytest.mark.promise("own-host")
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("model", ["ollama:m", None])
+def test_a_chat_with_an_address_a_key_or_headers_of_its_own_takes_none_of_the_settings(
+    model: str | None, own: str, shell: Any, server: ChaosServer
+) -> None:
+    configure(shell, server, headers={"X-A": SECRET}, api_key=SECRET, query={"k": SECRET})
+    with serve(*GOOD) as other, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OLLAMA_HOST", other.url)
+        shell.user_ns["mine"] = Chat(model, **{own: OWN[own] or other.url})
+        cell(shell, "-q -c mine")
+
+    (request,) = other.requests
+    assert SECRET not in f"{request.headers} {request.path}"
+    assert not server.requests
+
+
 @pytest.mark.parametrize("road", ["%config", "%chat config", "ipython_config.py"])
 def test_cells_take_every_setting_of_a_connection(road: str, shell: Any, tmp_path: Path) -> None:
     authority = Authority(tmp_path)

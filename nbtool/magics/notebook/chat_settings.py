@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chat.chat import Chat
+from nbtool.chat.model import Model
 from nbtool.magics.notebook.config import NbTool
 from nbtool.plugins.privacy import Privacy
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, Connection, make_connection
@@ -40,8 +40,7 @@ class ChatSettings:
             )
             for name in _MODEL_SETTINGS
         }
-        if model.model_id is None or model.is_from_setting:  # an address and a key belong to the model that is set
-            changes |= self._access(chat, settings)
+        changes |= self._access(model, settings)
         if any(getattr(model, name) != value for name, value in changes.items()):
             chat.model = replace(model, **changes)
         self._apply_plugins(chat, settings)
@@ -52,14 +51,27 @@ class ChatSettings:
         self.applied[name] = wanted or default
         return self.applied[name]
 
-    def _access(self, chat: Chat, settings: NbTool) -> dict[str, Any]:
-        values: Mapping[str, Any] = {name: getattr(settings, name) for name in CONNECTION_SETTINGS}
+    def _access(self, model: Model, settings: NbTool) -> dict[str, Any]:
+        """Return address, key and connection: those of the settings for the model that they set, and for no other.
+
+        They go together: a chat with one of its own takes none, so that no key or header reaches another address.
+        """
+        defaults = {"connection": Connection(), "base_url": None, "api_key": None}
+        is_set_model = model.model_id is None or model.is_from_setting or model.model_id == settings.model
+        has_own = any(
+            getattr(model, name) not in (default, self.applied.get(name, default)) for name, default in defaults.items()
+        )
+        wanted: dict[str, Any] = dict.fromkeys(defaults)
+        if is_set_model and not has_own:
+            values = {name: getattr(settings, name) for name in CONNECTION_SETTINGS}
+            wanted = {
+                "connection": make_connection(values),
+                "base_url": settings.base_url or None,
+                "api_key": settings.api_key,
+            }
         return {
-            "connection": self._choose(
-                "connection", chat.model.connection, make_connection(values), default=Connection()
-            ),
-            "base_url": self._choose("base_url", chat.model.base_url, settings.base_url or None, default=None),
-            "api_key": self._choose("api_key", chat.model.api_key, settings.api_key, default=None),
+            name: self._choose(name, getattr(model, name), wanted[name], default=default)
+            for name, default in defaults.items()
         }
 
     def _apply_plugins(self, chat: Chat, settings: NbTool) -> None:
