@@ -94,6 +94,8 @@ class Proxy:
     port: int = 0
     lines: list[str] = field(default_factory=list)
     refused: int = 0
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+    tasks: list[asyncio.Task[None] | None] = field(default_factory=list)
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -106,6 +108,8 @@ class Proxy:
             writer.close()
             return
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.target)
+        self.writers += [writer, far_writer]
+        self.tasks.append(asyncio.current_task())
         if head.startswith("CONNECT"):
             writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
         else:
@@ -137,6 +141,9 @@ def proxy(target: int, credentials: str) -> Iterator[Proxy]:
         started.set()
         await ending.wait()
         listener.close()
+        for writer in server.writers:
+            writer.close()
+        await asyncio.gather(*filter(None, server.tasks), return_exceptions=True)
 
     thread = threading.Thread(target=asyncio.run, args=(run(),), name="proxy", daemon=True)
     thread.start()

@@ -234,6 +234,18 @@ def test_every_setting_has_wrong_values() -> None:
 
 
 @pytest.mark.promise("no-secret-told")
+@pytest.mark.parametrize("value", [f"{KEY}\n", f"{KEY}\0", f"{KEY}é", f"{KEY}\tx", f"{KEY}☃"])
+def test_a_variable_that_is_no_text_for_a_header_is_refused_without_its_value(value: str, project: Path) -> None:
+    (project / ".env").write_text(f'LAB_TOKEN="{value}x"')
+    find_env_file.cache_clear()
+    with serve(*GOOD) as server, pytest.raises(SettingsError, match="X-Team contains invalid characters") as caught:
+        ask(by_file(project, server, headers={"X-Team": "t-${LAB_TOKEN}"}))
+
+    assert KEY not in str(caught.value)
+    assert server.requests == []
+
+
+@pytest.mark.promise("no-secret-told")
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in WRONG.items() for value in values if value]
 )
@@ -312,6 +324,35 @@ def test_a_refused_key_is_fetched_again_once() -> None:
     assert (first.text, first.error) == ("Hello", None)
     assert "401" in str(second.error)
     assert keys_of(server) == [f"issued-key-{number:04}" for number in (1, 2, 2, 3)]
+
+
+ENDS: list[Any] = [
+    "0001-01-01", "9999-12-31T23:59:59-12:00", "nan", "-inf", "1e400", float("inf"), 10**400, "-1e400", [], "soon",
+]  # fmt: skip
+"""Ends of keys that no clock shows."""
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_key_with_an_absurd_end_is_used(end: Any) -> None:
+    token = base64.urlsafe_b64encode(json.dumps({"exp": end}).encode()).decode().rstrip("=")
+    with serve(*GOOD) as server:
+        ask(Chat("m", base_url=server.url, api_key=lambda: (KEY, end)))
+        ask(Chat("m", base_url=server.url, api_key=lambda: f"x.{token}.y"))
+
+    assert keys_of(server) == [KEY, f"x.{token}.y"]
+
+
+@pytest.mark.promise("no-secret-told")
+def test_a_key_that_was_replaced_meanwhile_is_in_no_error() -> None:
+    issue = Issuer(0.0)
+    echo = whole(400, {"error": {"message": "neither issued-key-0001 nor issued-key-0002"}})
+    with serve_each([*GOOD], [echo]) as server:
+        chat = Chat("m", base_url=server.url, api_key=issue)
+        ask(chat)
+        failed = chat.send("Hi")
+
+    assert "400" in str(failed.error)
+    assert "issued-key" not in f"{failed.error!r} {failed.log!r}"
 
 
 def test_a_refused_text_is_not_sent_again() -> None:

@@ -162,7 +162,8 @@ class FallbackEndpoint:
     def _adaptation(self) -> Adaptation:
         key = self.host, self.model
         if key not in _adaptations:
-            _adaptations[key] = Adaptation(cached_wire(*key) if self.may_change_wire else "")
+            wire = cached_wire(*key) if self.may_change_wire else ""
+            _adaptations[key] = Adaptation(wire if wire in OTHER_WIRE else "")
         return _adaptations[key]
 
     @property

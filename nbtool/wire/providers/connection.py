@@ -111,15 +111,18 @@ class Connection:
         In a proxy the values are percent-encoded; of a client certificate only the password has variables.
 
         Raises:
-            nbtool.errors.BadUsage: a variable is not set.
+            nbtool.errors.BadUsage: a variable is not set, or is no text for a header.
         """
 
         def expand_pairs(pairs: Mapping[str, SecretStr]) -> dict[str, SecretStr]:
             return {name: _expand_value(value, find) for name, value in pairs.items()}
 
+        headers = expand_pairs(self.headers)
+        for name, value in headers.items():
+            _check_header(name, value)
         return replace(
             self,
-            headers=expand_pairs(self.headers),
+            headers=headers,
             query=expand_pairs(self.query),
             proxy=self.proxy and _expand_value(self.proxy, find, encode=partial(quote, safe="")),
             client_certificate=(
@@ -159,10 +162,14 @@ def _parse_headers(name: str, value: Any) -> dict[str, SecretStr]:
     for header, secret in pairs.items():
         if not _TOKEN.fullmatch(header) or header.lower() in _OWN_HEADERS:
             raise BadUsage(f"headers: {shorten(header, 40)!r} cannot be set.", fix="Remove it.")
-        text = secret.get_secret_value()
-        if not (text.isascii() and text.isprintable()):
-            raise BadUsage(f"headers: the value of {header} contains invalid characters.", fix="Write it in ASCII.")
+        _check_header(header, secret)
     return pairs
+
+
+def _check_header(name: str, value: SecretStr) -> None:
+    text = value.get_secret_value()
+    if not (text.isascii() and text.isprintable()):
+        raise BadUsage(f"headers: the value of {name} contains invalid characters.", fix="Write it in ASCII.")
 
 
 def _parse_pairs(name: str, value: Any) -> dict[str, SecretStr]:

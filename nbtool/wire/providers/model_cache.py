@@ -76,7 +76,7 @@ def _section(name: str) -> dict[str, Any]:
 
 
 def _read() -> dict[str, Any]:
-    with suppress(OSError, ValueError, SettingsError):
+    with suppress(OSError, ValueError, RecursionError, SettingsError):
         path = data_dir() / CACHE_FILE
         if path.stat().st_size <= MAX_CACHE:
             data = json.loads(path.read_text("utf-8"))

@@ -13,7 +13,7 @@ from nbtool.errors import AuthenticationFailed, BadUsage, IncompleteReply, Missi
 from nbtool.events import Delta, Retrying, UsageDelta
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.base import Prompt, Request, Target, Wire
-from nbtool.wire.framing.redaction import redact
+from nbtool.wire.framing.redaction import redact_error
 from nbtool.wire.providers.connection import Connection, auth_header
 from nbtool.wire.transport.attempt import Attempt, Retryable
 from nbtool.wire.transport.authorization import Authorization
@@ -130,7 +130,7 @@ class HttpEndpoint:
                 delay = None if is_renewed else self._renew_key(error, key)
                 is_renewed = delay is not None
             if delay is None:
-                raise failure.changed(fix=await find_fix(failure, prompt, self))
+                raise self._sanitized(failure.changed(fix=await find_fix(failure, prompt, self)))
             yield Retrying(count, delay, failure.message)
             await asyncio.sleep(delay)
 
@@ -144,9 +144,8 @@ class HttpEndpoint:
         return Attempt(self.wire, self.base_url, self.label, connection, self.timeouts, request, content, authorization)
 
     def _sanitized(self, error: WireError) -> WireError:
-        """Return the error with its source, and without the key."""
-        error_with_source = error.with_source(self.label)
-        return error_with_source.changed(message=redact(error_with_source.message, self.secrets))
+        """Return the error with its source, and without what gives access to the server."""
+        return redact_error(error.with_source(self.label), self.secrets)
 
     def _renew_key(self, error: WireError, refused: SecretStr | None) -> float | None:
         """Discard a key that the server refused; return the seconds before the next attempt, None if there is none."""
@@ -162,8 +161,8 @@ class HttpEndpoint:
     @property
     def secrets(self) -> list[SecretStr]:
         """All values that no text may contain: the key, headers, query, and credentials of a proxy."""
-        current = self.key_source.current if self.key_source else None
-        return [*filter(None, (self.key, current)), *self.connection.secrets]
+        issued = self.key_source.issued if self.key_source else ()
+        return [*filter(None, (self.key, *issued)), *self.connection.secrets]
 
     async def current_key(self) -> SecretStr | None:
         """Return the key of the next request."""

@@ -10,11 +10,13 @@ import asyncio
 import base64
 import inspect
 import json
+import math
 import os
 import signal
 import subprocess
 import time
 import weakref
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -39,6 +41,9 @@ FETCH_SECONDS = 60.0
 
 MAX_KEY = 64 * 1024
 """Maximum length of what a program prints, and of a key."""
+
+MAX_FORMER = 8
+"""Maximum number of former keys that are still redacted."""
 
 KeyFunction = Callable[[], Any]
 """Returns a key: a text, `(key, expiry)`, or an object with `token` and `expires_on`; it may be asynchronous."""
@@ -71,6 +76,7 @@ class KeySource:
     clock: Callable[[], float] = field(default=time.time, repr=False)
     _current: IssuedKey | None = field(default=None, repr=False)
     _renew_at: float = 0.0
+    _former: deque[SecretStr] = field(default_factory=lambda: deque(maxlen=MAX_FORMER), repr=False)
     _locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = field(
         default_factory=weakref.WeakKeyDictionary, repr=False
     )
@@ -79,6 +85,11 @@ class KeySource:
     def current(self) -> SecretStr | None:
         """The key that was returned last."""
         return self._current.value if self._current else None
+
+    @property
+    def issued(self) -> list[SecretStr]:
+        """The current key and the last former ones, which a late response may still contain."""
+        return [*filter(None, [self.current]), *self._former]
 
     async def key(self) -> SecretStr:
         """Return a valid key, and fetch the next one if the current one ends soon.
@@ -89,6 +100,7 @@ class KeySource:
         async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             if self._current is None or self.clock() >= self._renew_at:
                 issued = await self._fetch_in_time()
+                self._former.extend(filter(None, [self.current]))
                 self._current, self._renew_at = issued, self._end_of_use(issued)
             return self._current.value
 
@@ -180,19 +192,22 @@ def _split_result(value: Any) -> tuple[Any, Any]:
 
 def _as_time(end: Any) -> float | None:
     """Return the end of a key in seconds since 1970, from a time, a lifetime or a date; None if it is unknown."""
-    if isinstance(end, str):
-        try:
-            end = float(end)
-        except ValueError:
-            try:
-                end = datetime.fromisoformat(end.strip())
-            except ValueError:
-                return None
-    if isinstance(end, datetime):
-        return end.timestamp()  # without a time zone it is local time, as the Azure CLI prints it
-    if isinstance(end, bool) or not isinstance(end, int | float):
+    with suppress(ValueError, OverflowError, OSError):  # no date, or one out of range
+        if isinstance(end, str):
+            number = _as_number(end)
+            end = datetime.fromisoformat(end.strip()) if number is None else number
+        if isinstance(end, datetime):
+            return end.timestamp()  # without a time zone it is local time, as the Azure CLI prints it
+        if isinstance(end, int | float) and not isinstance(end, bool) and math.isfinite(end):
+            return time.time() + end if end < _EPOCH else float(end)
+    return None
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
         return None
-    return time.time() + end if end < _EPOCH else float(end)
 
 
 def _end_of_web_token(token: str) -> float | None:
@@ -200,7 +215,7 @@ def _end_of_web_token(token: str) -> float | None:
     parts = token.split(".")
     if len(parts) != 3:
         return None
-    with suppress(ValueError, RecursionError):
+    with suppress(ValueError, OverflowError, RecursionError):
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
         end = claims.get("exp") if isinstance(claims, dict) else None
         return float(end) if isinstance(end, int | float) and end > _EPOCH else None

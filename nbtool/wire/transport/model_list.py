@@ -6,10 +6,10 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
-from nbtool.errors import InvalidReply, ReplyTooLarge, TimedOut
+from nbtool.errors import InvalidReply, ReplyTooLarge, TimedOut, WireError
 from nbtool.wire.framing.json_payloads import parse
 from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response
-from nbtool.wire.framing.redaction import redact
+from nbtool.wire.framing.redaction import redact_error
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.listed_model import ListedModel, parse_listed_model
 from nbtool.wire.providers.model_data import MAX_NAME
@@ -87,6 +87,14 @@ async def fetch_models(server: ModelServer, *, seconds: float = LIST_SECONDS) ->
         nbtool.errors.WireError: it does not answer with a list of models.
     """
     try:
+        return await _fetch_models(server, seconds)
+    except WireError as error:
+        failure = redact_error(error, server.secrets)
+    raise failure  # outside of `except`: the first error may contain what the server repeated
+
+
+async def _fetch_models(server: ModelServer, seconds: float) -> list[ListedModel]:
+    try:
         async with asyncio.timeout(seconds):
             response, body, is_complete = await _request_list(server)
             if response.status_code == 401 and server.key_source:  # once: the key may have ended early
@@ -96,8 +104,7 @@ async def fetch_models(server: ModelServer, *, seconds: float = LIST_SECONDS) ->
         raise TimedOut(f"{server.label} did not list its models within {seconds:g} s.", fix="Try again.") from None
     if response.status_code != 200:
         body = body[:MAX_ERROR_BODY]
-        error = error_from_response(response.status_code, response.headers, body, label=server.label)
-        raise error.changed(message=redact(error.message, server.secrets))
+        raise error_from_response(response.status_code, response.headers, body, label=server.label)
     if not is_complete:
         raise ReplyTooLarge(
             f"{server.label} sent a list of models that is larger than {MAX_LIST >> 20} MiB.", fix=_NAME_MODEL_FIX

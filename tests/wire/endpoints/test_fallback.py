@@ -12,6 +12,7 @@ from nbtool import Chat, tool
 from nbtool.chat.turn import Turn
 from nbtool.events import Notice
 from nbtool.messages import Media, user
+from nbtool.settings import data_dir
 from nbtool.wire.endpoints.fallback import clear_adaptations
 from nbtool.wire.endpoints.refused_fields import OPTIONAL_FIELDS
 from tests.chaos import DONE, ChaosServer, event, finish, head, serve_each, text, whole
@@ -252,3 +253,16 @@ def test_options_have_the_names_of_the_wire_that_is_used(
 
     assert body.items() >= sent.items()
     assert not (options.keys() - sent.keys()) & body.keys()
+
+
+DAMAGED = ['["chat"]', '"image"', '"nosuch"', '"responses\\n"', "7", "null"]
+"""What a damaged cache may say of the dialect that a model wants."""
+
+
+@pytest.mark.parametrize("wire", DAMAGED)
+def test_a_dialect_in_the_cache_that_is_none_of_a_text_model_is_ignored(wire: str) -> None:
+    with serve_each(CHAT_REPLY) as server:
+        (data_dir() / "models.json").write_text(f'{{"wires": {{"{server.host} m": {wire}}}}}')
+        turn = Chat("m", base_url=server.url).send("Hi")
+
+    assert (turn.text, turn.error) == ("42.", None)

@@ -104,7 +104,9 @@ def test_the_dialect_that_a_model_wants_is_kept() -> None:
     assert [cached_wire("api.example", model) for model in ("m", "n", "o")] == ["responses", "chat", ""]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"lists": 5, "wires": []}', '{"lists": {"lab": {"time": "now"}}}'])
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, "", "[]", "{", '{"lists": 5, "wires": []}', '{"lists": {"lab": {"time": "now"}}}']
+)
 def test_an_unreadable_cache_is_ignored_and_replaced(text: str) -> None:
     from nbtool.settings import data_dir
 
