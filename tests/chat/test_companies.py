@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from nbtool import Chat
 from nbtool.errors import BadUsage, ConnectionFailed, EnvFileNotAllowed, MissingKey, SettingsError, WireError
@@ -509,6 +510,32 @@ def test_an_address_that_only_an_env_file_names_gets_nothing_of_the_settings(
     request = server.requests[0]
     assert not any(canary in f"{request.headers} {request.path}" for canary in (KEY, HEADER, PARAMETER))
     assert not ran.exists()
+
+
+KEYS_GIVEN: dict[str, Any] = {"a text": KEY, "a function": lambda: KEY, "a secret": SecretStr(KEY)}
+
+
+@pytest.mark.promise("own-host")
+@pytest.mark.parametrize("given", KEYS_GIVEN)
+@pytest.mark.parametrize("name", sorted({name for one in providers().values() for name in one.addresses}))
+def test_an_address_that_only_an_env_file_names_gets_no_key_that_is_passed(
+    name: str, given: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NBTOOL_ALLOW_ENV_FILE", "1")
+    provider = next(one.name for one in providers().values() if name in one.addresses)
+    with serve(*GOOD) as server:
+        (project / ".env").write_text(f"{name}={server.url}\n")
+        find_env_file.cache_clear()
+        chat = Chat(f"{provider}:m", api_key=KEYS_GIVEN[given])
+        with pytest.raises(MissingKey, match=name):
+            chat.send("Hi")
+        with pytest.raises(MissingKey, match=name):
+            chat.model.list_models()
+        sent = len(server.requests)
+        Chat(f"{provider}:m", api_key=KEYS_GIVEN[given], base_url=server.url).send("Hi")
+
+    assert sent == 0
+    assert len(server.requests) == 1
 
 
 @pytest.mark.promise("env-asks")

@@ -219,9 +219,9 @@ def _address(access: _Access, base_url: str | None) -> _Address:
         names = (*provider.addresses, PROJECT_VARIABLES[0]) if provider.name == "vertex" else provider.addresses
         fix = f"Set {' or '.join(names)}." if names else "Pass base_url."
         raise MissingKey(f"{provider.name} has no default address.", fix=fix)
-    if setting and setting.from_env_file and access.connection.carries_secrets:
+    if setting and setting.from_env_file and (access.api_key is not None or access.connection.carries_secrets):
         raise MissingKey(
-            f"{setting.source} names {url.netloc}, which gets no headers, query or key command of yours.",
+            f"{setting.source} names {url.netloc}, which gets no key, headers, query or key command of yours.",
             fix="Pass the address too: base_url=…",
         )
     url = at_wire(url, access.wire)
