@@ -1,4 +1,4 @@
-"""Readers of hostile texts beyond streams and blocks: tools, tables, keys, searches, and what holds text in pieces.
+"""Readers of hostile texts beyond streams and blocks: tools, tables, keys and searches.
 
 `unread` finds the public functions that take a text and that no row of a table runs.
 """
@@ -10,6 +10,7 @@ import inspect
 import pkgutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FrameType, SimpleNamespace
@@ -38,18 +39,14 @@ from nbtool.wire import decode
 from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.dialects.gemini.contents import is_signed
-from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
 from nbtool.wire.framing.provider_errors import error_from_response
-from nbtool.wire.framing.sse import EventParser
 from nbtool.wire.prompted.call_json import match_tool_name
 from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list
-from nbtool.wire.prompted.delimiters import DELIMITERS
-from nbtool.wire.prompted.fenced_scanner import FencedScanner, read_held
+from nbtool.wire.prompted.fenced_scanner import read_held
 from nbtool.wire.prompted.instructions import escape, render_results
 from nbtool.wire.prompted.json_tokens import split_values
 from nbtool.wire.prompted.other_forms.search import find_other_forms
 from nbtool.wire.prompted.own_fence import find_own_blocks
-from nbtool.wire.prompted.scanner import Scanner
 from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
 from nbtool.wire.providers.catalog import parse_model
 from nbtool.wire.providers.credentials import _read_env_file
@@ -60,10 +57,8 @@ from nbtool.wire.providers.model_prices import find_price
 from nbtool.wire.transport.fetch import validate_url
 from nbtool.wire.transport.key_source import parse_key
 from nbtool.wire.transport.model_list import model_names
-from tests.fuzzing.test_fuzz import JSON, NAMES, STREAM, with_errors
-
-PIECE = 1_000
-"""Characters of a piece of a text that comes in pieces."""
+from tests.fuzzing.stream_readers import MARKED, OWN, STREAMS, WORD
+from tests.fuzzing.test_fuzz import JSON, NAMES, with_errors
 
 HTML = [
     "<p>",
@@ -81,15 +76,6 @@ HTML = [
 ADDRESSES = ["http://", "a@", ":", "/", "..", "%2f", "[", "]", "?a=", "#", "\\", "xn--", "ü"]
 MODELS = ["gpt-", "claude-", "gemini-", "-preview", "-20", "4.", "models/"]
 MENTIONS = ["$VAR_REF{{", "}}", "$", "{{", "a.b", "["]
-MARKED = [
-    "<think>",
-    "</think>",
-    *[mark.opener for mark in DELIMITERS],
-    *[mark.closer for mark in DELIMITERS if mark.closer],
-    "{",
-    '"',
-]
-
 Read = Callable[[str], object]
 
 
@@ -122,29 +108,8 @@ def _env_file(text: str) -> object:
     with tempfile.NamedTemporaryFile("w", suffix=".env", encoding="utf-8", errors="replace") as file:
         file.write(text)
         file.flush()
-        return _read_env_file(Path(file.name))
-
-
-def _scanned(text: str) -> None:
-    for names in (None, {"f"}):
-        scanner = Scanner(names=names)
-        for piece in _pieces(text):
-            scanner.feed(piece)
-        scanner.flush()
-        scanner.close()
-
-
-WORD = "k3v9"
-"""The word of a chat's own mark of a call."""
-
-OWN = [WORD, f"<{WORD}>", f"</{WORD}>", "```", f"```{WORD}\n", "~~~", "<result", "</think>", "<invoke", "[f(", *JSON]
-
-
-def _fenced(text: str) -> None:
-    scanner = FencedScanner(WORD, {"f"})
-    for piece in _pieces(text):
-        scanner.feed(piece)
-    scanner.close()
+        with warnings.catch_warnings(action="ignore"):  # of lines that cannot be read
+            return with_errors(lambda: _read_env_file(Path(file.name)))
 
 
 def _results(text: str) -> object:
@@ -181,25 +146,6 @@ def _key(text: str) -> None:
         with_errors(lambda value=value: parse_key(value, "The program"))
 
 
-def _thought(text: str) -> None:
-    tags = ThinkTagParser()
-    for piece in _pieces(text):
-        tags.feed(piece)
-    tags.flush()
-
-
-def _events(text: str) -> None:
-    parser = EventParser()
-    for piece in _pieces(text):
-        parser.feed(piece.encode(errors="replace"))
-    parser.close()
-
-
-def _pieces(text: str) -> Iterator[str]:
-    for at in range(0, len(text), PIECE):
-        yield text[at : at + PIECE]
-
-
 def _of_provider(text: str) -> None:
     data = text.encode(errors="replace")
     with_errors(lambda: model_names(data, "a"))
@@ -208,6 +154,7 @@ def _of_provider(text: str) -> None:
 
 
 MORE: dict[str, tuple[Read, list[str]]] = {
+    **STREAMS,
     "notice of a question": (notice_text, JSON),
     "search of a history": (_found, ["a", " ", "ß", "İ"]),
     "web page": (lambda text: read_html(text.encode(errors="replace"), "http://a.example/", links=True), HTML),
@@ -218,19 +165,15 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     "table": (_in_table, ["\n", ",", '"', "\t"]),
     ".env file": (_env_file, ["A=", "export ", '"', "'", "#", "\\", "\n", "${"]),
     "references in a text": (_either(lambda text: (referenced_names(text), parse(text))), MENTIONS),
-    "calls in pieces of text": (_either(_scanned), MARKED),
     "calls with the own mark": (_either(lambda text: read_held(text, WORD, None, complete=True)), OWN),
     "calls with the own mark of known tools": (
         _either(lambda text: read_held(text, WORD, frozenset({"f"}), complete=False)),
         OWN,
     ),
-    "calls with the own mark in pieces of text": (_either(_fenced), OWN),
     "blocks with the own mark": (lambda text: list(find_own_blocks(text, WORD)), OWN),
     "other forms of calls": (lambda text: find_other_forms(text, None), [*MARKED, *OWN]),
     "other forms of calls of known tools": (lambda text: find_other_forms(text, {"f"}), [*MARKED, *OWN, "f("]),
     "results of calls": (_results, [WORD, f"</{WORD}>", "</result>", "&lt;", *HTML]),
-    "thinking in pieces of text": (_thought, MARKED),
-    "server-sent events in pieces": (_either(_events), STREAM),
     "answer of a provider": (_of_provider, JSON),
     "address of a page": (_either(validate_url), ADDRESSES),
     "name of a model": (_either(lambda text: (is_signed(text), parse_model(text))), [*ADDRESSES, "openai", "gemini-"]),
