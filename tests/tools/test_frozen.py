@@ -21,7 +21,7 @@ import threading
 import types
 import weakref
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque, namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
@@ -289,7 +289,7 @@ UNWATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "iterator": (lambda: iter([1, 2, 3]), next),
     "map": (lambda: map(str, range(9)), next),
     "count": (itertools.count, next),
-    "connection": (lambda: sqlite3.connect(":memory:", check_same_thread=False), attribute("isolation_level", None)),
+    "connection": (lambda: open_connection(), attribute("isolation_level", None)),
     "lock": (threading.Lock, lambda it: it.acquire()),
     "exception": (lambda: ValueError("alice"), attribute("args", ("mallory",))),
     "sparse column": (lambda: pd.DataFrame({"a": pd.arrays.SparseArray([0, 1]), "b": [1.0, 2.0]}), cell(column=1)),
@@ -422,6 +422,22 @@ def test_reading_what_is_registered_with_a_class_runs_nothing_of_its_metaclass()
 
     assert change_token(kind) == change_token(kind)
     assert not RUNS
+
+
+CONNECTIONS: list[sqlite3.Connection] = []
+
+
+def open_connection() -> sqlite3.Connection:
+    """Open a database that is closed after the test, which Python 3.13 and newer warn about."""
+    CONNECTIONS.append(sqlite3.connect(":memory:", check_same_thread=False))
+    return CONNECTIONS[-1]
+
+
+@pytest.fixture(autouse=True)
+def close_connections() -> Iterator[None]:
+    yield
+    while CONNECTIONS:
+        CONNECTIONS.pop().close()
 
 
 @pytest.mark.promise("shown-is-run")

@@ -33,6 +33,10 @@ HOSTILE = (
 )  # fmt: skip
 
 
+MAX_NESTED = 1_000
+"""Levels up to which a value is part of a reply, instead of the text of one."""
+
+
 def chat(arguments: str) -> bytes:
     asked = chatting.call(0, "c1", "price", arguments)
     return chatting.stream(chatting.chunk(asked), chatting.chunk(finish="tool_calls"))
@@ -102,6 +106,8 @@ def gemini_pieces(arguments: str) -> bytes:
 
 
 def value_of(arguments: str) -> Any:
+    if arguments.count("[") + arguments.count("{") > MAX_NESTED:
+        return arguments  # from Python 3.14 on it can be parsed here, and the reply around it is refused as a whole
     try:
         return json.loads(arguments)
     except (ValueError, RecursionError):

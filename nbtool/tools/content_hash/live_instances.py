@@ -19,6 +19,9 @@ from nbtool.tools.content_hash.names import passes_self
 _POINTER = 8
 """Size in bytes of a slot, of a `__dict__` and of a list of weak references in an instance."""
 
+_MANAGED_WEAKREF, _MANAGED_DICT = 1 << 3, 1 << 4
+"""Flags of classes whose instances have them before the instance, from Python 3.12 and 3.11 on."""
+
 
 def hash_instance(value: Any, hasher: LiveHasher) -> None:
     """Hash an instance of a Python class: the content of its builtin base, its `__dict__` and its slots.
@@ -89,11 +92,14 @@ def _is_slot(member: Any) -> bool:
 
 
 def _hidden_bytes(kind: type, base: type) -> int:
-    """Return the bytes of an instance besides those of its base, its `__dict__` and its weak references."""
-    size, offset = type.__dict__["__basicsize__"], type.__dict__["__dictoffset__"]
-    weakref_offset = type.__dict__["__weakrefoffset__"]
-    own_dict = bool(offset.__get__(kind)) and not offset.__get__(base)
-    own_weak = bool(weakref_offset.__get__(kind)) and not weakref_offset.__get__(base)
+    """Return the bytes of an instance besides those of its base, its `__dict__` and its weak references.
+
+    What the interpreter keeps before the instance is not part of its size: https://docs.python.org/3/c-api/typeobj.html
+    """
+    size, flags = type.__dict__["__basicsize__"], type.__dict__["__flags__"].__get__(kind)
+    dict_offset, weakref_offset = type.__dict__["__dictoffset__"], type.__dict__["__weakrefoffset__"]
+    own_dict = bool(dict_offset.__get__(kind)) and not dict_offset.__get__(base) and not flags & _MANAGED_DICT
+    own_weak = bool(weakref_offset.__get__(kind)) and not weakref_offset.__get__(base) and not flags & _MANAGED_WEAKREF
     return int(size.__get__(kind)) - int(size.__get__(base)) - _POINTER * (own_dict + own_weak)
 
 

@@ -146,7 +146,10 @@ def test_a_tool_that_is_not_there_is_answered_with_near_ones(tools_after_cells: 
         ("3", "is data (int), not a tool."),
         ("datetime.date.today()", "is data (date), not a tool."),
         ("decimal.Decimal(1)", "is data (Decimal with "),
-        ("pathlib.Path('x')", "is data (PosixPath), not a tool."),
+        (
+            "pathlib.Path('x')",
+            "is data (PosixPath",
+        ),  # from Python 3.14 on with so many methods that their count is named
     ],
 )
 @pytest.mark.parametrize("word", ["it", "double it"])
