@@ -5,9 +5,11 @@
  * https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html#prebuilt-extensions
  */
 import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
+import { setTypesetter } from "../kernel/typesetter";
 import styles from "../styles.css";
 import { addChatCells } from "./chatCells";
 import type { CodeMirror, ExtensionRegistry, LanguageRegistry, RegistryTokens } from "./codemirror";
+import { makeTypesetter } from "./formulas";
 import labStyles from "./lab.css";
 import { createTurnRenderer } from "./renderer";
 import { loadSharedModules, type SharedScope } from "./sharedModules";
@@ -46,6 +48,7 @@ async function turns(from: SharedScope): Promise<object> {
     activate(_app: unknown, rendermime: RenderMime, tracker: NotebookTracker | null): void {
       addStyles();
       onModule(fetchLazyModule);
+      if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));
       rendermime.addFactory(createTurnRenderer(shared, rendermime, tracker));
     },
   };

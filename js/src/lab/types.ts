@@ -34,7 +34,13 @@ export interface RendererFactory {
   createRenderer(options: unknown): Renderer;
 }
 
+/** JupyterLab's typesetter of formulas; null where it has none. */
+export interface LatexTypesetter {
+  typeset(element: HTMLElement): Promise<void> | void;
+}
+
 export interface RenderMime {
+  readonly latexTypesetter?: LatexTypesetter | null;
   addFactory(factory: RendererFactory): void;
   createRenderer(mimeType: string): Renderer;
   preferredMimeType(bundle: object, safe: "ensure" | "prefer" | "any"): string | undefined;

@@ -1,4 +1,5 @@
 import { Component, createRef, type JSX } from "preact";
+import { typesetter } from "../../kernel/typesetter";
 import { math } from "../math";
 
 interface FormulaProps {
@@ -29,6 +30,10 @@ export class Formula extends Component<FormulaProps> {
 
   #insert(): void {
     const { tex, raw, display } = this.props;
-    this.#el.current?.replaceChildren(math(tex, display) ?? raw.trim());
+    const element = this.#el.current;
+    if (!element) return;
+    const rendered = math(tex, display);
+    element.replaceChildren(rendered ?? raw.trim());
+    if (rendered) typesetter()?.(element, tex, display);
   }
 }
