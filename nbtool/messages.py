@@ -29,6 +29,11 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class DateText(Text):
+    """The date, which nbtool adds to a prompt; not to the system text, whose change would invalidate prompt caches."""
+
+
+@dataclass(frozen=True, slots=True)
 class Thinking:
     """The model's reasoning; shown collapsed, never executed."""
 
@@ -171,8 +176,8 @@ class Message:
 
     @property
     def text(self) -> str:
-        """All text of the message, joined without a separator."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        """All text of the message, joined without a separator; without the date that nbtool adds to a prompt."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text) and not isinstance(part, DateText))
 
     @property
     def thinking(self) -> str:

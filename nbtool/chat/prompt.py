@@ -1,18 +1,19 @@
-"""The context of a prompt: the system text, the exposed objects, and the earlier turns.
+"""The context of a prompt: the system text, the date, the exposed objects, and the earlier turns.
 
-The order is fixed and the content is stable from request to request (a date, never a time), so that the provider's
-prompt cache hits. Exposed objects change more often: they are part of the user message.
+The order is fixed and the content is stable from request to request, so that the provider's prompt cache hits. What
+changes (the date, never a time, and the exposed objects) is part of the user message, and stays in it in later
+requests; a message states only what the messages before it do not.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.messages import Message, Part, Text, assistant, user
+from nbtool.messages import DateText, Message, Part, Text, assistant, user
 
 HistoryMode = Literal["compact", "native", "results", "text", "none"]
 
@@ -26,9 +27,15 @@ NO_REPLY: Mapping[str, str] = {
 
 
 def system_prompt(own: str, rules: str) -> str:
-    """Join the date, the user's system text and the rules of the tools, in this order."""
-    parts = [f"Today is {_today()}.", own.strip(), rules.strip()]
-    return "\n\n".join(part for part in parts if part)
+    """Join the user's system text and the rules of the tools, in this order."""
+    return "\n\n".join(part for part in (own.strip(), rules.strip()) if part)
+
+
+def with_date(prompt: Message, history: Sequence[Message]) -> Message:
+    """Return the user message with the date, unless it is the latest one in the history."""
+    date = DateText(f"\n\n<date>Today is {_today()}.</date>")
+    dates = [part for message in history for part in message.parts if isinstance(part, DateText)]
+    return prompt if dates[-1:] == [date] else prompt.with_parts([*prompt.parts, date])
 
 
 def with_context(prompt: Message, exposed: Mapping[str, str]) -> Message:

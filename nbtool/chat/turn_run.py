@@ -18,7 +18,7 @@ from nbtool.chat.event_sink import EventSink
 from nbtool.chat.image_location import location_notices
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.parts import ChatParts
-from nbtool.chat.prompt import history_messages, system_prompt, with_context
+from nbtool.chat.prompt import history_messages, system_prompt, with_context, with_date
 from nbtool.chat.recording.recorder import TurnRecorder
 from nbtool.chat.rerun.operations import TurnPlan
 from nbtool.chat.turn import Turn
@@ -100,7 +100,7 @@ class TurnRun:
         is_media = self.endpoint.dialect in MEDIA_KINDS  # its prompt is what the media shows: no objects are listed
         exposed = {one.name: parts.variables.describe(one.name) for one in parts.exposed_variables()}
         limits, history = self.settings.limits or parts.limits, tuple(self._history(plan.node))
-        prompt = with_context(turn.prompt, {} if is_media else exposed)
+        prompt = turn.prompt if is_media else with_context(with_date(turn.prompt, history), exposed)
         context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.cancel_signal, Meter(limits))
         tools = Toolset("turn") if is_media else self._tools()
         choose = None if is_media else parts.choose_tools

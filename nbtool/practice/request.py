@@ -17,8 +17,8 @@ MAX_PROMPT = 20_000
 REFERENCE = re.compile(r"\$VAR_REF\{\{([^\W\d][\w./-]*)[^}]{0,200}\}\}")
 MENTION = re.compile(r"\$`([^\W\d][\w./-]*)`")
 FINAL_REQUEST = re.compile(r"\[nbtool\]|without (calling )?(any )?(more )?tools|final (reply|answer)", re.IGNORECASE)
-NOTEBOOK_OBJECTS = re.compile(r"(?<!\s)\s*<notebook-objects>.*?(?:</notebook-objects>|\Z)", re.DOTALL)
-"""Objects that nbtool lists in a prompt: they can be referenced, but the user did not name them."""
+PROMPT_CONTEXT = re.compile(r"(?<!\s)\s*<(notebook-objects|date)>.*?(?:</\1>|\Z)", re.DOTALL)
+"""What nbtool adds to a prompt: the date, and objects that can be referenced, but that the user did not name."""
 PLACEHOLDERS = frozenset({"name", "var"})
 """Placeholder names in explanations of the reference syntax."""
 
@@ -79,7 +79,7 @@ def parse_request(body: Mapping[str, Any]) -> ParsedRequest:
     """Parse a request that `protocol.validate_request` has accepted."""
     messages = body["messages"]
     index, final = _find_prompt(messages)
-    prompt = NOTEBOOK_OBJECTS.sub("", message_text(messages[index])[:MAX_PROMPT]) if index >= 0 else ""
+    prompt = PROMPT_CONTEXT.sub("", message_text(messages[index])[:MAX_PROMPT]) if index >= 0 else ""
     all_text = "\n".join(
         message_text(message) for message in messages if message["role"] in ("system", "developer", "user")
     )

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from itertools import pairwise
+
 import pytest
 
 from nbtool import Chat, tool
 from nbtool.chat.chat import TurnSettings
+from nbtool.messages import DateText
 from nbtool.testing import ScriptedWire, call
+from nbtool.wire.base import Target
+from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
+from nbtool.wire.registry import WIRES, find_wire
 
 
 @tool(run="auto")
@@ -82,14 +90,44 @@ def test_append_adds_another_turn_instead() -> None:
     assert [len(node.versions) for node in chat.tree.active_path] == [1, 1]
 
 
-def test_the_systems_text_has_a_date_and_no_time() -> None:
-    with ScriptedWire(["Hi."]) as wire:
-        Chat(wire=wire, system="Be brief.").send("Hello")
+DIALECTS = [name for name in WIRES if name not in MEDIA_KINDS]
 
-    system = wire.prompts[0].system
-    assert system.startswith("Today is ")
-    assert "Be brief." in system
-    assert ":" not in system.splitlines()[0]
+
+@pytest.mark.parametrize("prompted", [False, True])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_date_is_in_the_prompt_and_the_system_text_is_equal_every_day(
+    name: str, prompted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = Target("https://x.example", "m")
+    bodies = []
+    wire = PromptedWire(find_wire(name)) if prompted else find_wire(name)
+    for day in ("2026-11-23 (UTC)", "2026-11-24 (UTC)"):
+        monkeypatch.setattr("nbtool.chat.prompt._today", lambda day=day: day)
+        with ScriptedWire(["Hi."]) as script:
+            Chat(wire=script, tools=[price], system="Be brief.").send("Hello")
+        bodies.append(json.dumps(wire.encode(script.prompts[0], target).body))
+        assert bodies[-1].count(f"Today is {day}") == bodies[-1].count("Today is") == 1
+
+    assert [body.index("Today is") > body.index("Hello") for body in bodies] == [True, True]
+    assert bodies[0].replace("2026-11-23", "2026-11-24") == bodies[1]
+    for field in ("system", "instructions", "systemInstruction"):
+        assert "Today" not in json.dumps(json.loads(bodies[0]).get(field))
+
+
+def test_a_date_is_stated_once_and_again_when_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedWire(["one", "two", "three", "four"]) as wire:
+        chat = Chat(wire=wire)
+        for day in ("2026-11-23 (UTC)", "2026-11-23 (UTC)", "2026-11-24 (UTC)", "2026-11-24 (UTC)"):
+            monkeypatch.setattr("nbtool.chat.prompt._today", lambda day=day: day)
+            chat.send("Hello")
+
+    prompts = [message for message in wire.prompts[-1].messages if message.role == "user"]
+    dates = [[part.text.strip() for part in prompt.parts if isinstance(part, DateText)] for prompt in prompts]
+    first, second = ("<date>Today is 2026-11-23 (UTC).</date>", "<date>Today is 2026-11-24 (UTC).</date>")
+    assert dates == [[first], [], [second], []]
+    assert all(prompt.text == "Hello" for prompt in prompts)
+    for earlier, later in pairwise(wire.prompts):
+        assert later.messages[: len(earlier.messages)] == earlier.messages  # later requests only append
 
 
 def test_earlier_turns_can_be_sent_as_prompt_and_final_reply_alone() -> None:

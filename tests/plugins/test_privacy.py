@@ -87,7 +87,9 @@ def test_names_and_contents_of_attached_texts_are_masked() -> None:
         note = Media("text/plain", f"Write to {MAIL}.".encode(), name=f"{MAIL}.txt")
         Chat(wire=wire, plugins=[Privacy()]).send("Read this.", attach=note)
 
-    assert b"example.org" not in b"".join(part.data or b"" for part in wire.prompts[0].messages[0].parts[1:])
+    assert b"example.org" not in b"".join(
+        part.data or b"" for part in wire.prompts[0].messages[0].parts if isinstance(part, Media)
+    )
     assert "example.org" not in request_text(wire.prompts)
 
 

@@ -117,7 +117,7 @@ def test_content_is_written_in_the_form_of_the_conventions() -> None:
     asked = json.loads(attributes(spans["chat tiny 2"])["gen_ai.input.messages"])
     answered = json.loads(attributes(spans["chat tiny 0"])["gen_ai.output.messages"])
     assert [(m["role"], [p["type"] for p in m["parts"]]) for m in asked] == [
-        ("user", ["text"]), ("assistant", ["reasoning", "tool_call"]), ("tool", ["tool_call_response"]),
+        ("user", ["text", "text"]), ("assistant", ["reasoning", "tool_call"]), ("tool", ["tool_call_response"]),
     ]  # fmt: skip
     assert answered[0]["finish_reason"] == "tool_call"
     assert answered[0]["parts"][1] | {"id": ""} == {

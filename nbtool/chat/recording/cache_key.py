@@ -1,7 +1,7 @@
 """The key of a recorded turn: a digest of every input that its replies depend on.
 
 A key has a digest for each part, so that a difference can be explained: `the tool price changed`, `df has other
-values`. The date in the system text and values that differ from run to run (ids of calls and messages) are excluded.
+values`. The date in the prompts and values that differ from run to run (ids of calls and messages) are excluded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from nbtool.chat.model import Model
 from nbtool.chat.recording.key_part import Part, PartKind
 from nbtool.errors import UnknownReference
-from nbtool.messages import Citation, Media, Message, ProviderCall, ToolCall, ToolResult
+from nbtool.messages import Citation, DateText, Media, Message, ProviderCall, ToolCall, ToolResult
 from nbtool.text import map_text
 from nbtool.tools.content_hash import MAX_SECONDS, content_hash, content_hash_or_reason
 from nbtool.tools.content_hash.code import global_data
@@ -112,8 +112,10 @@ def hash_json(value: Any) -> str:
 
 
 def history_digest(history: Iterable[Message], clean: Callable[[str], str] = str) -> str:
-    """Return the digest of the history: roles and parts, without ids; empty if there is none."""
-    rows = [[message.role, [_part(part) for part in message.parts]] for message in history]
+    """Return the digest of the history: roles and parts, without ids and dates; empty if there is none."""
+    rows = [
+        [message.role, [_part(part) for part in message.parts if not isinstance(part, DateText)]] for message in history
+    ]
     return hash_json(map_text(rows, clean)) if rows else ""
 
 

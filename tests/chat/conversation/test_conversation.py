@@ -63,7 +63,7 @@ def test_a_rerun_of_the_last_turn_needs_no_name_and_restores_its_attachments() -
     chat.rerun()
 
     first, second = (prompt.messages[-1] for prompt in wire.prompts)
-    assert [part.kind for part in second.parts] == ["text", "media"]
+    assert [part.kind for part in second.parts] == ["text", "media", "text"]  # the last is the date
     assert first.parts == second.parts
 
 

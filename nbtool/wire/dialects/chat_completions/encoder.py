@@ -226,7 +226,7 @@ def _results(message: Message, ids: tuple[str, ...]) -> Encoded:
 def _content(message: Message) -> str | Encoded:
     """Encode the parts of a user or system message: a string if it has only text."""
     if not any(isinstance(part, Media) for part in message.parts):
-        return clean_text(message.text)
+        return clean_text("".join(part.text for part in message.parts if isinstance(part, Text)))
     parts: Encoded = []
     for part in message.parts:
         if isinstance(part, Text) and part.text:
