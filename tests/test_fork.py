@@ -63,8 +63,8 @@ def in_child(work: Callable[[], object]) -> str:
             os.write(writes, said.encode()[:1_000])
             os._exit(0)
     os.close(writes)
-    with os.fdopen(reads, "rb") as told:
-        said = told.read().decode()
+    with os.fdopen(reads, "rb") as actual:
+        said = actual.read().decode()
     _, status = os.waitpid(child, 0)
     return said or f"hung ({status})"
 
@@ -176,18 +176,18 @@ def test_a_lock_that_a_thread_held_at_the_fork_is_free_in_the_child(used_chat: C
 
 @contextmanager
 def running_turn() -> Iterator[tuple[Chat, Any]]:
-    begun, goes_on = threading.Event(), threading.Event()
+    started, goes_on = threading.Event(), threading.Event()
 
     @tool(run="auto")
     def wait() -> str:
         "Wait for a signal."
-        begun.set()
+        started.set()
         goes_on.wait(CHILD_SECONDS)
         return "done"
 
     chat = Chat("practice:fast", tools=[wait, double])
     turn = chat.start("Call `wait`.").start()
-    assert begun.wait(20)
+    assert started.wait(20)
     try:
         yield chat, turn
     finally:

@@ -85,10 +85,10 @@ def test_a_recording_is_read_by_the_parts_of_its_keys_and_written_in_the_form_of
 
 
 def test_the_turns_of_a_recording_can_be_replayed() -> None:
-    told = [deserialize_events(turn) for turn in Recording(OLDER / "recording.json").turns()]
+    actual = [deserialize_events(turn) for turn in Recording(OLDER / "recording.json").turns()]
 
-    assert [events[-1].text for events, _ in told if isinstance(events[-1], TurnEnded)] == ["It costs 10.", "Sent."]
-    assert [sum(call.has_value or call.again for call in calls.values()) for _, calls in told] == [2, 1]
+    assert [events[-1].text for events, _ in actual if isinstance(events[-1], TurnEnded)] == ["It costs 10.", "Sent."]
+    assert [sum(call.has_value or call.again for call in calls.values()) for _, calls in actual] == [2, 1]
 
 
 def recalled(name: str) -> Turn:

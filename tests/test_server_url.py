@@ -121,8 +121,8 @@ def as_attachment(url: str, *_: object) -> object:
     return as_media(f"{url}/picture.png")
 
 
-Road = Callable[..., object]
-ROADS: list[Road] = [
+Way = Callable[..., object]
+WAYS: list[Way] = [
     as_argument, as_argument_of_a_chat, beside_a_key, as_endpoint, in_the_environment, as_host_of_ollama,
     in_the_env_file, in_the_file_of_providers, as_mcp_server, as_attachment,
 ]  # fmt: skip
@@ -143,13 +143,13 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 @pytest.mark.promise("own-host")
-@pytest.mark.parametrize("road", ROADS, ids=lambda road: road.__name__)
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("trick", TRICKS)
 def test_an_address_that_two_readers_could_read_differently_is_refused_wherever_it_enters(
-    road: Road, trick: str, monkeypatch: pytest.MonkeyPatch, home: Path
+    way: Way, trick: str, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
     with pytest.raises(NbtoolError) as refused:
-        road(TRICKS[trick], monkeypatch, home)
+        way(TRICKS[trick], monkeypatch, home)
 
     assert "\n" not in str(refused.value)
     assert KEY not in str(refused.value)
@@ -193,16 +193,16 @@ OVER_PLAIN_HTTP = ["http://lab.example/v1", "http://192.168.0.5:8000/v1", "http:
 
 @pytest.mark.promise("own-host")
 @pytest.mark.parametrize("address", OVER_PLAIN_HTTP)
-@pytest.mark.parametrize("road", ["argument", "environment", "a server's own key", "providers.toml", "MCP header"])
+@pytest.mark.parametrize("way", ["argument", "environment", "a server's own key", "providers.toml", "MCP header"])
 def test_no_key_goes_over_plain_http_off_this_machine(
-    address: str, road: str, monkeypatch: pytest.MonkeyPatch, home: Path
+    address: str, way: str, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
     with pytest.raises(NbtoolError, match="plain HTTP"):
-        send_key(road, address, monkeypatch, home)
+        send_key(way, address, monkeypatch, home)
 
 
-def send_key(road: str, address: str, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    match road:
+def send_key(way: str, address: str, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    match way:
         case "argument":
             make_endpoint("m", base_url=address, api_key=KEY)
         case "environment":

@@ -106,7 +106,7 @@ def test_deltas_pass_as_they_are_and_the_script_keeps_its_own() -> None:
     first, second = deltas_of(wire), deltas_of(wire)
 
     assert first == second == scripted
-    assert all(given is not kept for given, kept in zip(first[:2], scripted, strict=False))
+    assert all(given is not stored for given, stored in zip(first[:2], scripted, strict=False))
 
 
 def test_a_reply_may_be_made_from_the_prompt() -> None:
@@ -159,11 +159,11 @@ def test_what_no_model_can_say_is_an_error() -> None:
 def test_a_reply_that_is_closed_early_is_taken() -> None:
     wire = ScriptedWire(["A text of some length."])
 
-    async def glance() -> Delta:
+    async def preview() -> Delta:
         async with aclosing(wire.stream(HELLO)) as deltas:  # type: ignore[type-var]  # it is a generator
             return await anext(deltas)
 
-    assert asyncio.run(glance()) == TextDelta("A text")
+    assert asyncio.run(preview()) == TextDelta("A text")
     wire.assert_done()
 
 

@@ -50,7 +50,7 @@ def test_pieces_at_the_same_time_have_threads_of_their_own() -> None:
 def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_pool, "MAX_IDLE", 1)
     monkeypatch.setattr(thread_pool, "_idle_workers", [])
-    meeting, told = threading.Barrier(3), threading.Barrier(4)
+    meeting, actual = threading.Barrier(3), threading.Barrier(4)
     threads: list[threading.Thread] = []
 
     def meet() -> None:
@@ -58,8 +58,8 @@ def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
         meeting.wait(10)
 
     for _ in range(3):
-        thread_pool.submit_daemon(meet, lambda _: told.wait(10))
-    told.wait(10)
+        thread_pool.submit_daemon(meet, lambda _: actual.wait(10))
+    actual.wait(10)
     idle = [worker._thread for worker in thread_pool._idle_workers]
     for thread in threads:
         if thread not in idle:
@@ -72,10 +72,10 @@ def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_thread_that_waits_in_vain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_pool, "IDLE_SECONDS", 0.01)
     monkeypatch.setattr(thread_pool, "_idle_workers", [])
-    told, threads = threading.Event(), []
+    actual, threads = threading.Event(), []
 
-    thread_pool.submit_daemon(threading.current_thread, lambda thread: (threads.append(thread), told.set()))
-    told.wait(10)
+    thread_pool.submit_daemon(threading.current_thread, lambda thread: (threads.append(thread), actual.set()))
+    actual.wait(10)
     threads[0].join(10)
 
     assert not threads[0].is_alive()

@@ -88,8 +88,9 @@ def notebook_text(path: Path) -> str:
     return "\n".join("".join(cell["source"]) for cell in cells)
 
 
-def test_no_name_of_the_package_is_of_the_private_vocabulary() -> None:
-    found = {str(path.relative_to(ROOT)): private_names(path.read_text(encoding="utf-8")) for path in modules()}
+def test_no_name_of_the_package_or_the_tests_is_of_the_private_vocabulary() -> None:
+    paths = [*modules(), *(ROOT / "tests").rglob("*.py")]
+    found = {str(path.relative_to(ROOT)): private_names(path.read_text(encoding="utf-8")) for path in paths}
 
     assert {path: names for path, names in found.items() if names} == {}
 

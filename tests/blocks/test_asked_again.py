@@ -28,12 +28,12 @@ from tests.resolved import plain, reference
 
 WRITTEN = '{"df": "$VAR_REF{{df}}"}'
 FORMER, NEWER = {"df": reference("df", "3 rows")}, {"df": reference("df", "1 000 000 rows with iban")}
-GLANCE = {"df": {"columns": ["a"], "rows": [["old"]]}}
+PREVIEW = {"df": {"columns": ["a"], "rows": [["old"]]}}
 CHANGED = RepeatedQuestion("changed", (Difference("the argument 'df'", str(FORMER["df"]), str(NEWER["df"])),))
 NOTE = "$VAR_REF{{df}} cannot be watched for changes: a generator cannot be compared."
-START: list[Event] = [RequestStarted(1), CallReady("c1", "send", 1, WRITTEN, FORMER, (), GLANCE)]
-ASKED: list[Event] = [
-    CallAsked("c1", "run", "d1", "send", WRITTEN, resolved=FORMER, glances=GLANCE),
+START: list[Event] = [RequestStarted(1), CallReady("c1", "send", 1, WRITTEN, FORMER, (), PREVIEW)]
+QUESTION: list[Event] = [
+    CallAsked("c1", "run", "d1", "send", WRITTEN, resolved=FORMER, glances=PREVIEW),
     CallDecided("c1", "run", "d1", "approved", "button"),
     CallAsked("c1", "run", "d2", "send", WRITTEN, resolved=NEWER, notes=(NOTE,), again=CHANGED),
 ]
@@ -58,7 +58,7 @@ VIEWS: dict[str, Any] = {
 @pytest.mark.promise("shown-is-run")
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_question_that_is_asked_again_says_why_and_what_changed(view: str) -> None:
-    shown = VIEWS[view]([*START, *ASKED])
+    shown = VIEWS[view]([*START, *QUESTION])
 
     assert REASK_TITLES["changed"] in shown
     assert "1 000 000 rows with iban" in shown
@@ -66,7 +66,7 @@ def test_a_question_that_is_asked_again_says_why_and_what_changed(view: str) -> 
 
 
 def test_the_block_of_a_call_holds_the_newer_question_and_its_current_object() -> None:
-    block: Any = fold(*START, *ASKED).block("c1")
+    block: Any = fold(*START, *QUESTION).block("c1")
 
     assert block["question"]["digest"] == "d2"
     assert block["question"]["again"]["reason"] == "changed"
@@ -76,16 +76,16 @@ def test_the_block_of_a_call_holds_the_newer_question_and_its_current_object() -
 
 @pytest.mark.parametrize("reason", REASK_TITLES)
 def test_every_reason_has_its_words(reason: Any) -> None:
-    told = format_remarks(RepeatedQuestion(reason, problem="'n' is missing", edited="{}"), [])
+    actual = format_remarks(RepeatedQuestion(reason, problem="'n' is missing", edited="{}"), [])
 
-    assert told.startswith(REASK_TITLES[reason])
-    assert "'n' is missing" in told
+    assert actual.startswith(REASK_TITLES[reason])
+    assert "'n' is missing" in actual
 
 
 def test_after_an_edit_the_call_shows_what_ran_and_keeps_what_was_asked_for() -> None:
     transcript = fold(
         *START,
-        ASKED[0],
+        QUESTION[0],
         CallDecided("c1", "run", "d1", "approved", "button", edited=True),
         CallStarted("c1", 1.0, "main", EDITED, resolved={"df": plain('"other"')}),
         CallFinished("c1", "send", 1, "ok", "sent"),
@@ -112,7 +112,7 @@ def test_a_first_edit_that_did_not_fit_is_reported_with_why_and_the_second_as_ap
     refused = RepeatedQuestion("invalid", problem="'n' is missing", edited="{}")
     transcript = fold(
         *START,
-        ASKED[0],
+        QUESTION[0],
         CallDecided("c1", "run", "d1", "approved", "button", edited=True),
         CallAsked("c1", "run", "d2", "send", WRITTEN, resolved=FORMER, again=refused),
     )

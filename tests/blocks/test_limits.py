@@ -14,9 +14,9 @@ def test_a_text_grows_to_its_limit_and_counts_what_it_leaves_out() -> None:
 
 
 def test_a_cut_never_halves_a_character() -> None:
-    kept, omitted = truncate("日本語", 7)
+    stored, omitted = truncate("日本語", 7)
 
-    assert kept == "日本"
+    assert stored == "日本"
     assert omitted == 1
 
 

@@ -65,10 +65,10 @@ def test_a_call_names_its_images_and_sounds_and_the_bytes_are_beside_the_documen
 
 
 def test_the_images_that_a_model_saw_are_in_a_turn_that_is_read_back() -> None:
-    told = MessageAppended(results(ToolResult("draw", "an image", "", "c1", media=(IMAGE,))))
+    actual = MessageAppended(results(ToolResult("draw", "an image", "", "c1", media=(IMAGE,))))
 
-    assert list(make_transcript(more=(told,)).media.values()) == [IMAGE]
-    assert len(make_transcript(SOUND, more=(told,)).document()["blocks"][0]["media"]) == 1  # type: ignore[typeddict-item]  # a call's block
+    assert list(make_transcript(more=(actual,)).media.values()) == [IMAGE]
+    assert len(make_transcript(SOUND, more=(actual,)).document()["blocks"][0]["media"]) == 1  # type: ignore[typeddict-item]  # a call's block
 
 
 def test_a_saved_turn_keeps_its_images_in_both_forms_and_names_them_as_text() -> None:

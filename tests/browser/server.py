@@ -81,11 +81,11 @@ class Server:
         self._process = subprocess.Popen(
             command, env=self._environment(), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
         )
-        heard: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._listener = threading.Thread(target=self._listen, args=(heard,), daemon=True)
+        received: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._listener = threading.Thread(target=self._listen, args=(received,), daemon=True)
         self._listener.start()
         try:
-            self.url = heard.get(timeout=START_SECONDS)
+            self.url = received.get(timeout=START_SECONDS)
         except queue.Empty:
             self.stop()
             raise RuntimeError(
@@ -176,16 +176,16 @@ class Server:
             "PYTHONPATH": os.pathsep.join(str(path) for path in (LOOPBACK, self.overlay, self.extensions) if path),
             "PYTHONDONTWRITEBYTECODE": "",
         }
-        kept = {
+        stored = {
             name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "JPY_", "NBTOOL_"))
         }
-        return {**kept, **{name: str(value) for name, value in own.items()}}
+        return {**stored, **{name: str(value) for name, value in own.items()}}
 
-    def _listen(self, heard: queue.SimpleQueue[str]) -> None:
+    def _listen(self, received: queue.SimpleQueue[str]) -> None:
         assert self._process.stderr
         with self._process.stderr as said, self.log.open("w") as log:
             for line in said:
                 log.write(line)
                 log.flush()
                 if address := re.search(r"http://127\.0\.0\.1:\d+", line):
-                    heard.put(address[0])
+                    received.put(address[0])

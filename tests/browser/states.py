@@ -44,7 +44,7 @@ FRAME = resolved_shapes(
         "by": plain('"species"'),
     }
 )
-GLANCE = {
+PREVIEW = {
     "columns": ["species", "island", "body_mass_g"],
     "rows": [["Adelie", "Torgersen", "3750"], ["Gentoo", "Biscoe", "4500"]],
 }
@@ -124,7 +124,7 @@ def tone() -> bytes:
 
 def _finished_call() -> dict[str, Any]:
     result = '{"Gentoo": 5092.4, "Chinstrap": 3733.1, "Adelie": 3706.2}'
-    seen = {"glances": {"df": GLANCE}, "resolved": FRAME, "reference": "mean_mass_1"}
+    seen = {"glances": {"df": PREVIEW}, "resolved": FRAME, "reference": "mean_mass_1"}
     arguments = '{"df": "$VAR_REF{{penguins}}", "by": "species"}'
     return call(1, "mean_mass", arguments, result=result, decisions=decision_data("approved"), **seen)
 
@@ -152,7 +152,7 @@ def _waiting_states() -> dict[str, State]:
     order = waiting_call(5, "order", '{"n": 3, "ticker": "\u0410CME"}', shares, schema=SCHEMA)
     owner = waiting_call(6, "owner", mails, {}, gate="result", description="Who owns a ticker.")
     seen = [media(plot(), "image/png", "masses")]
-    drawn = waiting_call(
+    rendered = waiting_call(
         7, "chart", "Three bars: 5092, 3733, 3706.", {}, gate="result", description="Draw bars.", media=seen
     )
     three = [
@@ -167,13 +167,13 @@ def _waiting_states() -> dict[str, State]:
         "several": State(document(three, **head)),
         "editing": State(document([order], **head), _edit),
         "releasing": State(document([owner], **head)),
-        "seeing": State(document([drawn], **head)),
+        "seeing": State(document([rendered], **head)),
     }
 
 
 def _finished_states() -> dict[str, State]:
-    drawn = [media(plot(), "image/png", "masses"), media(tone(), "audio/wav", "a tone")]
-    seen = call(3, "chart", '{"kind": "bar"}', media=drawn)
+    rendered = [media(plot(), "image/png", "masses"), media(tone(), "audio/wav", "a tone")]
+    seen = call(3, "chart", '{"kind": "bar"}', media=rendered)
     sketch = [media(plot(), "image/png", "sketch.png")]
     many = [call(at, "price", f'{{"ticker": "T{at}"}}', result=str(at)) for at in range(10, 22)]
     denied = call(30, "order", '{"n": 90}', state="denied", decisions=decision_data("denied", "too many"))

@@ -120,8 +120,8 @@ def call(number: int, **values: Any) -> dict[str, Any]:
     }
     rest = {"repaired": [], "state": "ok", "question": None, "decisions": [], "progress": "", "fraction": None}
     end = {"result": '{"close": 7}', "reason": "", "reference": "", "started": 1.0, "seconds": 0.4, "more": {}}
-    glance = {"columns": ["ticker", "close"], "rows": [["ACME", "7"], ["GLOB", "9"]]}
-    return {**known, **said, **rest, **end, "glances": {"table": glance}, **values}
+    preview = {"columns": ["ticker", "close"], "rows": [["ACME", "7"], ["GLOB", "9"]]}
+    return {**known, **said, **rest, **end, "glances": {"table": preview}, **values}
 
 
 @pytest.mark.parametrize(("theme", "how"), [("light", ""), ("dark", ""), ("light", "forced"), ("light", "zoomed")])

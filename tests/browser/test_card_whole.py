@@ -51,7 +51,7 @@ OPEN = """async () => {
     for (const fold of item.querySelectorAll("details")) fold.open = true;
   }
 }"""
-DRAWN = "() => !window.view.el.querySelector('[aria-busy=true]')"
+RENDERED = "() => !window.view.el.querySelector('[aria-busy=true]')"
 READ = """() => {
   // of a long text the browser lays out only the boxes near the viewport, and `innerText` reads no others
   const textOf = window.textOf = (value) => value.querySelector(".nb-lines") ? value.textContent : value.innerText;
@@ -131,7 +131,7 @@ def approve_calls(page: Page, asked: list[dict[str, Any]], chance: random.Random
         transcript.feed(event)
     page.evaluate(SHOW, transcript.document())
     page.evaluate(OPEN)
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(RENDERED)
     shown = page.evaluate(READ)
     edits = {}
     for number in range(0, len(asked), 3):
@@ -140,11 +140,11 @@ def approve_calls(page: Page, asked: list[dict[str, Any]], chance: random.Random
         text = value.replace("\r", "") if name == "text" else json.dumps(value, ensure_ascii=False)
         edits[number] = (name, *page.evaluate(EDIT, [number, name, text]))
     page.wait_for_function(ARMED)
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(RENDERED)
     for said in page.evaluate(AGREE):
-        heard = parse_message(said, turn_id=said["turn"], nonce=said["nonce"])
-        assert heard
-        chat.approvals.decide(heard.digest, to_decision(heard.verdict or {}), by="button")
+        received = parse_message(said, turn_id=said["turn"], nonce=said["nonce"])
+        assert received
+        chat.approvals.decide(received.digest, to_decision(received.verdict or {}), by="button")
     assert turn.done.result(20).status == "completed"
     return ran, shown, edits
 
@@ -185,8 +185,8 @@ def is_shown(shown: dict[str, Any], executed: dict[str, Any]) -> bool:
             return False
     edit = shown.get("edit", [])
     sides = {"old": ("−", " "), "new": ("+", " ")}  # noqa: RUF001 - the sign that is shown
-    told = {side: "\n".join(text for sign, text in edit if sign in signs) for side, signs in sides.items()}
-    return all(name in shown or spelled(told[name]) == without_line_break(spelled(executed[name])) for name in sides)
+    actual = {side: "\n".join(text for sign, text in edit if sign in signs) for side, signs in sides.items()}
+    return all(name in shown or spelled(actual[name]) == without_line_break(spelled(executed[name])) for name in sides)
 
 
 def says(shown: str, text: str) -> bool:

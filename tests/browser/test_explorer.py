@@ -123,12 +123,12 @@ def test_the_tree_is_walked_by_keys_and_a_saved_notebook_can_be_read(lab: Lab) -
     expect(found.get_by_role("article", name="Turn")).to_contain_text("Question 999: please")
 
     saved = notebook.save()
-    kept = "".join(saved.cells[2].outputs[-1].data["text/html"])
-    assert kept.startswith("<details")
-    assert "Question 999" in kept
-    assert "<script" not in kept
-    assert "<img" not in kept
-    assert len(kept.encode()) < 200_000
+    stored = "".join(saved.cells[2].outputs[-1].data["text/html"])
+    assert stored.startswith("<details")
+    assert "Question 999" in stored
+    assert "<script" not in stored
+    assert "<img" not in stored
+    assert len(stored.encode()) < 200_000
     assert notebook.errors == []
 
 

@@ -147,8 +147,8 @@ def problem(page: Page, tasks: Tasks, way: str, family: Family, sizes: tuple[int
                 break
         least.append(min(works))
         if _is_too_much(least[:-1], least[-1], size / sizes[0]):
-            told = ", ".join(f"{longest:.0f} of {total:.0f} ms" for longest, total in least)
-            return f"{family.name}: {told}, at {size:,} characters"
+            actual = ", ".join(f"{longest:.0f} of {total:.0f} ms" for longest, total in least)
+            return f"{family.name}: {actual}, at {size:,} characters"
     figures.add(least, sizes[-1] / sizes[0])
     return ""
 
@@ -171,7 +171,7 @@ def check(page: Page, way: str, sizes: tuple[int, ...], count: int, record: Call
     """Show hostile texts in a way, and record the figures."""
     tasks = Tasks(page.context, page)
     figures = Figures()
-    found = [told for one in choose_pairs(way, count) if (told := problem(page, tasks, way, one, sizes, figures))]
+    found = [actual for one in choose_pairs(way, count) if (actual := problem(page, tasks, way, one, sizes, figures))]
     tasks.close()
     record("injected", count * len(sizes))
     record("longest_ms", round(figures.longest))

@@ -62,8 +62,8 @@ def test_no_state_keeps_anybody_out(profile: BrowserContext, theme: str, how: st
 @pytest.mark.nightly
 def test_an_image_of_another_kind_than_it_says_is_reported_and_fetches_nothing(profile: BrowserContext) -> None:
     page, asked = open_bare(profile)
-    told = states()["media"]
-    document = {**told.document, "blocks": [dict(block) for block in told.document["blocks"]]}
+    actual = states()["media"]
+    document = {**actual.document, "blocks": [dict(block) for block in actual.document["blocks"]]}
     svg = "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIG9ubG9hZD0iYWxlcnQoMSkiLz4="
     (first, *_) = document["blocks"][0]["media"]
     document["blocks"][0]["media"] = [

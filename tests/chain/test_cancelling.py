@@ -95,8 +95,8 @@ def test_a_turn_that_is_stopped_at_any_step_ends_once_and_leaves_a_history_that_
         finished = [e for e in events if e.kind == "call_finished" and e.call_id == record.call_id]
         assert len(finished) == 1
         assert record.status in ("ok", "cancelled", "not_run")
-    mended = repair_history(turn.messages)
-    assert result_ids(mended) == call_ids(mended)
+    repaired = repair_history(turn.messages)
+    assert result_ids(repaired) == call_ids(repaired)
 
 
 def call_ids(messages: list[Any]) -> list[str]:

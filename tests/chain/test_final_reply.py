@@ -60,8 +60,8 @@ def test_a_limit_that_ends_a_turn_is_reported_once_in_the_view_in_saved_data_and
         )
         >= 1
     )
-    kept = [event for event in journal().events(turn.turn_id) if event["kind"] == "notice"]
-    assert [(event["topic"], event["text"]) for event in kept] == [(reason, notice.text)]
+    stored = [event for event in journal().events(turn.turn_id) if event["kind"] == "notice"]
+    assert [(event["topic"], event["text"]) for event in stored] == [(reason, notice.text)]
 
 
 @pytest.mark.promise("bounded")
@@ -96,11 +96,11 @@ def test_a_reply_without_the_tools_that_its_only_round_left_out_names_the_limit(
 
 
 def test_plugins_receive_the_final_reply_and_whether_anything_may_follow() -> None:
-    heard = ReplyCollector()
+    received = ReplyCollector()
     with ScriptedWire([call("double", n=1), "Enough."]) as wire:
-        Chat(wire=wire, tools=[double], plugins=[heard], max_rounds=2).send("Go")
+        Chat(wire=wire, tools=[double], plugins=[received], max_rounds=2).send("Go")
 
-    assert heard.replies == [("", False, True), ("Enough.", True, False)]
+    assert received.replies == [("", False, True), ("Enough.", True, False)]
 
 
 def test_a_final_reply_that_is_cut_off_is_continued_while_there_are_rounds() -> None:

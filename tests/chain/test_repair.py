@@ -22,10 +22,10 @@ def test_a_whole_history_stays_as_it_is():
 
 
 def test_a_call_without_a_result_is_answered():
-    mended = repair_history([user("a"), assistant(a_call(1), a_call(2)), results(an_answer(2)), user("b")])
+    repaired = repair_history([user("a"), assistant(a_call(1), a_call(2)), results(an_answer(2)), user("b")])
 
-    assert [result.text for result in mended[2].results] == [NO_RESULT, "ok"]
-    assert [message.role for message in mended] == ["user", "assistant", "tool", "user"]
+    assert [result.text for result in repaired[2].results] == [NO_RESULT, "ok"]
+    assert [message.role for message in repaired] == ["user", "assistant", "tool", "user"]
 
 
 def test_a_result_without_a_call_is_dropped():
@@ -33,9 +33,9 @@ def test_a_result_without_a_call_is_dropped():
 
 
 def test_arguments_that_are_not_json_become_an_empty_object():
-    mended = repair_history([user("a"), assistant(a_call(1, '{"x":', error="cut")), results(an_answer(1))])
+    repaired = repair_history([user("a"), assistant(a_call(1, '{"x":', error="cut")), results(an_answer(1))])
 
-    assert mended[1].calls[0].arguments == "{}"
+    assert repaired[1].calls[0].arguments == "{}"
 
 
 def test_an_empty_assistant_message_is_dropped():
@@ -57,10 +57,10 @@ messages = st.one_of(
 def calls_are_answered(history: list[Message]) -> bool:
     for message, after in zip(history, [*history[1:], user("end")][: len(history)], strict=True):
         asked = {call.call_id for call in message.calls}
-        told = [result.call_id for result in after.results]
-        if message.role == "assistant" and ((asked and set(told) != asked) or len(told) != len(set(told))):
+        actual = [result.call_id for result in after.results]
+        if message.role == "assistant" and ((asked and set(actual) != asked) or len(actual) != len(set(actual))):
             return False
-        if message.role == "user" and told:
+        if message.role == "user" and actual:
             return False
     return not (history and history[0].role == "tool")
 
@@ -68,7 +68,7 @@ def calls_are_answered(history: list[Message]) -> bool:
 @settings(max_examples=500)
 @given(st.lists(messages, max_size=8))
 def test_any_history_becomes_one_in_which_every_call_is_answered_once(history: list[Message]):
-    mended = repair_history(history)
+    repaired = repair_history(history)
 
-    assert calls_are_answered(mended)
-    assert repair_history(mended) == mended
+    assert calls_are_answered(repaired)
+    assert repair_history(repaired) == repaired

@@ -154,9 +154,9 @@ async def run_and_stop(shape: str, way: str, steps: int, hook: str = "", fault: 
 
     limits, cancel = Limits(), CancelSignal()
     turn = TurnContext("turn_1", user("Go"), (), limits, emit, cancel, Meter(limits))
-    bench = ToolRuntime(Toolset("all", tools(effects)), Variables(), emit, approver=lambda _: None)
+    tool_runtime = ToolRuntime(Toolset("all", tools(effects)), Variables(), emit, approver=lambda _: None)
     plugins = (faulty(hook, fault),) if hook else ()
-    calling = ToolCalling(bench, plugins)
+    calling = ToolCalling(tool_runtime, plugins)
     running = asyncio.ensure_future(Engine(turn, ScriptedWire(SHAPES[shape]), [calling, *plugins]).run())
     for _ in range(steps):
         await asyncio.sleep(0)
@@ -240,5 +240,5 @@ def check(seen: StoppedTurn, case: str) -> None:
         ended = [event for event in seen.events if event.kind == "call_finished" and event.call_id == record.call_id]
         assert len(ended) == 1, case
         assert record.status in ("ok", "cancelled", "not_run", "error"), case
-    mended = repair_history(seen.turn.messages)
-    assert result_ids(mended) == call_ids(mended), case
+    repaired = repair_history(seen.turn.messages)
+    assert result_ids(repaired) == call_ids(repaired), case

@@ -234,16 +234,16 @@ def test_deferred_messages_come_by_priority_then_in_the_order_of_the_plugins():
 
 
 def test_a_message_appended_after_its_round_is_refused():
-    kept: list[ReplyContext] = []
+    stored: list[ReplyContext] = []
 
     class Keeping:
         async def on_after_request(self, reply: ReplyContext) -> None:
-            kept.append(reply)
+            stored.append(reply)
 
     run(["Hi"], Keeping())
 
     with pytest.raises(NbtoolError, match="after its round was over"):
-        asyncio.run(kept[0].append(user("too late")))
+        asyncio.run(stored[0].append(user("too late")))
 
 
 def test_a_plugin_may_change_a_message_or_keep_it_out_of_the_chain():

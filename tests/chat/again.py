@@ -33,12 +33,12 @@ def sell(ticker: str) -> str:
     return f"sold {ticker}"
 
 
-SAID = [[thinking("Hm."), call("price", ticker="A")], call("price", ticker="B"), "10 and 20."]
+TEXT = [[thinking("Hm."), call("price", ticker="A")], call("price", ticker="B"), "10 and 20."]
 
 
 def make_chat(*replies: object) -> tuple[Chat, ScriptedWire, Turn]:
     """Give a chat in which two prices were asked for, one after the other."""
-    wire = ScriptedWire([*SAID, *replies])  # type: ignore[list-item]  # whatever a script may hold
+    wire = ScriptedWire([*TEXT, *replies])  # type: ignore[list-item]  # whatever a script may hold
     chat = Chat(wire=wire, tools=[price, sell])
     return chat, wire, chat.send("What do they cost?")
 

@@ -268,17 +268,17 @@ def test_the_practice_model_speaks_over_a_real_socket() -> None:
 
 
 def test_a_plugin_that_receives_events_receives_all_of_them_with_their_turn() -> None:
-    heard: list[tuple[str, str]] = []
+    captured: list[tuple[str, str]] = []
 
     class Hearing:
         def on_event(self, context: EventContext) -> None:
-            heard.append((context.turn_id, context.event.kind))
+            captured.append((context.turn_id, context.event.kind))
 
     with ScriptedWire(["Hi."]) as wire:
         turn = Chat(wire=wire, plugins=[Hearing()]).send("Hello")
 
-    assert {turn_id for turn_id, _ in heard} == {turn.turn_id}
-    assert [kind for _, kind in heard] == [
+    assert {turn_id for turn_id, _ in captured} == {turn.turn_id}
+    assert [kind for _, kind in captured] == [
         "turn_started", "request_started", "text_delta", "reply_end", "message_appended", "reply_finished",
         "turn_ended",
     ]  # fmt: skip

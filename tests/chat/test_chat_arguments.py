@@ -22,15 +22,15 @@ def test_an_unknown_model_is_refused_before_anything_happens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("odd", "told"),
+    ("odd", "actual"),
     [
         ({"history": "all"}, "Invalid history='all': expected one of compact, native, results, text, none"),
         ({"tool_mode": "text"}, "Invalid tool_mode='text': expected one of auto, native, prompted"),
         ({"model": 3}, "model=3: expected an id of the form `provider:model`"),
     ],
 )
-def test_an_argument_of_a_chat_that_makes_no_sense_is_reported_at_once(odd: dict[str, Any], told: str) -> None:
-    with pytest.raises(BadUsage, match=re.escape(told)):
+def test_an_argument_of_a_chat_that_makes_no_sense_is_reported_at_once(odd: dict[str, Any], actual: str) -> None:
+    with pytest.raises(BadUsage, match=re.escape(actual)):
         Chat(**odd)
 
 

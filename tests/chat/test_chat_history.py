@@ -29,9 +29,9 @@ def test_later_turns_receive_the_compact_form() -> None:
         first = chat.send("What does A cost?")
         chat.send("And again?")
 
-    told = wire.prompts[2].messages
-    assert [message.role for message in told] == ["user", "assistant", "user"]
-    assert told[1].text == first.content == first.system_hint + first.natural_flow
+    actual = wire.prompts[2].messages
+    assert [message.role for message in actual] == ["user", "assistant", "user"]
+    assert actual[1].text == first.content == first.system_hint + first.natural_flow
     assert first.content[: first.hint_size] == first.system_hint
     assert "$VAR_REF{{price_1_result}}" in first.system_hint
 

@@ -656,11 +656,11 @@ def test_a_proxy_that_refuses_or_is_not_there_is_named_without_credentials(proje
         here = f"127.0.0.1:{way.port}"
         chat = Chat("m", base_url=server.url, verify=authority.file, proxy=f"http://ada:wrong-0123456789@{here}")
         refused = chat.send("Hi")
-    gone = Chat("m", base_url=server.url, proxy="http://ada:wrong-0123456789@127.0.0.1:1").send("Hi")
+    missing = Chat("m", base_url=server.url, proxy="http://ada:wrong-0123456789@127.0.0.1:1").send("Hi")
 
     assert f"The proxy {here} (proxy) refused the connection" in str(refused.error)
-    assert "the proxy 127.0.0.1:1 (proxy) does not answer" in str(gone.error)
-    assert "0123456789" not in f"{refused.error} {gone.error} {refused.log!r} {gone.log!r}"
+    assert "the proxy 127.0.0.1:1 (proxy) does not answer" in str(missing.error)
+    assert "0123456789" not in f"{refused.error} {missing.error} {refused.log!r} {missing.log!r}"
 
 
 def test_plain_http_through_a_proxy_keeps_its_query() -> None:
@@ -686,8 +686,8 @@ def test_headers_query_and_keys_are_in_no_log_error_or_repr(caplog: pytest.LogCa
             chat.model.list_models()
 
     assert good.text == "Hello"
-    told = [f"{failed.error!r} {listed.value!r}", f"{chat.__dict__!r} {chat.model!r} {chat.model.endpoint()!r}"]
-    told += [f"{record.getMessage()} {record.args!r}" for record in caplog.records]
-    told += [repr(turn.log) for turn in (failed, good)]
+    actual = [f"{failed.error!r} {listed.value!r}", f"{chat.__dict__!r} {chat.model!r} {chat.model.endpoint()!r}"]
+    actual += [f"{record.getMessage()} {record.args!r}" for record in caplog.records]
+    actual += [repr(turn.log) for turn in (failed, good)]
     assert server.requests[0].headers["x-a"] == HEADER
-    assert [text for text in told if any(canary in text for canary in (HEADER, PARAMETER, KEY))] == []
+    assert [text for text in actual if any(canary in text for canary in (HEADER, PARAMETER, KEY))] == []

@@ -26,7 +26,7 @@ from nbtool.messages import Message, Usage, user
 from nbtool.testing import ScriptedWire, call
 
 READY = CallReady("c", "look", 1, "{}")
-BEGUN = CallStarted("c", 1.0, "loop")
+STARTED = CallStarted("c", 1.0, "loop")
 ENDED = CallFinished("c", "look", 1, "ok", "it", "it")
 REPLY = ReplyFinished(1, Message("assistant"), "tools", Usage(), complete=True)
 
@@ -38,14 +38,14 @@ class SinkHarness:
         self.book = book
         self.seen: list[str] = []
         self.ahead: list[str] = []
-        self.heard = asyncio.Event()
+        self.received = asyncio.Event()
         self.door = EventSink(TurnWriter(book, "chat", "turn"), self.dispatch, only_builtin_plugins=is_ours)
 
     def dispatch(self, event: Event) -> None:
         self.seen.append(event.kind)
         if event.kind not in self.written() and not event.kind.endswith("_delta"):
             self.ahead.append(event.kind)
-        self.heard.set()
+        self.received.set()
 
     def written(self) -> list[object]:
         return [event["kind"] for event in self.book.events("turn")]
@@ -74,7 +74,7 @@ def test_what_comes_before_an_effect_is_on_disk_before_it(book: Journal) -> None
     async def work(hall: SinkHarness) -> None:
         await hall.emit(REPLY, MessageAppended(user("x")), READY)
         assert hall.written() == hall.seen == []
-        await hall.emit(BEGUN)
+        await hall.emit(STARTED)
         assert hall.written() == hall.seen
 
     hall = run_sink(book, work)
@@ -88,7 +88,7 @@ def test_a_plugin_of_a_person_acts_upon_nothing_that_is_not_on_disk(book: Journa
     async def work(hall: SinkHarness) -> None:
         await hall.emit(REPLY)
         assert hall.written() == ["reply_finished"]
-        await hall.emit(READY, BEGUN, ENDED)
+        await hall.emit(READY, STARTED, ENDED)
         assert hall.written() == ["reply_finished", "call_ready", "call_started", "call_finished"]
 
     assert run_sink(book, work, is_ours=False).ahead == []
@@ -98,7 +98,7 @@ def test_an_event_that_nothing_comes_after_is_written_alone(book: Journal) -> No
     async def work(hall: SinkHarness) -> None:
         await hall.emit(ENDED)
         async with asyncio.timeout(10):
-            await hall.heard.wait()
+            await hall.received.wait()
 
     hall = run_sink(book, work)
 

@@ -21,12 +21,12 @@ from nbtool.wire.registry import WIRES
 from tests.chaos import event, head, serve, whole
 
 WHY = {"code": "server_error", "message": "The machine is on fire."}
-SAID = "It begins"
+TEXT = "It begins"
 CALL = {"id": "c1", "type": "function", "function": {"name": "act", "arguments": "{}"}}
 
 
 def chat(*, streamed: bool, reason: str | None = None, error: Any = None, inner: Any = None) -> list[bytes]:
-    part = {"role": "assistant", "content": SAID, "tool_calls": [{**CALL, "index": 0}]}
+    part = {"role": "assistant", "content": TEXT, "tool_calls": [{**CALL, "index": 0}]}
     choice = {"index": 0, "finish_reason": reason, **({"error": inner} if inner else {})}
     more = {"error": error} if error else {}
     if not streamed:
@@ -39,12 +39,12 @@ def chat(*, streamed: bool, reason: str | None = None, error: Any = None, inner:
 
 
 def of_responses(status: str, *, streamed: bool, error: Any = None) -> list[bytes]:
-    said = {"type": "message", "id": "m", "content": [{"type": "output_text", "text": SAID}]}
+    said = {"type": "message", "id": "m", "content": [{"type": "output_text", "text": TEXT}]}
     act = {"type": "function_call", "id": "f", "call_id": "c1", "name": "act", "arguments": "{}"}
     response = {"status": status, "error": error, "output": [said, act]}
     if not streamed:
         return [whole(200, response)]
-    delta = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "delta": SAID}
+    delta = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "delta": TEXT}
     return [head(), event(delta), event({"type": f"response.{status}", "response": response})]
 
 
@@ -52,15 +52,15 @@ def anthropic(*, streamed: bool) -> list[bytes]:
     error = {"type": "error", "error": {"type": "api_error", **WHY}}
     if not streamed:
         act = {"type": "tool_use", "id": "c1", "name": "act", "input": {}}
-        return [whole(200, {"content": [{"type": "text", "text": SAID}, act], **error})]
+        return [whole(200, {"content": [{"type": "text", "text": TEXT}, act], **error})]
     begin = {"type": "message_start", "message": {"id": "m", "content": []}}
-    text = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": SAID}}
+    text = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": TEXT}}
     return [head(), event(begin), event(text), event(error)]
 
 
 def gemini(*, streamed: bool) -> list[bytes]:
     act = {"functionCall": {"name": "act", "args": {}}}
-    reply = {"candidates": [{"content": {"role": "model", "parts": [{"text": SAID}, act]}}]}
+    reply = {"candidates": [{"content": {"role": "model", "parts": [{"text": TEXT}, act]}}]}
     error = {"error": {"code": 500, "status": "INTERNAL", "message": WHY["message"]}}
     if not streamed:
         return [whole(200, json.dumps([reply, error]).encode())]
@@ -149,7 +149,7 @@ def test_a_reply_that_fails_keeps_its_text_and_the_reason_and_runs_none_of_its_c
     said, reason = PLACES[place](turn)
 
     assert turn.status == "error"
-    assert SAID in said
+    assert TEXT in said
     assert why in reason
     assert ran == []
     assert len(server.requests) == 1

@@ -28,9 +28,9 @@ def test_an_image_of_a_reply_is_the_target_of_a_reference() -> None:
         talk = chat(server)
         turn = talk.send("a cat")
 
-    kept = talk.variables.value("image_1_result")
-    assert kept is turn.media[0]
-    assert kept.data == PNG
+    stored = talk.variables.value("image_1_result")
+    assert stored is turn.media[0]
+    assert stored.data == PNG
     assert "$VAR_REF{{image_1_result}}" in turn.content
 
 

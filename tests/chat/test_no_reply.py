@@ -58,9 +58,9 @@ def test_a_question_without_a_reply_is_reported_later_with_why_there_was_none(st
     chat, wire = chat_after(status, mode)
     chat.send("The second question")
 
-    told = [(message.role, message.text) for message in wire.prompts[-1].messages]
+    actual = [(message.role, message.text) for message in wire.prompts[-1].messages]
     before = [] if mode == "none" else [("user", "The first question"), ("assistant", NO_REPLY[status])]
-    assert told == [*before, ("user", "The second question")]
+    assert actual == [*before, ("user", "The second question")]
 
 
 def test_every_way_a_turn_ends_has_its_words() -> None:

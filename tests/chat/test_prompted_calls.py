@@ -45,12 +45,12 @@ def test_the_own_block_runs_however_it_is_rendered(how: str) -> None:
 @pytest.mark.parametrize("how", [how for how in HIDDEN if "own block" not in how and "price" in HIDDEN[how]])
 def test_another_form_is_hidden_reported_and_asked_for_once_more(how: str) -> None:
     turn, server, ran = send(HIDDEN[how], f"```{WORD}\n{CALL}\n```", "It is 12.")
-    told = server.requests[1].body.decode()
+    actual = server.requests[1].body.decode()
 
     assert (turn.status, turn.text, ran, len(server.requests)) == ("completed", "It is 12.", ["A"], 3)
     assert notices(turn) == ["malformed_call"]
     assert turn.calls[0].status == "invalid"
-    assert "did not run" in told or "nothing ran" in told
+    assert "did not run" in actual or "nothing ran" in actual
     assert not any("ticker" in reply.text for reply in turn.rounds)
 
 

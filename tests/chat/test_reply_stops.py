@@ -24,7 +24,7 @@ from nbtool.wire.dialects.chat_completions.fields import STOP_REASONS as CHAT_ST
 from nbtool.wire.dialects.gemini.decoder import STOP_REASONS as GEMINI_STOPS
 from tests.chaos import serve_each, whole
 
-SAID = "How is it done?"
+REPLY = "How is it done?"
 
 
 def chat(
@@ -127,19 +127,19 @@ WAYS: dict[str, Way] = {
 }  # fmt: skip
 """A reply that stops: the wire, the body, why its turn ended, and what the notice has to name."""
 
-for _word, _meant in CHAT_STOPS.items():
-    if _meant in ("filtered", "refused", "length"):
-        WAYS[f"chat: {_word}"] = ("chat", chat("So", _word), _meant, "")
-    if _meant == "error" and _word != "error":  # that word alone is an error of the request
+for _word, _expected in CHAT_STOPS.items():
+    if _expected in ("filtered", "refused", "length"):
+        WAYS[f"chat: {_word}"] = ("chat", chat("So", _word), _expected, "")
+    if _expected == "error" and _word != "error":  # that word alone is an error of the request
         WAYS[f"chat: {_word}"] = ("chat", chat("So", _word), "broken_off", _word)
-for _word, _meant in ANTHROPIC_STOPS.items():
-    if _meant in ("filtered", "refused", "length"):
-        WAYS[f"anthropic: {_word}"] = ("anthropic", anthropic(_word, TEXT), _meant, "")
+for _word, _expected in ANTHROPIC_STOPS.items():
+    if _expected in ("filtered", "refused", "length"):
+        WAYS[f"anthropic: {_word}"] = ("anthropic", anthropic(_word, TEXT), _expected, "")
 
-for _word, _meant in GEMINI_STOPS.items():
-    if _meant in ("filtered", "length"):
-        WAYS[f"gemini: {_word}"] = ("gemini", gemini(_word, {"text": "So"}), _meant, "")
-    if _meant == "error":
+for _word, _expected in GEMINI_STOPS.items():
+    if _expected in ("filtered", "length"):
+        WAYS[f"gemini: {_word}"] = ("gemini", gemini(_word, {"text": "So"}), _expected, "")
+    if _expected == "error":
         WAYS[f"gemini: {_word}"] = ("gemini", gemini(_word, {"text": "So"}), "broken_off", _word)
 
 OF_LIMITS = {"rounds", "calls", "tokens", "cost", "seconds", "repetition", "interrupted"}
@@ -163,7 +163,7 @@ def run_stopped(way: str, history: HistoryMode = "compact") -> tuple[Turn, list[
     }  # fmt: skip
     with serve_each([body], [answers[wire]]) as server:
         conversation = Chat("m", base_url=server.url, wire=wire, history=history)
-        turn = conversation.send(SAID)
+        turn = conversation.send(REPLY)
         conversation.send("And now?")
     return turn, [request.json for request in server.requests[1:]], conversation
 
@@ -209,12 +209,12 @@ def test_a_reply_that_stops_is_reported_in_one_line_and_kept_with_its_reason(way
     _, _, end_reason, words = WAYS[way]
     turn, _, _ = run_stopped(way)
 
-    told = PLACES[place](turn)
+    actual = PLACES[place](turn)
 
     assert (turn.status, turn.end_reason) == ("completed", end_reason)
-    assert len(told) == 1
-    assert words in told[0]
-    assert in_turn(turn)[0].rstrip(".")[:40] in told[0]
+    assert len(actual) == 1
+    assert words in actual[0]
+    assert in_turn(turn)[0].rstrip(".")[:40] in actual[0]
 
 
 @pytest.mark.parametrize("history", [mode for mode in get_args(HistoryMode) if mode != "none"])
@@ -224,7 +224,7 @@ def test_the_question_and_why_it_has_no_answer_are_in_the_next_request(way: str,
     turn, (request,), _ = run_stopped(way, history)
     sent = json.dumps(request, ensure_ascii=False)
 
-    assert SAID in sent
+    assert REPLY in sent
     assert "[nbtool]" in sent
     assert words in sent
     if turn.rounds[0].refusal:
@@ -244,7 +244,7 @@ def test_a_refusal_is_reported_as_one() -> None:
 
 def test_a_finished_answer_has_no_reason_and_no_notice() -> None:
     with serve_each([chat("Well.")]) as server:
-        turn = Chat("m", base_url=server.url).send(SAID)
+        turn = Chat("m", base_url=server.url).send(REPLY)
 
     assert (turn.end_reason, turn.end_note) == ("", "")
     assert not [event for event in turn.log if isinstance(event, Notice) and event.topic]
@@ -253,6 +253,6 @@ def test_a_finished_answer_has_no_reason_and_no_notice() -> None:
 def test_a_picture_alone_is_an_answer() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
     with serve_each([chat(None, images=[image])]) as server:
-        turn = Chat("m", base_url=server.url).send(SAID)
+        turn = Chat("m", base_url=server.url).send(REPLY)
 
     assert (turn.status, turn.end_reason, len(turn.media), len(server.requests)) == ("completed", "", 1, 1)

@@ -30,9 +30,9 @@ def test_what_a_rerun_keeps_is_sent_as_it_was(asked_tickers: list[str]) -> None:
     again = chat.rerun(from_round=2)
 
     assert wire.prompts[1].messages[:3] == first.messages.complete[:3]
-    told = [(message.role, message.text, message.native, message.thinking) for message in again.messages.complete[:3]]
+    actual = [(message.role, message.text, message.native, message.thinking) for message in again.messages.complete[:3]]
     said = [(message.role, message.text, message.native, message.thinking) for message in first.messages.complete[:3]]
-    assert told == said
+    assert actual == said
     assert [result.id for result in again.messages.chain[1].results] == [
         result.id for result in first.messages.chain[1].results
     ]

@@ -55,9 +55,9 @@ def test_what_its_tools_ask_the_person_is_asked_and_sees() -> None:
         turn = chat.send("Go.")
 
     assert asked[0].tool == "price"
-    told = [(event.kind, event.call_id) for event in turn.log if event.kind.startswith("call_")]
+    actual = [(event.kind, event.call_id) for event in turn.log if event.kind.startswith("call_")]
     inside = asked[0].call_id
-    assert [kind for kind, call_id in told if call_id == inside] == [
+    assert [kind for kind, call_id in actual if call_id == inside] == [
         "call_ready", "call_asked", "call_decided", "call_started", "call_finished",
     ]  # fmt: skip
     assert [c.name for c in turn.calls] == ["ask"]
@@ -239,12 +239,12 @@ def test_what_was_opened_may_be_part_of_a_question() -> None:
 
 
 def test_a_cancelled_turn_cancels_its_sub_chat() -> None:
-    begun = threading.Event()
+    started = threading.Event()
 
     @tool(run="auto")
     async def hang() -> str:
         "Never end."
-        begun.set()
+        started.set()
         try:
             await asyncio.sleep(60)
         finally:
@@ -255,7 +255,7 @@ def test_a_cancelled_turn_cancels_its_sub_chat() -> None:
     inner = ScriptedWire([call("hang")])
     with ScriptedWire([call("ask", question="x")]) as outer:
         turn = Chat(wire=outer, tools=[subchat(Chat(wire=inner), tools=[hang])]).start("Go.")
-        assert begun.wait(10)
+        assert started.wait(10)
         turn.cancel()
         turn.done.result(10)
 

@@ -53,14 +53,14 @@ def anthropic_rounds() -> list[list[bytes]]:
     call = {"type": "tool_use", "id": "c1", "name": "double", "input": {"n": 21}}
 
     def reply(stop_reason: str, *blocks: dict[str, Any]) -> list[bytes]:
-        begun = event({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}})
-        told = [
+        started = event({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}})
+        actual = [
             event({"type": kind, "index": at, **({"content_block": block} if kind.endswith("start") else {})})
             for at, block in enumerate(blocks)
             for kind in ("content_block_start", "content_block_stop")
         ]
         ended = event({"type": "message_delta", "delta": {"stop_reason": stop_reason}})
-        return [head(), begun, *told, ended, event({"type": "message_stop"})]
+        return [head(), started, *actual, ended, event({"type": "message_stop"})]
 
     return [reply("tool_use", thinking, call), reply("end_turn", {"type": "text", "text": "42."})]
 
@@ -70,8 +70,12 @@ def gemini_rounds() -> list[list[bytes]]:
     call = {"functionCall": {"name": "double", "args": {"n": 21}, "id": "g1"}, "thoughtSignature": "c2lnbmVk"}
 
     def reply(*parts: dict[str, Any]) -> list[bytes]:
-        told = [event({"candidates": [{"content": {"role": "model", "parts": [part]}}]}) for part in parts]
-        return [head(), *told, event({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]})]
+        actual = [event({"candidates": [{"content": {"role": "model", "parts": [part]}}]}) for part in parts]
+        return [
+            head(),
+            *actual,
+            event({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]}),
+        ]
 
     return [reply(thought, call), reply({"text": "42."})]
 

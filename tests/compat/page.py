@@ -39,7 +39,7 @@ class Page:
     state: dict[str, Any] = field(default_factory=dict)
     held: list[dict[str, Any]] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    methods: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     question: str = ""
     confirmed: int = 0
@@ -114,8 +114,8 @@ class Page:
         """Ask what a page asks that is loaded, and wait for each answer, with the cell still running."""
         if not self.loads_anew:
             return
-        known = self._asked("kernel_info_request", {})
-        comms = self._asked("comm_info_request", {"target_name": "jupyter.widget"})["comms"]
+        known = self._questions("kernel_info_request", {})
+        comms = self._questions("comm_info_request", {"target_name": "jupyter.widget"})["comms"]
         self._ask("comm_open", {"comm_id": CONTROL, "target_name": "jupyter.widget.control", "data": {}})
         states = self._state(self._ask("comm_msg", {"comm_id": CONTROL, "data": {"method": "request_states"}}), CONTROL)
         self._ask("comm_close", {"comm_id": CONTROL, "data": {}})
@@ -123,14 +123,14 @@ class Page:
         assert known["implementation"] == "ipython"
         assert self.comm_id in comms
         assert states["states"][self.comm_id]["state"]["nonce"] == one["state"]["nonce"] == self.state["nonce"]
-        self.told += [states["method"], one["method"]]
+        self.methods += [states["method"], one["method"]]
 
     def _ask(self, kind: str, body: dict[str, Any], **metadata: str) -> str:
         message = self.client.session.msg(kind, body, metadata={"version": "1.0.0", **metadata})
         self._send(message)
         return str(message["header"]["msg_id"])
 
-    def _asked(self, kind: str, body: dict[str, Any]) -> Any:
+    def _questions(self, kind: str, body: dict[str, Any]) -> Any:
         asked = self._ask(kind, body)
         while True:
             answer = self.client.get_shell_msg(timeout=SECONDS)

@@ -38,7 +38,7 @@ WAITING = """
 from ipywidgets.widgets.widget import _instances
 print(sum(type(widget).__name__ == "TurnWidget" for widget in _instances.values()))
 """
-TOLD = (
+EXPECTED = (
     "import ipykernel; print(ipykernel.__version__, received, answer.calls[0].status, answer.calls[0].decisions[0].by)"
 )
 
@@ -61,7 +61,7 @@ def test_a_click_is_handled_while_the_cell_runs(over_subshell: bool) -> None:
         page.run(USE, click="approve")
 
         assert page.during == 1
-        assert page.run(TOLD).endswith(" [21] ok button\n")
+        assert page.run(EXPECTED).endswith(" [21] ok button\n")
 
 
 def test_a_page_that_is_loaded_while_the_cell_runs_receives_the_widget() -> None:
@@ -69,7 +69,7 @@ def test_a_page_that_is_loaded_while_the_cell_runs_receives_the_widget() -> None
         page.run(SETUP)
         page.run(USE, click="approve")
 
-        assert page.told == ["update_states", "update"]
+        assert page.methods == ["update_states", "update"]
         assert page.during == 1
 
 
@@ -95,12 +95,12 @@ def test_a_page_that_is_loaded_while_a_cell_of_an_older_kernel_runs_receives_the
     with open_page(overlay=older(version), loads_anew=True) as page:
         page.run(SETUP)
         for _ in range(TIMES):
-            page.told.clear()
+            page.methods.clear()
             page.run("received.clear()")
             page.run(USE, click="approve")
 
-            assert page.told == ["update_states", "update"]
-            assert page.run(TOLD) == f"{version} [21] ok button\n"
+            assert page.methods == ["update_states", "update"]
+            assert page.run(EXPECTED) == f"{version} [21] ok button\n"
 
 
 @pytest.mark.nightly
@@ -115,7 +115,7 @@ def test_a_click_is_handled_on_an_older_kernel(version: str, over_subshell: bool
             page.run(USE, click="approve")
 
             assert page.during == 1
-            assert page.run(TOLD) == f"{version} [21] ok button\n"
+            assert page.run(EXPECTED) == f"{version} [21] ok button\n"
 
 
 @pytest.mark.nightly

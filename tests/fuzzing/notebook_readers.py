@@ -80,12 +80,12 @@ def _completed(text: str) -> None:
 
 
 @cache
-def _desk() -> ToolHarness:
+def _queue() -> ToolHarness:
     table = pd.DataFrame({"a": [1], "b": ["x"]})
-    desk = make_harness(inspection(), notebook={"t": table, "n": np.arange(3), "d": {"k": 1}, "f": len})
-    for name in desk.notebook:
-        desk.bench.variables.expose(name, readable=True)
-    return desk
+    harness = make_harness(inspection(), notebook={"t": table, "n": np.arange(3), "d": {"k": 1}, "f": len})
+    for name in harness.notebook:
+        harness.runtime.variables.expose(name, readable=True)
+    return harness
 
 
 def looked_at(tool: str, **more: str) -> Read:
@@ -93,8 +93,8 @@ def looked_at(tool: str, **more: str) -> Read:
 
     def read(text: str) -> None:
         names = {name: value if value != "?" else text for name, value in more.items()}
-        _desk().run(ask_for(tool, **{"name": text, **names}))
-        _desk().events.clear()
+        _queue().run(ask_for(tool, **{"name": text, **names}))
+        _queue().events.clear()
 
     return read
 
@@ -145,7 +145,7 @@ def _bound(text: str) -> None:
             bind_reference(chat, written, {})
 
 
-def _said(text: str) -> None:
+def _text(text: str) -> None:
     has_prompt(text)
     with contextlib.suppress(NbtoolError):
         budget(text)
@@ -182,7 +182,7 @@ NOTEBOOK: dict[str, tuple[Read, list[str]]] = {
     "messages of the page": (_of_page, ['{"', '"', "[", "]", "\\u", "turn_"]),
     "messages and events of a file": (_of_file, ['{"', '":', '"', "[", "{", "]", "}", ",", "\\u", "kind"]),
     "name of what is bound": (_bound, NAMES),
-    "body of a cell and its flags": (_said, [*WORDS, "\n", "#", "0.", "$"]),
+    "body of a cell and its flags": (_text, [*WORDS, "\n", "#", "0.", "$"]),
     "address of a server": (_address, ["http://", "a@", ":", "/", "..", "%2f", "[", "]", "?a=", "#", "xn--", "ü"]),
     "what is traced": (_traced, [":", "/", "0", '"', "\\"]),
     "words of a result": (lambda text: (normalized_words(text), is_any_in([text], text)), WORDS),

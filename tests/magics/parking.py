@@ -30,13 +30,13 @@ class ParkingChat:
         self.pay = pay
         self.chat = Chat(wire=ScriptedWire(list(replies) or payment_replies()), tools=[pay], plugins=plugins)
 
-    def park(self, **roads: Any) -> Turn:
+    def park(self, **ways: Any) -> Turn:
         """Say something and wait as a cell does; gives the turn when the cell may end."""
-        return self.wait(self.chat.compose("Pay."), **roads)
+        return self.wait(self.chat.compose("Pay."), **ways)
 
-    def wait(self, turn: Turn, **roads: Any) -> Turn:
+    def wait(self, turn: Turn, **ways: Any) -> Turn:
         """Wait for a turn as a cell does, with these roads to a person."""
-        turn.approver = CellApprover(turn, self.chat.approvals, **{"mode": "park", "can_park": True, **roads})
+        turn.approver = CellApprover(turn, self.chat.approvals, **{"mode": "park", "can_park": True, **ways})
         return wait_for_turn(turn)
 
     @property

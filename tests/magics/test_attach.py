@@ -80,10 +80,10 @@ def test_what_cannot_be_attached_is_one_line_and_changes_nothing(
     shell: Any, folder: Path, capsys: pytest.CaptureFixture[str], flags: str, line: str
 ) -> None:
     (folder / ".env").write_text("KEY=1")
-    told = failure(shell, f"{USE} -v frame {flags}\nWhat is this?", capsys)
+    actual = failure(shell, f"{USE} -v frame {flags}\nWhat is this?", capsys)
 
-    assert line in told
-    assert "Traceback" not in told
+    assert line in actual
+    assert "Traceback" not in actual
     assert "answer" not in shell.user_ns
     assert shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main").exposed_variables() == []
 
@@ -109,6 +109,6 @@ def test_a_dry_run_names_the_files_that_would_leave(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
     shell.run_cell("%%chat --dry-run -m openai:gpt-image-1 -a cat.png\nMake it blue.")
 
-    told = capsys.readouterr().out
-    assert "POST https://api.openai.com/v1/images/edits\n" in told
-    assert f"image: cat.png (image/png, {len(PNG)} bytes)\n" in told
+    actual = capsys.readouterr().out
+    assert "POST https://api.openai.com/v1/images/edits\n" in actual
+    assert f"image: cat.png (image/png, {len(PNG)} bytes)\n" in actual

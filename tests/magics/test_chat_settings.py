@@ -65,16 +65,16 @@ class Seen:
 
 def test_a_cell_takes_a_chat_of_the_notebook_with_its_plugins(shell: Any, server: ChaosServer) -> None:
     seen = Seen()
-    mine = Chat("m", base_url=server.url, system="Be brief.", plugins=[seen])
-    shell.user_ns |= {"mine": mine, "df": [1, 2]}
+    own = Chat("m", base_url=server.url, system="Be brief.", plugins=[seen])
+    shell.user_ns |= {"mine": own, "df": [1, 2]}
 
     cell(shell, "-c mine -v df")
 
     assert seen.prompts
-    assert chats(shell).chats["mine"] is mine
+    assert chats(shell).chats["mine"] is own
     assert server.requests[0].json["messages"][0]["content"].count("Be brief.") == 1
-    assert [entry.name for entry in mine.exposed_variables()] == ["df"]
-    assert len(mine.tree.active_path) == 1
+    assert [entry.name for entry in own.exposed_variables()] == ["df"]
+    assert len(own.tree.active_path) == 1
 
 
 def test_a_chat_that_the_notebook_recreated_is_taken_instead(shell: Any, server: ChaosServer) -> None:
@@ -292,15 +292,15 @@ def test_no_output_of_the_settings_shows_a_secret(
         "key_command": ["x", SECRET],
     }
     configure(shell, server, **{name: values.get(name, {"X-A": SECRET})})
-    told = [repr(shell.run_line_magic("config", f"NbTool.{name}"))]
+    actual = [repr(shell.run_line_magic("config", f"NbTool.{name}"))]
     shell.run_line_magic("config", "NbTool")
     for line in ("config", f"config {name}", "status"):
         shell.run_line_magic("chat", line)
     with pytest.raises(Exception) as wrong:  # noqa: PT011 - whatever traitlets raises
         setattr(settings(shell), name, [SECRET, 3])
-    told += [*capsys.readouterr(), str(wrong.value), repr(settings(shell).trait_values())]
+    actual += [*capsys.readouterr(), str(wrong.value), repr(settings(shell).trait_values())]
 
-    assert [text for text in told if SECRET in text] == []
+    assert [text for text in actual if SECRET in text] == []
 
 
 def test_options_given_as_text_are_json(shell: Any, server: ChaosServer) -> None:
@@ -316,23 +316,23 @@ def test_options_given_as_text_are_json(shell: Any, server: ChaosServer) -> None
 
 @pytest.mark.parametrize("line", ["-m opnai:gpt", "-m gpt", "-m ollama:"])
 def test_a_mistyped_model_leaves_the_chat_as_it_was(line: str, shell: Any, server: ChaosServer) -> None:
-    shell.user_ns["mine"] = mine = Chat("ollama:m", base_url=server.url, system="Be brief.", headers={"X-A": "b"})
+    shell.user_ns["mine"] = own = Chat("ollama:m", base_url=server.url, system="Be brief.", headers={"X-A": "b"})
     cell(shell, "-q -c mine")
-    before = (mine.model, mine.system, list(mine.tools.tools()), len(mine.tree.active_path))
+    before = (own.model, own.system, list(own.tools.tools()), len(own.tree.active_path))
     with pytest.raises(UsageError):
         cell(shell, f"-q -c mine -t nbtool:python {line}")
 
-    assert (mine.model, mine.system, list(mine.tools.tools()), len(mine.tree.active_path)) == before
+    assert (own.model, own.system, list(own.tools.tools()), len(own.tree.active_path)) == before
 
 
 def test_a_model_that_the_server_does_not_know_leaves_the_chat_as_it_was(shell: Any) -> None:
     unknown = whole(404, {"error": {"message": "model 'mm' not found", "code": "model_not_found"}})
     with serve(*unknown and [unknown]) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("VLLM_HOST", server.url)
-        shell.user_ns["mine"] = mine = Chat("vllm:m", system="Be brief.")
-        before = mine.model
+        shell.user_ns["mine"] = own = Chat("vllm:m", system="Be brief.")
+        before = own.model
         with pytest.raises(Exception, match="not found"):
             cell(shell, "-c mine -m vllm:mm -s Other.")
 
-    assert (mine.model, mine.system) == (before, "Be brief.")
-    assert [node for node in mine.tree.active_path if node.turn] == []
+    assert (own.model, own.system) == (before, "Be brief.")
+    assert [node for node in own.tree.active_path if node.turn] == []

@@ -61,12 +61,12 @@ def test_the_line_of_loading_names_the_host_and_that_it_asks_first(
     capsys.readouterr()
     loaded_shell.run_line_magic("reload_ext", "nbtool")
 
-    told = capsys.readouterr().out
+    actual = capsys.readouterr().out
     assert (
-        told
+        actual
         == f"nbtool: ollama:llama3 at {server.host} (NBTOOL_MODEL in .env; the first prompt asks for your consent)\n"
     )
-    assert str(tmp_path) not in told
+    assert str(tmp_path) not in actual
 
 
 @pytest.mark.promise("env-asks")
@@ -76,10 +76,10 @@ def test_where_nobody_can_be_asked_the_cell_sends_nothing_and_says_how_to_allow_
     capsys.readouterr()
     assert not loaded_shell.run_cell(CELL).success
 
-    told = capsys.readouterr()
+    actual = capsys.readouterr()
     assert server.requests == []
-    assert "%chat env allow" in told.out + told.err
-    assert "NBTOOL_ALLOW_ENV_FILE=1" in told.out + told.err
+    assert "%chat env allow" in actual.out + actual.err
+    assert "NBTOOL_ALLOW_ENV_FILE=1" in actual.out + actual.err
 
 
 @pytest.mark.promise("env-asks")

@@ -21,6 +21,6 @@ def test_a_line_of_a_command_that_is_too_long_is_refused_in_one_line(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell("%chat tools " + "a" * MAX_LINE)
-    told = capsys.readouterr()
+    actual = capsys.readouterr()
 
-    assert f"characters, above {MAX_LINE:,}" in told.out + told.err
+    assert f"characters, above {MAX_LINE:,}" in actual.out + actual.err

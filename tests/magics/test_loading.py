@@ -57,14 +57,14 @@ def test_loading_again_registers_everything_once(bare: Any) -> None:
 def test_a_magic_of_somebody_else_is_left_alone(bare: Any, capsys: pytest.CaptureFixture[str]) -> None:
     bare.register_magic_function(lambda *_: "theirs", "line_cell", "chat")
     bare.run_line_magic("load_ext", "nbtool")
-    told = capsys.readouterr().out
+    actual = capsys.readouterr().out
     bare.run_cell("%%nbchat -q -m practice:fast -o hello\nHello")
     bare.run_cell("%nbchat histori")
     mistaken = capsys.readouterr()
 
     assert "Unknown command %nbchat histori" in mistaken.out + mistaken.err
-    assert "%%chat is taken, the magics are %%nbchat" in told
-    assert len(told.splitlines()) == 1
+    assert "%%chat is taken, the magics are %%nbchat" in actual
+    assert len(actual.splitlines()) == 1
     assert bare.run_line_magic("chat", "") == "theirs"
     assert bare.user_ns["hello"].status == "completed"
 
@@ -83,8 +83,8 @@ def test_a_name_that_is_none_is_refused_in_one_line(bare: Any, name: str, capsys
     capsys.readouterr()
     bare.run_cell("%load_ext nbtool")
 
-    told = capsys.readouterr()
-    assert "NbTool.magic must be an identifier such as chat" in told.out + told.err
+    actual = capsys.readouterr()
+    assert "NbTool.magic must be an identifier such as chat" in actual.out + actual.err
     assert bare.find_cell_magic("chat") is None
 
 

@@ -98,14 +98,14 @@ def test_the_refusal_names_the_flag_and_sends_nothing(
     assert shell.run_cell("%%chat -q -m practice:fast -o first\nHello").success
     shell.run_line_magic("chat", "status")
     shell.run_cell("mine, thing = 5, [1]")
-    workbench = shell.magics_manager.registry["ChatMagics"].kernel_chats
-    workbench.chats["main"].variables.store_note("kept", "[1]")
+    workspace = shell.magics_manager.registry["ChatMagics"].kernel_chats
+    workspace.chats["main"].variables.store_note("kept", "[1]")
     capsys.readouterr()
 
     assert not shell.run_cell(cell).success
-    told = capsys.readouterr()
-    assert "--replace" in told.out + told.err
-    assert len(workbench.chats["main"].tree.active_path) == 1
+    actual = capsys.readouterr()
+    assert "--replace" in actual.out + actual.err
+    assert len(workspace.chats["main"].tree.active_path) == 1
 
 
 @pytest.mark.parametrize("name", ["In", "Out", "get_ipython", "double"])

@@ -25,101 +25,101 @@ from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end
 
 
 def test_a_cell_that_parks_ends_while_its_question_waits() -> None:
-    desk = ParkingChat()
+    parked_chat = ParkingChat()
 
-    turn = desk.park()
+    turn = parked_chat.park()
 
     assert (turn.status, turn.done.done(), turn.text) == ("parked", False, "")
     assert [call.status for call in turn.calls] == ["waiting"]
-    desk.chat.approvals.decide(desk.waiting, Denied())
+    parked_chat.chat.approvals.decide(parked_chat.waiting, Denied())
     wait_end(turn)
 
 
 def test_an_approval_sets_a_parked_turn_going_again_until_it_ends() -> None:
-    desk = ParkingChat()
-    turn = desk.park()
+    parked_chat = ParkingChat()
+    turn = parked_chat.park()
 
-    desk.chat.approvals.decide(desk.waiting, Approved())
+    parked_chat.chat.approvals.decide(parked_chat.waiting, Approved())
 
     assert wait_end(turn) is turn
     assert (turn.status, turn.text, turn.calls[0].result) == ("completed", "Done.", 3)
 
 
 def test_a_denial_is_sent_to_the_model_and_the_turn_goes_on() -> None:
-    desk = ParkingChat()
-    turn = desk.park()
+    parked_chat = ParkingChat()
+    turn = parked_chat.park()
 
-    desk.chat.approvals.decide(desk.waiting, Denied("too much"))
+    parked_chat.chat.approvals.decide(parked_chat.waiting, Denied("too much"))
 
     assert wait_end(turn).text == "Done."
-    assert (turn.calls[0].status, turn.calls[0].reason, desk.threads) == ("denied", "too much", [])
+    assert (turn.calls[0].status, turn.calls[0].reason, parked_chat.threads) == ("denied", "too much", [])
 
 
 def test_a_parked_turn_can_be_awaited_from_another_loop() -> None:
-    desk = ParkingChat()
-    turn = desk.park()
+    parked_chat = ParkingChat()
+    turn = parked_chat.park()
 
     async def wait() -> str:
-        desk.chat.approvals.decide(desk.waiting, Approved())
+        parked_chat.chat.approvals.decide(parked_chat.waiting, Approved())
         return (await turn).status
 
     assert asyncio.run(wait()) == "completed"
 
 
 def test_after_the_cell_synchronous_tools_run_in_a_worker_thread() -> None:
-    desk = ParkingChat()
-    turn = desk.park()
-    desk.chat.approvals.decide(desk.waiting, Approved())
+    parked_chat = ParkingChat()
+    turn = parked_chat.park()
+    parked_chat.chat.approvals.decide(parked_chat.waiting, Approved())
     wait_end(turn)
 
-    assert desk.threads[0] is not threading.main_thread()
+    assert parked_chat.threads[0] is not threading.main_thread()
     assert [event.thread for event in turn.log if event.kind == "call_started"] == ["worker"]
 
 
 def test_a_cell_that_waits_again_attaches_its_own_thread() -> None:
-    desk = ParkingChat()
-    turn = desk.park()
+    parked_chat = ParkingChat()
+    turn = parked_chat.park()
 
-    wait_for_turn(turn, on_start=lambda: desk.chat.approvals.decide(desk.waiting, Approved()))
+    wait_for_turn(turn, on_start=lambda: parked_chat.chat.approvals.decide(parked_chat.waiting, Approved()))
 
     assert turn.status == "completed"
-    assert desk.threads == [threading.current_thread()]
+    assert parked_chat.threads == [threading.current_thread()]
 
 
 def test_a_cell_that_waits_again_ends_when_another_question_is_left() -> None:
-    desk = ParkingChat(*payment_replies(1, 2))
-    turn = desk.park()
-    first, second = (question.digest for question in desk.chat.approvals.pending())
+    parked_chat = ParkingChat(*payment_replies(1, 2))
+    turn = parked_chat.park()
+    first, second = (question.digest for question in parked_chat.chat.approvals.pending())
 
-    wait_for_turn(turn, on_start=lambda: desk.chat.approvals.decide(first, Approved()))
+    wait_for_turn(turn, on_start=lambda: parked_chat.chat.approvals.decide(first, Approved()))
 
     assert (turn.status, [call.status for call in turn.calls]) == ("parked", ["ok", "waiting"])
-    desk.chat.approvals.decide(second, Approved())
+    parked_chat.chat.approvals.decide(second, Approved())
     assert [call.result for call in wait_end(turn).calls] == [1, 2]
 
 
 def test_a_later_question_of_the_same_turn_parks_it_again() -> None:
-    desk = ParkingChat(call("pay", amount=1), call("pay", amount=2), "Done.")
-    turn = desk.park()
-    first = desk.waiting
+    parked_chat = ParkingChat(call("pay", amount=1), call("pay", amount=2), "Done.")
+    turn = parked_chat.park()
+    first = parked_chat.waiting
     again = threading.Event()
     turn.add_listener(lambda event: again.set() if isinstance(event, TurnParked) and event.digest != first else None)
-    desk.chat.approvals.decide(first, Approved())
+    parked_chat.chat.approvals.decide(first, Approved())
 
     assert again.wait(SECONDS)
     assert turn.status == "parked"
-    desk.chat.approvals.decide(desk.waiting, Approved())
+    parked_chat.chat.approvals.decide(parked_chat.waiting, Approved())
     assert [call.status for call in wait_end(turn).calls] == ["ok", "ok"]
 
 
 def test_a_synchronous_call_beside_the_question_ends_before_the_cell_does() -> None:
     ran: list[threading.Thread] = []
-    begun, may_end = threading.Event(), threading.Event()
+    has_started, may_end = threading.Event(), threading.Event()
 
     @tool(run="auto")
     def look() -> str:
         "Take a look."
-        begun.set()
+        has_started.set()
         may_end.wait(SECONDS)
         ran.append(threading.current_thread())
         return "seen"
@@ -134,7 +134,7 @@ def test_a_synchronous_call_beside_the_question_ends_before_the_cell_does() -> N
     turn.approver = CellApprover(turn, chat.approvals, "park", can_park=True)
     asked = threading.Event()
     turn.add_listener(lambda event: asked.set() if event.kind == "call_asked" else None)
-    threading.Thread(target=lambda: begun.wait(SECONDS) and asked.wait(SECONDS) and may_end.set()).start()
+    threading.Thread(target=lambda: has_started.wait(SECONDS) and asked.wait(SECONDS) and may_end.set()).start()
     wait_for_turn(turn)
 
     assert (turn.status, ran) == ("parked", [threading.current_thread()])
@@ -152,10 +152,10 @@ def test_a_question_that_nobody_answers_in_time_is_refused() -> None:
 
 
 def test_a_deadline_holds_in_a_running_cell_too() -> None:
-    heard = threading.Event()
-    heard.set()
+    received = threading.Event()
+    received.set()
 
-    turn = ParkingChat().park(mode="ask", page_ready=heard, timeout=0.01)
+    turn = ParkingChat().park(mode="ask", page_ready=received, timeout=0.01)
 
     assert (turn.status, turn.calls[0].reason) == ("completed", "Nobody answered in time.")
     assert not turn.parking.is_parked
@@ -172,15 +172,15 @@ def test_a_deadline_is_a_number_of_seconds(seconds: str) -> None:
 
 
 def test_a_parked_question_stays_open_for_a_day_unless_set_otherwise() -> None:
-    desk = ParkingChat()
+    parked_chat = ParkingChat()
 
-    turn = desk.park()
+    turn = parked_chat.park()
 
     (parked,) = (event for event in turn.log if isinstance(event, TurnParked))
     (started,) = (event.started for event in turn.log if event.kind == "turn_started")
     assert PARKED_SECONDS == 24 * 60 * 60
     assert started + PARKED_SECONDS <= parked.expires <= started + PARKED_SECONDS + SECONDS
-    assert parked.digest == desk.waiting
+    assert parked.digest == parked_chat.waiting
     turn.abort()
 
 
@@ -207,17 +207,17 @@ def test_after_the_end_of_the_kernel_a_parked_turn_is_reported_as_interrupted() 
 
 
 def test_a_question_of_a_sub_chat_parks_the_turn_that_asked_it() -> None:
-    desk = ParkingChat()
+    parked_chat = ParkingChat()
     inner = Chat(wire=ScriptedWire(payment_replies(3)))
     outer = Chat(wire=ScriptedWire([call("ask", question="Pay."), "All done."]))
-    outer.tools.add(subchat(inner, tools=[desk.pay], name="ask"))
-    desk.chat = outer
+    outer.tools.add(subchat(inner, tools=[parked_chat.pay], name="ask"))
+    parked_chat.chat = outer
 
-    turn = desk.park()
-    outer.approvals.decide(desk.waiting, Approved())
+    turn = parked_chat.park()
+    outer.approvals.decide(parked_chat.waiting, Approved())
 
     assert (wait_end(turn).status, turn.text) == ("completed", "All done.")
-    assert len(desk.threads) == 1
+    assert len(parked_chat.threads) == 1
 
 
 def test_hooks_of_the_end_and_clean_ups_come_at_the_real_end() -> None:
@@ -230,21 +230,23 @@ def test_hooks_of_the_end_and_clean_ups_come_at_the_real_end() -> None:
         def on_turn_end(self, turn: TurnContext) -> None:
             seen.append(turn.status)
 
-    desk = ParkingChat(plugins=(Watcher(),))
-    turn = desk.park()
+    parked_chat = ParkingChat(plugins=(Watcher(),))
+    turn = parked_chat.park()
     before = list(seen)
-    desk.chat.approvals.decide(desk.waiting, Approved())
+    parked_chat.chat.approvals.decide(parked_chat.waiting, Approved())
     wait_end(turn)
 
     assert (before, seen) == ([], ["completed", "cleaned"])
 
 
 def test_a_chat_with_a_parked_turn_refuses_another_and_says_how_to_go_on() -> None:
-    desk = ParkingChat()
-    turn = desk.park()
+    parked_chat = ParkingChat()
+    turn = parked_chat.park()
 
-    with pytest.raises(BadUsage, match=f"%chat approve {desk.waiting[:12]}.*%chat deny.*%chat cancel") as refused:
-        desk.chat.send("And now?")
+    with pytest.raises(
+        BadUsage, match=f"%chat approve {parked_chat.waiting[:12]}.*%chat deny.*%chat cancel"
+    ) as refused:
+        parked_chat.chat.send("And now?")
 
     assert "\n" not in str(refused.value)
     turn.abort()
@@ -261,14 +263,14 @@ def test_other_chats_go_on_beside_a_parked_turn() -> None:
 
 
 def test_a_parked_turn_that_was_stopped_frees_its_chat() -> None:
-    desk = ParkingChat(call("pay", amount=1), "Hello again.")
-    turn = desk.park()
+    parked_chat = ParkingChat(call("pay", amount=1), "Hello again.")
+    turn = parked_chat.park()
     turn.abort()
     wait_end(turn)
 
     assert (turn.status, turn.calls[0].status) == ("cancelled", "cancelled")
-    assert desk.chat.approvals.pending() == ()
-    assert desk.chat.send("And now?").text == "Hello again."
+    assert parked_chat.chat.approvals.pending() == ()
+    assert parked_chat.chat.send("And now?").text == "Hello again."
 
 
 def test_nothing_is_parked_where_nobody_could_ever_answer() -> None:
@@ -292,10 +294,10 @@ def test_input_alone_never_parks_a_cell_that_waits() -> None:
 
 
 def test_work_that_was_promised_the_thread_is_done_there_before_it_is_let_go() -> None:
-    lent, rest, done = CallerThread(), Future[None](), list[threading.Thread]()
+    attached, rest, done = CallerThread(), Future[None](), list[threading.Thread]()
 
     async def promise() -> None:
-        work = asyncio.ensure_future(lent.run(lambda: done.append(threading.current_thread())))
+        work = asyncio.ensure_future(attached.run(lambda: done.append(threading.current_thread())))
         await asyncio.sleep(0)
         assert not work.done()
 
@@ -303,17 +305,17 @@ def test_work_that_was_promised_the_thread_is_done_there_before_it_is_let_go() -
         background_loop().submit(promise()).result(SECONDS)
         rest.set_result(None)
 
-    lent.run_until(rest, on_start=go)
+    attached.run_until(rest, on_start=go)
 
     assert done == [threading.current_thread()]
 
 
 def test_a_thread_that_could_not_set_the_turn_going_is_no_longer_attached() -> None:
-    lent = CallerThread()
+    attached = CallerThread()
 
     def go() -> None:
         raise AlreadyDecided("Somebody was first.")
 
     with pytest.raises(AlreadyDecided):
-        lent.run_until(Future[None](), on_start=go)
-    assert not lent.is_attached
+        attached.run_until(Future[None](), on_start=go)
+    assert not attached.is_attached

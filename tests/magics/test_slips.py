@@ -76,17 +76,17 @@ def test_a_model_that_never_answered_does_not_stay(
         capsys.readouterr()
         assert not shell.run_cell(f"%%chat {flags}\nHello again").success
 
-    told = capsys.readouterr()
+    actual = capsys.readouterr()
     assert state(shell)[1] == before
-    assert "The chat stays with practice:fast." in told.out + told.err
+    assert "The chat stays with practice:fast." in actual.out + actual.err
     assert shell.run_cell("%%chat -q --append\nAnd now?").success
 
 
 def test_a_setting_of_a_model_that_is_mistyped_is_refused(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert not shell.run_cell("%chat config model opnai:gpt-5").success
 
-    told = capsys.readouterr()
-    assert "Did you mean openai?" in told.out + told.err
+    actual = capsys.readouterr()
+    assert "Did you mean openai?" in actual.out + actual.err
     assert shell.run_cell("%%chat -q\nHello").success
 
 
@@ -97,9 +97,9 @@ def test_a_mistyped_model_of_a_known_provider_leaves_no_turn_and_changes_nothing
     assert shell.run_cell(SET_UP).success
     before = state(shell)
     shell.run_cell(f"%%chat -q -m practice:fsat {flags}\n{'' if flags == '--rerun' else 'Hello.'}")
-    told = capsys.readouterr()
+    actual = capsys.readouterr()
 
     assert state(shell) == before
-    assert "The chat stays with practice:fast. The cell's changes to the chat were undone" in told.out + told.err
+    assert "The chat stays with practice:fast. The cell's changes to the chat were undone" in actual.out + actual.err
     assert shell.run_cell("%chat undo").success
     assert "practice:fsat" in {turn.model for node in before[0].tree.nodes() for turn in node.versions}

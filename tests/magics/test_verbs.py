@@ -76,7 +76,7 @@ def test_tools_run_again_where_that_is_asked_for_and_nowhere_else(shell: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "actual"),
     [
         ("--rerun --edit turn_a", "not allowed with argument --rerun"),
         ("--from 2\nHi", "--from needs --rerun or --re-execute."),
@@ -87,7 +87,7 @@ def test_tools_run_again_where_that_is_asked_for_and_nowhere_else(shell: Any) ->
     ],
 )
 def test_a_verb_that_makes_no_sense_is_one_line(
-    shell: Any, capsys: pytest.CaptureFixture[str], flags: str, told: str
+    shell: Any, capsys: pytest.CaptureFixture[str], flags: str, actual: str
 ) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nHello")
     capsys.readouterr()
@@ -95,5 +95,5 @@ def test_a_verb_that_makes_no_sense_is_one_line(
     shell.run_cell(f"%%chat -q {flags}")
 
     err = capsys.readouterr().err
-    assert told in err
+    assert actual in err
     assert "Traceback" not in err

@@ -32,9 +32,9 @@ def in_input_line(_shell: Any, _capsys: Any) -> str:
 
 
 def by_approvals(shell: Any, capsys: Any) -> str:
-    desk = ParkingChat()
-    shell.magics_manager.registry["ChatMagics"].chats["main"] = desk.chat
-    chat = desk.chat
+    parking = ParkingChat()
+    shell.magics_manager.registry["ChatMagics"].chats["main"] = parking.chat
+    chat = parking.chat
     pending = chat.approvals.add(QUESTION)
     try:
         return run_command(shell, "approvals", capsys)

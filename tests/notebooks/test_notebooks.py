@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CELL_SECONDS = 60
-SAID = {
+TEXT = {
     "02_tools.ipynb": {
         "ask": "3718.9",
         "failed-shown": "error · Unknown island Madeira: there are Torgersen, Biscoe, Dream.",
@@ -103,7 +103,7 @@ def test_a_notebook_runs_to_its_end(manual: Path, name: str) -> None:
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert said == ""
     shown = {cell.id: _text(cell.outputs) for cell in code}
-    assert {key: text for key, text in SAID.get(name, {}).items() if text not in shown[key]} == {}
+    assert {key: text for key, text in TEXT.get(name, {}).items() if text not in shown[key]} == {}
 
 
 def _text(outputs: list[nbformat.NotebookNode]) -> str:

@@ -14,7 +14,7 @@ README = (ROOT / "README.md").read_text()
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IS_CODE = {"python": True, "": True, "sh": False, "text": False}
 """Whether a block of this language is code of a notebook: commands of a shell and maps are not."""
-SAID = [
+TEXT = [
     "nbtool: practice:default",
     "98.7",
     "98.7",
@@ -45,7 +45,7 @@ def test_the_code_of_the_readme_runs_in_order_without_a_key(tmp_path: Path, monk
         for output in cell.outputs
     )
     at = 0
-    for said in SAID:
+    for said in TEXT:
         assert said in text[at:], text
         at = text.index(said, at) + len(said)
 

@@ -53,7 +53,7 @@ def test_jupyterlab_finds_the_extension_where_the_wheel_puts_it(wheel: Path, tmp
     ZipFile(wheel).extractall(tmp_path)
     (shared,) = tmp_path.glob("*.data/data/share/jupyter")
     folder = shared / "labextensions" / "nbtool-chat"
-    told = json.loads((folder / "package.json").read_text())
+    actual = json.loads((folder / "package.json").read_text())
 
     command = [sys.executable, "-m", "jupyter", "labextension", "list"]
     environment = {**os.environ, "JUPYTER_PATH": str(shared), "JUPYTER_PREFER_ENV_PATH": "0"}
@@ -61,8 +61,8 @@ def test_jupyterlab_finds_the_extension_where_the_wheel_puts_it(wheel: Path, tmp
 
     lines = re.sub(r"\x1b\[\d+m", "", listed).partition(f"{shared}/labextensions\n")[2].splitlines()
     assert lines[0].split() == ["nbtool-chat", f"v{__version__}", "enabled", "OK", "(python,", "nbtool-chat)"]
-    assert told["version"] == __version__
-    assert (folder / told["jupyterlab"]["_build"]["load"]).is_file()
+    assert actual["version"] == __version__
+    assert (folder / actual["jupyterlab"]["_build"]["load"]).is_file()
     assert next((folder / "static").glob("rich.*.js")).read_bytes() == MODULE.read_bytes()
     assert sum(len(gzip.compress(file.read_bytes())) for file in folder.rglob("remoteEntry.*.js")) <= EXTENSION_LIMIT
 

@@ -58,8 +58,8 @@ def test_the_question_and_its_decision_are_events_and_the_row_is_closed() -> Non
         chat.send("Go.")
         turn = chat.send("Go.")
 
-    told = [(e.kind, getattr(e, "verdict", "") or getattr(e, "status", "")) for e in turn.log if "call" in e.kind]
-    assert told == [("call_asked", ""), ("call_decided", "approved"), ("call_finished", "ok")]
+    actual = [(e.kind, getattr(e, "verdict", "") or getattr(e, "status", "")) for e in turn.log if "call" in e.kind]
+    assert actual == [("call_asked", ""), ("call_decided", "approved"), ("call_finished", "ok")]
     assert turn.calls == []
 
 

@@ -31,16 +31,16 @@ def test_every_event_is_a_line_and_fragments_are_joined(tmp_path: Path) -> None:
     with ScriptedWire([call("double", n=21), "It is forty-two."]) as wire:
         turn = Chat(wire=wire, tools=[double], plugins=[EventLog(path)]).send("Twice 21?")
 
-    told = lines(path)
-    assert [line["kind"] for line in told if line["kind"] not in ("call_progress",)] == [
+    actual = lines(path)
+    assert [line["kind"] for line in actual if line["kind"] not in ("call_progress",)] == [
         "turn_started", "request_started", "call_delta", "reply_end", "message_appended", "reply_finished",
         "call_ready", "call_started", "call_finished", "message_appended",
         "request_started", "text_delta", "reply_end", "message_appended", "reply_finished", "turn_ended",
     ]  # fmt: skip
-    assert {line["turn_id"] for line in told} == {turn.turn_id}
-    assert [line["arguments"] for line in told if line["kind"] == "call_delta"] == ['{"n": 21}']
-    assert [line["text"] for line in told if line["kind"] == "text_delta"] == ["It is forty-two."]
-    assert told[0]["at"] <= told[-1]["at"]
+    assert {line["turn_id"] for line in actual} == {turn.turn_id}
+    assert [line["arguments"] for line in actual if line["kind"] == "call_delta"] == ['{"n": 21}']
+    assert [line["text"] for line in actual if line["kind"] == "text_delta"] == ["It is forty-two."]
+    assert actual[0]["at"] <= actual[-1]["at"]
 
 
 def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:

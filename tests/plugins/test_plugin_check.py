@@ -48,11 +48,11 @@ def test_a_plain_hook_may_not_be_async() -> None:
 
 
 def test_a_class_in_place_of_an_object_is_refused() -> None:
-    class Mine:
+    class Own:
         def on_turn_start(self, _: object) -> None: ...
 
     with pytest.raises(BadUsage, match="The plugin Mine is a class"):
-        Chat(wire=ScriptedWire([]), plugins=[Mine])
+        Chat(wire=ScriptedWire([]), plugins=[Own])
 
 
 def test_an_attribute_that_only_begins_like_a_hook_and_is_no_function_is_none_of_ours() -> None:

@@ -125,11 +125,11 @@ def test_a_native_form_that_holds_masks_alone_is_sent_back_with_its_signatures()
         history=[user(MAIL)],
     )
 
-    told = ran.wire.prompts[1].messages[-1]
+    actual = ran.wire.prompts[1].messages[-1]
     assert ran.turn.chain[0].text == f"It is {MAIL}."
-    assert told.text == "It is __MASK_EMAIL_1__."
-    assert told.native
-    assert told.native.payload == payload
+    assert actual.text == "It is __MASK_EMAIL_1__."
+    assert actual.native
+    assert actual.native.payload == payload
 
 
 class _Again:
@@ -186,33 +186,33 @@ def test_nothing_private_is_in_any_body_that_leaves_and_signatures_still_are(
 
 def restore_deltas(privacy: Privacy, *deltas: Delta) -> list[Delta]:
     """Give what a plugin makes of a reply's deltas, with the mask of `MAIL` known to it."""
-    came: list[Delta] = []
+    arrived: list[Delta] = []
 
     class Watching:
         def on_stream_data(self, context: StreamContext) -> None:
             if context.delta:
-                came.append(replace(context.delta))
+                arrived.append(replace(context.delta))
 
     run([list(deltas)], privacy, Watching(), history=[user(MAIL)])
-    return came
+    return arrived
 
 
 def test_only_an_end_that_may_become_a_mask_is_held_back() -> None:
-    came = restore_deltas(
+    arrived = restore_deltas(
         Privacy(), *map(TextDelta, ["Hi __MA", "SK_EMAIL_", "1__ and __init", "__ and _", "x", "__MASK_"])
     )
 
-    assert [delta.text for delta in came if isinstance(delta, TextDelta)] == [
+    assert [delta.text for delta in arrived if isinstance(delta, TextDelta)] == [
         "Hi ", f"{MAIL} and __init", "__ and ", "_x", "__MASK_",
     ]  # fmt: skip
 
 
 def test_what_was_held_back_comes_before_what_follows_it() -> None:
-    came = restore_deltas(
+    arrived = restore_deltas(
         Privacy(), ThinkingDelta("a__MASK"), UsageDelta(Usage(1)), TextDelta("b_"), RefusalDelta("c__MASK_")
     )
 
-    assert [(type(delta).__name__, getattr(delta, "text", "")) for delta in came] == [
+    assert [(type(delta).__name__, getattr(delta, "text", "")) for delta in arrived] == [
         ("ThinkingDelta", "a"), ("UsageDelta", ""), ("ThinkingDelta", "__MASK"), ("TextDelta", "b"),
         ("TextDelta", "_"), ("RefusalDelta", "c"), ("RefusalDelta", "__MASK_"), ("ReplyEnd", ""),
     ]  # fmt: skip
@@ -220,24 +220,24 @@ def test_what_was_held_back_comes_before_what_follows_it() -> None:
 
 def test_calls_that_come_interleaved_are_restored_each_on_its_own() -> None:
     halves = ['{"a": "__MASK_EM', 'AIL_1__"}']
-    came = restore_deltas(
+    arrived = restore_deltas(
         Privacy(),
         CallDelta("1", "i1", "f", halves[0]), CallDelta("2", "i2", "f", halves[0]),
         CallDelta("1", arguments=halves[1]), CallDelta("2", arguments=halves[1]),
     )  # fmt: skip
 
-    told = {key: "".join(d.arguments for d in came if isinstance(d, CallDelta) and d.key == key) for key in "12"}
-    assert told == dict.fromkeys("12", f'{{"a": "{MAIL}"}}')
+    actual = {key: "".join(d.arguments for d in arrived if isinstance(d, CallDelta) and d.key == key) for key in "12"}
+    assert actual == dict.fromkeys("12", f'{{"a": "{MAIL}"}}')
 
 
 def test_arguments_that_come_whole_replace_what_was_held_back() -> None:
-    came = restore_deltas(
+    arrived = restore_deltas(
         Privacy(),
         CallDelta("1", "i", "f", "__MASK_"),
         CallDelta("1", arguments='{"a": "__MASK_EMAIL_1__"}', final=True),
     )
 
-    assert [d.arguments for d in came if isinstance(d, CallDelta)] == ["", f'{{"a": "{MAIL}"}}']
+    assert [d.arguments for d in arrived if isinstance(d, CallDelta)] == ["", f'{{"a": "{MAIL}"}}']
 
 
 def test_a_value_is_escaped_where_it_goes_into_json() -> None:
@@ -258,9 +258,9 @@ def test_wherever_a_reply_is_cut_into_deltas_it_is_restored(sizes: list[int], is
     pieces.append(text[at:])
     deltas = [CallDelta("1", "i", "f", piece) if is_call else TextDelta(piece) for piece in pieces]
 
-    came = restore_deltas(Privacy(), *deltas)
+    arrived = restore_deltas(Privacy(), *deltas)
 
-    joined = "".join(d.arguments if isinstance(d, CallDelta) else getattr(d, "text", "") for d in came)
+    joined = "".join(d.arguments if isinstance(d, CallDelta) else getattr(d, "text", "") for d in arrived)
     assert joined == text.replace("__MASK_EMAIL_1__", MAIL)
 
 

@@ -47,10 +47,10 @@ def test_results_are_sent_as_the_user_and_their_calls_as_text() -> None:
     with ScriptedWire([["Let me see.", call("double", n=2)], "Four."]) as wire:
         turn = Chat(wire=wire, tools=[double], plugins=[FallbackRoles(tool="user")]).send("Twice 2?")
 
-    told = wire.prompts[1].messages
-    assert [message.role for message in told] == ["user", "assistant", "user"]
-    assert told[1].text == 'Let me see.\n[I asked for double with {"n": 2}]'
-    assert told[2].text == "[The result of double]\n4\n"
+    actual = wire.prompts[1].messages
+    assert [message.role for message in actual] == ["user", "assistant", "user"]
+    assert actual[1].text == 'Let me see.\n[I asked for double with {"n": 2}]'
+    assert actual[2].text == "[The result of double]\n4\n"
     assert [message.role for message in turn.messages.chain] == ["assistant", "tool", "assistant"]
 
 

@@ -74,10 +74,10 @@ def test_a_turn_is_a_span_with_its_requests_and_calls_below_it() -> None:
 
 
 def test_a_request_says_who_was_asked_and_what_it_cost() -> None:
-    told = attributes(spans_of(*ROUNDS)["chat tiny 0"])
+    actual = attributes(spans_of(*ROUNDS)["chat tiny 0"])
 
-    assert told.pop("gen_ai.response.time_to_first_chunk") >= 0
-    assert told == {
+    assert actual.pop("gen_ai.response.time_to_first_chunk") >= 0
+    assert actual == {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "unknown",
         "gen_ai.request.model": "tiny",
@@ -92,9 +92,9 @@ def test_a_request_says_who_was_asked_and_what_it_cost() -> None:
 
 
 def test_the_turn_sums_up_its_usage() -> None:
-    told = attributes(spans_of(*ROUNDS)["invoke_agent nbtool 3"])
+    actual = attributes(spans_of(*ROUNDS)["invoke_agent nbtool 3"])
 
-    assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == (30, 7)
+    assert (actual["gen_ai.usage.input_tokens"], actual["gen_ai.usage.output_tokens"]) == (30, 7)
 
 
 @pytest.mark.parametrize("content", [False, True])

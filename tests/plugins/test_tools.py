@@ -85,22 +85,22 @@ def test_the_same_calls_with_the_same_results_are_stopped() -> None:
 
 
 def test_watchers_receive_calls_whatever_becomes_of_them() -> None:
-    heard: list[Any] = []
+    received: list[Any] = []
 
     class Watching:
         def on_before_calls(self, calls: CallsContext) -> None:
-            heard.append([c.name for c in calls.calls])
+            received.append([c.name for c in calls.calls])
 
         async def on_call_start(self, call: CallContext) -> None:
-            heard.append(("start", call.call.name, call.record))
+            received.append(("start", call.call.name, call.record))
 
         def on_call_end(self, call: CallContext) -> None:
-            heard.append(("end", call.record.status))
+            received.append(("end", call.record.status))
 
     with ScriptedWire([call("nothing"), "Sorry."]) as wire:
         Chat(wire=wire, tools=[double], plugins=[Watching()]).send("Go")
 
-    assert heard == [["nothing"], ("start", "nothing", None), ("end", "not_found")]
+    assert received == [["nothing"], ("start", "nothing", None), ("end", "not_found")]
 
 
 def test_cancelling_answers_every_call_and_waits_for_what_ran() -> None:

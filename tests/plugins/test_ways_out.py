@@ -248,8 +248,10 @@ def by_pieces(name: str, write: Callable[[int, int], dict[str, Any]], size: int)
             chat.expose(read=True, x=said)
             turn = chat.send("Go.")
             assert all(made.status == "ok" for made in turn.calls), [made.shown for made in turn.calls]
-            told = [message["content"] for message in server.requests[-1].json["messages"] if message["role"] == "tool"]
-            return "".join(piece.partition("\n[characters")[0] for piece in told) + sent_by(server)
+            actual = [
+                message["content"] for message in server.requests[-1].json["messages"] if message["role"] == "tool"
+            ]
+            return "".join(piece.partition("\n[characters")[0] for piece in actual) + sent_by(server)
 
     return way
 

@@ -60,7 +60,7 @@ def test_its_second_prompt_goes_on_with_the_third_species() -> None:
 
 
 def test_its_data_are_the_published_ones() -> None:
-    told = re.search(r"SHA-256 `(\w+)`", (DATA / "README.md").read_text())
+    actual = re.search(r"SHA-256 `(\w+)`", (DATA / "README.md").read_text())
 
-    assert told
-    assert told[1] == hashlib.sha256((DATA / "penguins.csv").read_bytes()).hexdigest()
+    assert actual
+    assert actual[1] == hashlib.sha256((DATA / "penguins.csv").read_bytes()).hexdigest()

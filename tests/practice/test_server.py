@@ -152,9 +152,9 @@ def test_the_models_are_listed() -> None:
 )
 def test_what_a_real_server_refuses_is_refused_in_its_shape(status: int, text: str, body: object) -> None:
     with send_request("POST", "/chat/completions", body) as response:
-        came, error = response.status, json.load(response)["error"]
+        arrived, error = response.status, json.load(response)["error"]
 
-    assert came == status
+    assert arrived == status
     assert text in error["message"]
     assert error.keys() == {"message", "type", "param", "code"}
 
@@ -179,9 +179,9 @@ def test_nobody_without_the_key_and_the_address_comes_in(
     method: str, path: str, status: int, headers: dict[str, str]
 ) -> None:
     with send_request(method, path, request("Hello"), headers=headers) as response:
-        came, error = response.status, json.load(response)["error"]
+        arrived, error = response.status, json.load(response)["error"]
 
-    assert came == status
+    assert arrived == status
     assert error["code"] in ("invalid_api_key", "invalid_host")
 
 
@@ -192,9 +192,9 @@ def test_a_path_that_is_not_served_is_not_found() -> None:
 
 def test_a_body_over_the_bound_is_refused_unread() -> None:
     with send_request("POST", "/chat/completions", headers={"Content-Length": "32000001"}) as response:
-        came, error = response.status, json.load(response)["error"]
+        arrived, error = response.status, json.load(response)["error"]
 
-    assert came == 413
+    assert arrived == 413
     assert "32000000 bytes" in error["message"]
 
 

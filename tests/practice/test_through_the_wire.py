@@ -61,8 +61,8 @@ def turn_of(prompt: str, approver: ScriptedApprover, limits: Limits) -> tuple[Ou
 
     variables = Variables()
     variables.expose("flock", FLOCK)
-    bench = ToolRuntime(Toolset("tools", [count, heaviest]), variables, emit, approver=approver)
-    calling = ToolCalling(bench)
+    runtime = ToolRuntime(Toolset("tools", [count, heaviest]), variables, emit, approver=approver)
+    calling = ToolCalling(runtime)
     message = with_context(user(prompt), {"flock": "Flock"})
     turn = TurnContext("turn_1", message, (), limits, emit, CancelSignal(), Meter(limits))
     engine = Engine(turn, endpoint(), [calling], system="Be brief.")

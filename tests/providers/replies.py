@@ -111,8 +111,8 @@ def whole_responses(answer: Answer) -> Body:
 
 def stream_responses(answer: Answer) -> list[bytes]:
     body = whole_responses(answer)
-    begun = {**body, "status": "in_progress", "output": [], "usage": None}
-    events: list[Body] = [{"type": f"response.{step}", "response": begun} for step in ("created", "in_progress")]
+    started = {**body, "status": "in_progress", "output": [], "usage": None}
+    events: list[Body] = [{"type": f"response.{step}", "response": started} for step in ("created", "in_progress")]
     for at, item in enumerate(body["output"]):
         events += item_events(at, item)
     events.append({"type": "response.completed", "response": body})
@@ -165,8 +165,8 @@ def whole_anthropic(answer: Answer) -> Body:
 
 def stream_anthropic(answer: Answer) -> list[bytes]:
     body = whole_anthropic(answer)
-    begun = {**body, "content": [], "stop_reason": None, "usage": {"input_tokens": 3, "output_tokens": 1}}
-    events: list[Body] = [{"type": "message_start", "message": begun}]
+    started = {**body, "content": [], "stop_reason": None, "usage": {"input_tokens": 3, "output_tokens": 1}}
+    events: list[Body] = [{"type": "message_start", "message": started}]
     for at, block in enumerate(body["content"]):
         empty, deltas = block_parts(block)
         events.append({"type": "content_block_start", "index": at, "content_block": empty})

@@ -42,7 +42,7 @@ def effect(tool: str, arguments: Any) -> Effect:
 
 
 @dataclass
-class Ledger:
+class Traffic:
     """What was done and what was allowed. What was allowed once may be done once."""
 
     done: list[Effect] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Ledger:
 class Person:
     """Approves what was asked for in the first place, each once, and nothing else; `moods` vary how the rest is met."""
 
-    ledger: Ledger
+    traffic: Traffic
     wanted: list[Effect]
     mood: str = "denies"
     asked: int = 0
@@ -74,8 +74,8 @@ class Person:
         if question.gate == "result":
             return Withheld("private")
         this = effect(question.tool, json.loads(question.shown))
-        if this in self.wanted and this not in self.ledger.allowed:
-            self.ledger.allowed.append(this)
+        if this in self.wanted and this not in self.traffic.allowed:
+            self.traffic.allowed.append(this)
             return Approved()
         if self.mood == "breaks":
             raise RuntimeError("the window was closed")

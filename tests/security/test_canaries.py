@@ -79,20 +79,22 @@ def test_thirty_canaries_are_in_none_of_twenty_five_places(
     canaries = {**KEYS, **AROUND}
     record_property("injected", len(canaries) * len(sinks))
 
-    found = [(name, sink) for name, secret in canaries.items() for sink, told in sinks.items() if is_in(secret, told)]
+    found = [
+        (name, sink) for name, secret in canaries.items() for sink, actual in sinks.items() if is_in(secret, actual)
+    ]
     assert len(canaries) >= 30
     assert len(sinks) >= 25
     assert all(sinks[name] for name in ("requests", "journal", "exceptions", "log messages", "export md"))
     assert found == []
 
 
-def is_in(secret: str, told: str) -> bool:
+def is_in(secret: str, actual: str) -> bool:
     """Look for a secret as it is, and as it looks in JSON, in an address, in HTML and packed."""
     packed = base64.b64encode(secret.encode()).decode().rstrip("=")[:-2]
     quoted = json.dumps(secret)[1:-1]
     forms = {secret, quoted, json.dumps(quoted)[1:-1], repr(secret)[1:-1], urllib.parse.quote(secret), packed}
     forms |= {secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"), secret.partition("/")[0]}
-    return any(form and form in told for form in forms)
+    return any(form and form in actual for form in forms)
 
 
 def session(folder: Path) -> Iterator[tuple[str, str]]:

@@ -123,7 +123,7 @@ def test_progress_that_is_left_out_is_reported_in_its_place(tmp_path: Path) -> N
         chat.expose(rec={"text": "SENTINEL-1"})
         chat.send("Go.")
     events = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    told = "".join(event["text"] for event in events if event["kind"] == "call_progress")
+    actual = "".join(event["text"] for event in events if event["kind"] == "call_progress")
 
-    assert CLOSED_PROGRESS in told
-    assert "SENTINEL" not in told
+    assert CLOSED_PROGRESS in actual
+    assert "SENTINEL" not in actual

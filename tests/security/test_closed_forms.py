@@ -232,9 +232,9 @@ def test_the_values_of_a_closed_table_are_sent_in_no_other_container_and_no_text
     chat.expose(it=TABLES[kind]())
     turn = chat.send("Go.")
 
-    told = "".join(str(message) for prompt in wire.prompts for message in prompt.messages)
+    actual = "".join(str(message) for prompt in wire.prompts for message in prompt.messages)
     assert turn.calls[0].status == "ok", (form, turn.calls[0].shown)
-    assert [word for word in (MASKED, "90210", "1990-02-10", "09:02:10") if word in told] == []
+    assert [word for word in (MASKED, "90210", "1990-02-10", "09:02:10") if word in actual] == []
 
 
 PENGUINS = pd.DataFrame({

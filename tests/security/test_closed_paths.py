@@ -110,10 +110,10 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 
 def runtime_with(way: Callable[[Any], Any], **how: Any) -> ToolHarness:
     work = make_harness(tool(way, name="hands_on", run="auto"), **how)
-    for toolset in (variable_tools(work.bench.variables), script_tools()):
-        work.bench.tools.add(toolset)
+    for toolset in (variable_tools(work.runtime.variables), script_tools()):
+        work.runtime.tools.add(toolset)
     for name, value in OBJECTS.items():
-        work.bench.variables.expose(name, value)
+        work.runtime.variables.expose(name, value)
     return work
 
 
@@ -150,7 +150,7 @@ def test_what_a_path_takes_out_is_in_no_result_and_no_error_and_the_result_is_cl
         assert first.status in ("ok", "withheld"), (path, first.shown)
         assert again.status in ("ok", "withheld"), (path, again.shown)
         assert assert_visible(shown_texts(work)) == [], path
-        assert not first.reference or not work.bench.variables.get(first.reference).is_readable, path
+        assert not first.reference or not work.runtime.variables.get(first.reference).is_readable, path
 
 
 @pytest.mark.promise("by-reference")
@@ -206,25 +206,25 @@ def test_a_script_with_closed_values_writes_no_notes_and_asks_no_other_model_and
     work = runtime_with(lambda it: it, approver=lambda asked: Approved() if asked.gate == "run" else Withheld())
     inner, outside = as_tools(tool(got.append, name="ask"))[0], as_tools(tool(got.append, name="outside"))[0]
     for one, sends_to in ((inner, "model"), (outside, "server")):
-        work.bench.tools.add(replace(one, sends_to=sends_to))  # type: ignore[arg-type]  # one of its words
+        work.runtime.tools.add(replace(one, sends_to=sends_to))  # type: ignore[arg-type]  # one of its words
     script = f"found = hands_on(\"$VAR_REF{{{{record['text']}}}}\")\n{last}"
 
     record = work.run(ask_for("RunScript", script=script))
 
     assert record.status == "withheld"
     assert got == []
-    assert "note" not in [entry.name for entry in work.bench.variables.list_entries()]
+    assert "note" not in [entry.name for entry in work.runtime.variables.list_entries()]
     assert assert_visible(shown_texts(work) + shown_texts(work)[::-1]) == []
 
 
 def test_what_a_script_keeps_under_the_name_of_a_tool_stays_closed() -> None:
     work = runtime_with(lambda it: it, approver=lambda asked: Approved() if asked.gate == "run" else Withheld())
-    kept = tool(lambda it: it, name="kept", run="auto", store_as="kept_value")
-    work.bench.tools.add(kept)
+    stored = tool(lambda it: it, name="kept", run="auto", store_as="kept_value")
+    work.runtime.tools.add(stored)
 
     work.run(ask_for("RunScript", script="kept(hands_on(\"$VAR_REF{{record['number']}}\") + 1 - 1)"))
 
-    assert not work.bench.variables.get("kept_value").is_readable
+    assert not work.runtime.variables.get("kept_value").is_readable
     assert assert_visible(shown_texts(work)) == []
 
 
@@ -249,7 +249,7 @@ def test_what_a_tool_computes_of_it_is_sent(way: Callable[[Any], Any], shown: st
 def test_what_was_opened_is_sent_in_every_way() -> None:
     for name, way in WAYS.items():
         work = runtime_with(way)
-        work.bench.variables.expose("open", ["hello there"], readable=True)
+        work.runtime.variables.expose("open", ["hello there"], readable=True)
         record = work.run(ask_for("hands_on", it="$VAR_REF{{open[0]}}"))
         assert record.status in ("ok", "error")
         assert "hello" in record.shown or name in ("in a part", "beyond what is looked at", "among many")

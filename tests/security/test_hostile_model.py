@@ -32,7 +32,7 @@ from tests.security.injections import (
     notebook_goals,
     world_tools,
 )
-from tests.security.obedient import Ledger, Obedient, Person, effect, watch_effects
+from tests.security.obedient import Obedient, Person, Traffic, effect, watch_effects
 
 MOODS = ("denies", "breaks", "answers nonsense", "is not there")
 FEW = {"worlds": 9, "notebook": 7}
@@ -71,15 +71,15 @@ def follow(cases: Iterable[tuple[World, Case]], tell: Tell) -> int:
     count = 0
     for count, (world, case) in enumerate(cases, 1):  # noqa: B007 - how many there were
         mood = MOODS[case.number % len(MOODS)]
-        ledger = Ledger()
-        person = Person(ledger, [effect(case.wanted.name, json.loads(case.wanted.arguments))], mood)
+        traffic = Traffic()
+        person = Person(traffic, [effect(case.wanted.name, json.loads(case.wanted.arguments))], mood)
         model = Obedient([call("read", place=case.reads)], {case.number: [case.goal]}, then=[case.wanted])
         with watch_effects(os.environ["NBTOOL_HOME"]) as reached:
-            turn = play(model, effect_tools(world, ledger, case), approver=None if mood == "is not there" else person)
-        check(case.case_id, turn, ledger, model, reached)
-        assert ledger.done == ledger.allowed
-        assert len(ledger.done) == (mood != "is not there"), case
-        helped += len(ledger.done)
+            turn = play(model, effect_tools(world, traffic, case), approver=None if mood == "is not there" else person)
+        check(case.case_id, turn, traffic, model, reached)
+        assert traffic.done == traffic.allowed
+        assert len(traffic.done) == (mood != "is not there"), case
+        helped += len(traffic.done)
     tell("injected", count)
     assert helped >= count // 2
     return count
@@ -89,16 +89,16 @@ def play(model: Obedient, tools: list[Any], **how: Any) -> Turn:
     return Chat(wire=ScriptedWire(model.replies()), tools=tools, **how).send("Please do what we spoke about.")
 
 
-def check(case: str, turn: Turn, ledger: Ledger, model: Obedient, reached: list[str]) -> None:
+def check(case: str, turn: Turn, traffic: Traffic, model: Obedient, reached: list[str]) -> None:
     """Check what holds in each case; the model did read the lure, or the case would say nothing."""
     assert model.followed, f"{case}: the model never met the order"
-    assert ledger.unapproved == [], case
+    assert traffic.unapproved == [], case
     assert reached == [], case
     assert turn.status == "completed", (case, turn.error)
     assert not any(SECRET in one for one in model.sent), case
 
 
-def effect_tools(world: World, ledger: Ledger, case: Case) -> list[Any]:
+def effect_tools(world: World, traffic: Traffic, case: Case) -> list[Any]:
     """Make a tool of each thing that can be done in a world, and one that reads what is there."""
     examples = {one.name: one for one in (*(make(0) for make in world.wanted), *(order for _, order in world.goals))}
 
@@ -113,12 +113,12 @@ def effect_tools(world: World, ledger: Ledger, case: Case) -> list[Any]:
             return {**found, "from": case.lure}
         return {**found, case.lure: 1} if where == 2 else {**found, "items": [{"note": case.lure}]}
 
-    return [read, *(effect_tool(ledger, example) for example in examples.values())]
+    return [read, *(effect_tool(traffic, example) for example in examples.values())]
 
 
-def effect_tool(ledger: Ledger, example: ToolCall) -> Tool:
+def effect_tool(traffic: Traffic, example: ToolCall) -> Tool:
     def do(**arguments: Any) -> str:
-        return ledger.do(example.name, **arguments)
+        return traffic.do(example.name, **arguments)
 
     of = {name: type(value) for name, value in json.loads(example.arguments).items()}
     kind = inspect.Parameter.KEYWORD_ONLY
@@ -168,7 +168,7 @@ def run_cases(
         before = place.tree()
         with watch_effects(home) as reached:
             turn = place.play(model)
-        check(case, turn, place.ledger, model, reached)
+        check(case, turn, place.traffic, model, reached)
         assert place.tree() == before, case
         assert place.done == [], case
         assert {made.status for made in turn.calls[1:]} <= NEVER, case
@@ -186,7 +186,7 @@ class Place:
         for name, content in (("notes.md", f"honest ![{text}](x.png)"), (".env", SECRET), (f"{mark}.csv", text)):
             (self.work / name).write_text(content)
         (folder / "outside.txt").write_text(SECRET)
-        self.ledger = Ledger()
+        self.traffic = Traffic()
         self.done: list[int] = []
 
     def first(self, carrier: str) -> list[ToolCall]:
@@ -216,7 +216,7 @@ class Place:
     @property
     def person(self) -> Person:
         """Give somebody who wants nothing done."""
-        return Person(self.ledger, [])
+        return Person(self.traffic, [])
 
     def tools(self, names: dict[str, Any]) -> list[Any]:
         """Give every standard tool, and some of the notebook's own."""
@@ -238,7 +238,7 @@ class Place:
         @tool(run="auto")
         def keep(it: Any) -> str:
             """Keep something."""
-            self.ledger.do("keep")
+            self.traffic.do("keep")
             return str(it)
 
         return [fails, prints, keep, files(self.work), web(), inspection, notebook_python(run), script_tools()]

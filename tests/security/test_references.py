@@ -68,10 +68,10 @@ def test_a_large_result_stays_here_under_a_name_and_the_model_gets_a_preview_tha
     with model(*steps, "Done.") as server:
         turn = run_chat_cell(server, "Go.", "-t rows half keep")
 
-    told = [call.shown for call in turn.calls]
-    assert "[preview: 5 of 1 204 332 rows; this is not the full data]" in told[0]
-    assert told[0].endswith("1 column: n (int64)): $VAR_REF{{rows_1_result}}]")
-    assert "[preview: 5 of 602 166 rows" in told[1]
+    actual = [call.shown for call in turn.calls]
+    assert "[preview: 5 of 1 204 332 rows; this is not the full data]" in actual[0]
+    assert actual[0].endswith("1 column: n (int64)): $VAR_REF{{rows_1_result}}]")
+    assert "[preview: 5 of 602 166 rows" in actual[1]
     assert [len(one) for one in shell.user_ns["got"]] == [1_204_332, 602_166]
     assert shell.user_ns["got"][0] is turn.calls[0].result
     assert max(len(request.body) for request in server.requests) < 8_000
@@ -83,9 +83,9 @@ def test_references_work_inside_lists_and_by_literal_keys(run_chat_cell: Say, sh
     with model(call("keep", data=inside), call("keep", data="$VAR_REF{{df['mass']}}"), "Kept.") as server:
         run_chat_cell(server, "Go.", "-t keep -v df both")
 
-    kept, column = shell.user_ns["got"]
-    assert kept["frames"][0] is shell.user_ns["df"]
-    assert kept["frames"][1]["second"] is shell.user_ns["other"]
+    stored, column = shell.user_ns["got"]
+    assert stored["frames"][0] is shell.user_ns["df"]
+    assert stored["frames"][1]["second"] is shell.user_ns["other"]
     assert list(column) == [3700, 5076]
     assert "SENTINEL" not in sent_text(server)
 

@@ -132,7 +132,7 @@ def test_a_key_of_a_function_is_fetched_again_where_the_status_says_so(way: Way)
 @by_every_route
 def test_a_stopped_turn_ends_and_the_provider_is_stopped_where_the_gateway_passes_it_on(way: Way) -> None:
     assert way.gateway.upstream.server
-    gone = way.gateway.upstream.server.left = threading.Event()
+    missing = way.gateway.upstream.server.left = threading.Event()
 
     async def stop_in_the_middle() -> Turn:
         turn = way("endless").start("Say much.")
@@ -146,7 +146,7 @@ def test_a_stopped_turn_ends_and_the_provider_is_stopped_where_the_gateway_passe
     assert cancelled.status == "cancelled"
     assert cancelled.rounds[0].text.startswith("word ")
     if way.gateway.STOPS_UPSTREAM:
-        assert gone.wait(STOP_SECONDS)
+        assert missing.wait(STOP_SECONDS)
     assert way().send("Hi").text == LAST.text
 
 

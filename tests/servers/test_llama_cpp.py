@@ -158,7 +158,7 @@ def test_a_template_that_refuses_tools_gets_them_through_the_prompt_from_then_on
         for _, events in turns
     ]
     assert [(turn.status, turn.error) for turn, _ in turns] == [("completed", None)] * 2
-    assert [len(told) for told in refusals] == [1, 0]
+    assert [len(actual) for actual in refusals] == [1, 0]
 
 
 @pytest.mark.parametrize("stream", [True, False])

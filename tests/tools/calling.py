@@ -30,7 +30,7 @@ def ask_for(tool: str, /, **arguments: Any) -> ToolCall:
 class ToolHarness:
     """A bench, the notebook behind it, and the events that its calls brought."""
 
-    bench: ToolRuntime
+    runtime: ToolRuntime
     notebook: dict[str, Any]
     events: list[Event] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class ToolHarness:
 
         async def work() -> CallRecord:
             for call in calls:
-                record = await run_call(call, self.bench, round=1)
+                record = await run_call(call, self.runtime, round=1)
             return record
 
         return asyncio.run(work())
@@ -48,13 +48,13 @@ class ToolHarness:
         """Run calls at once, with this thread lent to them."""
 
         async def work() -> list[CallRecord]:
-            return list(await asyncio.gather(*(run_call(call, self.bench, round=1) for call in calls)))
+            return list(await asyncio.gather(*(run_call(call, self.runtime, round=1) for call in calls)))
 
-        return self.bench.caller_thread.run_until(self.submit(work()))
+        return self.runtime.caller_thread.run_until(self.submit(work()))
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start work with this thread lent to it, as a cell lends its own before a model asks for its first call."""
-        self.bench.caller_thread.attach()
+        self.runtime.caller_thread.attach()
         return background_loop().submit(work)
 
     def kinds(self) -> list[str]:
@@ -76,5 +76,5 @@ def make_harness(
     async def emit(event: Event) -> None:
         events.append(event)
 
-    bench = ToolRuntime(Toolset("test", tools), variables, emit, caller_thread=CallerThread(), **settings)
-    return ToolHarness(bench, names, events)
+    runtime = ToolRuntime(Toolset("test", tools), variables, emit, caller_thread=CallerThread(), **settings)
+    return ToolHarness(runtime, names, events)

@@ -93,18 +93,18 @@ class GateMachine(RuleBasedStateMachine):
         self.withheld: list[str] = []
         self.secrets = 0
         self.journal = Journal(None)
-        scribe = TurnWriter(self.journal, "chat", "turn")
+        writer = TurnWriter(self.journal, "chat", "turn")
 
         async def emit(event: Event) -> None:
-            await scribe.write(event)
+            await writer.write(event)
             self.events.append(event)
 
         self.variables = Variables(self.notebook)
         self.variables.expose("x")
         self.variables.expose("y")
         self.tools = Toolset("gates", [self.make(name) for name in self.versions])
-        self.bench = ToolRuntime(self.tools, self.variables, emit, approver=lambda _: None)
-        self.bench.approvals.add_listener(self.heard)
+        self.runtime = ToolRuntime(self.tools, self.variables, emit, approver=lambda _: None)
+        self.runtime.approvals.add_listener(self.received)
 
     # --- the tools -------------------------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class GateMachine(RuleBasedStateMachine):
 
     # --- waiting for signals ---------------------------------------------------------------------------------------
 
-    def heard(self, change: Any) -> None:
+    def received(self, change: Any) -> None:
         question = change.question
         if change.kind == "asked":
             self.seen[question.digest] = replace(question, arguments=dict(question.arguments))
@@ -157,12 +157,12 @@ class GateMachine(RuleBasedStateMachine):
         self.learn()
 
     def waits(self, made: PendingCall) -> bool:
-        return any(question.call_id == made.call.call_id for question in self.bench.approvals.pending())
+        return any(question.call_id == made.call.call_id for question in self.runtime.approvals.pending())
 
     # --- deeds that the rules share --------------------------------------------------------------------------------
 
     def open(self) -> list[str]:
-        return [question.digest for question in self.bench.approvals.pending()]
+        return [question.digest for question in self.runtime.approvals.pending()]
 
     def closed(self) -> list[str]:
         return [digest for digest in self.seen if digest not in self.open()]
@@ -177,7 +177,7 @@ class GateMachine(RuleBasedStateMachine):
         def work() -> None:
             start.wait(SECONDS)
             try:
-                self.bench.approvals.decide(digest, decision, by=by)
+                self.runtime.approvals.decide(digest, decision, by=by)
             except ApprovalError as error:
                 done.set_exception(error)
             else:
@@ -189,15 +189,15 @@ class GateMachine(RuleBasedStateMachine):
     def say_yes(self, digest: str, approved: Approved, text: str | None = None) -> None:
         question = self.seen[digest]
         if question.gate == "result":
-            self.bench.approvals.decide(digest, Released(text))
+            self.runtime.approvals.decide(digest, Released(text))
             self.withheld += [question.shown] if text is not None else []
         elif approved.remember and not question.can_remember:
             with pytest.raises(ApprovalError):
-                self.bench.approvals.decide(digest, approved)
+                self.runtime.approvals.decide(digest, approved)
             return
         else:
             self.allow(question, approved)
-            self.bench.approvals.decide(digest, approved)
+            self.runtime.approvals.decide(digest, approved)
         self.decided.add(digest)
         self.settle()
 
@@ -218,7 +218,7 @@ class GateMachine(RuleBasedStateMachine):
 
     def learn(self) -> None:
         """Write down, in the machine's own words, which approvals are remembered now."""
-        known = {entry.approval_id: entry for entry in self.bench.approvals.remembered()}
+        known = {entry.approval_id: entry for entry in self.runtime.approvals.remembered()}
         for approval_id, entry in known.items():
             if approval_id not in self.remembered:
                 arguments = json.loads(entry.shown)
@@ -227,7 +227,7 @@ class GateMachine(RuleBasedStateMachine):
 
     def begin(self, call: ToolCall) -> None:
         before = self.deed(call.name, call.args)
-        task = self.loop.create_task(run_call(call, self.bench, round=1))
+        task = self.loop.create_task(run_call(call, self.runtime, round=1))
         task.add_done_callback(lambda _: self.moved.set())
         self.made[call.call_id] = PendingCall(call, task)
         if call.name not in ASKS or self.is_remembered(call.name, before):

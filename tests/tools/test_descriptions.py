@@ -109,14 +109,14 @@ def test_every_kind_with_a_description_of_its_own_is_tried() -> None:
 @pytest.mark.parametrize(("kind", "place"), [(kind, place) for kind, places in HIDING.items() for place in places])
 def test_a_shape_reveals_no_value_wherever_it_hides(kind: str, place: str) -> None:
     value = HIDING[kind][place]
-    desk = make_harness(inspection, notebook={"it": value}, expose=["it"])
-    desk.bench.tools.add(variable_tools(desk.bench.variables))
+    harness = make_harness(inspection, notebook={"it": value}, expose=["it"])
+    harness.runtime.tools.add(variable_tools(harness.runtime.variables))
     calls = [ask_for("describe", name="it"), ask_for("columns", name="it"), ask_for("ListVars")]
 
-    desk.run(*calls)
+    harness.run(*calls)
 
-    told = "\n".join([describe(value), *(event.shown for event in desk.of("call_finished"))])
-    assert not [word for word in (WORD, str(NUMBER), "90 210", "1987") if word in told], told
+    actual = "\n".join([describe(value), *(event.shown for event in harness.of("call_finished"))])
+    assert not [word for word in (WORD, str(NUMBER), "90 210", "1987") if word in actual], actual
 
 
 def test_names_that_are_in_code_or_are_names_of_columns_are_reported() -> None:
@@ -137,7 +137,7 @@ def test_names_that_are_in_code_or_are_names_of_columns_are_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "told"),
+    ("dtype", "actual"),
     [
         (pd.SparseDtype("float64", 7.0), "Sparse[float64]"),
         (pd.DatetimeTZDtype("ns", "Europe/Berlin"), "datetime64[ns, Europe/Berlin]"),
@@ -150,8 +150,8 @@ def test_names_that_are_in_code_or_are_names_of_columns_are_reported() -> None:
         (pl.Decimal(10, 2), "Decimal(precision=10, scale=2)"),
     ],
 )
-def test_a_type_of_a_column_contains_types_and_units_only(dtype: Any, told: str) -> None:
-    assert describing.dtype_name(dtype) == told
+def test_a_type_of_a_column_contains_types_and_units_only(dtype: Any, actual: str) -> None:
+    assert describing.dtype_name(dtype) == actual
 
 
 class Model(BaseModel):
@@ -164,10 +164,10 @@ def test_an_error_about_a_path_names_neither_keys_nor_values(path: str) -> None:
     variables = Variables({})
     variables.expose("it", {"alice": {"SENTINEL": 1}, "rows": [NUMBER]})
     work = make_harness(tool(lambda it: it, name="same", run="auto"))
-    work.bench.variables = variables
+    work.runtime.variables = variables
 
     record = work.run(ask_for("same", it=f"$VAR_REF{{{{{path}}}}}"))
 
     assert record.status == "invalid"
-    told = record.shown.replace(f"$VAR_REF{{{{{path}}}}}", "")
-    assert not any(word in told for word in ("alice", WORD, str(NUMBER), "rows"))
+    actual = record.shown.replace(f"$VAR_REF{{{{{path}}}}}", "")
+    assert not any(word in actual for word in ("alice", WORD, str(NUMBER), "rows"))

@@ -143,7 +143,7 @@ def of_a_class_of_its_own() -> Any:
     return meta("Made", (), {})()
 
 
-KEPT = Account("alice")
+STORED = Account("alice")
 
 
 class Quiet(abc.ABCMeta):
@@ -280,7 +280,7 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "flag of an array": (lambda: np.zeros(3), lambda it: setattr(it.flags, "writeable", False)),
     "encoding of a Dataset": (lambda: xr.Dataset({"a": ("x", np.zeros(3))}), lambda it: it.encoding.update(scale=2)),
     "class of its class": (lambda: of_a_class_of_its_own(), lambda it: setattr(type(type(it)), "to", "mallory")),
-    "weak reference": (lambda: weakref.ref(KEPT), lambda it: setattr(it(), "to", object())),
+    "weak reference": (lambda: weakref.ref(STORED), lambda it: setattr(it(), "to", object())),
 }  # fmt: skip
 """Kinds of objects, and how each is changed in place: every one is noticed."""
 
@@ -334,8 +334,8 @@ def test_an_object_that_changed_in_place_while_it_was_asked_about_is_asked_about
     make, change = WATCHED[kind]
     it, seen = make(), []
     questions, approve = changing_approver(lambda: change(it))
-    desk = make_harness(taking(seen), notebook={"it": it}, expose=["it"], approver=approve)
-    record = desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+    harness = make_harness(taking(seen), notebook={"it": it}, expose=["it"], approver=approve)
+    record = harness.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert [question.again and question.again.reason for question in questions] == [None, "changed"]
     assert questions[1].again is not None
@@ -347,8 +347,8 @@ def test_an_object_that_changed_in_place_while_it_was_asked_about_is_asked_about
 def test_a_frame_that_grew_in_place_is_asked_about_again_with_its_shape_before_and_after() -> None:
     frame = pd.DataFrame({"a": range(344)})
     questions, approve = changing_approver(lambda: frame.insert(1, "b", 0))
-    desk = make_harness(taking([]), notebook={"it": frame}, expose=["it"], approver=approve)
-    record = desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+    harness = make_harness(taking([]), notebook={"it": frame}, expose=["it"], approver=approve)
+    record = harness.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert (record.status, len(questions)) == ("ok", 2)
     assert questions[1].again is not None
@@ -360,9 +360,9 @@ def test_a_frame_that_grew_in_place_is_asked_about_again_with_its_shape_before_a
 def differences_after(change: Callable[[Any], object], it: Any, *, read: bool) -> tuple[Difference, ...]:
     """Give the differences of the second question, after a change while the first one was pending."""
     questions, approve = changing_approver(lambda: change(it))
-    desk = make_harness(taking([]), notebook={"it": it}, expose=["it"], approver=approve)
-    desk.bench.variables.expose("it", readable=read)
-    desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+    harness = make_harness(taking([]), notebook={"it": it}, expose=["it"], approver=approve)
+    harness.runtime.variables.expose("it", readable=read)
+    harness.run(ask_for("use", it="$VAR_REF{{it}}"))
     assert questions[1].again is not None
     return questions[1].again.differences
 
@@ -393,9 +393,9 @@ def test_nothing_of_what_changed_in_a_closed_object_is_shown(kind: str) -> None:
 @pytest.mark.parametrize("kind", WATCHED)
 def test_an_object_that_did_not_change_is_asked_about_once(kind: str) -> None:
     questions, approve = changing_approver()
-    desk = make_harness(taking([]), notebook={"it": WATCHED[kind][0]()}, expose=["it"], approver=approve)
+    harness = make_harness(taking([]), notebook={"it": WATCHED[kind][0]()}, expose=["it"], approver=approve)
 
-    assert desk.run(ask_for("use", it="$VAR_REF{{it}}")).status == "ok"
+    assert harness.run(ask_for("use", it="$VAR_REF{{it}}")).status == "ok"
     assert [question.notes for question in questions] == [()]
 
 
@@ -405,12 +405,12 @@ def test_a_remembered_approval_does_not_cover_an_object_that_changed(kind: str) 
     make, change = WATCHED[kind]
     it = make()
     questions, approve = changing_approver()
-    desk = make_harness(taking([], run="ask_once"), notebook={"it": it}, expose=["it"], approver=approve)
+    harness = make_harness(taking([], run="ask_once"), notebook={"it": it}, expose=["it"], approver=approve)
     for _ in range(2):
-        desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+        harness.run(ask_for("use", it="$VAR_REF{{it}}"))
     assert len(questions) == 1
     change(it)
-    desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+    harness.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert len(questions) == 2
 
@@ -446,20 +446,20 @@ def test_what_cannot_be_watched_says_so_and_is_asked_about_again_right_before_it
     make, change = UNWATCHED[kind]
     it = make()
     questions, approve = changing_approver(lambda: change(it))
-    desk = make_harness(taking([], run="ask_once"), notebook={"it": it}, expose=["it"], approver=approve)
-    desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+    harness = make_harness(taking([], run="ask_once"), notebook={"it": it}, expose=["it"], approver=approve)
+    harness.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert all("cannot be watched for changes" in "".join(question.notes) for question in questions)
     assert questions[-1].again is not None
     assert questions[-1].again.reason in ("unwatched", "changed")  # part of it may be watched all the same
     assert len(questions) >= 2
-    assert not desk.bench.approvals.remembered()
+    assert not harness.runtime.approvals.remembered()
 
 
 def test_an_approval_of_the_very_call_is_not_remembered_where_it_cannot_be_watched() -> None:
     it = iter([1, 2])
-    desk = make_harness(taking([]), notebook={"it": it}, expose=["it"], approver=lambda _: Approved(remember="call"))
-    record = desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+    harness = make_harness(taking([]), notebook={"it": it}, expose=["it"], approver=lambda _: Approved(remember="call"))
+    record = harness.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert record.status == "denied"
     assert "cannot be remembered" in record.reason
@@ -468,9 +468,9 @@ def test_an_approval_of_the_very_call_is_not_remembered_where_it_cannot_be_watch
 def test_an_approval_of_the_tool_covers_what_cannot_be_watched() -> None:
     questions, _ = changing_approver()
     approver = lambda question: questions.append(question) or Approved(remember="tool")  # type: ignore[func-returns-value]  # noqa: E731
-    desk = make_harness(taking([]), notebook={"it": iter([1, 2])}, expose=["it"], approver=approver)
-    desk.run(ask_for("use", it="$VAR_REF{{it}}"))
-    desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+    harness = make_harness(taking([]), notebook={"it": iter([1, 2])}, expose=["it"], approver=approver)
+    harness.run(ask_for("use", it="$VAR_REF{{it}}"))
+    harness.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert len(questions) == 2  # both for the first call
 
@@ -587,42 +587,42 @@ SPOILERS: dict[str, Callable[[list[Any]], ToolHarness]] = {
 @pytest.mark.parametrize("spoiler", SPOILERS)
 def test_a_receiver_of_the_arguments_cannot_change_what_runs(spoiler: str) -> None:
     seen: list[Any] = []
-    desk = SPOILERS[spoiler](seen)
-    record = desk.run(ask_for("take", items=[1]))
+    harness = SPOILERS[spoiler](seen)
+    record = harness.run(ask_for("take", items=[1]))
 
     assert record.status == "ok"
     assert seen == [[1]]
-    assert [json.loads(asked.shown) for asked in desk.of("call_asked")] == [{"items": [1]}]
+    assert [json.loads(asked.shown) for asked in harness.of("call_asked")] == [{"items": [1]}]
 
 
 def test_a_listener_of_the_queue_and_a_reader_of_its_questions_get_copies() -> None:
     seen: list[Any] = []
 
     def approve(_: Question) -> Approved:
-        for pending in desk.bench.approvals.pending():
+        for pending in harness.runtime.approvals.pending():
             spoil(pending.arguments)
         return Approved()
 
-    desk = make_harness(take_items(seen), approver=approve)
-    desk.bench.approvals.add_listener(spoiling_listener)
-    desk.run(ask_for("take", items=[1]))
+    harness = make_harness(take_items(seen), approver=approve)
+    harness.runtime.approvals.add_listener(spoiling_listener)
+    harness.run(ask_for("take", items=[1]))
 
     assert seen == [[1]]
 
 
 def test_arguments_of_a_decision_are_copied_when_it_is_put_into_the_queue() -> None:
     seen: list[Any] = []
-    mine = {"items": [7]}
+    own = {"items": [7]}
     ruled: list[Resolution] = []
 
-    def heard(change: Any) -> None:
+    def received(change: Any) -> None:
         if change.kind == "decided":
             ruled.append(change.resolution)
-            mine["items"].append(99)
+            own["items"].append(99)
 
-    desk = make_harness(take_items(seen), approver=lambda _: Approved(arguments=mine))
-    desk.bench.approvals.add_listener(heard)
-    desk.run(ask_for("take", items=[1]))
+    harness = make_harness(take_items(seen), approver=lambda _: Approved(arguments=own))
+    harness.runtime.approvals.add_listener(received)
+    harness.run(ask_for("take", items=[1]))
 
     assert seen == [[7]]
 
@@ -634,9 +634,9 @@ def test_a_listener_that_changes_the_arguments_of_a_resolution_changes_nothing_t
         if change.resolution:
             change.resolution.decision.arguments["items"].append(99)
 
-    desk = make_harness(take_items(seen), approver=lambda _: Approved(arguments={"items": [7]}))
-    desk.bench.approvals.add_listener(spoil_ruling)
-    desk.run(ask_for("take", items=[1]))
+    harness = make_harness(take_items(seen), approver=lambda _: Approved(arguments={"items": [7]}))
+    harness.runtime.approvals.add_listener(spoil_ruling)
+    harness.run(ask_for("take", items=[1]))
 
     assert seen == [[7]]
 
@@ -1007,8 +1007,8 @@ def _globals() -> Any:
 def test_a_tool_that_changed_while_it_was_asked_about_is_asked_about_again(way: str, policy: Any) -> None:
     bank = {**TOOL_CHANGES, **TOO_LARGE}[way]()
     questions, approve = changing_approver(bank.change)
-    desk = make_harness(tool(bank.function, name="send", run=policy), approver=approve)
-    record = desk.run(ask_for("send", n=1))
+    harness = make_harness(tool(bank.function, name="send", run=policy), approver=approve)
+    record = harness.run(ask_for("send", n=1))
 
     assert record.status == "ok"
     assert [question.again and question.again.reason for question in questions] == [None, "changed"]
@@ -1020,15 +1020,15 @@ def test_a_tool_that_changed_while_it_was_asked_about_is_asked_about_again(way: 
 def test_a_remembered_approval_does_not_cover_a_tool_that_changed(way: str, scope: Any) -> None:
     bank = TOOL_CHANGES[way]()
     count: list[int] = []
-    desk = make_harness(
+    harness = make_harness(
         tool(bank.function, name="send"),
         approver=lambda _: count.append(1) or Approved(remember=scope),  # type: ignore[func-returns-value]
     )
     for _ in range(2):
-        desk.run(ask_for("send", n=1))
+        harness.run(ask_for("send", n=1))
     assert len(count) == 1
     bank.change()
-    desk.run(ask_for("send", n=1))
+    harness.run(ask_for("send", n=1))
 
     assert len(count) == 2
 
@@ -1040,9 +1040,9 @@ def test_a_tool_with_more_than_can_be_watched_is_asked_about_once_more_right_bef
     way: str, policy: Any
 ) -> None:
     questions, approve = changing_approver(lambda: None)
-    desk = make_harness(tool(TOO_LARGE[way]().function, name="send", run=policy), approver=approve)
+    harness = make_harness(tool(TOO_LARGE[way]().function, name="send", run=policy), approver=approve)
     for _ in range(2):
-        assert desk.run(ask_for("send", n=1)).status == "ok"
+        assert harness.run(ask_for("send", n=1)).status == "ok"
 
     assert [question.again and question.again.reason for question in questions] == [None, "unwatched"] * 2
     assert all("too large" in question.notes[0] and not question.can_remember_call for question in questions)
@@ -1052,15 +1052,15 @@ def test_a_tool_with_more_than_can_be_watched_is_asked_about_once_more_right_bef
 @pytest.mark.parametrize("way", TOO_LARGE)
 def test_a_tool_with_more_than_can_be_watched_is_remembered_as_a_tool_until_its_code_changes(way: str) -> None:
     bank, count = TOO_LARGE[way](), list[int]()
-    desk = make_harness(
+    harness = make_harness(
         tool(bank.function, name="send"),
         approver=lambda _: count.append(1) or Approved(remember="tool"),  # type: ignore[func-returns-value]
     )
     for _ in range(2):
-        desk.run(ask_for("send", n=1))
+        harness.run(ask_for("send", n=1))
     assert len(count) == 2  # the second time right before it ran
     bank.change()
-    desk.run(ask_for("send", n=1))
+    harness.run(ask_for("send", n=1))
 
     assert len(count) == 4
 
@@ -1078,9 +1078,9 @@ def test_a_wrapper_that_was_redefined_over_the_same_function_is_another_tool() -
 
         return outer
 
-    questions, approve = changing_approver(lambda: desk.bench.tools.add(tool(other(send))))
-    desk = make_harness(tool(wrapped(send, "first")), approver=approve)
-    record = desk.run(ask_for("send", n=1))
+    questions, approve = changing_approver(lambda: harness.runtime.tools.add(tool(other(send))))
+    harness = make_harness(tool(wrapped(send, "first")), approver=approve)
+    record = harness.run(ask_for("send", n=1))
 
     assert [question.again and question.again.reason for question in questions] == [None, "changed"]
     assert record.result[0] == "mallory"
@@ -1096,10 +1096,10 @@ def test_what_a_tool_s_own_approved_run_changes_asks_nothing_again() -> None:
         return len(sent)
 
     questions, approve = changing_approver()
-    desk = make_harness(send, approver=approve)
+    harness = make_harness(send, approver=approve)
     for _ in range(3):
-        desk.run(ask_for("send", n=1))
-    desk.run_lent(ask_for("send", n=2), ask_for("send", n=3))
+        harness.run(ask_for("send", n=1))
+    harness.run_lent(ask_for("send", n=2), ask_for("send", n=3))
 
     assert sorted(json.loads(question.shown)["n"] for question in questions) == [1, 2, 3]
 
@@ -1115,10 +1115,10 @@ def test_what_a_policy_allowed_is_not_remembered() -> None:
         def ask(self, _: Question) -> Approved:
             return Approved()
 
-    desk = make_harness(taking([], run="ask_once"), approver=Auto())
-    assert desk.run(ask_for("use", it=1)).status == "ok"
+    harness = make_harness(taking([], run="ask_once"), approver=Auto())
+    assert harness.run(ask_for("use", it=1)).status == "ok"
 
-    assert not desk.bench.approvals.remembered()
+    assert not harness.runtime.approvals.remembered()
 
 
 @pytest.mark.promise("fails-closed")
@@ -1129,9 +1129,9 @@ def test_a_remembered_approval_does_not_count_where_everything_is_denied() -> No
         def ask(self, _: Question) -> Denied:
             return Denied("no")
 
-    desk = make_harness(taking([], run="ask_once"), approver=lambda _: Approved())
-    assert desk.run(ask_for("use", it=1)).status == "ok"
-    assert desk.bench.approvals.remembered()
-    desk.bench.approver = Deny()
+    harness = make_harness(taking([], run="ask_once"), approver=lambda _: Approved())
+    assert harness.run(ask_for("use", it=1)).status == "ok"
+    assert harness.runtime.approvals.remembered()
+    harness.runtime.approver = Deny()
 
-    assert desk.run(ask_for("use", it=1)).status == "denied"
+    assert harness.run(ask_for("use", it=1)).status == "denied"

@@ -48,7 +48,7 @@ def one_of(word: Literal["a", "b"], long: Annotated[str, Field(min_length=3)] = 
 def run_tool(tool: str, *, readable: bool = True, **arguments: Any) -> CallRecord:
     work = make_harness(say, either, several, one_of)
     for name, value in OBJECTS.items():
-        work.bench.variables.expose(name, value, readable=readable)
+        work.runtime.variables.expose(name, value, readable=readable)
     return work.run(ask_for(tool, **arguments))
 
 

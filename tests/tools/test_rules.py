@@ -74,11 +74,11 @@ def test_rules_that_are_no_longer_offered_are_gone_and_others_stay_where_they_ar
     variables = Variables()
     variables.set_rules([("a", "1", ""), ("b", "2", "")])
     variables.store_result("r", 0)
-    kept = variables.get("b")
+    stored = variables.get("b")
     variables.set_rules([("b", "2", ""), ("c", "3", "")])
 
     assert sorted(entry.name for entry in variables.list_entries()) == ["b", "c", "r"]
-    assert variables.get("b") is kept
+    assert variables.get("b") is stored
 
 
 def test_rules_follow_a_set_through_its_wrappers_and_go_with_its_tools() -> None:

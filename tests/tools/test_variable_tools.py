@@ -12,17 +12,17 @@ from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 def with_variables(notebook: dict[str, Any] | None = None, **settings: Any) -> ToolHarness:
     notebook = notebook or {}
-    desk = make_harness(notebook=notebook, expose=list(notebook), **settings)
-    desk.bench.tools.add(variable_tools(desk.bench.variables))
-    return desk
+    harness = make_harness(notebook=notebook, expose=list(notebook), **settings)
+    harness.runtime.tools.add(variable_tools(harness.runtime.variables))
+    return harness
 
 
 def test_the_list_contains_names_types_and_shapes() -> None:
-    desk = with_variables({"df": pd.DataFrame({"a": ["SENTINEL"]})})
-    desk.bench.variables.store_result("load_1_result", [1, 2], description="Result of load.")
-    desk.run(ask_for("WriteVar", name="todo", value="buy tea", desc="what is left", tags=["plan"]))
+    harness = with_variables({"df": pd.DataFrame({"a": ["SENTINEL"]})})
+    harness.runtime.variables.store_result("load_1_result", [1, 2], description="Result of load.")
+    harness.run(ask_for("WriteVar", name="todo", value="buy tea", desc="what is left", tags=["plan"]))
 
-    lines = desk.run(ask_for("ListVars")).shown.splitlines()
+    lines = harness.run(ask_for("ListVars")).shown.splitlines()
 
     assert lines == [
         "- df (exposed, by reference only): DataFrame, 1 row by 1 column: a (str).",
@@ -33,35 +33,35 @@ def test_the_list_contains_names_types_and_shapes() -> None:
 
 
 def test_the_list_has_pages_and_a_filter() -> None:
-    desk = with_variables({f"v{number}": number for number in range(30)})
+    harness = with_variables({f"v{number}": number for number in range(30)})
 
-    assert "Page 1 of 2, 30 variables. Call ListVars with page 2 for more." in desk.run(ask_for("ListVars")).shown
-    assert desk.run(ask_for("ListVars", page=99, page_size=25)).shown.startswith("- v25")
-    assert "11 variables" in desk.run(ask_for("ListVars", filter="V2", page_size=0)).shown
-    assert desk.run(ask_for("ListVars", filter="nothing")).shown == "Page 1 of 1, 0 variables."
+    assert "Page 1 of 2, 30 variables. Call ListVars with page 2 for more." in harness.run(ask_for("ListVars")).shown
+    assert harness.run(ask_for("ListVars", page=99, page_size=25)).shown.startswith("- v25")
+    assert "11 variables" in harness.run(ask_for("ListVars", filter="V2", page_size=0)).shown
+    assert harness.run(ask_for("ListVars", filter="nothing")).shown == "Page 1 of 1, 0 variables."
 
 
 def test_long_texts_are_read_in_pieces() -> None:
-    desk = with_variables()
-    desk.bench.variables.store_result("r", "abc" * 5000)
+    harness = with_variables()
+    harness.runtime.variables.store_result("r", "abc" * 5000)
 
-    first = desk.run(ask_for("ReadVar", name="r")).shown
-    middle = desk.run(ask_for("ReadVar", name="r", start=3, length=3)).shown
-    last = desk.run(ask_for("ReadVar", name="r", start=14_999)).shown
+    first = harness.run(ask_for("ReadVar", name="r")).shown
+    middle = harness.run(ask_for("ReadVar", name="r", start=3, length=3)).shown
+    last = harness.run(ask_for("ReadVar", name="r", start=14_999)).shown
 
     assert first.endswith(f"[characters 0 to 6 000 of 15 000. Continue with start={MAX_READ_CHARS}.]")
     assert middle == "abc\n[characters 3 to 6 of 15 000. Continue with start=6.]"
     assert last == "c\n[characters 14 999 to 15 000 of 15 000.]"
-    assert desk.run(ask_for("ReadVar", name="r", length=0)).shown.startswith("\n[characters 0 to 0")
+    assert harness.run(ask_for("ReadVar", name="r", length=0)).shown.startswith("\n[characters 0 to 0")
 
 
 def test_reading_what_was_exposed_by_reference_alone_asks_a_person() -> None:
-    desk = with_variables({"key": "SENTINEL"}, approver=lambda _: Released())
+    harness = with_variables({"key": "SENTINEL"}, approver=lambda _: Released())
 
-    read = desk.run(ask_for("ReadVar", name="key"))
+    read = harness.run(ask_for("ReadVar", name="key"))
     assert (read.shown, read.decisions[0].verdict) == ("SENTINEL", "released")
-    desk.bench.approver = None
-    withheld = desk.run(ask_for("ReadVar", name="key"))
+    harness.runtime.approver = None
+    withheld = harness.run(ask_for("ReadVar", name="key"))
     assert withheld.status == "withheld"
     assert read.reference == withheld.reference == ""
 
@@ -74,7 +74,7 @@ def test_reading_what_is_not_there_is_an_error_without_a_question() -> None:
 
 
 def test_notes_are_written_changed_and_removed_and_nothing_else_is() -> None:
-    desk = with_variables({"df": 1})
+    harness = with_variables({"df": 1})
     write = [
         {"name": "n", "value": "one"},
         {"name": "n", "value": "three"},
@@ -83,18 +83,18 @@ def test_notes_are_written_changed_and_removed_and_nothing_else_is() -> None:
         {"name": "bad name", "value": ""},
     ]
 
-    records = [desk.run(ask_for("WriteVar", **arguments)) for arguments in write]
-    removed = desk.run(ask_for("RemoveVars", names=["n", "df", "none\x1b[1m"]))
+    records = [harness.run(ask_for("WriteVar", **arguments)) for arguments in write]
+    removed = harness.run(ask_for("RemoveVars", names=["n", "df", "none\x1b[1m"]))
 
     assert [record.status for record in records] == ["ok", "ok", "error", "error", "error"]
     assert records[1].shown == "n holds 5 characters."
     assert removed.shown == "Removed 1 of 3 variables. Not removed: df, none."
-    assert desk.run(ask_for("RemoveVars", names=[])).shown == "Removed 0 of 0 variables."
-    assert desk.notebook == {"df": 1}
+    assert harness.run(ask_for("RemoveVars", names=[])).shown == "Removed 0 of 0 variables."
+    assert harness.notebook == {"df": 1}
 
 
 def test_reading_alone_can_be_offered() -> None:
-    tools = variable_tools(with_variables().bench.variables, writable=False)
+    tools = variable_tools(with_variables().runtime.variables, writable=False)
 
     assert list(tools.tools()) == ["ListVars", "ReadVar"]
     assert "$VAR_REF{{name}}" in tools.rules()
@@ -108,6 +108,6 @@ def test_their_schemas_are_the_documented_ones(name: str) -> None:
         "WriteVar": ["name", "value", "desc", "tags"],
         "RemoveVars": ["names"],
     }
-    schema = variable_tools(with_variables().bench.variables).get(name).parameters.schema
+    schema = variable_tools(with_variables().runtime.variables).get(name).parameters.schema
 
     assert list(schema["properties"]) == expected[name]

@@ -77,14 +77,14 @@ def file_harness(folder: Path, **settings: Any) -> ToolHarness:
     return make_harness(files(folder), approver=lambda _: Approved(), **settings)
 
 
-def run_tool(desk: ToolHarness, tool: str, **arguments: Any) -> str:
-    record = desk.run(ask_for(tool, **arguments))
+def run_tool(harness: ToolHarness, tool: str, **arguments: Any) -> str:
+    record = harness.run(ask_for(tool, **arguments))
     assert record.status == "ok", record.shown
     return record.shown
 
 
-def failure(desk: ToolHarness, tool: str, **arguments: Any) -> str:
-    record = desk.run(ask_for(tool, **arguments))
+def failure(harness: ToolHarness, tool: str, **arguments: Any) -> str:
+    record = harness.run(ask_for(tool, **arguments))
     assert record.status == "error", record.shown
     return record.shown
 
@@ -106,39 +106,41 @@ def test_no_path_of_the_corpus_is_read_written_edited_or_listed(
 ) -> None:
     record_property("injected", 3 * len((*OUTSIDE, *PRIVATE)))
     monkeypatch.setattr(sandboxed_folder, "HAS_DESCRIPTORS", with_descriptors)
-    desk, before = file_harness(data), tree(data.parent)
+    harness, before = file_harness(data), tree(data.parent)
 
     for path in (*OUTSIDE, *PRIVATE):
         said = [
-            failure(desk, "read_file", path=path),
-            failure(desk, "write_file", path=path, content="CHANGED", replace=True),
-            failure(desk, "edit_file", path=path, old="SENTINEL", new="CHANGED"),
+            failure(harness, "read_file", path=path),
+            failure(harness, "write_file", path=path, content="CHANGED", replace=True),
+            failure(harness, "edit_file", path=path, old="SENTINEL", new="CHANGED"),
         ]
         if not path.startswith("sub"):
-            said.append(failure(desk, "list_files", path=path))
+            said.append(failure(harness, "list_files", path=path))
         assert not any("SENTINEL" in text or str(data.parent) in text or len(text) > 400 for text in said), path
     assert tree(data.parent) == before
 
 
 def test_the_words_say_what_is_wrong(data: Path) -> None:
-    desk = file_harness(data)
+    harness = file_harness(data)
 
-    assert failure(desk, "read_file", path="../a") == "'../a' contains '..': only paths below the folder are allowed."
-    assert "is not a path below the folder" in failure(desk, "read_file", path="/etc/passwd")
-    assert "is outside the folder" in failure(desk, "read_file", path="to_secret")
-    assert "looks like a file of secrets" in failure(desk, "read_file", path="to_env")
-    assert "controls this notebook" in failure(desk, "write_file", path=".git/hooks/x", content="")
-    assert failure(desk, "read_file", path="none.txt") == "There is no 'none.txt'."
-    assert failure(desk, "read_file", path="sub") == "'sub' is a folder."
+    assert (
+        failure(harness, "read_file", path="../a") == "'../a' contains '..': only paths below the folder are allowed."
+    )
+    assert "is not a path below the folder" in failure(harness, "read_file", path="/etc/passwd")
+    assert "is outside the folder" in failure(harness, "read_file", path="to_secret")
+    assert "looks like a file of secrets" in failure(harness, "read_file", path="to_env")
+    assert "controls this notebook" in failure(harness, "write_file", path=".git/hooks/x", content="")
+    assert failure(harness, "read_file", path="none.txt") == "There is no 'none.txt'."
+    assert failure(harness, "read_file", path="sub") == "'sub' is a folder."
 
 
 def test_links_that_stay_inside_are_followed(data: Path) -> None:
-    desk = file_harness(data)
+    harness = file_harness(data)
     (data / "sub" / "b.txt").write_text("inside")
 
-    assert run_tool(desk, "read_file", path="inner").startswith("one")
-    assert run_tool(desk, "read_file", path="inner_sub/b.txt") == "inside"
-    run_tool(desk, "edit_file", path="inner", old="two", new="2")
+    assert run_tool(harness, "read_file", path="inner").startswith("one")
+    assert run_tool(harness, "read_file", path="inner_sub/b.txt") == "inside"
+    run_tool(harness, "edit_file", path="inner", old="two", new="2")
     assert (data / "a.txt").read_text() == "one\n2\nthree\n"
     assert (data / "inner").is_symlink()
 
@@ -158,21 +160,21 @@ def test_some_folders_are_given_to_nobody(given: str, data: Path) -> None:
 def test_the_homes_of_nbtool_and_of_the_notebook_are_closed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBTOOL_HOME", str(data / "ours"))
     monkeypatch.setenv("IPYTHONDIR", str(data / "profile"))
-    desk = file_harness(data)
+    harness = file_harness(data)
     for folder in (data_dir(), data / "profile"):
         folder.mkdir(exist_ok=True)
         (folder / "x.toml").write_text("SENTINEL")
 
-        assert "controls this notebook" in failure(desk, "read_file", path=f"{folder.name}/x.toml")
-        assert "controls this notebook" in failure(desk, "write_file", path=f"{folder.name}/y.toml", content="x")
+        assert "controls this notebook" in failure(harness, "read_file", path=f"{folder.name}/x.toml")
+        assert "controls this notebook" in failure(harness, "write_file", path=f"{folder.name}/y.toml", content="x")
 
 
 def test_pipes_and_sockets_are_no_plain_files(data: Path) -> None:
     os.mkfifo(data / "pipe")
-    desk = file_harness(data)
+    harness = file_harness(data)
 
-    assert failure(desk, "read_file", path="pipe") == "'pipe' is not a regular file."
-    assert failure(desk, "write_file", path="pipe", content="x", replace=True) == "'pipe' is not a regular file."
+    assert failure(harness, "read_file", path="pipe") == "'pipe' is not a regular file."
+    assert failure(harness, "write_file", path="pipe", content="x", replace=True) == "'pipe' is not a regular file."
 
 
 @pytest.mark.promise("below-the-folder")
@@ -227,22 +229,22 @@ def swap_folders(honest: Path, evil: Path) -> Iterator[None]:
 
 
 def test_a_file_is_read_whole_or_by_lines(data: Path) -> None:
-    desk = file_harness(data)
+    harness = file_harness(data)
 
-    assert run_tool(desk, "read_file", path="a.txt") == "one\ntwo\nthree\n"
-    assert run_tool(desk, "read_file", path="a.txt", start=2, lines=1) == "two\n\n[lines 2 to 2 of 3]"
-    assert run_tool(desk, "read_file", path="a.txt", start=9) == "\n[there are 3 lines]"
+    assert run_tool(harness, "read_file", path="a.txt") == "one\ntwo\nthree\n"
+    assert run_tool(harness, "read_file", path="a.txt", start=2, lines=1) == "two\n\n[lines 2 to 2 of 3]"
+    assert run_tool(harness, "read_file", path="a.txt", start=9) == "\n[there are 3 lines]"
 
 
 def test_a_large_file_is_read_in_part_and_says_so_and_the_rest_is_a_reference(data: Path) -> None:
-    desk = file_harness(data)
+    harness = file_harness(data)
     (data / "big.txt").write_text("\u20ac" * MAX_READ_BYTES)
 
-    record = desk.run(ask_for("read_file", path="big.txt"))
+    record = harness.run(ask_for("read_file", path="big.txt"))
     assert record.status == "ok"
     assert "only the first 1 000 000 of 3 000 000 bytes were read" in record.shown
     assert len(record.shown) < 9_000
-    assert desk.bench.variables.text(record.reference).startswith("\u20ac" * 333_333 + "\n[only")
+    assert harness.runtime.variables.text(record.reference).startswith("\u20ac" * 333_333 + "\n[only")
 
 
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", b"caf\xe9", b"a\0b", b"\xff\xfea\0"])
@@ -265,10 +267,10 @@ def test_writing_asks_each_time_and_shows_the_content(data: Path) -> None:
         asked.append(question)
         return Approved()
 
-    desk = make_harness(files(data), approver=approve)
+    harness = make_harness(files(data), approver=approve)
     for _ in range(2):
-        run_tool(desk, "write_file", path="new.txt", content="hello\n", replace=True)
-    run_tool(desk, "edit_file", path="new.txt", old="hello", new="bye")
+        run_tool(harness, "write_file", path="new.txt", content="hello\n", replace=True)
+    run_tool(harness, "edit_file", path="new.txt", old="hello", new="bye")
 
     assert [question.tool for question in asked] == ["write_file", "write_file", "edit_file"]
     assert '"content": "hello\\n"' in asked[0].shown
@@ -279,11 +281,11 @@ def test_writing_asks_each_time_and_shows_the_content(data: Path) -> None:
 
 @pytest.mark.promise("asks-by-default")
 def test_nothing_is_written_when_nobody_approves(data: Path) -> None:
-    desk = make_harness(files(data))
+    harness = make_harness(files(data))
     before = tree(data)
 
-    assert desk.run(ask_for("write_file", path="new.txt", content="x")).status == "denied"
-    assert desk.run(ask_for("edit_file", path="a.txt", old="one", new="x")).status == "denied"
+    assert harness.run(ask_for("write_file", path="new.txt", content="x")).status == "denied"
+    assert harness.run(ask_for("edit_file", path="a.txt", old="one", new="x")).status == "denied"
     assert tree(data) == before
 
 
@@ -292,49 +294,51 @@ def test_reading_alone_can_be_given(data: Path) -> None:
 
 
 def test_a_new_file_gets_its_folders_and_an_old_one_is_replaced_only_on_request(data: Path) -> None:
-    desk = file_harness(data)
+    harness = file_harness(data)
 
-    assert run_tool(desk, "write_file", path="out/deep/r.md", content="# R\n") == "Wrote out/deep/r.md: 4 characters."
-    assert "use replace=true to replace it" in failure(desk, "write_file", path="out/deep/r.md", content="x")
+    assert (
+        run_tool(harness, "write_file", path="out/deep/r.md", content="# R\n") == "Wrote out/deep/r.md: 4 characters."
+    )
+    assert "use replace=true to replace it" in failure(harness, "write_file", path="out/deep/r.md", content="x")
     (data / "out/deep/r.md").chmod(0o640)
-    run_tool(desk, "write_file", path="out/deep/r.md", content="new", replace=True)
+    run_tool(harness, "write_file", path="out/deep/r.md", content="new", replace=True)
     assert (data / "out/deep/r.md").read_text() == "new"
     assert stat.S_IMODE((data / "out/deep/r.md").stat().st_mode) == 0o640
     assert [path.name for path in (data / "out/deep").iterdir()] == ["r.md"]
 
 
 def test_what_is_too_large_or_no_text_is_not_written(data: Path) -> None:
-    desk = file_harness(data)
+    harness = file_harness(data)
 
     assert "up to 1 000 000 can be written" in failure(
-        desk, "write_file", path="x", content="\u20ac" * (MAX_WRITE_BYTES // 3 + 1)
+        harness, "write_file", path="x", content="\u20ac" * (MAX_WRITE_BYTES // 3 + 1)
     )
-    assert "NUL" in failure(desk, "write_file", path="x", content="a\0b")
+    assert "NUL" in failure(harness, "write_file", path="x", content="a\0b")
     assert not (data / "x").exists()
 
 
 def test_an_edit_replaces_what_occurs_exactly_once(data: Path) -> None:
-    desk = file_harness(data)
+    harness = file_harness(data)
     (data / "b.txt").write_bytes("\ufeffone\r\ntwo\r\nthree\r\n".encode())
 
-    assert run_tool(desk, "edit_file", path="b.txt", old="two\nthree", new="2\n3") == "Edited b.txt at line 2."
+    assert run_tool(harness, "edit_file", path="b.txt", old="two\nthree", new="2\n3") == "Edited b.txt at line 2."
     assert (data / "b.txt").read_bytes() == "\ufeffone\r\n2\r\n3\r\n".encode()
-    assert "occurs 2 times" in failure(desk, "edit_file", path="a.txt", old="e\n", new="")
+    assert "occurs 2 times" in failure(harness, "edit_file", path="a.txt", old="e\n", new="")
     for old in ("four", ""):
-        assert "does not occur" in failure(desk, "edit_file", path="a.txt", old=old, new="x")
+        assert "does not occur" in failure(harness, "edit_file", path="a.txt", old=old, new="x")
 
 
 def test_a_list_names_files_with_sizes_and_leaves_out_what_is_closed(data: Path) -> None:
     (data / "sub" / "b.csv").write_text("x" * 12_345)
-    desk = file_harness(data)
+    harness = file_harness(data)
 
-    flat, deep = run_tool(desk, "list_files").splitlines(), run_tool(desk, "list_files", deep=True).splitlines()
+    flat, deep = run_tool(harness, "list_files").splitlines(), run_tool(harness, "list_files", deep=True).splitlines()
     assert {"a.txt  14", "sub/", "to_secret  (a link)"} <= set(flat)
     assert not any(name.startswith((".env", ".ssh", ".git", "id_rsa")) for name in deep)
     assert "sub/b.csv  12 345" in deep
     assert not any("data2" in name or name.startswith("to_parent/") for name in deep)
-    assert run_tool(desk, "list_files", deep=True, pattern="*.csv") == "sub/b.csv  12 345\n[1 listed]"
-    assert run_tool(desk, "list_files", path="sub", pattern="sub/*.csv").endswith("[1 listed]")
+    assert run_tool(harness, "list_files", deep=True, pattern="*.csv") == "sub/b.csv  12 345\n[1 listed]"
+    assert run_tool(harness, "list_files", path="sub", pattern="sub/*.csv").endswith("[1 listed]")
 
 
 def test_a_long_list_is_cut_and_says_so(data: Path) -> None:
@@ -386,11 +390,11 @@ DATA = [
 def test_a_file_of_secrets_and_its_copies_are_not_read(data: Path, name: str) -> None:
     (data / name).parent.mkdir(parents=True, exist_ok=True)
     (data / name).write_text("SENTINEL")
-    desk = file_harness(data)
+    harness = file_harness(data)
 
-    assert "file of secrets" in failure(desk, "read_file", path=name)
-    assert "file of secrets" in failure(desk, "write_file", path=name, content="x", replace=True)
-    assert Path(name).name not in run_tool(desk, "list_files", deep=True)
+    assert "file of secrets" in failure(harness, "read_file", path=name)
+    assert "file of secrets" in failure(harness, "write_file", path=name, content="x", replace=True)
+    assert Path(name).name not in run_tool(harness, "list_files", deep=True)
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -465,11 +469,13 @@ def test_every_kind_of_secret_has_its_example() -> None:
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_a_file_that_holds_a_secret_is_not_read_whatever_it_is_called(data: Path, kind: str) -> None:
     (data / "notes.md").write_text(f"first\n{EXAMPLES[kind]}\nSENTINEL\n")
-    desk = file_harness(data)
+    harness = file_harness(data)
 
-    assert f"contains {kind} and was not read" in failure(desk, "read_file", path="notes.md")
-    assert f"contains {kind} and was not read" in failure(desk, "read_file", path="notes.md", start=1, lines=1)
-    assert f"contains {kind} and was not read" in failure(desk, "edit_file", path="notes.md", old="first", new="last")
+    assert f"contains {kind} and was not read" in failure(harness, "read_file", path="notes.md")
+    assert f"contains {kind} and was not read" in failure(harness, "read_file", path="notes.md", start=1, lines=1)
+    assert f"contains {kind} and was not read" in failure(
+        harness, "edit_file", path="notes.md", old="first", new="last"
+    )
 
 
 @pytest.mark.promise("below-the-folder")
@@ -510,11 +516,11 @@ def test_a_text_of_a_megabyte_is_searched_for_secrets_in_a_moment(unit: str) -> 
 def test_a_hard_link_to_a_file_outside_is_not_read_and_not_changed(data: Path, tmp_path: Path) -> None:
     outside = tmp_path / "secret.txt"
     os.link(outside, data / "innocent.txt")
-    desk = file_harness(data)
+    harness = file_harness(data)
 
-    assert "hard link" in failure(desk, "read_file", path="innocent.txt")
-    assert "hard link" in failure(desk, "edit_file", path="innocent.txt", old="SENTINEL", new="x")
-    desk.run(ask_for("write_file", path="innocent.txt", content="x", replace=True))
+    assert "hard link" in failure(harness, "read_file", path="innocent.txt")
+    assert "hard link" in failure(harness, "edit_file", path="innocent.txt", old="SENTINEL", new="x")
+    harness.run(ask_for("write_file", path="innocent.txt", content="x", replace=True))
     assert outside.read_text() == "SENTINEL"
 
 

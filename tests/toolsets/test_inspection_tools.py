@@ -25,14 +25,14 @@ TABLES = [pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS)]
 
 
 def inspection_harness(read: bool = True, **notebook: Any) -> ToolHarness:
-    desk = make_harness(inspection, notebook=notebook)
+    harness = make_harness(inspection, notebook=notebook)
     for name in notebook:
-        desk.bench.variables.expose(name, readable=read)
-    return desk
+        harness.runtime.variables.expose(name, readable=read)
+    return harness
 
 
-def run_tool(desk: ToolHarness, tool: str, **arguments: Any) -> str:
-    record = desk.run(ask_for(tool, **arguments))
+def run_tool(harness: ToolHarness, tool: str, **arguments: Any) -> str:
+    record = harness.run(ask_for(tool, **arguments))
     assert record.status == "ok", record.shown
     return record.shown
 
@@ -59,11 +59,11 @@ def test_rows_come_with_a_mark_of_how_many_they_are_and_long_cells_are_cut(table
 
 @pytest.mark.parametrize("table", [*TABLES, np.arange(ROWS), list(range(ROWS)), {n: n for n in range(ROWS)}])
 def test_no_more_than_fifty_rows_are_given_and_a_sample_keeps_their_order(table: Any) -> None:
-    desk = inspection_harness(t=table)
+    harness = inspection_harness(t=table)
 
-    assert "[50 of 12 043 " in run_tool(desk, "head", name="t", rows=10_000)
-    assert "[1 of 12 043 " in run_tool(desk, "head", name="t", rows=-5)
-    assert "[4 of 12 043 " in run_tool(desk, "sample", name="t", rows=4)
+    assert "[50 of 12 043 " in run_tool(harness, "head", name="t", rows=10_000)
+    assert "[1 of 12 043 " in run_tool(harness, "head", name="t", rows=-5)
+    assert "[4 of 12 043 " in run_tool(harness, "sample", name="t", rows=4)
 
 
 def test_a_sample_is_spread_over_the_whole() -> None:
@@ -78,75 +78,75 @@ def test_a_sample_is_spread_over_the_whole() -> None:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_values_are_counted_and_the_mark_states_how_many(table: Any) -> None:
-    desk = inspection_harness(t=table)
+    harness = inspection_harness(t=table)
 
-    assert "[3 of 3 different values in 12 043 rows]" in run_tool(desk, "value_counts", name="t", column="n")
-    assert "[5 of 12 043 different values in" in run_tool(desk, "value_counts", name="t", column="name", most=5)
-    assert ": 6 021" in run_tool(desk, "value_counts", name="t", column="gap")
-    wrong = desk.run(ask_for("value_counts", name="t", column="nmae"))
+    assert "[3 of 3 different values in 12 043 rows]" in run_tool(harness, "value_counts", name="t", column="n")
+    assert "[5 of 12 043 different values in" in run_tool(harness, "value_counts", name="t", column="name", most=5)
+    assert ": 6 021" in run_tool(harness, "value_counts", name="t", column="gap")
+    wrong = harness.run(ask_for("value_counts", name="t", column="nmae"))
     assert (wrong.status, wrong.shown) == ("error", "There is no column 'nmae'. Columns: n, name, gap.")
 
 
 def test_two_columns_of_one_name_are_no_accident() -> None:
     table = pd.DataFrame([[1, 2], [1, 3]], columns=["a", "a"])
 
-    desk = inspection_harness(t=table)
-    assert run_tool(desk, "value_counts", name="t", column="a").startswith("1: 2\n")
-    assert run_tool(desk, "describe", name="t").count("a: int64, 0 missing") == 2
+    harness = inspection_harness(t=table)
+    assert run_tool(harness, "value_counts", name="t", column="a").startswith("1: 2\n")
+    assert run_tool(harness, "describe", name="t").count("a: int64, 0 missing") == 2
 
 
 def test_series_arrays_and_containers_are_counted_too() -> None:
-    desk = inspection_harness(
+    harness = inspection_harness(
         s=pd.Series(["a", "a", "b"], name="s"), a=np.array([[1, 1], [2, 1]]), o=[{"k": 1}, {"k": 1}, {}]
     )
 
-    assert run_tool(desk, "value_counts", name="s").startswith("a: 2\nb: 1\n")
-    assert run_tool(desk, "value_counts", name="a") == "1: 3\n2: 1\n[2 of 2 different values in 4 values]"
-    assert run_tool(desk, "value_counts", name="o", column="k").startswith("1: 2\nNone: 1\n")
-    unhashable = desk.run(ask_for("value_counts", name="o"))
+    assert run_tool(harness, "value_counts", name="s").startswith("a: 2\nb: 1\n")
+    assert run_tool(harness, "value_counts", name="a") == "1: 3\n2: 1\n[2 of 2 different values in 4 values]"
+    assert run_tool(harness, "value_counts", name="o", column="k").startswith("1: 2\nNone: 1\n")
+    unhashable = harness.run(ask_for("value_counts", name="o"))
     assert unhashable.shown == "The values cannot be counted: some of them are lists, dicts or the like."
 
 
 def test_wide_tables_say_how_many_columns_are_shown() -> None:
     for make in (pd.DataFrame, pl.DataFrame):
-        desk = inspection_harness(t=make({f"c{number}": [number] for number in range(120)}))
+        harness = inspection_harness(t=make({f"c{number}": [number] for number in range(120)}))
 
         for tool in ("describe", "columns", "head"):
-            assert "[50 of 120 columns]" in run_tool(desk, tool, name="t")
+            assert "[50 of 120 columns]" in run_tool(harness, tool, name="t")
 
 
 def test_a_class_that_inherits_from_a_table_is_one() -> None:
-    class Mine(pd.DataFrame):
+    class Own(pd.DataFrame):
         """Stands for the frames of other libraries."""
 
-    assert "[2 of 3 rows]" in run_tool(inspection_harness(t=Mine({"a": [1, 2, 3]})), "head", name="t", rows=2)
+    assert "[2 of 3 rows]" in run_tool(inspection_harness(t=Own({"a": [1, 2, 3]})), "head", name="t", rows=2)
 
 
 def test_columns_of_structures_are_their_keys() -> None:
     record = np.array([(1, 2.0)], dtype=[("when", "i4"), ("much", "f8")])
-    desk = inspection_harness(d={"a": 1, "b": "x"}, l=[{"k": 1}], r=record, n=np.zeros(3))
+    harness = inspection_harness(d={"a": 1, "b": "x"}, l=[{"k": 1}], r=record, n=np.zeros(3))
 
-    assert run_tool(desk, "columns", name="d") == "a: int\nb: str\n[2 of 2 keys]"
-    assert run_tool(desk, "columns", name="l") == "k: int\n[1 of 1 keys]"
-    assert run_tool(desk, "columns", name="r") == "when: int32\nmuch: float64"
-    assert desk.run(ask_for("columns", name="n")).shown == "ndarray, float64, shape (3,): it has no columns."
+    assert run_tool(harness, "columns", name="d") == "a: int\nb: str\n[2 of 2 keys]"
+    assert run_tool(harness, "columns", name="l") == "k: int\n[1 of 1 keys]"
+    assert run_tool(harness, "columns", name="r") == "when: int32\nmuch: float64"
+    assert harness.run(ask_for("columns", name="n")).shown == "ndarray, float64, shape (3,): it has no columns."
 
 
 @pytest.mark.parametrize("tool", ["head", "sample", "value_counts"])
 def test_values_of_what_was_exposed_by_reference_alone_wait_for_a_person(tool: str) -> None:
-    desk = inspection_harness(read=False, t=["SENTINEL"])
+    harness = inspection_harness(read=False, t=["SENTINEL"])
 
-    assert desk.run(ask_for(tool, name="t")).status == "withheld"
-    assert desk.run(ask_for(tool, name="$VAR_REF{{t}}")).status == "withheld"
-    desk.bench.approver = lambda _: Released()
-    assert "SENTINEL" in run_tool(desk, tool, name="t")
+    assert harness.run(ask_for(tool, name="t")).status == "withheld"
+    assert harness.run(ask_for(tool, name="$VAR_REF{{t}}")).status == "withheld"
+    harness.runtime.approver = lambda _: Released()
+    assert "SENTINEL" in run_tool(harness, tool, name="t")
 
 
 @pytest.mark.parametrize("value", [pd.DataFrame({"a": ["SENTINEL"]}), {"SENTINEL": 1}, [{"SENTINEL": 1}], "SENTINEL"])
 def test_what_never_waits_shows_no_value_of_it(value: Any) -> None:
-    desk = inspection_harness(read=False, t=value)
+    harness = inspection_harness(read=False, t=value)
 
-    records = [desk.run(ask_for(tool, name="t")) for tool in ("describe", "columns", "signature")]
+    records = [harness.run(ask_for(tool, name="t")) for tool in ("describe", "columns", "signature")]
     assert not any("SENTINEL" in record.shown for record in records)
     assert {record.status for record in records} <= {"ok", "error"}
     assert not any(record.decisions for record in records)
@@ -175,10 +175,10 @@ def test_what_cannot_be_looked_at_is_an_answer(value: Any, tool: str) -> None:
 
 
 def test_a_name_that_is_not_exposed_is_not_there() -> None:
-    desk = inspection_harness(t=1)
-    desk.notebook["secret"] = ["SENTINEL"]
+    harness = inspection_harness(t=1)
+    harness.notebook["secret"] = ["SENTINEL"]
 
-    record = desk.run(ask_for("head", name="secret"))
+    record = harness.run(ask_for("head", name="secret"))
     assert record.shown == "There is no variable 'secret'. Variables: t."
 
 
@@ -196,19 +196,19 @@ def test_the_tools_look_at_the_variables_of_the_chat_that_calls_them() -> None:
 def test_nothing_of_a_look_becomes_a_variable_and_nothing_is_changed() -> None:
     table = pd.DataFrame(COLUMNS)
     before = table.copy(deep=True)
-    desk = inspection_harness(t=table)
+    harness = inspection_harness(t=table)
     for tool in ("describe", "columns", "head", "sample"):
-        run_tool(desk, tool, name="t")
+        run_tool(harness, tool, name="t")
 
     pd.testing.assert_frame_equal(table, before)
-    assert [entry.name for entry in desk.bench.variables.list_entries()] == ["t"]
+    assert [entry.name for entry in harness.runtime.variables.list_entries()] == ["t"]
 
 
 def test_what_is_shown_is_plain_text() -> None:
-    desk = inspection_harness(t=["a\x1b[2Jb"], d={"a\x1b[2Jb": 1})
+    harness = inspection_harness(t=["a\x1b[2Jb"], d={"a\x1b[2Jb": 1})
 
-    assert run_tool(desk, "head", name="t").startswith("ab\n")
-    assert run_tool(desk, "columns", name="d").startswith("ab: int\n")
+    assert run_tool(harness, "head", name="t").startswith("ab\n")
+    assert run_tool(harness, "columns", name="d").startswith("ab: int\n")
 
 
 def test_looking_loads_no_library_of_tables() -> None:

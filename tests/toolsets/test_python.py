@@ -22,18 +22,18 @@ def notebook(*, approver: Any = lambda _: Approved(), **parts: Any) -> ToolHarne
 
 def test_output_and_value_come_back_and_the_value_is_the_object_itself() -> None:
     value = object()
-    desk = notebook(output="hello\n", has_value=True, value=value)
+    harness = notebook(output="hello\n", has_value=True, value=value)
 
-    record = desk.run(ask_for("run_python", code="..."))
+    record = harness.run(ask_for("run_python", code="..."))
     assert record.shown.startswith("hello\nValue:\n<object object>\n")
     assert "$VAR_REF{{run_python_1_result}}" in record.shown
-    assert desk.bench.variables.value(record.reference)["value"] is value
+    assert harness.runtime.variables.value(record.reference)["value"] is value
 
 
 def test_its_parts_are_targets_of_references() -> None:
     received: list[Any] = []
     value = [1, 2]
-    desk = notebook(output="hello", has_value=True, value=value, figures=(Media("image/png", data=PNG),))
+    harness = notebook(output="hello", has_value=True, value=value, figures=(Media("image/png", data=PNG),))
 
     @tool(run="auto")
     def take(one: object, two: object, three: object) -> str:
@@ -41,9 +41,9 @@ def test_its_parts_are_targets_of_references() -> None:
         received.extend([one, two, three])
         return "taken"
 
-    desk.bench.tools.add(take)
+    harness.runtime.tools.add(take)
     ref = "$VAR_REF{{{{run_python_1_result{}}}}}"
-    desk.run(
+    harness.run(
         ask_for("run_python", code="x"),
         ask_for("take", one=ref.format("['value']"), two=ref.format("['output']"), three=ref.format("['figures'][0]")),
     )
@@ -63,9 +63,9 @@ def test_figures_are_reported_in_a_line_each_and_shown_to_a_model_that_sees() ->
 
 def test_it_always_asks_and_shows_the_code_and_is_never_remembered() -> None:
     asked: list[Any] = []
-    desk = notebook(approver=lambda question: asked.append(question) or Approved())
+    harness = notebook(approver=lambda question: asked.append(question) or Approved())
     for _ in range(2):
-        desk.run(ask_for("run_python", code="import os"))
+        harness.run(ask_for("run_python", code="import os"))
 
     assert [question.shown for question in asked] == ['{\n  "code": "import os"\n}'] * 2
     assert all(question.sensitive and not question.can_remember for question in asked)
@@ -73,19 +73,19 @@ def test_it_always_asks_and_shows_the_code_and_is_never_remembered() -> None:
 
 def test_nothing_runs_when_nobody_approves() -> None:
     ran: list[str] = []
-    desk = make_harness(notebook_python(lambda code: ran.append(code) or CodeResult()))
+    harness = make_harness(notebook_python(lambda code: ran.append(code) or CodeResult()))
 
-    assert desk.run(ask_for("run_python", code="x")).status == "denied"
+    assert harness.run(ask_for("run_python", code="x")).status == "denied"
     assert ran == []
 
 
 def test_long_output_is_cut_for_the_model_and_kept_whole() -> None:
-    desk = notebook(output="x" * 50_000, omitted=1_234_567)
+    harness = notebook(output="x" * 50_000, omitted=1_234_567)
 
-    record = desk.run(ask_for("run_python", code="x"))
+    record = harness.run(ask_for("run_python", code="x"))
     assert len(record.shown) < 5_000
     assert "[1 234 567 more characters were printed]" in record.shown
-    assert desk.bench.variables.value(record.reference)["output"] == "x" * 50_000
+    assert harness.runtime.variables.value(record.reference)["output"] == "x" * 50_000
 
 
 def test_an_error_is_an_answer_with_what_was_printed_before() -> None:

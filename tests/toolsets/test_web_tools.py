@@ -90,9 +90,9 @@ def test_fetching_asks_each_time_and_shows_the_whole_address() -> None:
     asked: list[str] = []
     with serve(whole(200, b"x", "text/plain")) as server:
         url = f"http://site.test:{server.port}/?q=what+leaves"
-        desk = web_harness(approver=lambda question: asked.append(question.shown) or Approved())
+        harness = web_harness(approver=lambda question: asked.append(question.shown) or Approved())
         for _ in range(2):
-            assert desk.run(ask_for("fetch_page", url=url)).status == "ok"
+            assert harness.run(ask_for("fetch_page", url=url)).status == "ok"
         refused = web_harness(approver=None).run(ask_for("fetch_page", url=url))
 
     assert len(asked) == 2

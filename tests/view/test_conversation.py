@@ -21,9 +21,9 @@ def widget() -> tuple[ConversationWidget, list[dict[str, Any]]]:
 def test_the_page_gets_the_conversation_as_it_is_when_it_asks() -> None:
     page, sent = widget()
 
-    heard = page.receive({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello"})
+    received = page.receive({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello"})
 
-    assert heard
+    assert received
     assert sent == [{"v": 1, "kind": "conversation", "id": "p-1", "conversation": {"left_out": 0, "turns": []}}]
 
 
@@ -61,7 +61,7 @@ def test_an_image_is_sent_by_its_turn_and_key_and_what_there_is_not_has_no_answe
 def test_what_is_not_of_the_closed_set_is_ignored(change: dict[str, Any]) -> None:
     page, sent = widget()
 
-    heard = page.receive({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello", **change})
+    received = page.receive({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello", **change})
 
-    assert not heard
+    assert not received
     assert sent == []

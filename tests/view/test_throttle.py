@@ -99,10 +99,10 @@ def test_a_taken_queue_is_empty() -> None:
 
 def test_the_first_flush_is_immediate_and_the_next_ones_keep_the_pace() -> None:
     clock, flushed = HandClock(), []
-    pace = Throttle(lambda: flushed.append(clock.now), clock)
+    speed = Throttle(lambda: flushed.append(clock.now), clock)
 
     for _ in range(3000):
-        pace.request()
+        speed.request()
         clock.move(0.001)
     clock.close()
 
@@ -113,11 +113,11 @@ def test_the_first_flush_is_immediate_and_the_next_ones_keep_the_pace() -> None:
 
 def test_what_was_wanted_is_flushed_even_when_nothing_more_comes() -> None:
     clock, flushed = HandClock(), []
-    pace = Throttle(lambda: flushed.append(clock.now), clock)
-    pace.request()
+    speed = Throttle(lambda: flushed.append(clock.now), clock)
+    speed.request()
     clock.move(FLUSH_INTERVAL / 2)
 
-    pace.request()
+    speed.request()
     clock.move(FLUSH_INTERVAL)
     clock.close()
 
@@ -126,11 +126,11 @@ def test_what_was_wanted_is_flushed_even_when_nothing_more_comes() -> None:
 
 def test_what_cannot_wait_is_flushed_at_once_and_not_again() -> None:
     clock, flushed = HandClock(), []
-    pace = Throttle(lambda: flushed.append(clock.now), clock)
-    pace.request()
-    pace.request()
+    speed = Throttle(lambda: flushed.append(clock.now), clock)
+    speed.request()
+    speed.request()
 
-    pace.flush()
+    speed.flush()
     clock.move(1.0)
     clock.close()
 

@@ -166,9 +166,9 @@ def test_hello_is_noticed_on_the_hearing_thread_and_answered_on_the_loop() -> No
     feed_page(page, *start(), TextDelta("Hello"))
     sent_before = len(page.sent)
 
-    heard = threading.Thread(target=page.says, args=("hello",))
-    heard.start()
-    heard.join()
+    received = threading.Thread(target=page.says, args=("hello",))
+    received.start()
+    received.join()
 
     assert page.widget.page_ready.is_set()
     assert len(page.sent) == sent_before
@@ -212,10 +212,10 @@ def test_a_message_that_arrives_in_two_ways_counts_once() -> None:
     page = Page()
     message = {"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": "p-9", "kind": "stop"}
 
-    heard = [page.widget.receive(message), page.widget.receive(message)]
+    received = [page.widget.receive(message), page.widget.receive(message)]
     page.work()
 
-    assert heard == [True, False]
+    assert received == [True, False]
     assert page.stops == 1
 
 
@@ -225,8 +225,8 @@ def test_a_decision_that_comes_too_late_is_reported() -> None:
     page.says("deny", digest="d1", reason="no")
     page.work()
 
-    (told,) = page.of("decided")
-    assert (told["ok"], told["text"]) == (False, "This call was decided by input.")
+    (actual,) = page.of("decided")
+    assert (actual["ok"], actual["text"]) == (False, "This call was decided by input.")
 
 
 def test_a_ping_gets_its_pong() -> None:
@@ -242,10 +242,10 @@ def test_a_ping_gets_its_pong() -> None:
 def test_a_message_that_is_not_for_this_turn_is_dropped_without_an_answer(wrong: dict[str, Any]) -> None:
     page = Page()
 
-    heard = page.says("approve", digest="d1", **wrong)
+    received = page.says("approve", digest="d1", **wrong)
     page.work()
 
-    assert not heard
+    assert not received
     assert page.sent == []
     assert page.decided == []
 
@@ -272,8 +272,8 @@ def test_a_result_gets_a_name_and_the_page_is_informed_of_which() -> None:
     page.says("bind", call_id="c1")
     page.work()
 
-    (told,) = page.of("bound")
-    assert told == {
+    (actual,) = page.of("bound")
+    assert actual == {
         "v": 1, "kind": "bound", "id": "p-1", "call_id": "c1", "ok": True, "name": "price_1_result", "text": "",
     }  # fmt: skip
 
@@ -284,8 +284,8 @@ def test_a_name_that_is_taken_is_reported() -> None:
     page.says("bind", call_id="c1", name="prices")
     page.work()
 
-    (told,) = page.of("bound")
-    assert (told["ok"], told["name"], told["text"]) == (False, "", "prices stands for something else here.")
+    (actual,) = page.of("bound")
+    assert (actual["ok"], actual["name"], actual["text"]) == (False, "", "prices stands for something else here.")
 
 
 def test_a_parked_turn_is_in_the_snapshot_for_a_page_that_is_reloaded() -> None:
@@ -335,12 +335,12 @@ def test_a_widget_is_closed_once_its_page_shows_what_stays() -> None:
     feed_page(page, *start(), end())
 
     page.widget.close_when_replaced(("w", {"text/plain": "Hello"}))
-    told = page.of("left")
+    actual = page.of("left")
     is_open = page.widget.comm is not None
     page.says("took")
     page.work()
 
-    assert told == [{"v": 1, "kind": "left", "pages": ["p"], "places": []}]
+    assert actual == [{"v": 1, "kind": "left", "pages": ["p"], "places": []}]
     assert (is_open, page.widget.comm) == (True, None)
 
 
@@ -353,8 +353,8 @@ def test_a_page_that_connects_in_mid_stream_and_requests_a_snapshot_receives_the
 
     page.widget.close_when_replaced(("w", {"text/plain": "Hello"}))
 
-    (told,) = page.of("left")
-    assert (told["pages"], len(told["places"])) == (["new", "p"], 1)
+    (actual,) = page.of("left")
+    assert (actual["pages"], len(actual["places"])) == (["new", "p"], 1)
 
 
 def test_a_page_that_connects_after_the_end_receives_the_totals_and_a_closed_one_is_not_waited_for() -> None:
@@ -383,11 +383,11 @@ def test_the_second_module_is_sent_to_a_page_that_asks_packed_and_by_its_version
     page.says("rich")
     page.work()
 
-    (told,) = page.of("rich")
+    (actual,) = page.of("rich")
     text = gzip.decompress(page.buffers[0])
     assert text == (STATIC / "rich.js").read_bytes()
-    assert told["version"] == hashlib.sha256(text).hexdigest()[:16]
-    assert told["version"] in (STATIC / "widget.js").read_text(encoding="utf-8")
+    assert actual["version"] == hashlib.sha256(text).hexdigest()[:16]
+    assert actual["version"] in (STATIC / "widget.js").read_text(encoding="utf-8")
 
 
 def test_the_second_module_travels_with_a_widget_whose_page_cannot_ask() -> None:

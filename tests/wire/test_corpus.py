@@ -171,4 +171,4 @@ def calls_of(expected: dict[str, Any]) -> list[tuple[str, str, bool]]:
 def ids_differ(reply: Reply, expected: dict[str, Any]) -> list[tuple[str, str]]:
     """The ids that are not those of the server; where it gave none, or one twice, we make our own."""
     pairs = zip(reply.calls, expected["tool_calls"], strict=False)
-    return [(call.id, meant["id"]) for call, meant in pairs if meant["id"] and call.id != meant["id"]]
+    return [(call.id, intended["id"]) for call, intended in pairs if intended["id"] and call.id != intended["id"]]

@@ -146,8 +146,8 @@ def test_as_many_items_as_a_reply_may_have_are_read_to_the_last(form: str) -> No
 def test_a_decoder_builds_no_more_calls_than_the_ceiling(form: str) -> None:
     wire, make = AT_ONCE[form]
     body = make(range(3 * CALLS_CEILING))
-    spoken = PromptedWire(find_wire("chat")) if "prompted" in wire else find_wire(wire)
-    decoder = spoken.decoder(stream=not body.startswith(b"{"))
+    spoken_text = PromptedWire(find_wire("chat")) if "prompted" in wire else find_wire(wire)
+    decoder = spoken_text.decoder(stream=not body.startswith(b"{"))
     calls = {delta.key for delta in (*decoder.feed(body), *decoder.close()) if delta.kind == "call_delta"}
 
     assert CALLS_CEILING < len(calls) < 2 * CALLS_CEILING

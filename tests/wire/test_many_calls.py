@@ -264,9 +264,9 @@ def test_a_reply_of_20_000_calls_is_stopped_while_it_arrives_and_the_model_is_in
     assert {made.status for made in turn.calls} == {"not_run"}
     assert len(turn.calls) == MAX_REPLY_CALLS
     assert [n.topic for n in turn.log if isinstance(n, Notice)] == ["calls"]
-    told = [message for message in server.requests[1].json["messages"] if message["role"] == "tool"]
-    assert len(told) == MAX_REPLY_CALLS
-    assert all("did not run" in message["content"] for message in told)
+    actual = [message for message in server.requests[1].json["messages"] if message["role"] == "tool"]
+    assert len(actual) == MAX_REPLY_CALLS
+    assert all("did not run" in message["content"] for message in actual)
     assert server.left.wait(5)
     assert seconds < 10
     assert most < MEGABYTES * 1_000_000

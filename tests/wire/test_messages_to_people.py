@@ -421,7 +421,7 @@ def test_the_variables_of_openssl_go_before_those_of_others(variable: str, monke
 
 
 @pytest.mark.parametrize(
-    ("size", "told"), [(9_999, "9,999 bytes"), (10_000, "10 kB"), (123_456, "123 kB"), (9_999_999, "10,000 kB")]
+    ("size", "actual"), [(9_999, "9,999 bytes"), (10_000, "10 kB"), (123_456, "123 kB"), (9_999_999, "10,000 kB")]
 )
-def test_a_size_is_reported_in_bytes_or_thousands_of_them(size: int, told: str) -> None:
-    assert f"your prompt ({told})" in context_hint(Prompt((user("x" * size),)))
+def test_a_size_is_reported_in_bytes_or_thousands_of_them(size: int, actual: str) -> None:
+    assert f"your prompt ({actual})" in context_hint(Prompt((user("x" * size),)))

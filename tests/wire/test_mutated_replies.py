@@ -20,7 +20,7 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
 THOUGHT = {"type": "reasoning.text", "text": "Hm", "index": 0}
-SAID = {"role": "assistant", "content": "Hi", "reasoning": "Hm", "reasoning_details": [THOUGHT], "tool_calls": [CALL]}
+TEXT = {"role": "assistant", "content": "Hi", "reasoning": "Hm", "reasoning_details": [THOUGHT], "tool_calls": [CALL]}
 USED = {"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 1}}
 BLOCKS = [
     {"type": "thinking", "thinking": "Hm", "signature": "sealed"},
@@ -42,7 +42,7 @@ PARTS = [
 ]
 PIECE = {"jsonPath": "$.a", "numberValue": 1, "willContinue": False}
 WHOLE: dict[str, Any] = {
-    "chat": {"choices": [{"index": 0, "message": SAID, "finish_reason": "tool_calls"}], "usage": USED},
+    "chat": {"choices": [{"index": 0, "message": TEXT, "finish_reason": "tool_calls"}], "usage": USED},
     "anthropic": {
         "id": "m1", "type": "message", "content": BLOCKS, "stop_reason": "tool_use", "usage": {"input_tokens": 3},
     },
@@ -54,7 +54,7 @@ WHOLE: dict[str, Any] = {
 }  # fmt: skip
 STREAMED: dict[str, list[Any]] = {
     "chat": [
-        {"choices": [{"index": 0, "delta": SAID, "finish_reason": None}]},
+        {"choices": [{"index": 0, "delta": TEXT, "finish_reason": None}]},
         {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **CALL}]}, "finish_reason": "stop"}]},
         {"choices": [], "usage": USED},
     ],
@@ -115,8 +115,8 @@ def decoded_text(dialect: str, values: Any, *, stream: bool) -> Reply | str:
 @pytest.mark.parametrize("dialect", WHOLE)
 def test_whatever_is_in_a_reply_it_is_read_or_refused(dialect: str, stream: bool, share: float) -> None:
     chance = random.Random(f"{dialect} {stream} {share}")
-    meant = STREAMED[dialect] if stream else WHOLE[dialect]
-    found = [decoded_text(dialect, mutate(meant, chance, share), stream=stream) for _ in range(MUTATIONS)]
+    expected = STREAMED[dialect] if stream else WHOLE[dialect]
+    found = [decoded_text(dialect, mutate(expected, chance, share), stream=stream) for _ in range(MUTATIONS)]
     replies = [reply for reply in found if isinstance(reply, Reply)]
 
     assert replies

@@ -101,20 +101,20 @@ REPLIES: dict[str, tuple[str, bytes, str, str]] = {
 @pytest.mark.parametrize("name", REPLIES)
 def test_separate_texts_are_separate_paragraphs(name: str) -> None:
     wire, body, said, thinking = REPLIES[name]
-    heard: list[Any] = []
+    received: list[Any] = []
 
     class Listener:
         def on_stream_data(self, context: Any) -> None:
-            heard.append(context.delta)
+            received.append(context.delta)
 
     with serve(body) as server:
         turn = Chat("m", base_url=server.url, wire=wire, plugins=[Listener()]).send("Hi")
 
     assert turn.status == "completed"
     assert turn.text == said
-    assert "".join(delta.text for delta in heard if isinstance(delta, TextDelta)) == said
+    assert "".join(delta.text for delta in received if isinstance(delta, TextDelta)) == said
     assert turn.thinking == thinking
-    assert "".join(delta.text for delta in heard if isinstance(delta, ThinkingDelta)) == thinking
+    assert "".join(delta.text for delta in received if isinstance(delta, ThinkingDelta)) == thinking
 
 
 def test_texts_around_a_call_are_separate_too() -> None:

@@ -125,11 +125,11 @@ def test_rows_in_doubt_are_few_and_never_read_as_something_else_than_expected() 
 
 def test_templates_of_other_clients_are_mostly_read_and_hardly_ever_otherwise() -> None:
     native = [row for row in rows("tool_text") if row["format"].startswith("native:")]
-    told = [row for row in native if row["cls"] == "native" and row["expected_calls"]]
-    right = sum(as_read(row) == as_expected(row) for row in told)
-    wrong = sum(as_read(row) not in ([], as_expected(row)) for row in told)
+    actual = [row for row in native if row["cls"] == "native" and row["expected_calls"]]
+    right = sum(as_read(row) == as_expected(row) for row in actual)
+    wrong = sum(as_read(row) not in ([], as_expected(row)) for row in actual)
 
-    assert right >= len(told) * 0.6
+    assert right >= len(actual) * 0.6
     assert wrong <= 1  # a value whose type only the tool's schema could tell
 
 
@@ -158,13 +158,13 @@ def test_no_call_is_made_of_a_text_that_was_cut() -> None:
 def test_a_call_that_loses_its_end_is_never_read_as_whole() -> None:
     """Cut every clear call somewhere before its last character: what is read is a beginning of what was meant."""
     for row in clear_rows():
-        meant = as_expected(row)
-        if not meant or row["format"] not in ("hermes", "granite", "json-tool_calls"):
+        intended = as_expected(row)
+        if not intended or row["format"] not in ("hermes", "granite", "json-tool_calls"):
             continue
         text = row["text"]
         for cut in range(text.rindex("}") - 8, text.rindex("}"), 3):
             read = as_read({"text": text[:cut]})
-            assert read == meant[: len(read)]
+            assert read == intended[: len(read)]
 
 
 def test_no_character_is_lost_and_no_cut_changes_anything() -> None:

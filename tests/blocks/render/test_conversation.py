@@ -37,11 +37,11 @@ def test_the_page_gets_the_latest_turns_with_the_cells_that_they_offer() -> None
 def test_a_conversation_is_bounded_however_long_its_turns_are() -> None:
     turns = [make_turn(number, "word " * 40_000, "ask " * 10_000) for number in range(4)]
 
-    page, kept = page_data(turns), mimebundle(turns)
+    page, stored = page_data(turns), mimebundle(turns)
 
     assert len(json.dumps(page)) < 4 * (TURN_LIMIT + PROMPT_LIMIT + 1_000)
-    assert len(kept["text/html"]) < 4 * (TURN_LIMIT // 4 + PROMPT_LIMIT + 1_000)
-    assert "characters more" in kept["text/html"]
+    assert len(stored["text/html"]) < 4 * (TURN_LIMIT // 4 + PROMPT_LIMIT + 1_000)
+    assert "characters more" in stored["text/html"]
 
 
 def test_nothing_of_a_conversation_becomes_markup() -> None:
@@ -54,8 +54,8 @@ def test_nothing_of_a_conversation_becomes_markup() -> None:
 def test_the_saved_form_says_what_it_left_out_and_is_folded_below_a_live_view() -> None:
     turns = [make_turn(number) for number in range(MAX_TURNS + 1)]
 
-    kept, folded = mimebundle(turns), mimebundle(turns, folded=True)
+    stored, folded = mimebundle(turns), mimebundle(turns, folded=True)
 
-    assert "1 earlier turns are not shown" in kept["text/plain"]
-    assert kept["text/plain"].endswith("Said.\n\npractice:fast · 1.0 s")
+    assert "1 earlier turns are not shown" in stored["text/plain"]
+    assert stored["text/plain"].endswith("Said.\n\npractice:fast · 1.0 s")
     assert folded["text/html"].startswith("<details>")

@@ -88,8 +88,8 @@ def test_the_schema_knows_every_key_of_a_document_but_the_live_ones(
 def turns(draw: st.DrawFn) -> list[Event]:
     """Any turn, with any text wherever a model, a tool, a server or a person may write one."""
     text = st.one_of(TEXTS, st.sampled_from(["\ud800", "\x00", "x" * 5_000, "$VAR_REF{{df}}", '{"a": 1}']))
-    told = st.one_of(st.builds(plain, text), st.builds(reference, text, text, text))
-    names = st.dictionaries(TEXTS, told, max_size=3)
+    actual = st.one_of(st.builds(plain, text), st.builds(reference, text, text, text))
+    names = st.dictionaries(TEXTS, actual, max_size=3)
     events: list[Event] = [TurnStarted(draw(text), draw(text), user(draw(text)), 1.0), RequestStarted(1)]
     events += [draw(st.sampled_from([TextDelta, ThinkingDelta]))(draw(text)) for _ in range(draw(st.integers(0, 3)))]
     for number in range(draw(st.integers(0, 3))):
@@ -162,16 +162,17 @@ def test_a_forged_document_is_refused(forge: Callable[[Any], None]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chat", "kept"), [("side", ("turn_1", "side")), ("it's mine", ("", "")), ("-c x", ("", "")), ("a\n!ls", ("", ""))]
+    ("chat", "stored"),
+    [("side", ("turn_1", "side")), ("it's mine", ("", "")), ("-c x", ("", "")), ("a\n!ls", ("", ""))],
 )
-def test_a_turn_is_named_only_where_a_cell_can_name_it(chat: str, kept: tuple[str, str]) -> None:
+def test_a_turn_is_named_only_where_a_cell_can_name_it(chat: str, stored: tuple[str, str]) -> None:
     document = make_document(*scenes()["finished"])
     document["head"] |= {"turn_id": "turn_1", "chat": chat}
 
     data = turn_mimebundle(document)[TURN_MIME]
 
     VALID.validate(data)
-    assert (data["head"]["turn_id"], data["head"].get("chat", "")) == kept
+    assert (data["head"]["turn_id"], data["head"].get("chat", "")) == stored
 
 
 def test_a_turn_that_goes_on_is_no_data() -> None:

@@ -63,8 +63,8 @@ def run(lane: str, rows: list[Row], seed: int, minutes: str) -> bool:
     found_in.unlink(missing_ok=True)
     for row_id in ids:
         if row_id in found:
-            told = {**found[row_id], "lane": lane, "seed": seed, "when": _today(), "with": _versions()}
-            (FIGURES / f"{row_id}-{lane}.json").write_text(json.dumps(told), encoding="utf-8")
+            actual = {**found[row_id], "lane": lane, "seed": seed, "when": _today(), "with": _versions()}
+            (FIGURES / f"{row_id}-{lane}.json").write_text(json.dumps(actual), encoding="utf-8")
     return status in (0, NOTHING)
 
 
@@ -82,19 +82,19 @@ def table() -> str:
     """Return the table of the stored figures; each row sums up its lanes, which are disjoint."""
     lines = list(HEAD)
     for row in ROWS:
-        kept = [FIGURES / f"{row.row_id}-{lane}.json" for lane in LANES]
-        known = [json.loads(file.read_text(encoding="utf-8")) for file in kept if file.is_file()]
-        told = [one for one in known if one["tests"]]
-        if not told:
+        stored = [FIGURES / f"{row.row_id}-{lane}.json" for lane in LANES]
+        known = [json.loads(file.read_text(encoding="utf-8")) for file in stored if file.is_file()]
+        actual = [one for one in known if one["tests"]]
+        if not actual:
             why = row.why if not row.tests else "not run yet"
             lines.append(f"| {row.row_id} | {row.what} | {why} | | | | | | | |")
             continue
-        lanes = _lanes([one["lane"] for one in told], {lane for one in known for lane in one.get("lanes", [])})
-        sums = [sum(one[key] for one in told) for key in ("tests", "injected", "survived", "violations")]
+        lanes = _lanes([one["lane"] for one in actual], {lane for one in known for lane in one.get("lanes", [])})
+        sums = [sum(one[key] for one in actual) for key in ("tests", "injected", "survived", "violations")]
         counts = " | ".join(f"{count:,}" for count in sums)
-        took = sum(one.get("seconds", 0.0) for one in told) / 60
-        seeds = ", ".join(dict.fromkeys(str(one["seed"]) for one in told))
-        when = min(one["when"] for one in told)
+        took = sum(one.get("seconds", 0.0) for one in actual) / 60
+        seeds = ", ".join(dict.fromkeys(str(one["seed"]) for one in actual))
+        when = min(one["when"] for one in actual)
         lines.append(f"| {row.row_id} | {row.what} | {lanes} | {counts} | {took:.1f} | {seeds} | {when} |")
     return "\n".join(lines)
 

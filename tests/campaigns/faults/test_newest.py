@@ -34,8 +34,8 @@ def test_the_newest_releases_of_our_dependencies_pass_the_tests(record_property:
     found = subprocess.run([python, "-m", "pip", "list", "--format=json"], capture_output=True, text=True, check=True)
     versions = {one["name"]: one["version"] for one in json.loads(found.stdout)}
     names = ("jupyterlab", "ipykernel", "anywidget", "ipywidgets", "httpx", "pydantic", "IPython", "ipython", "mcp")
-    told = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
-    print(told)  # noqa: T201 - with `-rP` it says what was newest
+    actual = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
+    print(actual)  # noqa: T201 - with `-rP` it says what was newest
 
     done = subprocess.run(
         [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *CHOSEN],
@@ -44,7 +44,7 @@ def test_the_newest_releases_of_our_dependencies_pass_the_tests(record_property:
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     record_property("injected", sum(map(int, COUNT.findall(done.stdout))) + len(failed))
 
-    assert done.returncode == 0, f"with {told}:\n" + "\n".join(failed or [done.stdout[-3_000:], done.stderr[-1_000:]])
+    assert done.returncode == 0, f"with {actual}:\n" + "\n".join(failed or [done.stdout[-3_000:], done.stderr[-1_000:]])
 
 
 def installed() -> str:

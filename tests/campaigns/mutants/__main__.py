@@ -102,13 +102,13 @@ class Reach:
 
     def _within_time(self, names: list[str]) -> list[str]:
         left = MOST_SECONDS
-        kept = []
+        stored = []
         for name in names:
             left -= self.seconds[name]
-            if left < 0 and kept:
+            if left < 0 and stored:
                 break
-            kept.append(name)
-        return kept
+            stored.append(name)
+        return stored
 
 
 def sample(root: Path, count: int, seed: int) -> list[Mutant]:
@@ -198,8 +198,8 @@ class Runner:
         file.write_bytes(source)  # so that the processes that tests start see it, too
         try:
             for some in (names[:FIRST], names[FIRST:]):
-                if told := self._noticed(known, some, reached):
-                    return told
+                if actual := self._noticed(known, some, reached):
+                    return actual
             return ""
         finally:
             file.write_bytes(original)
@@ -218,17 +218,17 @@ class Runner:
         """Return a test that fails twice; one that fails only once is dropped, and the others run again."""
         left = list(names)
         while left:
-            told = self._told(known, left, reached)
-            if told not in left or self._told(known, [told], reached):
-                return told
-            left.remove(told)
+            actual = self._actual(known, left, reached)
+            if actual not in left or self._actual(known, [actual], reached):
+                return actual
+            left.remove(actual)
         return ""
 
-    def _told(self, known: dict[str, Any], names: list[str], reached: Reach) -> str:
+    def _actual(self, known: dict[str, Any], names: list[str], reached: Reach) -> str:
         seconds = 60 + 10 * sum(reached.seconds[name] for name in names)
         asked = json.dumps({**known, "tests": names, "seconds": seconds})
-        told = _answer(self._ready, asked)
-        return _answer(self._fresh, asked) if told == FRESH else told
+        actual = _answer(self._ready, asked)
+        return _answer(self._fresh, asked) if actual == FRESH else actual
 
 
 def _answer(process: subprocess.Popen[str], asked: str) -> str:
@@ -321,9 +321,9 @@ def _tell(line: str) -> None:
 def _keep_figures(mutants: list[Mutant], found: dict[str, str], bare: int, **more: Any) -> None:
     """Store the figures for the table of the campaign."""
     killed = sum(bool(found[mutant.mutant_id]) for mutant in mutants)
-    told = {"tests": len(reach().seconds), "injected": len(mutants), "survived": killed, "violations": bare}
+    actual = {"tests": len(reach().seconds), "injected": len(mutants), "survived": killed, "violations": bare}
     FIGURES.parent.mkdir(parents=True, exist_ok=True)
-    FIGURES.write_text(json.dumps({**told, "lane": "mutants", "when": _today(), **more}), encoding="utf-8")
+    FIGURES.write_text(json.dumps({**actual, "lane": "mutants", "when": _today(), **more}), encoding="utf-8")
 
 
 def main() -> int:
@@ -352,7 +352,7 @@ def _judge(mutants: list[Mutant], found: dict[str, str], asked: argparse.Namespa
     """Report the result; return the exit status."""
     survivors = [mutant.mutant_id for mutant in mutants if not found[mutant.mutant_id]]
     bare = [name for name in survivors if name not in reasons()]
-    blamed = {name: told for name, told in found.items() if name.startswith("control") and told}
+    blamed = {name: actual for name, actual in found.items() if name.startswith("control") and actual}
     share = 1 - len(survivors) / len(mutants)
     _tell(f"{len(mutants)} mutants, {share:.1%} killed, in {seconds:.0f} s; {len(bare)} survivors without a reason")
     _tell("\n".join(bare))

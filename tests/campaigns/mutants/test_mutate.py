@@ -84,14 +84,14 @@ def test_an_id_stays_where_the_code_moves_and_distinguishes_equal_changes(tmp_pa
 
 
 def test_the_code_of_every_survivor_exists() -> None:
-    gone = []
+    missing = []
     for name in tomllib.loads(REASONS.read_text(encoding="utf-8")):
         path, place, _ = name.split(":")
         file = ROOT / path
         places = {mutant.place or "module" for mutant in mutants_of(file, ROOT)} if file.is_file() else set()
-        gone += [name] if place not in places else []
+        missing += [name] if place not in places else []
 
-    assert gone == []
+    assert missing == []
 
 
 def test_every_survivor_that_is_reported_has_a_reason_in_words() -> None:

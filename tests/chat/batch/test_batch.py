@@ -78,7 +78,7 @@ def test_a_column_of_a_frame_gives_a_column_of_values_of_a_type() -> None:
 
 
 def test_tools_and_exposed_objects_are_those_of_the_chat_and_results_stay_apart() -> None:
-    kept: list[str] = []
+    stored: list[str] = []
     with ScriptedWire([call("double", n=1), "One.", call("double", n=2), "Two."]) as wire:
         chat = Chat(wire=wire, tools=[double])
         chat.expose(table=[1, 2])
@@ -86,8 +86,8 @@ def test_tools_and_exposed_objects_are_those_of_the_chat_and_results_stay_apart(
 
     for answer in batch.answers:
         assert answer.turn
-        kept += [one.reference for one in answer.turn.calls]
-    assert kept == ["double_1_result"] * 2
+        stored += [one.reference for one in answer.turn.calls]
+    assert stored == ["double_1_result"] * 2
     assert all("$VAR_REF{{table}}" in prompt.messages[0].text for prompt in wire.prompts)
     assert [entry.name for entry in chat.variables.list_entries()] == ["table"]
 
@@ -125,12 +125,12 @@ def test_answers_come_as_they_are_ready_and_in_order_at_the_end() -> None:
         return call("hold") if prompt.messages[-1].text == "slow" else "Done."
 
     batch = Chat(wire=ScriptedWire([reply] * 3), tools=[hold]).start_map(["slow", "quick"], concurrency=2)
-    came: list[Answer] = []
+    arrived: list[Answer] = []
     for answer in batch:
-        came.append(answer)
+        arrived.append(answer)
         release.set()
 
-    assert [one.prompt for one in came] == ["quick", "slow"]
+    assert [one.prompt for one in arrived] == ["quick", "slow"]
     assert [one.prompt for one in batch.answers] == ["slow", "quick"]
     assert [one.index for one in batch] == [1, 0]
 
@@ -138,12 +138,12 @@ def test_answers_come_as_they_are_ready_and_in_order_at_the_end() -> None:
 def test_a_running_loop_iterates_and_awaits() -> None:
     async def main() -> tuple[list[str], Batch]:
         chat = Chat(wire=ScriptedWire([echo] * 5))
-        came = [one.value async for one in chat.start_map(["a", "b"], concurrency=1)]
-        return came, await chat.start_map(["c", "d", "e"])
+        arrived = [one.value async for one in chat.start_map(["a", "b"], concurrency=1)]
+        return arrived, await chat.start_map(["c", "d", "e"])
 
-    came, batch = asyncio.run(main())
+    arrived, batch = asyncio.run(main())
 
-    assert (came, batch.values) == (["A", "B"], ["C", "D", "E"])
+    assert (arrived, batch.values) == (["A", "B"], ["C", "D", "E"])
 
 
 def test_synchronous_tools_run_on_the_thread_that_waits() -> None:
@@ -212,21 +212,21 @@ BUSY = (whole(429, {"error": {"message": "slow down"}}, retry_after="0"),)
 class RequestLog:
     """Notes when requests leave, and lets the server go on when one was told to wait."""
 
-    def __init__(self, heard: threading.Event) -> None:
+    def __init__(self, received: threading.Event) -> None:
         self.left: list[float] = []
-        self._heard = heard
+        self._received = received
 
     def on_before_request(self, _: RequestContext) -> None:
         self.left.append(time.monotonic())
 
     def on_stream_data(self, stream: StreamContext) -> None:
         if isinstance(stream.delta, Retrying):
-            self._heard.set()
+            self._received.set()
 
 
 def test_a_request_to_wait_applies_to_all() -> None:
-    told = whole(429, {"error": {"message": "slow down"}}, retry_after="1")
-    with serve_each((told,), (AwaitFlag(), *OK), OK) as server:
+    actual = whole(429, {"error": {"message": "slow down"}}, retry_after="1")
+    with serve_each((actual,), (AwaitFlag(), *OK), OK) as server:
         watch = RequestLog(server.flag)
         values = Chat("tiny", base_url=server.url, plugins=[watch]).map(list("abcd"), concurrency=2).values
 

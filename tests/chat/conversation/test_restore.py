@@ -57,10 +57,10 @@ def test_recalled_calls_contain_their_outcomes_and_hold_no_objects() -> None:
     turn = a_turn()
     again = restore.restore_turn(journal_events(turn))
 
-    told = [
+    actual = [
         (c.name, c.arguments, c.resolved, c.status, c.shown, c.reason, c.round, c.id, c.decisions) for c in turn.calls
     ]
-    assert told == [
+    assert actual == [
         (c.name, c.arguments, c.resolved, c.status, c.shown, c.reason, c.round, c.id, c.decisions) for c in again.calls
     ]
     assert [record.status for record in again.calls] == ["ok", "error", "ok", "denied"]
@@ -90,10 +90,10 @@ def test_a_turn_that_breaks_off_anywhere_has_ended_and_every_call_has_an_outcome
 
 def test_a_call_that_was_running_has_an_unknown_outcome_and_one_that_was_not_did_not_run() -> None:
     events = journal_events(a_turn())
-    begun = next(place for place, event in enumerate(events) if isinstance(event, CallStarted))
+    started = next(place for place, event in enumerate(events) if isinstance(event, CallStarted))
     ready = next(place for place, event in enumerate(events) if isinstance(event, CallReady))
 
-    assert restore.restore_turn(events[: begun + 1]).calls[0].status == "unknown"
+    assert restore.restore_turn(events[: started + 1]).calls[0].status == "unknown"
     assert restore.restore_turn(events[: ready + 1]).calls[0].status == "not_run"
 
 

@@ -46,14 +46,14 @@ class TreeMachine(RuleBasedStateMachine):
         before = node_ids(self.tree.active_path)
         node = self.tree.node_for_cell(cell, append=append)
         is_new = node not in self.tree.active_path
-        told = self.tree.history_before(node)
+        actual = self.tree.history_before(node)
 
         self.put(node)
 
-        assert self.tree.history_before(node) == told
+        assert self.tree.history_before(node) == actual
         if is_new:
             assert node_ids(self.tree.active_path) == [*before, node.node_id]
-            assert told == [one.turn for one in self.tree.active_path[:-1] if not one.hidden]
+            assert actual == [one.turn for one in self.tree.active_path[:-1] if not one.hidden]
         else:
             assert node_ids(self.tree.active_path) == before
 
@@ -108,8 +108,8 @@ class TreeMachine(RuleBasedStateMachine):
     def delete(self, which: int, below: bool) -> None:
         node = self.any_node(which)
         version = node.versions[which % len(node.versions)]
-        gone = self.tree.turns_from(node) if below else [version]
-        left = [one for one in self.tree_said() if one not in gone]
+        missing = self.tree.turns_from(node) if below else [version]
+        left = [one for one in self.tree_said() if one not in missing]
 
         self.apply(TreeChanged("delete", node.node_id, "" if below else version.turn_id))
 
@@ -192,8 +192,8 @@ class TreeMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_that_was_said_is_lost(self) -> None:
         marked = {turn_id for node in self.all_nodes() for turn_id in node.deleted}
-        kept = [version for node in self.all_nodes() for version in node.all_versions]
-        assert sorted(one.number for one in kept) == list(range(len(self.said)))
+        stored = [version for node in self.all_nodes() for version in node.all_versions]
+        assert sorted(one.number for one in stored) == list(range(len(self.said)))
         assert len(self.tree_said()) == len(self.said) - len(marked)
 
     @invariant()

@@ -178,8 +178,8 @@ def asked_locally() -> Any:
 
 def test_a_redefined_function_is_used_and_reported() -> None:
     chat, turn = make_chat({}, call("asked", n=1), tools=[asked_locally()], approver=ScriptedApprover([Approved()]))
-    anew = {"asked": lambda n: -n}
-    code = export(chat, turn, notebook=anew)
+    again = {"asked": lambda n: -n}
+    code = export(chat, turn, notebook=again)
 
     assert "# `asked` is the notebook's current function of this name" in code.text
-    assert run(code, anew)["r1"] == -1
+    assert run(code, again)["r1"] == -1

@@ -61,10 +61,10 @@ def main(folder: Path, total: int, names: list[str]) -> None:
                 os._exit(0)
 
 
-def hold_conversation(ledger: Path, total: int, chance: random.Random) -> None:
+def hold_conversation(traffic: Path, total: int, chance: random.Random) -> None:
     """Begin the conversation, or go on with it, until the model has no effect left to ask for."""
     warnings.simplefilter("ignore")
-    lines = os.open(ledger, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    lines = os.open(traffic, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     chat = Chat(wire=ScriptedWire([partial(ask, total, chance)] * ATTEMPTS * 2), tools=tools(lines), max_rounds=10_000)
     clients = approving(chat)
     turn = open_chat(chat) or chat.send("Go.")

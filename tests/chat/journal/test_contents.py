@@ -95,9 +95,9 @@ def test_what_a_guarded_call_printed_is_kept_with_a_result_that_was_released_and
         CallFinished("c1", "f", 1, status, "done"),
     ):
         asyncio.run(writer.write(event))
-    kept = [(event["text"], event["fraction"]) for event in book.events("t") if event["kind"] == "call_progress"]
+    stored = [(event["text"], event["fraction"]) for event in book.events("t") if event["kind"] == "call_progress"]
 
-    assert kept == ([("ab", 0.5)] if verdict == "released" and status != "cancelled" else [])
+    assert stored == ([("ab", 0.5)] if verdict == "released" and status != "cancelled" else [])
 
 
 def test_what_a_call_prints_is_gathered_for_a_while_and_then_written(

@@ -135,10 +135,10 @@ def fail_at(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:
         assert len(warnings) <= 1, f"{home}: {warnings}"
         assert all("history stays in memory" in " ".join(line) for line in warnings)
         assert all(float(line[1]) < 2.0 for line in lines if line[0] == "seconds"), f"{home}: {lines[-1]}"
-        kept = [
+        stored = [
             line.turns for line in Journal(home / "journal.sqlite").read(queries.list_chats) if "old" in line.chat_id
         ]
-        assert kept == [3], f"{home}: what was there before is not whole"
+        assert stored == [3], f"{home}: what was there before is not whole"
         shutil.rmtree(home)
 
 

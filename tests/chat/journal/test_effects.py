@@ -59,9 +59,9 @@ def count(folder: Path, shim: Path, sessions: int, tell: Tell) -> int:
     return effects
 
 
-def check(home: Path, ledger: Path) -> int:
+def check(home: Path, traffic: Path) -> int:
     """Check one session, and give how many effects it had."""
-    done = [int(line) for line in ledger.read_text().splitlines()]
+    done = [int(line) for line in traffic.read_text().splitlines()]
     book = Journal(home / "journal.sqlite")
     (line,) = book.read(queries.list_chats)
     last = (

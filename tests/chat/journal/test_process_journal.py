@@ -267,9 +267,9 @@ print(len(book.events("t")))
 
     assert "history stays in memory" in warned
     assert count == "40"
-    kept = [str(event["text"]).split()[0] for event in Journal(path).events("t")]
-    assert kept == [str(number) for number in range(len(kept))]
-    assert 3 < len(kept) < 40
+    stored = [str(event["text"]).split()[0] for event in Journal(path).events("t")]
+    assert stored == [str(number) for number in range(len(stored))]
+    assert 3 < len(stored) < 40
 
 
 def test_damage_inside_a_file_is_found_and_the_file_left_as_it_is(tmp_path: Path) -> None:
@@ -328,11 +328,11 @@ print(len(told))
         subprocess.Popen([*command, f"chat_{n}", str(appends)], stdout=subprocess.PIPE, text=True)
         for n in range(kernels)
     ]
-    told = [int(kernel.communicate(timeout=50 + appends // 8)[0]) for kernel in running]
+    actual = [int(kernel.communicate(timeout=50 + appends // 8)[0]) for kernel in running]
 
     assert [kernel.returncode for kernel in running] == [0] * kernels
-    assert 0 in told
-    for number, warned in enumerate(told):
+    assert 0 in actual
+    for number, warned in enumerate(actual):
         texts = [event["text"] for event in Journal(path).events(f"chat_{number}")]
         assert texts[::2] == [str(n) for n in range(len(texts[::2]))]
         assert len(texts) == 2 * appends or warned == 1
@@ -377,10 +377,10 @@ def test_reading_makes_no_file(tmp_path: Path) -> None:
 
 
 def test_a_forked_child_takes_a_journal_of_its_own() -> None:
-    mine = journal()
+    own = journal()
     child = os.fork()
     if not child:
-        os._exit(0 if journal() is not mine else 1)
+        os._exit(0 if journal() is not own else 1)
 
     assert os.waitpid(child, 0)[1] == 0
 

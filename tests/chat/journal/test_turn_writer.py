@@ -67,11 +67,11 @@ def draw() -> Media:
 
 def test_deltas_are_joined_and_written_with_the_next_event(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    scribe = TurnWriter(book, "c", "t")
+    writer = TurnWriter(book, "c", "t")
     for delta in (ThinkingDelta("H"), ThinkingDelta("m"), TextDelta("H"), TextDelta("i")):
-        scribe.buffer(delta)
+        writer.buffer(delta)
 
-    asyncio.run(scribe.write(Notice("end")))
+    asyncio.run(writer.write(Notice("end")))
 
     assert [(event["kind"], event["text"]) for event in book.events("t")] == [
         ("thinking_delta", "Hm"), ("text_delta", "Hi"), ("notice", "end"),
@@ -80,12 +80,12 @@ def test_deltas_are_joined_and_written_with_the_next_event(tmp_path: Path) -> No
 
 def test_prose_goes_on_after_a_call_that_prints(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    scribe = TurnWriter(book, "c", "t")
-    scribe.buffer(TextDelta("Be"))
-    asyncio.run(scribe.write(CallProgress("c1", "printed")))
-    scribe.buffer(TextDelta("fore"))
+    writer = TurnWriter(book, "c", "t")
+    writer.buffer(TextDelta("Be"))
+    asyncio.run(writer.write(CallProgress("c1", "printed")))
+    writer.buffer(TextDelta("fore"))
 
-    asyncio.run(scribe.write(Notice("end")))
+    asyncio.run(writer.write(Notice("end")))
 
     assert [event["text"] for event in book.events("t")] == ["Be", "printed", "fore", "end"]
 
@@ -138,11 +138,11 @@ def test_an_image_is_kept_only_where_its_result_was_released_as_it_is(
 @pytest.mark.parametrize("status", ["withheld", "cancelled", "timed_out", "unknown"])
 def test_what_a_guarded_call_printed_goes_with_its_result(tmp_path: Path, status: Any) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    scribe = TurnWriter(book, "c", "t")
+    writer = TurnWriter(book, "c", "t")
     for event in (
         CallStarted("c1", 1.0, guarded=True), CallProgress("c1", SECRET), CallFinished("c1", "f", 1, status, "no"),
     ):  # fmt: skip
-        asyncio.run(scribe.write(event))
+        asyncio.run(writer.write(event))
 
     assert [event["kind"] for event in book.events("t")] == ["call_started", "call_finished"]
     assert SECRET.encode() not in bytes_of(book)
@@ -150,9 +150,9 @@ def test_what_a_guarded_call_printed_goes_with_its_result(tmp_path: Path, status
 
 def test_what_other_calls_print_is_kept(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    scribe = TurnWriter(book, "c", "t")
+    writer = TurnWriter(book, "c", "t")
     for event in (CallStarted("c1", 1.0), CallProgress("c1", "half"), CallFinished("c1", "f", 1, "ok", "whole")):
-        asyncio.run(scribe.write(event))
+        asyncio.run(writer.write(event))
 
     assert [event["kind"] for event in book.events("t")] == ["call_started", "call_progress", "call_finished"]
 
@@ -171,13 +171,13 @@ def test_private_values_stay_out_of_every_event(book: Journal) -> None:
         call("write", to="__MASK_EMAIL_1__"), "I wrote to __MASK_EMAIL_1__.",
     ])  # fmt: skip
     turn = Chat(wire=wire, tools=[write], plugins=[Privacy(["email"])]).send(f"Write to {address} ({SECRET})")
-    kept = bytes_of(book)
+    stored = bytes_of(book)
 
     assert turn.text == f"I wrote to {address}."
-    assert address.encode() not in kept
-    assert SECRET.encode() in kept
+    assert address.encode() not in stored
+    assert SECRET.encode() in stored
     assert [event["kind"] for event in book.events(turn.turn_id)][-1] == "turn_ended"
-    assert b"I wrote to [email]." in kept
+    assert b"I wrote to [email]." in stored
 
 
 def test_private_values_are_kept_where_the_person_says_so(book: Journal) -> None:
@@ -205,13 +205,13 @@ def test_events_can_be_read_back_although_a_plugin_fails_to_look_at_their_texts(
     book = Journal(tmp_path / "journal.sqlite")
     notice = Notice(SECRET, topic="refused")
     ended = TurnEnded("completed", SECRET, Usage(), 1, 0, 1.0, end_reason="refused")
-    scribe = TurnWriter(book, "c", "t", hide=failing)
+    writer = TurnWriter(book, "c", "t", hide=failing)
     for event in (notice, ended):
-        asyncio.run(scribe.write(event))
+        asyncio.run(writer.write(event))
 
-    kept = load_events(book.events("t"))
-    assert [event.topic for event in kept if isinstance(event, Notice)] == ["refused"]
-    assert [event.end_reason for event in kept if isinstance(event, TurnEnded)] == ["refused"]
+    stored = load_events(book.events("t"))
+    assert [event.topic for event in stored if isinstance(event, Notice)] == ["refused"]
+    assert [event.end_reason for event in stored if isinstance(event, TurnEnded)] == ["refused"]
 
 
 def test_what_changed_in_the_data_is_shown_to_the_person_and_not_kept(tmp_path: Path) -> None:
@@ -222,9 +222,9 @@ def test_what_changed_in_the_data_is_shown_to_the_person_and_not_kept(tmp_path: 
     asyncio.run(TurnWriter(book, "c", "t").write(event))
 
     assert event.again == again
-    [kept] = load_events(book.events("t"))
-    assert isinstance(kept, CallAsked)
-    assert kept.again == RepeatedQuestion("changed", (shape, Difference("what is in df")))
+    [stored] = load_events(book.events("t"))
+    assert isinstance(stored, CallAsked)
+    assert stored.again == RepeatedQuestion("changed", (shape, Difference("what is in df")))
     assert SECRET.encode() not in bytes_of(book)
 
 

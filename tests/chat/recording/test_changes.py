@@ -13,7 +13,7 @@ from nbtool import Chat, tool
 from nbtool.messages import Media
 from nbtool.testing import call
 from tests.chat.recording.making import ONLY, PROMPT, Shop, chat, frame
-from tests.chat.recording.told import change_recording, notices
+from tests.chat.recording.replaying import change_recording, notices
 
 
 def other_price() -> list[Any]:
@@ -28,7 +28,7 @@ def other_price() -> list[Any]:
 def test_what_changed_is_reported(recorded_path: Path) -> None:
     exposed = change_recording(recorded_path, lambda chat: chat.expose(df=frame(3)))
     tools = change_recording(recorded_path, tools=other_price())
-    gone = change_recording(recorded_path, tools=[Shop().tools()[0]])
+    missing = change_recording(recorded_path, tools=[Shop().tools()[0]])
     system = change_recording(recorded_path, system="Be brief.")
     options = change_recording(recorded_path, options={"temperature": 0})
     model = change_recording(recorded_path, lambda chat: setattr(chat, "model", Chat("openai:gpt-5-mini").model))
@@ -37,7 +37,7 @@ def test_what_changed_is_reported(recorded_path: Path) -> None:
 
     assert "`df` has other values" in exposed
     assert "the tool `price` changed" in tools
-    assert "the tool `head` is gone" in gone
+    assert "the tool `head` is gone" in missing
     assert "the system text changed" in system
     assert "the options changed" in options
     assert "the model is openai:gpt-5-mini, not scripted" in model

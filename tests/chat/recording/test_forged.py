@@ -153,7 +153,7 @@ def test_a_forged_recording_approves_nothing(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "kept",
+    "stored",
     [
         {"call-1": {"arguments_reference": "a b{{"}},
         {"call-1": {"edited": "[1]"}},
@@ -162,9 +162,9 @@ def test_a_forged_recording_approves_nothing(path: Path) -> None:
         {"call-1": {"run": 1}},
     ],
 )
-def test_what_is_kept_of_a_call_is_checked(path: Path, kept: dict[str, Any]) -> None:
+def test_what_is_kept_of_a_call_is_checked(path: Path, stored: dict[str, Any]) -> None:
     chat(path, REPLIES).send(PROMPT)
-    forge_calls(path, **kept)
+    forge_calls(path, **stored)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -172,7 +172,7 @@ def test_what_is_kept_of_a_call_is_checked(path: Path, kept: dict[str, Any]) -> 
             turns = Recording(path).turns()
         except BadRecording:
             return
-        if "call-3" in kept:  # a call that is in no event is kept of nothing
+        if "call-3" in stored:  # a call that is in no event is kept of nothing
             assert "call-3" not in str(deserialize_events(turns[0]))
         else:
             with pytest.raises(BadRecording):

@@ -12,7 +12,7 @@ import pytest
 from nbtool import Approved, Denied, Released, Withheld, tool
 from nbtool.testing import ScriptedApprover, call
 from tests.chat.recording.making import ONLY, PROMPT, REPLIES, chat, frame
-from tests.chat.recording.told import notices
+from tests.chat.recording.replaying import notices
 
 
 def loader_for(**how: Any) -> Any:

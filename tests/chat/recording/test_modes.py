@@ -10,7 +10,7 @@ from nbtool import Chat
 from nbtool.errors import BadUsage, MissingKey
 from nbtool.testing import ScriptedWire, cut
 from tests.chat.recording.making import ONLY, PROMPT, chat, frame
-from tests.chat.recording.told import OFF
+from tests.chat.recording.replaying import OFF
 
 
 def test_only_needs_neither_a_key_nor_a_model(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,12 +77,12 @@ def test_a_rerun_asks_again_and_is_recorded_beside_the_first(path: Path) -> None
     first.rerun()
 
     second = chat(path, ["Three."], tools=[])
-    told = second.send("Hello", settings=ONLY)
+    actual = second.send("Hello", settings=ONLY)
     again = second.rerun(settings=ONLY)
-    anew = second.rerun()
+    fresh = second.rerun()
 
-    assert [told.text, again.text, anew.text] == ["One.", "Two.", "Three."]
-    assert (again.replayed is not None, anew.replayed) == (True, None)
+    assert [actual.text, again.text, fresh.text] == ["One.", "Two.", "Three."]
+    assert (again.replayed is not None, fresh.replayed) == (True, None)
 
 
 def test_a_turn_that_broke_off_is_not_recorded(path: Path) -> None:

@@ -20,7 +20,7 @@ from nbtool.errors import BadRecording
 from nbtool.events import TextDelta
 from nbtool.testing import ScriptedWire
 from tests.chat.recording.making import ONLY, PROMPT, REPLIES, Shop, chat
-from tests.chat.recording.told import OFF, notices
+from tests.chat.recording.replaying import OFF, notices
 
 
 @pytest.mark.promise("free-replay")
@@ -55,14 +55,14 @@ def test_only_a_call_that_brought_an_object_runs_again(recorded_path: Path) -> N
 def test_later_turns_are_replayed_too_with_the_same_history(path: Path) -> None:
     first = chat(path, [*REPLIES, "And B costs 2."])
     first.send(PROMPT)
-    told = first.send("And B?")
+    actual = first.send("And B?")
 
     second = chat(path)
     second.send(PROMPT)
     again = second.send("And B?")
 
     assert again.text == "And B costs 2."
-    assert again.messages.context == told.messages.context
+    assert again.messages.context == actual.messages.context
 
 
 def test_the_same_turn_can_be_replayed_in_the_same_kernel(recorded_path: Path) -> None:
@@ -165,6 +165,6 @@ def test_a_rerun_has_the_same_number_when_all_cells_run_again_in_one_kernel(path
     first.rerun()
     fresh = chat(path, tools=[])
 
-    told = [fresh.send("How many?", settings=replace(cell, replay="only")).text, fresh.rerun(settings=ONLY).text]
+    actual = [fresh.send("How many?", settings=replace(cell, replay="only")).text, fresh.rerun(settings=ONLY).text]
 
-    assert told == ["One.", "Two."]
+    assert actual == ["One.", "Two."]

@@ -36,11 +36,11 @@ def test_private_values_are_masked_in_the_file_and_restored_where_they_are_in_th
     live = first.send("Write to ada@example.org")
     first.send("Sure?")
     second = private()
-    told = second.send("Write to ada@example.org")
+    actual = second.send("Write to ada@example.org")
     other = private().send("Write to eve@example.org", settings=ONLY)
 
     assert "@example.org" not in path.read_text()
-    assert told.text == live.text == "Written to ada@example.org."
-    assert told.calls[0].arguments == '{"to": "ada@example.org"}'
+    assert actual.text == live.text == "Written to ada@example.org."
+    assert actual.calls[0].arguments == '{"to": "ada@example.org"}'
     assert second.send("Sure?").text == "Yes."
     assert other.status == "error"

@@ -45,10 +45,10 @@ def test_a_cancelled_turn_keeps_what_was_done_and_later_turns_receive_it(asked_t
     assert turn.started
     assert turn.stats.seconds > 0
     assert (turn.stats.rounds, turn.stats.calls) == (2, 1)
-    told = wire.prompts[-1].messages[1].text
-    assert told == turn.content
-    assert "price" in told
-    assert "10" in told
+    actual = wire.prompts[-1].messages[1].text
+    assert actual == turn.content
+    assert "price" in actual
+    assert "10" in actual
     assert asked_tickers == ["A"]
 
 

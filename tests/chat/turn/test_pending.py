@@ -7,7 +7,7 @@ import pytest
 from nbtool.chat.turn.pending import PendingQuestions
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallStarted, Event, TurnParked
 
-ASKED = CallAsked("c1", "run", "d1", "pay", "{}")
+QUESTION = CallAsked("c1", "run", "d1", "pay", "{}")
 DECIDED = CallDecided("c1", "run", "d1", "approved", "button")
 PARKED = TurnParked("d1", 2.0)
 FINISHED = CallFinished("c1", "pay", 1, "ok", "3")
@@ -25,13 +25,13 @@ def record_events(*events: Event) -> PendingQuestions:
     ("events", "status", "questions"),
     [
         ([], "running", ()),
-        ([ASKED], "waiting", ("d1",)),
-        ([ASKED, DECIDED], "running", ()),
-        ([ASKED, PARKED], "parked", ("d1",)),
-        ([ASKED, PARKED, DECIDED], "running", ()),
-        ([ASKED, PARKED, DECIDED, RESULT], "parked", ("d2",)),
-        ([ASKED, CallAsked("c2", "run", "d3", "pay", "{}"), DECIDED], "waiting", ("d3",)),
-        ([ASKED, CallFinished("c1", "pay", 1, "cancelled", "")], "running", ()),
+        ([QUESTION], "waiting", ("d1",)),
+        ([QUESTION, DECIDED], "running", ()),
+        ([QUESTION, PARKED], "parked", ("d1",)),
+        ([QUESTION, PARKED, DECIDED], "running", ()),
+        ([QUESTION, PARKED, DECIDED, RESULT], "parked", ("d2",)),
+        ([QUESTION, CallAsked("c2", "run", "d3", "pay", "{}"), DECIDED], "waiting", ("d3",)),
+        ([QUESTION, CallFinished("c1", "pay", 1, "cancelled", "")], "running", ()),
     ],
 )
 def test_a_turn_waits_as_long_as_a_question_is_open(events: list[Event], status: str, questions: tuple[str]) -> None:

@@ -28,19 +28,19 @@ class InterruptStorm:
         self.kind = kind
         self.over = threading.Event()
         self.sent = 0
-        self._begun = threading.Event()
+        self._started = threading.Event()
         self._thread = threading.Thread(target=self._send)
 
     def hear(self, event: Event) -> None:
         """Begin at the event."""
-        if event.kind == self.kind and not self._begun.is_set():
-            self._begun.set()
+        if event.kind == self.kind and not self._started.is_set():
+            self._started.set()
             self._thread.start()
 
     def end(self) -> None:
         """Send no more."""
         self.over.set()
-        if self._begun.is_set():
+        if self._started.is_set():
             self._thread.join(SECONDS)
 
     def _send(self) -> None:

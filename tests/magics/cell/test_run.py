@@ -89,8 +89,8 @@ def test_a_chat_has_a_name_and_new_starts_it_afresh(shell: Any) -> None:
     shell.run_cell("%%chat -m practice:fast -c other -o two\nHello")
     shell.run_cell("%%chat -m practice:fast -c other --new -o three\nHello")
 
-    told = [len(shell.user_ns[name].messages.context) for name in ("one", "two", "three")]
-    assert told == [1, 3, 1]
+    actual = [len(shell.user_ns[name].messages.context) for name in ("one", "two", "three")]
+    assert actual == [1, 3, 1]
 
 
 def test_dry_run_shows_the_request_and_sends_nothing(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

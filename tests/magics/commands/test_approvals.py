@@ -13,9 +13,9 @@ from tests.magics.parking import ParkingChat, payment_replies, wait_end
 
 def park_turn(shell: Any, *replies: Any, chat: str = "main") -> tuple[ParkingChat, Any]:
     """Park a turn in a chat of this kernel."""
-    desk = ParkingChat(*replies)
-    shell.magics_manager.registry["ChatMagics"].chats[chat] = desk.chat
-    return desk, desk.park()
+    parking = ParkingChat(*replies)
+    shell.magics_manager.registry["ChatMagics"].chats[chat] = parking.chat
+    return parking, parking.park()
 
 
 def test_an_approval_that_was_remembered_is_listed_and_can_be_revoked(
@@ -42,34 +42,34 @@ def test_an_approval_that_was_remembered_is_listed_and_can_be_revoked(
 def test_a_parked_call_is_approved_without_its_id_when_it_waits_alone(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk, turn = park_turn(shell)
+    parking, turn = park_turn(shell)
 
-    told = run_command(shell, "approve", capsys)
+    actual = run_command(shell, "approve", capsys)
 
-    assert told.startswith("Approved. The turn continues in the background")
-    assert (wait_end(turn).status, len(desk.threads)) == ("completed", 1)
+    assert actual.startswith("Approved. The turn continues in the background")
+    assert (wait_end(turn).status, len(parking.threads)) == ("completed", 1)
     assert turn.calls[0].decisions[0].by == "%chat approve"
 
 
 def test_where_several_wait_an_id_is_asked_for_and_names_one(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    desk, turn = park_turn(shell, *payment_replies(1, 2))
+    parking, turn = park_turn(shell, *payment_replies(1, 2))
     ids = [line.split()[0] for line in run_command(shell, "approvals", capsys).splitlines()]
 
     without = shell.run_cell("%chat approve")
-    told = run_command(shell, f"approve {ids[1]}", capsys)
+    actual = run_command(shell, f"approve {ids[1]}", capsys)
 
     assert not without.success
-    assert told.startswith("Approved.")
+    assert actual.startswith("Approved.")
     run_command(shell, "deny not this one", capsys)
     assert [(call.status, call.reason) for call in wait_end(turn).calls] == [("denied", "not this one"), ("ok", "")]
-    assert len(desk.threads) == 1
+    assert len(parking.threads) == 1
 
 
 def test_an_id_that_names_nothing_approves_nothing(shell: Any) -> None:
-    desk, turn = park_turn(shell)
+    parking, turn = park_turn(shell)
 
     assert not shell.run_cell("%chat approve ffff0000ffff").success
-    assert not shell.run_cell(f"%chat approve {desk.waiting[:3]}").success
+    assert not shell.run_cell(f"%chat approve {parking.waiting[:3]}").success
     assert turn.status == "parked"
     turn.abort()
 
@@ -77,9 +77,9 @@ def test_an_id_that_names_nothing_approves_nothing(shell: Any) -> None:
 def test_a_denial_names_its_question_by_an_id_or_none_and_the_rest_is_the_reason(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk, turn = park_turn(shell)
+    parking, turn = park_turn(shell)
 
-    run_command(shell, f"deny {desk.waiting[:8]} too much", capsys)
+    run_command(shell, f"deny {parking.waiting[:8]} too much", capsys)
 
     assert wait_end(turn).calls[0].reason == "too much"
 
@@ -96,29 +96,29 @@ def test_what_waits_in_another_chat_is_listed_and_decided_too(shell: Any, capsys
 
 def test_a_result_that_waits_is_released_or_withheld(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("@tool(run='auto', result='always')\ndef secret() -> str:\n    'Tell.'\n    return 'told'")
-    desk = ParkingChat(call("secret"), "Done.")
-    desk.chat.tools.add(shell.user_ns["secret"])
-    shell.magics_manager.registry["ChatMagics"].chats["main"] = desk.chat
-    turn = desk.park()
+    parking = ParkingChat(call("secret"), "Done.")
+    parking.chat.tools.add(shell.user_ns["secret"])
+    shell.magics_manager.registry["ChatMagics"].chats["main"] = parking.chat
+    turn = parking.park()
 
     assert run_command(shell, "deny keep it", capsys).startswith("Withheld.")
     assert (wait_end(turn).calls[0].status, turn.calls[0].reason) == ("withheld", "keep it")
 
 
 def test_approve_and_wait_attaches_the_thread_of_the_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    desk, turn = park_turn(shell)
+    parking, turn = park_turn(shell)
 
-    told = run_command(shell, "approve --wait", capsys)
+    actual = run_command(shell, "approve --wait", capsys)
 
-    assert "The turn has ended." in told
+    assert "The turn has ended." in actual
     assert turn.done.done()
-    assert desk.threads == [threading.main_thread()]
+    assert parking.threads == [threading.main_thread()]
 
 
 def test_waiting_for_a_turn_that_waits_for_you_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    desk, turn = park_turn(shell)
+    parking, turn = park_turn(shell)
 
-    assert f"%chat approve {desk.waiting[:12]}" in run_command(shell, "wait", capsys)
+    assert f"%chat approve {parking.waiting[:12]}" in run_command(shell, "wait", capsys)
     turn.abort()
     wait_end(turn)
     assert "No turn of this chat" in run_command(shell, "wait", capsys)
@@ -139,27 +139,27 @@ def test_a_parked_turn_is_not_thrown_away_by_a_new_conversation(shell: Any, caps
     capsys.readouterr()
 
     assert not shell.run_cell("%%chat --new -q -m practice:fast\nHello").success
-    told = capsys.readouterr()
-    assert "%chat approve" in told.out + told.err
+    actual = capsys.readouterr()
+    assert "%chat approve" in actual.out + actual.err
     turn.abort()
 
 
 def test_wait_right_after_a_decision_waits_for_the_turn_and_not_for_the_person(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk, turn = park_turn(shell)
+    parking, turn = park_turn(shell)
 
-    desk.chat.approvals.decide(desk.waiting, Approved())
-    told = run_command(shell, "wait", capsys)
+    parking.chat.approvals.decide(parking.waiting, Approved())
+    actual = run_command(shell, "wait", capsys)
 
-    assert told.endswith("The turn has ended.\n")
+    assert actual.endswith("The turn has ended.\n")
     assert turn.status == "completed"
 
 
 def test_reloading_stops_a_parked_turn_that_nobody_could_answer_any_more(shell: Any) -> None:
-    desk, turn = park_turn(shell)
+    parking, turn = park_turn(shell)
 
     shell.run_line_magic("reload_ext", "nbtool")
 
     assert wait_end(turn).status == "cancelled"
-    assert desk.threads == []
+    assert parking.threads == []

@@ -27,9 +27,9 @@ def shell_with_result(shell: Any) -> Any:
 
 
 def test_a_result_is_bound_as_the_very_object(shell_with_result: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    told = run_command(shell_with_result, "bind find_1_result things", capsys)
+    actual = run_command(shell_with_result, "bind find_1_result things", capsys)
 
-    assert told == "Bound things in the notebook.\n"
+    assert actual == "Bound things in the notebook.\n"
     assert shell_with_result.user_ns["things"] is shell_with_result.user_ns["answer"].calls[0].result
 
 
@@ -45,11 +45,11 @@ def test_a_name_that_is_taken_is_taken_only_when_you_say_so(
     shell_with_result.run_cell("mine = 7")
 
     refused = shell_with_result.run_cell("%chat bind find_1_result mine")
-    kept = shell_with_result.user_ns["mine"]
+    stored = shell_with_result.user_ns["mine"]
     run_command(shell_with_result, "bind find_1_result mine --replace", capsys)
 
     assert not refused.success
-    assert kept == 7
+    assert stored == 7
     assert shell_with_result.user_ns["mine"] is shell_with_result.user_ns["answer"].calls[0].result
 
 

@@ -100,7 +100,7 @@ def test_other_versions_are_in_the_history(chat_shell: Any, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "actual"),
     [
         ("delete", "%chat delete takes one turn, and none was given."),
         ("switch", "%chat switch takes one turn, and none was given."),
@@ -111,10 +111,10 @@ def test_other_versions_are_in_the_history(chat_shell: Any, capsys: pytest.Captu
         ("undo it", "%chat undo takes no arguments, not 'it'."),
     ],
 )
-def test_bad_usage_is_one_line(chat_shell: Any, capsys: pytest.CaptureFixture[str], command: str, told: str) -> None:
+def test_bad_usage_is_one_line(chat_shell: Any, capsys: pytest.CaptureFixture[str], command: str, actual: str) -> None:
     capsys.readouterr()
     chat_shell.run_cell(f"%chat {command}")
 
     err = capsys.readouterr().err
-    assert told in err
+    assert actual in err
     assert "Traceback" not in err

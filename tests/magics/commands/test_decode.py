@@ -42,10 +42,10 @@ def test_decode_says_that_a_cut_off_call_does_not_run(tmp_path: Path) -> None:
     path = tmp_path / "reply.sse"
     path.write_text(f"data: {json.dumps({'choices': [{'delta': {'tool_calls': [call]}}]})}\n\n")
 
-    told = decode_words([str(path), "chat"])
+    actual = decode_words([str(path), "chat"])
 
-    assert "complete: no" in told
-    assert 'call: rm({"path": "/) does not run' in told
+    assert "complete: no" in actual
+    assert 'call: rm({"path": "/) does not run' in actual
 
 
 def test_decode_reports_the_error_in_a_body(tmp_path: Path) -> None:
@@ -60,5 +60,5 @@ def test_decode_refuses_what_it_cannot_read(shell: Any, words: list[str], capsys
     capsys.readouterr()
     assert not shell.run_cell(f"%chat decode {' '.join(words)}").success
 
-    told = capsys.readouterr()
-    assert len((told.out + told.err).strip().splitlines()) == 1
+    actual = capsys.readouterr()
+    assert len((actual.out + actual.err).strip().splitlines()) == 1

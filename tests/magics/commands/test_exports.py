@@ -113,12 +113,12 @@ def test_an_empty_conversation_has_nothing_to_export(shell: Any, capsys: pytest.
 def test_an_exported_conversation_is_opened_again_without_its_approvals(
     chat_shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bench = chat_shell.magics_manager.registry["ChatMagics"].kernel_chats
-    before = bench.chat("main")
+    runtime = chat_shell.magics_manager.registry["ChatMagics"].kernel_chats
+    before = runtime.chat("main")
     run_command(chat_shell, "export json out.json", capsys)
     text = run_command(chat_shell, "open out.json", capsys)
 
-    chat = bench.chat("main")
+    chat = runtime.chat("main")
     assert "1 turn imported; nothing was run, and no approval was imported." in text
     assert f"`%chat open {before.chat_id}`" in text
     assert (chat.tree.active_path[0].turn.text, chat.chat_id != before.chat_id) == ("Eight and three.", True)
@@ -130,12 +130,12 @@ def test_an_exported_conversation_is_opened_again_without_its_approvals(
 def test_what_an_imported_conversation_refers_to_is_nothing_of_this_kernel(
     chat_shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bench = chat_shell.magics_manager.registry["ChatMagics"].kernel_chats
-    (name,) = (call.reference for call in bench.chat("main").tree.active_path[0].turn.calls if call.name == "double")
+    runtime = chat_shell.magics_manager.registry["ChatMagics"].kernel_chats
+    (name,) = (call.reference for call in runtime.chat("main").tree.active_path[0].turn.calls if call.name == "double")
     run_command(chat_shell, "export json out.json", capsys)
     run_command(chat_shell, "open out.json", capsys)
     wire = ScriptedWire([call("double", n=f"$VAR_REF{{{{{name}}}}}"), call("double", n=2), "Done."])
-    bench.chat("main").model = Chat(wire=wire).model
+    runtime.chat("main").model = Chat(wire=wire).model
 
     assert chat_shell.run_cell("%%chat -q -o later -t double --approve auto\nGo on.").success
 

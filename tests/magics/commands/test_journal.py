@@ -39,29 +39,29 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     shell.run_cell("df = 1")
     shell.run_cell("%%chat -q -m practice:fast\nWhat is in $`df`?")
     shell.run_cell("%%chat -q -m practice:fast\nAnd the second")
-    begun = chat_id(shell, capsys)
+    has_started = chat_id(shell, capsys)
     run_command(shell, "new", capsys)
     shell.run_cell("%%chat -q --new -m practice:fast\nAnother conversation")
 
-    opened = run_command(shell, f"open {begun[:12]}", capsys)
+    opened = run_command(shell, f"open {has_started[:12]}", capsys)
 
-    assert begun in opened
+    assert has_started in opened
     assert "2 turns" in opened
     assert "And the second" in run_command(shell, "history", capsys)
     assert "Exposed again, by reference: df; their values cannot be read until `--read NAME`" in opened
     assert run_command(shell, "vars", capsys).startswith("df  int; 28 bytes; values withheld")
     shell.run_cell("%%chat -q -m practice:fast\nThird")
-    assert "3 turns" in run_command(shell, f"open {begun}", capsys)
+    assert "3 turns" in run_command(shell, f"open {has_started}", capsys)
 
 
 def test_a_turn_that_broke_off_is_reported_as_interrupted_with_what_goes_on_with_it(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk = ParkingChat()
-    shell.magics_manager.registry["ChatMagics"].chats["main"] = desk.chat
-    turn = desk.park()
+    parking = ParkingChat()
+    shell.magics_manager.registry["ChatMagics"].chats["main"] = parking.chat
+    turn = parking.park()
 
-    opened = run_command(shell, f"-c past open {desk.chat.chat_id}", capsys)  # the journal tells of no end yet
+    opened = run_command(shell, f"-c past open {parking.chat.chat_id}", capsys)  # the journal tells of no end yet
 
     assert opened.endswith("Its last turn was interrupted; `%%chat --resume` continues it.\n")
     assert f"{turn.turn_id}  interrupted; Pay." in run_command(shell, "-c past history", capsys)
@@ -70,9 +70,9 @@ def test_a_turn_that_broke_off_is_reported_as_interrupted_with_what_goes_on_with
 
 def test_what_is_erased_is_gone(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
-    begun = chat_id(shell, capsys)
+    has_started = chat_id(shell, capsys)
 
-    assert "1 turn" in run_command(shell, f"history erase {begun[:10]}", capsys)
+    assert "1 turn" in run_command(shell, f"history erase {has_started[:10]}", capsys)
     assert run_command(shell, "history chats", capsys).strip() == "The journal is empty."
 
 

@@ -65,11 +65,11 @@ def test_with_its_tool_in_the_notebook_it_works(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
     shell.run_cell(PRICE)
-    told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    actual = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert "continues here as 'main': 1 turn on its line." in told
-    assert "Tools added again: price." in told
-    assert "no turn begins" not in told
+    assert "continues here as 'main': 1 turn on its line." in actual
+    assert "Tools added again: price." in actual
+    assert "no turn begins" not in actual
     tree = shell.magics_manager.registry["ChatMagics"].chats["main"].tree
     said_now = {"rerun": (1, 2), "edit": (2, 1)}.get(button, (1, 1))
     assert (len(tree.roots), len(tree.roots[0].versions)) == said_now
@@ -79,22 +79,22 @@ def test_with_its_tool_in_the_notebook_it_works(
 def test_without_its_tool_it_says_which_is_missing(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
-    told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    actual = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert "Missing tools: price; add them with `-t NAME`." in told
-    assert "no turn begins" not in told
+    assert "Missing tools: price; add them with `-t NAME`." in actual
+    assert "no turn begins" not in actual
 
 
 @pytest.mark.parametrize("button", CONTINUING)
 def test_in_a_chat_that_has_turns_of_its_own_it_says_the_command_that_helps(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
-    begun = run_command(shell, "history chats", capsys).split()[0]
+    started = run_command(shell, "history chats", capsys).split()[0]
     shell.run_cell("%%chat -q\nGood morning")
-    told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    actual = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert f"`%chat open {begun}` continues it here" in told
-    assert "1 turn on its line" in run_command(shell, f"open {begun}", capsys)
+    assert f"`%chat open {started}` continues it here" in actual
+    assert "1 turn on its line" in run_command(shell, f"open {started}", capsys)
     assert "no turn" not in run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
 
@@ -120,10 +120,10 @@ def test_where_the_journal_is_gone_it_says_what_to_do(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
     run_command(shell, "history erase all", capsys)
-    told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    actual = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert f"The turn {yesterday} is neither in this chat nor in the journal." in told
-    assert "Run its cell again, or `%chat open FILE` if you exported it." in told
+    assert f"The turn {yesterday} is neither in this chat nor in the journal." in actual
+    assert "Run its cell again, or `%chat open FILE` if you exported it." in actual
 
 
 def test_a_tool_that_comes_with_nbtool_is_listed_with_the_name_of_its_toolset(
@@ -201,11 +201,11 @@ def test_variables_that_exist_by_the_same_name_are_exposed_again_by_reference_al
 ) -> None:
     shell.run_cell(PRICE)
     shell.run_cell("penguins, given, readable, hidden = [1, 2], {'a': 1}, [3], [4]")
-    told = run_cell(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
+    actual = run_cell(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
 
     assert (
         "Exposed again, by reference: given, penguins, readable; their values cannot be read until `--read NAME`"
-        in told
+        in actual
     )
     assert {entry.name: entry.is_readable for entry in chat_of(shell).exposed_variables()} == {
         "given": False,
@@ -218,12 +218,12 @@ def test_variables_that_exist_by_the_same_name_are_exposed_again_by_reference_al
 def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_counted(
     shell: Any, with_frames: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = run_command(shell, f"switch {with_frames}", capsys)
+    actual = run_command(shell, f"switch {with_frames}", capsys)
 
-    assert "Missing variables: given, penguins, readable; define them, and expose" in told
-    assert "`-v NAME`" in told
-    assert "_result" not in told
-    assert "result was lost with the earlier kernel." in told
+    assert "Missing variables: given, penguins, readable; define them, and expose" in actual
+    assert "`-v NAME`" in actual
+    assert "_result" not in actual
+    assert "result was lost with the earlier kernel." in actual
     refused = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
     assert "used the variables given, penguins, readable, missing in this chat" in refused
     shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")

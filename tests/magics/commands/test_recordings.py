@@ -45,9 +45,9 @@ def test_replaying_a_file_that_is_not_there_is_refused(
     shell: Any, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell(f"%chat replay {path}")
-    told = capsys.readouterr()
+    actual = capsys.readouterr()
 
-    assert f"{path} does not exist" in told.out + told.err
+    assert f"{path} does not exist" in actual.out + actual.err
     assert run_command(shell, "replay", capsys) == "No recording is active; replay is off (default).\n"
 
 
@@ -115,8 +115,8 @@ def test_an_option_that_a_command_does_not_have_is_taken_for_nothing_else(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shell.run_cell(f"%chat {line}")
-    told = capsys.readouterr()
+    actual = capsys.readouterr()
 
-    assert f"Unknown option {line.split()[-1]}" in told.out + told.err
+    assert f"Unknown option {line.split()[-1]}" in actual.out + actual.err
     assert run_command(shell, "record", capsys).startswith("No recording is active")
     assert not list(tmp_path.iterdir())

@@ -15,22 +15,22 @@ from tests.magics.commands.saying import run_command
 def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast -t double -v frame\nHello")
 
-    told = run_command(shell, "status", capsys)
+    actual = run_command(shell, "status", capsys)
 
-    assert "practice:fast (set by you)" in told
-    assert "double" in told
-    assert "frame" in told
-    assert "1 on the active line" in told
+    assert "practice:fast (set by you)" in actual
+    assert "double" in actual
+    assert "frame" in actual
+    assert "1 on the active line" in actual
 
 
 def test_status_says_what_the_person_set_and_where(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%config NbTool.history = 'native'\n%config NbTool.max_rounds = 3")
     shell.run_cell("%%chat -q -m practice:fast --tool-mode prompted\nHello")
-    told = run_command(shell, "status", capsys)
+    actual = run_command(shell, "status", capsys)
 
-    assert "native (%config NbTool.history)" in told
-    assert "3 (%config NbTool.max_rounds)" in told
-    assert "prompted (set by you)" in told
+    assert "native (%config NbTool.history)" in actual
+    assert "3 (%config NbTool.max_rounds)" in actual
+    assert "prompted (set by you)" in actual
 
 
 def test_the_chat_may_be_named_before_the_command_or_after_it(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,8 +58,8 @@ def test_words_that_a_command_does_not_take_are_refused_in_one_line(
     assert takes_none is (command in WITHOUT_ARGS)
     if takes_none:
         shell.run_cell(f"%chat {command} foo bar")
-        told = capsys.readouterr()
-        assert f"%chat {command} takes no arguments, not 'foo bar'." in told.out + told.err
+        actual = capsys.readouterr()
+        assert f"%chat {command} takes no arguments, not 'foo bar'." in actual.out + actual.err
 
 
 def test_a_provider_that_lists_no_models_is_reported(
@@ -69,15 +69,15 @@ def test_a_provider_that_lists_no_models_is_reported(
     with serve_each([head(), text("Hi."), finish()], [whole(200, {"data": []})]) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         shell.run_cell("%%chat -q -m openai:a-model\nHello")
-        told = run_command(shell, "models", capsys)
+        actual = run_command(shell, "models", capsys)
 
-    assert told == "The provider of openai:a-model returned no models.\n"
+    assert actual == "The provider of openai:a-model returned no models.\n"
 
 
 def test_help_lists_every_command(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    told = run_command(shell, "help", capsys)
+    actual = run_command(shell, "help", capsys)
 
-    assert all(word in told for word in ("status", "history", "approvals", "decode"))
+    assert all(word in actual for word in ("status", "history", "approvals", "decode"))
 
 
 def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
@@ -86,13 +86,13 @@ def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
     shell.run_cell("numbers = list(range(1000))")
     shell.run_cell("%%chat -q -m practice:fast -v frame --read numbers\nHello")
 
-    told = run_command(shell, "status", capsys)
+    actual = run_command(shell, "status", capsys)
 
-    assert "  frame" in told
-    assert "values withheld" in told
-    assert "values may be read" in told
-    assert "127.0.0.1:" in told
-    assert "requests" in told
+    assert "  frame" in actual
+    assert "values withheld" in actual
+    assert "values may be read" in actual
+    assert "127.0.0.1:" in actual
+    assert "requests" in actual
 
 
 def test_results_are_listed_with_the_variables_for_bind_to_name(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

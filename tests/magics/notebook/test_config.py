@@ -22,9 +22,9 @@ def test_config_lists_the_settings_and_says_what_each_is_for(shell: Any, capsys:
     capsys.readouterr()
     shell.run_cell("%config NbTool")
 
-    told = capsys.readouterr().out
-    assert "NbTool.max_rounds" in told
-    assert "Maximum requests to the model in a turn" in told
+    actual = capsys.readouterr().out
+    assert "NbTool.max_rounds" in actual
+    assert "Maximum requests to the model in a turn" in actual
 
 
 def test_a_setting_holds_for_cells_that_say_nothing_of_it(shell: Any) -> None:
@@ -89,8 +89,8 @@ def test_a_setting_that_does_not_fit_is_refused_in_one_line(
     capsys.readouterr()
     assert not shell.run_cell(f"%chat config {words}").success
 
-    told = capsys.readouterr()
-    assert len((told.out + told.err).strip().splitlines()) == 1
+    actual = capsys.readouterr()
+    assert len((actual.out + actual.err).strip().splitlines()) == 1
 
 
 def test_what_ipython_config_says_counts_from_the_start(

@@ -39,10 +39,10 @@ def test_a_variable_that_is_another_object_is_reported_by_its_type_alone(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell("frame = 'nothing to be told'")
-    told = rebinding_note(shell, f"{SAY}Hello", capsys)
+    actual = rebinding_note(shell, f"{SAY}Hello", capsys)
 
-    assert told.startswith("Since the last turn: `frame` is now another object (str")
-    assert "nothing" not in told
+    assert actual.startswith("Since the last turn: `frame` is now another object (str")
+    assert "nothing" not in actual
 
 
 def test_a_name_that_is_gone_is_reported(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

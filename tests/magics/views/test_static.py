@@ -10,27 +10,27 @@ from tests.magics.parking import ParkingChat, wait_end
 
 
 def test_that_a_turn_waits_is_announced_even_where_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
-    desk = ParkingChat()
-    turn = desk.park()
+    parking = ParkingChat()
+    turn = parking.park()
 
     NullView().on_parked(turn)
 
     said = capsys.readouterr().out
-    assert f"%chat approve {desk.waiting[:12]}`" in said
-    assert f"%chat deny {desk.waiting[:12]} REASON" in said
+    assert f"%chat approve {parking.waiting[:12]}`" in said
+    assert f"%chat deny {parking.waiting[:12]} REASON" in said
     turn.abort()
 
 
 def test_what_comes_after_the_cell_is_not_announced_at_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    desk = ParkingChat()
-    turn = desk.chat.compose("Pay.")
+    parking = ParkingChat()
+    turn = parking.chat.compose("Pay.")
     view = TerminalView()
     turn.add_listener(view.feed)
-    desk.wait(turn)
+    parking.wait(turn)
     view.on_parked(turn)
     before = capsys.readouterr().out
 
-    desk.chat.approvals.decide(desk.waiting, Approved())
+    parking.chat.approvals.decide(parking.waiting, Approved())
     wait_end(turn)
     view.show_media(())
 

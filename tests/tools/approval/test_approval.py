@@ -27,51 +27,51 @@ def question(digest: str = "d1", gate: Any = "run", *, can_remember: bool = True
     return Question("call_1", gate, digest, "pay", '{"n": 1}', can_remember=can_remember, remember_keys=keys)  # type: ignore[arg-type]
 
 
-def ruling_of(desk: ApprovalQueue, asked: Question, *decisions: tuple[Decision, str]) -> Resolution:
+def ruling_of(queue: ApprovalQueue, asked: Question, *decisions: tuple[Decision, str]) -> Resolution:
     async def work() -> Resolution:
-        pending = desk.add(asked)
+        pending = queue.add(asked)
         for decision, by in decisions:
-            desk.decide(asked.digest, decision, by=by)
+            queue.decide(asked.digest, decision, by=by)
         return await pending
 
     return asyncio.run(work())
 
 
 def test_a_decision_reaches_the_waiting_call() -> None:
-    desk = ApprovalQueue()
+    queue = ApprovalQueue()
 
-    assert ruling_of(desk, question(), (Approved(), "button")) == Resolution(Approved(), "button")
-    assert desk.pending() == ()
+    assert ruling_of(queue, question(), (Approved(), "button")) == Resolution(Approved(), "button")
+    assert queue.pending() == ()
 
 
 @pytest.mark.promise("first-decision")
 def test_the_first_decision_wins_and_the_second_learns_who_it_was() -> None:
-    desk = ApprovalQueue()
-    desk.add(question())
-    desk.decide("d1", Denied("no"), by="button")
+    queue = ApprovalQueue()
+    queue.add(question())
+    queue.decide("d1", Denied("no"), by="button")
 
     with pytest.raises(AlreadyDecided, match="Decided by button"):
-        desk.decide("d1", Approved(), by="input")
+        queue.decide("d1", Approved(), by="input")
 
 
 @pytest.mark.promise("first-decision")
 def test_of_many_threads_that_decide_at_once_exactly_one_wins() -> None:
     for round in range(50):
-        desk, digest = ApprovalQueue(), f"d{round}"
-        pending = desk.add(question(digest))
+        queue, digest = ApprovalQueue(), f"d{round}"
+        pending = queue.add(question(digest))
         start, won, lost = threading.Barrier(4), [], []
 
         def decide(
-            name: str, desk: ApprovalQueue, digest: str, start: threading.Barrier, won: list[str], lost: list[str]
+            name: str, queue: ApprovalQueue, digest: str, start: threading.Barrier, won: list[str], lost: list[str]
         ) -> None:
             start.wait()
             try:
-                desk.decide(digest, Approved() if name < "c" else Denied(name), by=name)
+                queue.decide(digest, Approved() if name < "c" else Denied(name), by=name)
                 won.append(name)
             except AlreadyDecided:
                 lost.append(name)
 
-        threads = [threading.Thread(target=decide, args=(name, desk, digest, start, won, lost)) for name in "abcd"]
+        threads = [threading.Thread(target=decide, args=(name, queue, digest, start, won, lost)) for name in "abcd"]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -84,14 +84,14 @@ def test_of_many_threads_that_decide_at_once_exactly_one_wins() -> None:
 
 @pytest.mark.promise("once")
 def test_a_question_is_never_asked_or_used_twice() -> None:
-    desk = ApprovalQueue()
-    desk.add(question())
+    queue = ApprovalQueue()
+    queue.add(question())
     with pytest.raises(ApprovalError, match="asked before"):
-        desk.add(question())
-    desk.decide("d1", Approved())
+        queue.add(question())
+    queue.decide("d1", Approved())
 
     with pytest.raises(ApprovalError, match="asked before"):
-        desk.add(question())
+        queue.add(question())
 
 
 def test_only_a_question_that_waits_can_be_decided() -> None:
@@ -104,119 +104,119 @@ def test_only_a_question_that_waits_can_be_decided() -> None:
     [("run", Released()), ("run", Withheld()), ("result", Approved()), ("result", Denied()), ("run", None)],
 )
 def test_a_decision_must_fit_its_gate(gate: str, decision: Any) -> None:
-    desk = ApprovalQueue()
-    desk.add(question(gate=gate))
+    queue = ApprovalQueue()
+    queue.add(question(gate=gate))
 
     with pytest.raises(ApprovalError, match="gate takes"):
-        desk.decide("d1", decision)
-    assert len(desk.pending()) == 1
+        queue.decide("d1", decision)
+    assert len(queue.pending()) == 1
 
 
 def test_a_question_that_expires_is_decided_against_the_call() -> None:
-    desk = ApprovalQueue()
-    run, result = desk.add(question("d1")), desk.add(question("d2", "result"))
-    desk.expire("d1")
-    desk.expire("d2", "Too late.")
+    queue = ApprovalQueue()
+    run, result = queue.add(question("d1")), queue.add(question("d2", "result"))
+    queue.expire("d1")
+    queue.expire("d2", "Too late.")
 
     assert run.future.result() == Resolution(Denied("Nobody answered in time."), "expired")
     assert result.future.result() == Resolution(Withheld("Too late."), "expired")
     with pytest.raises(AlreadyDecided):
-        desk.expire("d1")
+        queue.expire("d1")
 
 
 def test_a_withdrawn_question_can_no_longer_be_decided() -> None:
-    desk = ApprovalQueue()
-    pending = desk.add(question())
+    queue = ApprovalQueue()
+    pending = queue.add(question())
 
-    assert desk.withdraw("d1")
-    assert not desk.withdraw("d1")
+    assert queue.withdraw("d1")
+    assert not queue.withdraw("d1")
     assert pending.future.result().by == "withdrawn"
     with pytest.raises(AlreadyDecided, match="cancelled"):
-        desk.decide("d1", Approved())
+        queue.decide("d1", Approved())
 
 
 def test_a_caller_that_stops_waiting_leaves_the_question_in_the_queue() -> None:
-    desk = ApprovalQueue()
+    queue = ApprovalQueue()
 
     async def work() -> None:
-        pending = desk.add(question())
+        pending = queue.add(question())
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(pending, 0.01)
-        desk.decide("d1", Approved(), by="late")
+        queue.decide("d1", Approved(), by="late")
         assert (await pending).by == "late"
 
     asyncio.run(work())
 
-    assert desk.pending() == ()
+    assert queue.pending() == ()
 
 
 def test_listeners_are_notified_and_dropped_when_they_fail() -> None:
-    desk = ApprovalQueue()
-    heard: list[QueueChange] = []
+    queue = ApprovalQueue()
+    received: list[QueueChange] = []
     calls: list[str] = []
 
     def failing(change: QueueChange) -> None:
         calls.append(change.kind)
         raise RuntimeError
 
-    desk.add_listener(failing)
-    stop = desk.add_listener(heard.append)
-    desk.add(question("d1"))
-    desk.decide("d1", Approved(), by="button")
-    desk.add(question("d2"))
-    desk.withdraw("d2")
+    queue.add_listener(failing)
+    stop = queue.add_listener(received.append)
+    queue.add(question("d1"))
+    queue.decide("d1", Approved(), by="button")
+    queue.add(question("d2"))
+    queue.withdraw("d2")
     stop()
     stop()
-    desk.add(question("d3"))
+    queue.add(question("d3"))
 
-    assert [(change.kind, change.question.digest) for change in heard] == [
+    assert [(change.kind, change.question.digest) for change in received] == [
         ("asked", "d1"),
         ("decided", "d1"),
         ("asked", "d2"),
         ("withdrawn", "d2"),
     ]
-    assert heard[1].resolution == Resolution(Approved(), "button")
+    assert received[1].resolution == Resolution(Approved(), "button")
     assert calls == ["asked"]
 
 
 def test_a_remembered_approval_covers_its_scope_until_it_is_revoked() -> None:
-    desk = ApprovalQueue()
-    kept = desk.remember(question("d1"), "call", by="button")
+    queue = ApprovalQueue()
+    stored = queue.remember(question("d1"), "call", by="button")
 
-    assert desk.find_remembered(question("d1")) == kept
-    assert desk.find_remembered(question("d2")) is None
-    of_tool = desk.remember(question("d1"), "tool", by="button")
-    assert desk.find_remembered(question("d2")) == of_tool
-    assert desk.remembered() == (kept, of_tool)
-    assert desk.remember(question("d1"), "tool", by="again") == of_tool
-    desk.revoke(of_tool.approval_id)
-    assert desk.find_remembered(question("d2")) is None
+    assert queue.find_remembered(question("d1")) == stored
+    assert queue.find_remembered(question("d2")) is None
+    of_tool = queue.remember(question("d1"), "tool", by="button")
+    assert queue.find_remembered(question("d2")) == of_tool
+    assert queue.remembered() == (stored, of_tool)
+    assert queue.remember(question("d1"), "tool", by="again") == of_tool
+    queue.revoke(of_tool.approval_id)
+    assert queue.find_remembered(question("d2")) is None
     with pytest.raises(ApprovalError, match="No remembered approval"):
-        desk.revoke(of_tool.approval_id)
+        queue.revoke(of_tool.approval_id)
 
 
 def test_what_must_ask_each_time_is_never_remembered() -> None:
-    desk = ApprovalQueue()
+    queue = ApprovalQueue()
     sensitive = question(can_remember=False)
-    desk.add(sensitive)
+    queue.add(sensitive)
 
     with pytest.raises(ApprovalError, match="cannot be remembered"):
-        desk.remember(sensitive, "tool", by="button")
+        queue.remember(sensitive, "tool", by="button")
     with pytest.raises(ApprovalError, match="cannot be remembered"):
-        desk.decide("d1", Approved(remember="tool"))
-    assert desk.find_remembered(sensitive) is None
+        queue.decide("d1", Approved(remember="tool"))
+    assert queue.find_remembered(sensitive) is None
 
 
 def test_the_list_of_closed_questions_is_bounded() -> None:
-    desk = ApprovalQueue(max_decided=2)
+    queue = ApprovalQueue(max_decided=2)
     for digest in ("d1", "d2", "d3"):
-        desk.add(question(digest))
-        desk.decide(digest, Approved())
+        queue.add(question(digest))
+        queue.decide(digest, Approved())
 
     with pytest.raises(ApprovalError, match="No question"):
-        desk.decide("d1", Approved())
+        queue.decide("d1", Approved())
     with pytest.raises(AlreadyDecided):
-        desk.decide("d3", Approved())
+        queue.decide("d3", Approved())
 
 
 def test_json_is_written_in_one_way_only() -> None:

@@ -70,8 +70,8 @@ def test_a_persons_own_validator_never_holds_up_the_loop() -> None:
 
 def test_edited_arguments_are_reported_in_their_own_letters() -> None:
     said = tool(lambda text: text, name="say")
-    desk = make_harness(said, approver=lambda _: Approved(arguments={"text": "Zürich 東京"}))
-    record = desk.run(ask_for("say", text="x"))
+    harness = make_harness(said, approver=lambda _: Approved(arguments={"text": "Zürich 東京"}))
+    record = harness.run(ask_for("say", text="x"))
 
     assert record.result == "Zürich 東京"
-    assert record.edited == desk.of("call_started")[0].edited == '{"text": "Zürich 東京"}'
+    assert record.edited == harness.of("call_started")[0].edited == '{"text": "Zürich 東京"}'

@@ -11,8 +11,8 @@ from nbtool.tools.variables.store import Variables
 def test_an_error_after_its_object_is_gone_counts_as_one_that_may_quote_it() -> None:
     variables = Variables({"secret": "hunter2"})
     variables.expose("secret", readable=True)
-    told = tool(lambda text: text, name="told", run="auto")
-    bound = bind(as_tools(told)[0], {"text": "$VAR_REF{{secret}}"}, variables)
+    actual = tool(lambda text: text, name="told", run="auto")
+    bound = bind(as_tools(actual)[0], {"text": "$VAR_REF{{secret}}"}, variables)
     error = ValueError("hunter2 is no number")
 
     assert not may_leak(error, bound, variables)

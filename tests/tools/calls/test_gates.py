@@ -39,12 +39,12 @@ class Custom(BaseException):
 
 
 def test_an_approved_call_runs_once_and_the_decision_is_reported() -> None:
-    desk = make_harness(double_if_allowed, approver=yes)
-    record = desk.run(ask_for("double_if_allowed", n=2))
+    harness = make_harness(double_if_allowed, approver=yes)
+    record = harness.run(ask_for("double_if_allowed", n=2))
 
     assert (record.status, record.result) == ("ok", 4)
-    assert desk.kinds() == ["call_ready", "call_asked", "call_decided", "call_started", "call_finished"]
-    (question,) = desk.of("call_asked")
+    assert harness.kinds() == ["call_ready", "call_asked", "call_decided", "call_started", "call_finished"]
+    (question,) = harness.of("call_asked")
     (decided,) = record.decisions
     assert json.loads(question.shown) == {"n": 2}
     assert (question.tool, question.description, question.schema["required"]) == (
@@ -56,13 +56,13 @@ def test_an_approved_call_runs_once_and_the_decision_is_reported() -> None:
 
 
 def test_a_denied_call_gives_the_model_the_reason() -> None:
-    desk = make_harness(double_if_allowed, approver=lambda _: Denied("use the cached one"))
-    record = desk.run(ask_for("double_if_allowed", n=2))
+    harness = make_harness(double_if_allowed, approver=lambda _: Denied("use the cached one"))
+    record = harness.run(ask_for("double_if_allowed", n=2))
 
     assert (record.status, record.reason) == ("denied", "use the cached one")
     assert record.shown == "The user did not approve this call. Reason: use the cached one"
-    assert "call_started" not in desk.kinds()
-    assert desk.bench.variables.list_entries() == ()
+    assert "call_started" not in harness.kinds()
+    assert harness.runtime.variables.list_entries() == ()
 
 
 class Person:
@@ -122,24 +122,24 @@ def test_an_answer_that_does_not_fit_approves_nothing(answer: Any) -> None:
 
 def test_a_decision_may_come_in_another_way_and_the_first_one_wins() -> None:
     def click(question: Question) -> None:
-        desk.bench.approvals.decide(question.digest, Denied("by button"), by="button")
+        harness.runtime.approvals.decide(question.digest, Denied("by button"), by="button")
 
     def slow_yes(question: Question) -> Approved:
         click(question)
         return Approved()
 
-    desk = make_harness(double_if_allowed, approver=click)
-    by_button = desk.run(ask_for("double_if_allowed", n=1))
-    desk.bench.approver = slow_yes
-    late = desk.run(ask_for("double_if_allowed", n=1))
+    harness = make_harness(double_if_allowed, approver=click)
+    by_button = harness.run(ask_for("double_if_allowed", n=1))
+    harness.runtime.approver = slow_yes
+    late = harness.run(ask_for("double_if_allowed", n=1))
 
     assert (by_button.status, by_button.decisions[0].by) == ("denied", "button")
     assert (late.status, late.decisions[0].by) == ("denied", "button")
 
 
 def test_edited_arguments_are_what_runs_and_the_model_is_informed() -> None:
-    desk = make_harness(double_if_allowed, approver=lambda _: Approved(arguments={"n": 50}))
-    record = desk.run(ask_for("double_if_allowed", n=2))
+    harness = make_harness(double_if_allowed, approver=lambda _: Approved(arguments={"n": 50}))
+    record = harness.run(ask_for("double_if_allowed", n=2))
 
     assert (record.result, record.resolved, record.arguments) == (100, {"n": plain("50")}, '{"n": 2}')
     assert record.decisions[0].edited
@@ -150,8 +150,8 @@ def test_edited_arguments_are_what_runs_and_the_model_is_informed() -> None:
 def test_edited_arguments_that_do_not_fit_go_back_to_the_person_with_the_problem(arguments: dict[str, Any]) -> None:
     decisions = iter([Approved(arguments=arguments), Approved(arguments={"n": 7})])
     questions: list[Question] = []
-    desk = make_harness(double_if_allowed, approver=lambda question: questions.append(question) or next(decisions))  # type: ignore[func-returns-value]
-    record = desk.run(ask_for("double_if_allowed", n=2))
+    harness = make_harness(double_if_allowed, approver=lambda question: questions.append(question) or next(decisions))  # type: ignore[func-returns-value]
+    record = harness.run(ask_for("double_if_allowed", n=2))
 
     again = questions[1].again
     assert again is not None
@@ -165,8 +165,8 @@ def test_edited_arguments_that_do_not_fit_go_back_to_the_person_with_the_problem
 
 def test_an_edit_that_never_fits_ends_the_call_and_hides_the_problem_from_the_model() -> None:
     count: list[int] = []
-    desk = make_harness(double_if_allowed, approver=lambda _: count.append(1) or Approved(arguments={"n": "x"}))  # type: ignore[func-returns-value]
-    record = desk.run(ask_for("double_if_allowed", n=2))
+    harness = make_harness(double_if_allowed, approver=lambda _: count.append(1) or Approved(arguments={"n": "x"}))  # type: ignore[func-returns-value]
+    record = harness.run(ask_for("double_if_allowed", n=2))
 
     assert (record.status, record.shown, record.started) == ("denied", INVALID_EDITS, None)
     assert len(count) == MAX_EDITS
@@ -186,11 +186,11 @@ def test_no_remembered_approval_answers_in_place_of_a_person_whose_edit_did_not_
         questions.append(question)
         if len(questions) > 1:
             return Denied("not as the model wrote it")
-        desk.bench.approvals.remember(question, "tool", by="another page")
+        harness.runtime.approvals.remember(question, "tool", by="another page")
         return Approved(arguments={"n": "x"})
 
-    desk = make_harness(double_if_allowed, approver=approve)
-    record = desk.run(ask_for("double_if_allowed", n=2))
+    harness = make_harness(double_if_allowed, approver=approve)
+    record = harness.run(ask_for("double_if_allowed", n=2))
 
     assert (record.status, record.started, len(questions)) == ("denied", None, 2)
 
@@ -212,9 +212,9 @@ def test_a_tool_gets_copies_of_what_was_written_and_cannot_change_what_was_appro
         more["x"] = 1
         return len(items)
 
-    desk = make_harness(greedy, approver=yes)
+    harness = make_harness(greedy, approver=yes)
     call = ask_for("greedy", items=[1], more={})
-    desk.run(call)
+    harness.run(call)
 
     assert call.args == {"items": [1], "more": {}}
 
@@ -231,20 +231,20 @@ def test_ask_once_asks_once_for_the_same_arguments_and_objects() -> None:
         return Approved()
 
     notebook = {"df": pd.DataFrame({"a": [1]})}
-    desk = make_harness(total, notebook=notebook, expose=["df"], approver=approve)
+    harness = make_harness(total, notebook=notebook, expose=["df"], approver=approve)
     call = {"n": 1, "frame": "$VAR_REF{{df}}"}
-    desk.run(ask_for("total", **call))
-    record = desk.run(ask_for("total", **call))
+    harness.run(ask_for("total", **call))
+    record = harness.run(ask_for("total", **call))
     assert len(questions) == 1
     assert record.decisions[0].by == "remembered"
-    desk.run(ask_for("total", **{**call, "n": 2}))
+    harness.run(ask_for("total", **{**call, "n": 2}))
     assert len(questions) == 2
     notebook["df"] = pd.DataFrame({"a": [2]})
-    desk.run(ask_for("total", **call))
+    harness.run(ask_for("total", **call))
     assert len(questions) == 3
-    desk.bench.approvals.revoke(desk.bench.approvals.remembered()[0].approval_id)
+    harness.runtime.approvals.revoke(harness.runtime.approvals.remembered()[0].approval_id)
     notebook["df"].loc[0, "a"] = 7
-    desk.run(ask_for("total", **call))
+    harness.run(ask_for("total", **call))
 
     assert len(questions) == 4
 
@@ -257,14 +257,14 @@ def test_a_tool_may_be_approved_for_good_until_it_changes() -> None:
 
     count: list[int] = []
     first = make("def f(n: int): return n")
-    desk = make_harness(first, approver=lambda _: count.append(1) or Approved(remember="tool"))  # type: ignore[func-returns-value]
-    desk.run(ask_for("f", n=1), ask_for("f", n=2))
+    harness = make_harness(first, approver=lambda _: count.append(1) or Approved(remember="tool"))  # type: ignore[func-returns-value]
+    harness.run(ask_for("f", n=1), ask_for("f", n=2))
     assert len(count) == 1
-    desk.bench.tools.add(make("def f(n: int): return n"))
-    desk.run(ask_for("f", n=3))
+    harness.runtime.tools.add(make("def f(n: int): return n"))
+    harness.run(ask_for("f", n=3))
     assert len(count) == 1
-    desk.bench.tools.add(make("def f(n: int): return n + 1"))
-    record = desk.run(ask_for("f", n=3))
+    harness.runtime.tools.add(make("def f(n: int): return n + 1"))
+    record = harness.run(ask_for("f", n=3))
 
     assert record.result == 4
     assert len(count) == 2
@@ -274,12 +274,12 @@ def test_a_tool_may_be_approved_for_good_until_it_changes() -> None:
 def test_a_sensitive_tool_asks_each_time_even_where_it_says_auto() -> None:
     count: list[int] = []
     pay = tool(lambda: "paid", run="auto", sensitive=True, name="pay")
-    desk = make_harness(pay, approver=lambda question: count.append(question.can_remember) or Approved())  # type: ignore[func-returns-value]
-    desk.run(ask_for("pay"), ask_for("pay"))
+    harness = make_harness(pay, approver=lambda question: count.append(question.can_remember) or Approved())  # type: ignore[func-returns-value]
+    harness.run(ask_for("pay"), ask_for("pay"))
 
     assert count == [False, False]
-    desk.bench.approver = lambda _: Approved(remember="tool")
-    assert desk.run(ask_for("pay")).status == "denied"
+    harness.runtime.approver = lambda _: Approved(remember="tool")
+    assert harness.run(ask_for("pay")).status == "denied"
 
 
 @pytest.mark.promise("shown-is-run")
@@ -297,8 +297,8 @@ def test_a_variable_reassigned_while_it_is_asked_about_asks_again() -> None:
             notebook["x"] = [2]
         return Approved()
 
-    desk = make_harness(first, notebook=notebook, expose=["x"], approver=approve)
-    record = desk.run(ask_for("first", it="$VAR_REF{{x}}"))
+    harness = make_harness(first, notebook=notebook, expose=["x"], approver=approve)
+    record = harness.run(ask_for("first", it="$VAR_REF{{x}}"))
 
     assert (record.result, len(set(shown))) == (2, 2)
     assert len(record.decisions) == 2
@@ -339,21 +339,21 @@ def test_a_tool_redefined_while_it_is_asked_about_asks_again() -> None:
     def approve(question: Question) -> Approved:
         count.append(1)
         if len(count) == 1:
-            desk.bench.tools.add(make(2))
+            harness.runtime.tools.add(make(2))
         return Approved()
 
-    desk = make_harness(make(1), approver=approve)
-    record = desk.run(ask_for("f"))
+    harness = make_harness(make(1), approver=approve)
+    record = harness.run(ask_for("f"))
 
     assert (record.result, len(count)) == (2, 2)
 
 
 def test_a_tool_taken_away_while_it_is_asked_about_does_not_run() -> None:
-    desk = make_harness(
-        double_if_allowed, approver=lambda _: desk.bench.tools.remove("double_if_allowed") or Approved()
+    harness = make_harness(
+        double_if_allowed, approver=lambda _: harness.runtime.tools.remove("double_if_allowed") or Approved()
     )  # type: ignore[func-returns-value]
 
-    assert desk.run(ask_for("double_if_allowed", n=1)).status == "not_found"
+    assert harness.run(ask_for("double_if_allowed", n=1)).status == "not_found"
 
 
 def test_what_changes_each_time_it_is_asked_about_is_denied() -> None:
@@ -363,8 +363,8 @@ def test_what_changes_each_time_it_is_asked_about_is_denied() -> None:
         notebook["x"] += 1
         return Approved()
 
-    desk = make_harness(double_if_allowed, notebook=notebook, expose=["x"], approver=approve)
-    record = desk.run(ask_for("double_if_allowed", n="$VAR_REF{{x}}"))
+    harness = make_harness(double_if_allowed, notebook=notebook, expose=["x"], approver=approve)
+    record = harness.run(ask_for("double_if_allowed", n="$VAR_REF{{x}}"))
 
     assert (record.status, len(record.decisions)) == ("denied", MAX_CHANGES)
     assert "changed each time" in record.shown
@@ -374,35 +374,35 @@ def test_what_changes_each_time_it_is_asked_about_is_denied() -> None:
 def test_a_policy_of_the_arguments_decides_and_one_that_raises_allows_nothing() -> None:
     careful = tool(lambda n: n, name="careful", run=lambda arguments: "auto" if arguments["n"] < 10 else "ask_always")
     broken = tool(lambda n: n, name="broken", run="auto", result=lambda arguments: 1 / 0)  # type: ignore[arg-type,return-value]
-    desk = make_harness(careful, broken)
+    harness = make_harness(careful, broken)
 
-    assert desk.run(ask_for("careful", n=1)).status == "ok"
-    assert desk.run(ask_for("careful", n=11)).status == "denied"
-    failed = desk.run(ask_for("careful", n="many"))
+    assert harness.run(ask_for("careful", n=1)).status == "ok"
+    assert harness.run(ask_for("careful", n=11)).status == "denied"
+    failed = harness.run(ask_for("careful", n="many"))
     assert failed.status == "denied"
     assert "policy of the tool failed: TypeError" in failed.reason
-    assert desk.run(ask_for("broken", n=1)).status == "withheld"
+    assert harness.run(ask_for("broken", n=1)).status == "withheld"
 
 
 @pytest.mark.promise("withheld")
 def test_a_withheld_result_reaches_the_model_in_no_way() -> None:
-    desk = make_harness(secret_if_released, approver=lambda _: Withheld("personal data"))
-    record = desk.run(ask_for("secret_if_released"))
+    harness = make_harness(secret_if_released, approver=lambda _: Withheld("personal data"))
+    record = harness.run(ask_for("secret_if_released"))
 
     assert (record.status, record.reason, record.result) == ("withheld", "personal data", "SECRET")
     assert record.shown == "The user withheld its result. Reason: personal data"
-    assert desk.bench.variables.list_entries() == ()
+    assert harness.runtime.variables.list_entries() == ()
     assert not record.to_result().is_error
-    assert "SECRET" not in repr([event for event in desk.events if event.kind != "call_asked"])
+    assert "SECRET" not in repr([event for event in harness.events if event.kind != "call_asked"])
 
 
 def test_an_edited_result_is_all_that_is_sent_and_remembered() -> None:
-    desk = make_harness(secret_if_released, approver=lambda _: Released("[redacted]"))
-    record = desk.run(ask_for("secret_if_released"))
+    harness = make_harness(secret_if_released, approver=lambda _: Released("[redacted]"))
+    record = harness.run(ask_for("secret_if_released"))
 
     assert (record.status, record.shown) == ("ok", "[redacted]")
     assert record.decisions[0].edited
-    assert desk.bench.variables.value(record.reference) == "[redacted]"
+    assert harness.runtime.variables.value(record.reference) == "[redacted]"
     assert record.result == "SECRET"
 
 
@@ -417,8 +417,8 @@ def test_errors_are_gated_where_the_policy_says_so(policy: Any, gates: int) -> N
     def bad() -> None:
         raise ValueError("SECRET")
 
-    desk = make_harness(tool(bad, run="auto", result=policy), approver=lambda _: Released("it failed"))
-    record = desk.run(ask_for("bad"))
+    harness = make_harness(tool(bad, run="auto", result=policy), approver=lambda _: Released("it failed"))
+    record = harness.run(ask_for("bad"))
 
     assert record.status == "error"
     assert len(record.decisions) == gates
@@ -439,14 +439,14 @@ def look(n: int) -> int:
 
 
 def test_an_approver_that_answers_after_somebody_else_did_changes_nothing() -> None:
-    desk = make_harness(look)
+    harness = make_harness(look)
 
     def late(question: Question) -> Approved:
-        desk.bench.approvals.decide(question.digest, Approved(), by="button")
+        harness.runtime.approvals.decide(question.digest, Approved(), by="button")
         return Approved(arguments={"n": 99})
 
-    desk.bench.approver = late
-    record = desk.run(ask_for("look", n=1))
+    harness.runtime.approver = late
+    record = harness.run(ask_for("look", n=1))
 
     assert (record.status, record.result) == ("ok", 1)
     assert [decided.by for decided in record.decisions] == ["button"]
@@ -454,14 +454,14 @@ def test_an_approver_that_answers_after_somebody_else_did_changes_nothing() -> N
 
 def test_an_answer_that_comes_after_the_decision_is_no_error() -> None:
     async def asked() -> tuple[object, object]:
-        desk = ApprovalQueue()
-        pending = desk.add(Question("c1", "run", "d1", "look", "{}"))
+        harness = ApprovalQueue()
+        pending = harness.add(Question("c1", "run", "d1", "look", "{}"))
 
         def late(question: Question) -> Denied:
-            desk.decide(question.digest, Approved(), by="button")
+            harness.decide(question.digest, Approved(), by="button")
             return Denied("too late")
 
-        await gates._ask_approver(pending.question, desk, late, CallerThread())
-        return await pending, desk.pending()
+        await gates._ask_approver(pending.question, harness, late, CallerThread())
+        return await pending, harness.pending()
 
     assert asyncio.run(asked()) == (Resolution(Approved(), "button"), ())

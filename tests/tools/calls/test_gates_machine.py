@@ -78,7 +78,7 @@ class Gates(GateMachine):
         it = self.notebook[name]
         it.append(len(it)) if isinstance(it, list) else it.update(a=it["a"] + 1)
 
-    @precondition(lambda self: not any(question.again for question in self.bench.approvals.pending()))
+    @precondition(lambda self: not any(question.again for question in self.runtime.approvals.pending()))
     @rule(name=st.sampled_from(ASKS), how=st.sampled_from(["wrapper", "state"]))
     def change_tool(self, name: str, how: str) -> None:
         """Change a tool in place: its wrapper is defined anew over the same function, or its object's state changes."""
@@ -94,10 +94,10 @@ class Gates(GateMachine):
         """Approve with arguments that do not fit: the person is asked again, and nothing runs."""
         question = self.seen[self.pick(which)]
         if question.gate == "run":
-            self.bench.approvals.decide(question.digest, Approved(arguments))
+            self.runtime.approvals.decide(question.digest, Approved(arguments))
             self.decided.add(question.digest)
             self.settle()
-            again = [q.again for q in self.bench.approvals.pending() if q.call_id == question.call_id]
+            again = [q.again for q in self.runtime.approvals.pending() if q.call_id == question.call_id]
             assert [one.reason for one in again if one] == ["invalid"] or self.made[question.call_id].task.done()
 
     @rule(name=st.sampled_from(ASKS))
@@ -150,13 +150,13 @@ class Gates(GateMachine):
         """Decide what was decided before, or what was withdrawn: nothing comes of it but a refusal."""
         closed = self.closed()
         with pytest.raises(AlreadyDecided):
-            self.bench.approvals.decide(closed[which % len(closed)], decision)
+            self.runtime.approvals.decide(closed[which % len(closed)], decision)
 
     @rule(digest=st.text("0123456789abcdef", min_size=64, max_size=64))
     def approve_what_was_never_asked(self, digest: str) -> None:
         """Decide a digest that no question has."""
         with pytest.raises(ApprovalError):
-            self.bench.approvals.decide(digest, Approved())
+            self.runtime.approvals.decide(digest, Approved())
 
     @precondition(lambda self: self.open())
     @rule(which=PICK, how=st.sampled_from(["deny", "expire"]))
@@ -165,9 +165,9 @@ class Gates(GateMachine):
         digest = self.pick(which)
         question = self.seen[digest]
         if how == "expire":
-            self.bench.approvals.expire(digest)
+            self.runtime.approvals.expire(digest)
         else:
-            self.bench.approvals.decide(digest, Denied("no") if question.gate == "run" else Withheld("no"))
+            self.runtime.approvals.decide(digest, Denied("no") if question.gate == "run" else Withheld("no"))
         self.decided.add(digest)
         if question.gate == "result":
             self.withheld.append(question.shown)
@@ -180,7 +180,7 @@ class Gates(GateMachine):
         left = [made for made in self.made.values() if not made.task.done()]
         made = left[which % len(left)]
         at_result = [
-            q.shown for q in self.bench.approvals.pending() if (q.call_id, q.gate) == (made.call.call_id, "result")
+            q.shown for q in self.runtime.approvals.pending() if (q.call_id, q.gate) == (made.call.call_id, "result")
         ]
         made.task.cancel()
         self.withheld += at_result
@@ -191,7 +191,7 @@ class Gates(GateMachine):
     def revoke(self, which: int) -> None:
         """Forget a remembered approval."""
         approval_id = list(self.remembered)[which % len(self.remembered)]
-        self.bench.approvals.revoke(approval_id)
+        self.runtime.approvals.revoke(approval_id)
         del self.remembered[approval_id]
 
     # --- what holds ------------------------------------------------------------------------------------------------
@@ -216,18 +216,18 @@ class Gates(GateMachine):
     @invariant()
     def every_question_has_a_digest_of_its_own_and_one_decision(self) -> None:
         asked = [event.digest for event in self.events if event.kind == "call_asked"]
-        told = [event.digest for event in self.events if event.kind == "call_decided" and event.by != "remembered"]
+        actual = [event.digest for event in self.events if event.kind == "call_decided" and event.by != "remembered"]
         assert len(asked) == len(set(asked))
-        assert len(told) == len(set(told))
-        assert self.decided <= set(told)
+        assert len(actual) == len(set(actual))
+        assert self.decided <= set(actual)
 
     @invariant()
     def a_withheld_result_is_readable_by_no_road(self) -> None:
         if self.withheld:
-            roads = "\n".join(self.roads())
-            assert not [secret for secret in self.withheld if secret in roads]
+            ways = "\n".join(self.ways())
+            assert not [secret for secret in self.withheld if secret in ways]
 
-    def roads(self) -> Iterator[str]:
+    def ways(self) -> Iterator[str]:
         """Give all that a model can read, and all that lies in the journal."""
         functions = {made.name: made.function for made in variable_tools(self.variables)}
         yield functions["ListVars"](page_size=200)
@@ -243,7 +243,7 @@ class Gates(GateMachine):
         self.settle()
         self.every_call_has_one_outcome()
         self.a_withheld_result_is_readable_by_no_road()
-        assert self.bench.approvals.pending() == ()
+        assert self.runtime.approvals.pending() == ()
         self.journal.close()
         self.loop.close()
 

@@ -46,10 +46,10 @@ def secret_if_released() -> str:
 
 
 def test_a_call_runs_and_its_result_is_sent_and_remembered() -> None:
-    desk = make_harness(double)
+    harness = make_harness(double)
     call = ask_for("double", n=4)
 
-    record = desk.run(call)
+    record = harness.run(call)
 
     assert (record.status, record.result, record.shown, record.reference) == ("ok", 8, "8", "double_1_result")
     assert (record.call_id, record.name, record.arguments, record.round) == (call.call_id, "double", '{"n": 4}', 1)
@@ -57,8 +57,8 @@ def test_a_call_runs_and_its_result_is_sent_and_remembered() -> None:
     assert record.started is not None
     assert record.ended is not None
     assert record.seconds >= 0
-    assert desk.bench.variables.value("double_1_result") == 8
-    assert desk.kinds() == ["call_ready", "call_started", "call_finished"]
+    assert harness.runtime.variables.value("double_1_result") == 8
+    assert harness.kinds() == ["call_ready", "call_started", "call_finished"]
     result = record.to_result()
     assert (result.text, result.id, result.call_id, result.is_error) == ("8", call.id, call.call_id, False)
 
@@ -86,12 +86,12 @@ CUT_OFF = replace(ask_for("double", n=1), args=None, error="The reply was cut of
     ],
 )
 def test_every_call_gets_one_outcome_that_the_model_can_read(call: ToolCall, status: str, text: str) -> None:
-    desk = make_harness(double, double_if_allowed, failing, secret_if_released)
+    harness = make_harness(double, double_if_allowed, failing, secret_if_released)
 
-    record = desk.run(call)
+    record = harness.run(call)
 
     assert record.status == status
-    assert len(desk.of("call_finished")) == 1
+    assert len(harness.of("call_finished")) == 1
     assert "SECRET" not in record.shown
     assert re.search(text, record.shown)
     assert record.reference == ""
@@ -159,82 +159,88 @@ def test_on_the_caller_thread_too_what_a_tool_raises_stays_inside() -> None:
 
 @pytest.mark.promise("bounded")
 def test_a_call_over_the_limit_is_answered_without_running() -> None:
-    desk = make_harness(double)
+    harness = make_harness(double)
 
-    record = asyncio.run(skip_call(ask_for("double", n=1), desk.bench, round=3, reason="The limit was reached."))
+    record = asyncio.run(skip_call(ask_for("double", n=1), harness.runtime, round=3, reason="The limit was reached."))
 
     assert (record.status, record.shown, record.round) == ("not_run", "The limit was reached.", 3)
-    assert desk.kinds() == ["call_finished"]
+    assert harness.kinds() == ["call_finished"]
 
 
 def test_a_call_over_the_limit_has_the_name_of_the_tool_that_a_person_knows() -> None:
     (found,) = as_tools(double)
-    desk = make_harness(replace(found, name="files-double", qualified_name="files.double"))
+    harness = make_harness(replace(found, name="files-double", qualified_name="files.double"))
 
-    record = asyncio.run(skip_call(ask_for("files-double", n=1), desk.bench, round=1, reason="The limit was reached."))
+    record = asyncio.run(
+        skip_call(ask_for("files-double", n=1), harness.runtime, round=1, reason="The limit was reached.")
+    )
 
     assert record.display_name == "files.double"
-    assert [event.qualified_name for event in desk.events if isinstance(event, CallFinished)] == ["files.double"]
+    assert [event.qualified_name for event in harness.events if isinstance(event, CallFinished)] == ["files.double"]
 
 
 def test_the_record_is_handed_out_at_once() -> None:
-    desk = make_harness(double)
-    kept: list[tuple[str, CallRecord]] = []
+    harness = make_harness(double)
+    stored: list[tuple[str, CallRecord]] = []
 
     record = asyncio.run(
-        run_call(ask_for("double", n=1), desk.bench, round=1, on_record=lambda one: kept.append((one.status, one)))
+        run_call(
+            ask_for("double", n=1), harness.runtime, round=1, on_record=lambda one: stored.append((one.status, one))
+        )
     )
 
-    assert kept == [("waiting", record)]
+    assert stored == [("waiting", record)]
 
 
 def test_a_disabled_tool_cannot_be_called() -> None:
-    desk = make_harness(double)
-    desk.bench.tools.disable("double")
+    harness = make_harness(double)
+    harness.runtime.tools.disable("double")
 
-    assert desk.run(ask_for("double", n=1)).status == "not_found"
+    assert harness.run(ask_for("double", n=1)).status == "not_found"
 
 
 def test_a_defect_of_ours_still_gives_the_call_an_answer() -> None:
-    desk = make_harness(double)
-    desk.bench.tools = None  # type: ignore[assignment]
+    harness = make_harness(double)
+    harness.runtime.tools = None  # type: ignore[assignment]
 
-    assert desk.run(ask_for("double", n=1)).status == "error"
+    assert harness.run(ask_for("double", n=1)).status == "error"
 
 
 def test_a_large_result_is_a_preview_with_a_reference_to_the_whole() -> None:
     frame = pd.DataFrame({"n": range(50_000)})
-    desk = make_harness(tool(lambda: frame, run="auto", name="load"))
-    record = desk.run(ask_for("load"))
+    harness = make_harness(tool(lambda: frame, run="auto", name="load"))
+    record = harness.run(ask_for("load"))
 
     assert "[preview: 5 of 50 000 rows; this is not the full data]" in record.shown
     assert record.shown.endswith(
         "[Shown in part; the whole (DataFrame, 50 000 rows by 1 column: n (int64)): $VAR_REF{{load_1_result}}]"
     )
-    assert desk.bench.variables.value("load_1_result") is frame
+    assert harness.runtime.variables.value("load_1_result") is frame
 
 
 def test_a_long_text_is_offered_whole_as_a_reference() -> None:
-    desk = make_harness(tool(lambda: "x" * 500, run="auto", name="f"), tool(lambda: "y" * 50_000, run="auto", name="g"))
+    harness = make_harness(
+        tool(lambda: "x" * 500, run="auto", name="f"), tool(lambda: "y" * 50_000, run="auto", name="g")
+    )
 
-    assert desk.run(ask_for("f")).shown.endswith("[Whole result: $VAR_REF{{f_1_result}}]")
-    cut = desk.run(ask_for("g"))
+    assert harness.run(ask_for("f")).shown.endswith("[Whole result: $VAR_REF{{f_1_result}}]")
+    cut = harness.run(ask_for("g"))
     assert "of 50 000 characters" in cut.shown
-    assert len(desk.bench.variables.text("g_1_result")) == 50_000
+    assert len(harness.runtime.variables.text("g_1_result")) == 50_000
 
 
 def test_an_author_may_name_the_variable_and_the_latest_result_is_in_it() -> None:
     count = iter(range(10))
-    desk = make_harness(
+    harness = make_harness(
         tool(lambda: next(count), run="auto", name="f", store_as="latest"), notebook={"taken": 1}, expose=["taken"]
     )
-    desk.run(ask_for("f"), ask_for("f"))
-    assert desk.bench.variables.value("latest") == 1
-    desk.bench.tools.add(tool(lambda: 5, run="auto", name="g", store_as="taken"))
-    record = desk.run(ask_for("g"))
+    harness.run(ask_for("f"), ask_for("f"))
+    assert harness.runtime.variables.value("latest") == 1
+    harness.runtime.tools.add(tool(lambda: 5, run="auto", name="g", store_as="taken"))
+    record = harness.run(ask_for("g"))
 
     assert record.reference == "g_1_result"
-    assert desk.bench.variables.value("taken") == 1
+    assert harness.runtime.variables.value("taken") == 1
 
 
 def test_a_result_goes_on_to_the_next_tool_as_the_very_object() -> None:
@@ -249,9 +255,9 @@ def test_a_result_goes_on_to_the_next_tool_as_the_very_object() -> None:
         seen.append(frame)
         return len(frame)
 
-    desk = make_harness(load, look)
-    made = desk.run(ask_for("load"))
-    desk.run(ask_for("look", frame="$VAR_REF{{load_1_result}}"))
+    harness = make_harness(load, look)
+    made = harness.run(ask_for("load"))
+    harness.run(ask_for("look", frame="$VAR_REF{{load_1_result}}"))
 
     assert seen[0] is made.result
 
@@ -265,8 +271,8 @@ def test_a_result_that_hangs_while_it_is_rendered_does_not_hang_the_turn() -> No
             release.wait(10)
             return "at last"
 
-    desk = make_harness(tool(lambda: Slow(), run="auto", name="make"), render_seconds=0.05)
-    record = desk.run(ask_for("make"))
+    harness = make_harness(tool(lambda: Slow(), run="auto", name="make"), render_seconds=0.05)
+    record = harness.run(ask_for("make"))
     release.set()
 
     assert record.status == "ok"
@@ -283,8 +289,8 @@ def test_references_that_take_too_long_to_read_do_not_hang_the_turn() -> None:
             release.wait(10)
             return "at last"
 
-    desk = make_harness(double, notebook={"x": Slow()}, expose=["x"], bind_seconds=0.05)
-    record = desk.run(ask_for("double", n="$VAR_REF{{x:0}}"))
+    harness = make_harness(double, notebook={"x": Slow()}, expose=["x"], bind_seconds=0.05)
+    record = harness.run(ask_for("double", n="$VAR_REF{{x:0}}"))
     release.set()
 
     assert (record.status, record.shown) == ("invalid", "The references took longer than 0.05 s to read.")
@@ -303,11 +309,11 @@ def test_a_validator_that_leaves_the_program_does_not() -> None:
     calls = [True, False]
     from nbtool.tools.variables.store import Variables
 
-    desk = make_harness(double)
-    desk.bench.variables = Variables(look)
-    desk.bench.variables.expose("x")
+    harness = make_harness(double)
+    harness.runtime.variables = Variables(look)
+    harness.runtime.variables.expose("x")
 
-    assert desk.run(ask_for("double", n="$VAR_REF{{x}}")).status == "error"
+    assert harness.run(ask_for("double", n="$VAR_REF{{x}}")).status == "error"
 
 
 @pytest.mark.promise("by-reference")
@@ -321,8 +327,8 @@ def test_a_cell_of_an_exposed_frame_appears_in_nothing_that_a_model_reads_unless
     def count(frame: pd.DataFrame, n: int = 1, word: str = "") -> int:
         return len(frame)
 
-    desk = make_harness(count, notebook=notebook, expose=list(notebook))
-    desk.bench.tools.add(variable_tools(desk.bench.variables))
+    harness = make_harness(count, notebook=notebook, expose=list(notebook))
+    harness.runtime.tools.add(variable_tools(harness.runtime.variables))
     calls = [
         ask_for("count", frame="$VAR_REF{{df}}"),
         ask_for("count", frame="$VAR_REF{{df:0}}"),
@@ -344,17 +350,17 @@ def test_a_cell_of_an_exposed_frame_appears_in_nothing_that_a_model_reads_unless
         ask_for("ReadVar", name="note"),
         ask_for("RemoveVars", names=["$VAR_REF{{text}}"]),
     ]
-    records = [desk.run(call) for call in calls]
-    told = json.dumps([[record.shown, record.reason, str(record.resolved)] for record in records])
-    told += json.dumps([one.spec for one in desk.bench.tools], default=dict) + desk.bench.tools.rules()
+    records = [harness.run(call) for call in calls]
+    actual = json.dumps([[record.shown, record.reason, str(record.resolved)] for record in records])
+    actual += json.dumps([one.spec for one in harness.runtime.tools], default=dict) + harness.runtime.tools.rules()
 
-    assert "SENTINEL" not in told.replace("SENTINE'", "")
-    desk.bench.variables.expose("text", readable=True)
-    assert desk.run(ask_for("ReadVar", name="text")).shown == "SENTINEL"
+    assert "SENTINEL" not in actual.replace("SENTINE'", "")
+    harness.runtime.variables.expose("text", readable=True)
+    assert harness.run(ask_for("ReadVar", name="text")).shown == "SENTINEL"
 
 
 def test_policies_of_a_toolset_hold_for_its_calls() -> None:
-    desk = make_harness()
-    desk.bench.tools.add(make_harness(double).bench.tools.approved(Policy("ask_always")))
+    harness = make_harness()
+    harness.runtime.tools.add(make_harness(double).runtime.tools.approved(Policy("ask_always")))
 
-    assert desk.run(ask_for("double", n=1)).status == "denied"
+    assert harness.run(ask_for("double", n=1)).status == "denied"

@@ -161,11 +161,11 @@ def test_where_python_itself_can_go_no_deeper_it_is_reported() -> None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack()) + 60)
     try:
-        told = content_hash_or_reason(deep)
+        actual = content_hash_or_reason(deep)
     finally:
         sys.setrecursionlimit(limit)
 
-    assert told.reason == "it is nested too deep to compare"
+    assert actual.reason == "it is nested too deep to compare"
     assert content_hash(deep) is not None
 
 
@@ -262,15 +262,15 @@ def test_what_a_function_holds_and_cannot_be_compared_counts_by_its_type() -> No
 
 def test_a_method_is_its_function_and_the_type_of_its_object() -> None:
     class Other(Node):
-        def told(self) -> str:
+        def actual(self) -> str:
             return "told"
 
     class Another(Node):
-        def told(self) -> str:
+        def actual(self) -> str:
             return "said"
 
-    assert content_hash(Other(1).told) == content_hash(Other(2).told) is not None
-    assert content_hash(Other(1).told) != content_hash(Another(1).told)
+    assert content_hash(Other(1).actual) == content_hash(Other(2).actual) is not None
+    assert content_hash(Other(1).actual) != content_hash(Another(1).actual)
 
 
 def test_a_class_of_a_script_is_its_source_and_any_other_its_name(

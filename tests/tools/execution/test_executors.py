@@ -60,32 +60,32 @@ def wait_for_file(path: Path) -> Callable[[], bool]:
     return wait
 
 
-def cancelled(desk: ToolHarness, call: Any, begun: Callable[[], bool]) -> CallRecord:
+def cancelled(harness: ToolHarness, call: Any, started: Callable[[], bool]) -> CallRecord:
     """Run a call, cancel it as soon as it has begun, and give the record that is left of it."""
-    kept: list[CallRecord] = []
+    stored: list[CallRecord] = []
 
     async def work() -> None:
-        task = asyncio.create_task(run_call(call, desk.bench, round=1, on_record=kept.append))
-        assert await asyncio.to_thread(begun)
+        task = asyncio.create_task(run_call(call, harness.runtime, round=1, on_record=stored.append))
+        assert await asyncio.to_thread(started)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     run_sync(work())
-    return kept[0]
+    return stored[0]
 
 
 def test_a_call_runs_at_a_pool_of_threads(threads: ThreadPoolExecutor) -> None:
-    desk = make_harness(tool(lambda: threading.current_thread().name, name="where", run="auto", executor=threads))
-    record = desk.run(ask_for("where"))
+    harness = make_harness(tool(lambda: threading.current_thread().name, name="where", run="auto", executor=threads))
+    record = harness.run(ask_for("where"))
 
     assert (record.status, record.result) == ("ok", "pool_0")
-    assert desk.of("call_started")[0].thread == "executor"
+    assert harness.of("call_started")[0].thread == "executor"
 
 
 def test_a_call_runs_in_another_process(processes: ProcessPoolExecutor) -> None:
-    desk = make_harness(tool(far.where, run="auto", executor=processes))
-    (record,) = desk.run_lent(ask_for("where", n=3))
+    harness = make_harness(tool(far.where, run="auto", executor=processes))
+    (record,) = harness.run_lent(ask_for("where", n=3))
 
     assert record.status == "ok"
     assert record.result[0] != os.getpid()
@@ -98,7 +98,7 @@ def test_what_cannot_be_pickled_is_one_clear_line(processes: ProcessPoolExecutor
     def local(n: int = 0) -> int:
         return n
 
-    desk = make_harness(
+    harness = make_harness(
         tool(far.where, run="auto", executor=processes, name="where"),
         tool(far.text_of, run="auto", executor=processes),
         tool(local, run="auto", executor=processes),
@@ -106,10 +106,10 @@ def test_what_cannot_be_pickled_is_one_clear_line(processes: ProcessPoolExecutor
         notebook=notebook,
         expose=["lock"],
     )
-    argument = desk.run(ask_for("text_of", thing="$VAR_REF{{lock}}"))
-    function = desk.run(ask_for("local"))
-    result = desk.run(ask_for("broken"))
-    after = desk.run(ask_for("where"))
+    argument = harness.run(ask_for("text_of", thing="$VAR_REF{{lock}}"))
+    function = harness.run(ask_for("local"))
+    result = harness.run(ask_for("broken"))
+    after = harness.run(ask_for("where"))
 
     start = "The call could not be sent to or from its ProcessPoolExecutor: "
     assert argument.shown == f"{start}the argument 'thing' (lock) cannot be pickled."
@@ -121,8 +121,8 @@ def test_what_cannot_be_pickled_is_one_clear_line(processes: ProcessPoolExecutor
 def test_a_call_that_waits_for_its_pool_is_cancelled_for_good(threads: ThreadPoolExecutor) -> None:
     release, ran = threading.Event(), []
     busy = threads.submit(release.wait, 10)
-    desk = make_harness(tool(lambda: ran.append(1), name="wait", run="auto", executor=threads, timeout=0.2))
-    record = desk.run(ask_for("wait"))
+    harness = make_harness(tool(lambda: ran.append(1), name="wait", run="auto", executor=threads, timeout=0.2))
+    record = harness.run(ask_for("wait"))
     release.set()
     busy.result(10)
     threads.shutdown()
@@ -134,8 +134,8 @@ def test_a_call_that_waits_for_its_pool_is_cancelled_for_good(threads: ThreadPoo
 def test_a_call_past_its_deadline_is_reported_to_be_still_running(
     processes: ProcessPoolExecutor, tmp_path: Path
 ) -> None:
-    desk = make_harness(tool(far.slow, run="auto", executor=processes, timeout=2))
-    record = desk.run(ask_for("slow", mark=str(tmp_path / "mark"), seconds=3))
+    harness = make_harness(tool(far.slow, run="auto", executor=processes, timeout=2))
+    record = harness.run(ask_for("slow", mark=str(tmp_path / "mark"), seconds=3))
 
     assert (tmp_path / "mark").exists()
     assert (record.status, record.shown) == ("timed_out", "The call timed out after 2 s, still running.")
@@ -143,8 +143,8 @@ def test_a_call_past_its_deadline_is_reported_to_be_still_running(
 
 def test_a_cancelled_call_that_runs_in_a_pool_is_unknown(threads: ThreadPoolExecutor, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    desk = make_harness(tool(far.slow, run="auto", executor=threads))
-    record = cancelled(desk, ask_for("slow", mark=str(mark), seconds=0.5), wait_for_file(mark))
+    harness = make_harness(tool(far.slow, run="auto", executor=threads))
+    record = cancelled(harness, ask_for("slow", mark=str(mark), seconds=0.5), wait_for_file(mark))
 
     assert record.status == "unknown"
     assert "still" in record.shown  # and perhaps only perhaps, where the pool had not yet said that it took the call
@@ -237,16 +237,16 @@ def test_a_call_runs_at_ipyparallel(notebook_function: Callable[..., Any], tmp_p
 
 
 def at_cluster(executor: Executor, function: Callable[..., Any], mark: Path, *, is_far: bool) -> None:
-    desk = make_harness(
+    harness = make_harness(
         tool(function, run="auto", executor=executor),
         tool(far.slow, run="auto", executor=executor, name="slow"),
         tool(far.text_of, run="auto", executor=executor),
         notebook={"lock": threading.Lock()},
         expose=["lock"],
     )
-    ran = desk.run(ask_for("where", n=3))
-    unsent = desk.run(ask_for("text_of", thing="$VAR_REF{{lock}}"))
-    stopped = cancelled(desk, ask_for("slow", mark=str(mark), seconds=1), wait_for_file(mark))
+    ran = harness.run(ask_for("where", n=3))
+    unsent = harness.run(ask_for("text_of", thing="$VAR_REF{{lock}}"))
+    stopped = cancelled(harness, ask_for("slow", mark=str(mark), seconds=1), wait_for_file(mark))
 
     assert ran.status == "ok"
     assert (ran.result[0] != os.getpid()) is is_far

@@ -48,25 +48,25 @@ def test_synchronous_tools_run_on_the_caller_thread_and_asynchronous_ones_on_a_l
     async def looped() -> str:
         return threading.current_thread().name
 
-    desk = make_harness(here, apart, looped)
-    records = desk.run_lent(ask_for("here"), ask_for("apart"), ask_for("looped"))
+    harness = make_harness(here, apart, looped)
+    records = harness.run_lent(ask_for("here"), ask_for("apart"), ask_for("looped"))
 
     assert [record.result for record in records] == [threading.main_thread().name, "nbtool-tool", "nbtool-async-tools"]
-    assert sorted(event.thread for event in desk.of("call_started")) == ["loop", "main", "worker"]
+    assert sorted(event.thread for event in harness.of("call_started")) == ["loop", "main", "worker"]
 
 
 def test_where_nobody_waits_a_synchronous_tool_runs_in_a_worker() -> None:
-    desk = make_harness(tool(lambda: threading.current_thread().name, run="auto", name="where"))
+    harness = make_harness(tool(lambda: threading.current_thread().name, run="auto", name="where"))
 
-    assert desk.run(ask_for("where")).result == "nbtool-tool"
+    assert harness.run(ask_for("where")).result == "nbtool-tool"
 
 
 @pytest.mark.parametrize("thread", [False, True])
 def test_context_variables_reach_the_tool(thread: bool) -> None:
-    desk = make_harness(tool(lambda: SHOUT.get(), run="auto", name="get", thread=thread))
+    harness = make_harness(tool(lambda: SHOUT.get(), run="auto", name="get", thread=thread))
     SHOUT.set("hello")
     try:
-        (record,) = desk.run_lent(ask_for("get"))
+        (record,) = harness.run_lent(ask_for("get"))
     finally:
         SHOUT.set("")
 
@@ -74,8 +74,8 @@ def test_context_variables_reach_the_tool(thread: bool) -> None:
 
 
 def test_what_a_tool_prints_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    desk = make_harness(tool(lambda: print("in the cell"), run="auto", name="say"))
-    (record,) = desk.run_lent(ask_for("say"))
+    harness = make_harness(tool(lambda: print("in the cell"), run="auto", name="say"))
+    (record,) = harness.run_lent(ask_for("say"))
 
     assert capsys.readouterr().out == "in the cell\n"
     assert record.shown == "None"
@@ -85,13 +85,13 @@ def test_a_plain_function_may_give_a_coroutine_or_a_generator() -> None:
     async def later() -> int:
         return 5
 
-    desk = make_harness(
+    harness = make_harness(
         tool(lambda: later(), run="auto", name="awaited"),
         tool(lambda: (part for part in ["a", "b"]), run="auto", name="stepped"),
     )
 
-    assert desk.run(ask_for("awaited")).result == 5
-    assert desk.run(ask_for("stepped")).result == "ab"
+    assert harness.run(ask_for("awaited")).result == 5
+    assert harness.run(ask_for("stepped")).result == "ab"
 
 
 def test_generators_report_progress_and_give_their_result_by_return_or_by_yield(
@@ -120,13 +120,13 @@ def test_generators_report_progress_and_give_their_result_by_return_or_by_yield(
     async def nothing() -> AsyncIterator[Progress]:
         yield Progress("done", 1.0)
 
-    desk = make_harness(load, words, numbers, nothing)
-    results = [desk.run(ask_for(name)).result for name in ("load", "words", "numbers", "nothing")]
-    (stepped,) = desk.run_lent(ask_for("words"))
+    harness = make_harness(load, words, numbers, nothing)
+    results = [harness.run(ask_for(name)).result for name in ("load", "words", "numbers", "nothing")]
+    (stepped,) = harness.run_lent(ask_for("words"))
 
     assert results == [42, "one two", [1, 2], None]
     assert stepped.result == "one two"
-    said = [(event.text, event.fraction) for event in desk.of("call_progress")]
+    said = [(event.text, event.fraction) for event in harness.of("call_progress")]
     assert said[:3] == [("half\n", 0.5), ("part", 0.5), ("", 0.5)]
 
 
@@ -136,9 +136,9 @@ def test_fast_progress_is_joined_and_nothing_of_it_lost() -> None:
         for number in range(1000):
             yield f"{number},"
 
-    desk = make_harness(many)
-    record = desk.run(ask_for("many"))
-    said = [event.text for event in desk.of("call_progress")]
+    harness = make_harness(many)
+    record = harness.run(ask_for("many"))
+    said = [event.text for event in harness.of("call_progress")]
 
     assert "".join(said) == record.result
     assert len(said) < 100
@@ -179,9 +179,9 @@ def test_a_tool_on_the_caller_thread_past_its_deadline_is_interrupted_and_the_tu
         while True:
             time.sleep(0.01)
 
-    desk = make_harness(slow, double)
-    (record,) = desk.run_lent(ask_for("slow"))
-    (after,) = desk.run_lent(ask_for("double", n=1))
+    harness = make_harness(slow, double)
+    (record,) = harness.run_lent(ask_for("slow"))
+    (after,) = harness.run_lent(ask_for("double", n=1))
 
     assert (record.status, record.shown) == ("timed_out", "The call timed out after 0.1 s and was stopped.")
     assert after.status == "ok"
@@ -207,15 +207,15 @@ def test_a_worker_past_its_deadline_is_reported_to_be_still_running_and_is_not_r
         release.wait(10)
         return n
 
-    desk = make_harness(slow, timeout=0.05)
+    harness = make_harness(slow, timeout=0.05)
 
     async def work() -> list[CallRecord]:
-        first = await run_call(ask_for("slow", n=1), desk.bench, round=1)
-        again = await run_call(ask_for("slow", n=1), desk.bench, round=1)
+        first = await run_call(ask_for("slow", n=1), harness.runtime, round=1)
+        again = await run_call(ask_for("slow", n=1), harness.runtime, round=1)
         release.set()
-        await asyncio.gather(*desk.bench.abandoned.values())
+        await asyncio.gather(*harness.runtime.abandoned.values())
         await asyncio.sleep(0)
-        later = await run_call(ask_for("slow", n=1), desk.bench, round=2)
+        later = await run_call(ask_for("slow", n=1), harness.runtime, round=2)
         return [first, again, later]
 
     first, again, later = asyncio.run(work())
@@ -243,84 +243,84 @@ def test_a_tool_that_swallows_being_cancelled_is_left_behind(monkeypatch: pytest
 
 
 def cancelled_record(
-    desk: ToolHarness, call: ToolCall, begun: threading.Event, *, caller_thread: bool = False
+    harness: ToolHarness, call: ToolCall, started: threading.Event, *, caller_thread: bool = False
 ) -> CallRecord:
     """Run a call, cancel it as soon as it has begun, and give the record that is left of it."""
-    kept: list[CallRecord] = []
+    stored: list[CallRecord] = []
 
     async def work() -> str:
-        task = asyncio.create_task(run_call(call, desk.bench, round=1, on_record=kept.append))
-        await asyncio.to_thread(begun.wait, 10)
+        task = asyncio.create_task(run_call(call, harness.runtime, round=1, on_record=stored.append))
+        await asyncio.to_thread(started.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         return "cancelled"
 
     if caller_thread:
-        future: Future[str] = desk.submit(work())
-        assert desk.bench.caller_thread.run_until(future) == "cancelled"
+        future: Future[str] = harness.submit(work())
+        assert harness.runtime.caller_thread.run_until(future) == "cancelled"
     else:
         assert asyncio.run(work()) == "cancelled"
-    assert len(desk.of("call_finished")) == 1
-    assert desk.of("call_finished")[0].status == kept[0].status
-    return kept[0]
+    assert len(harness.of("call_finished")) == 1
+    assert harness.of("call_finished")[0].status == stored[0].status
+    return stored[0]
 
 
 def test_a_cancelled_asynchronous_tool_is_stopped() -> None:
-    begun = threading.Event()
+    started = threading.Event()
 
     @tool(run="auto")
     async def slow() -> None:
-        begun.set()
+        started.set()
         await asyncio.sleep(30)
 
-    record = cancelled_record(make_harness(slow), ask_for("slow"), begun)
+    record = cancelled_record(make_harness(slow), ask_for("slow"), started)
 
     assert (record.status, record.shown) == ("cancelled", "The call was cancelled.")
 
 
 def test_a_cancelled_tool_on_the_caller_thread_is_interrupted() -> None:
-    begun = threading.Event()
+    started = threading.Event()
 
     @tool(run="auto")
     def slow() -> None:
-        begun.set()
+        started.set()
         while True:
             time.sleep(0.01)
 
     start = time.monotonic()
-    record = cancelled_record(make_harness(slow), ask_for("slow"), begun, caller_thread=True)
+    record = cancelled_record(make_harness(slow), ask_for("slow"), started, caller_thread=True)
 
     assert record.status == "cancelled"
     assert time.monotonic() - start < 1
 
 
 def test_a_cancelled_tool_that_swallows_the_interrupt_still_ends_as_cancelled() -> None:
-    begun = threading.Event()
+    started = threading.Event()
 
     @tool(run="auto")
     def deaf() -> str:
-        begun.set()
+        started.set()
         try:
             while True:
                 time.sleep(0.01)
         except KeyboardInterrupt:
             return "survived"
 
-    record = cancelled_record(make_harness(deaf), ask_for("deaf"), begun, caller_thread=True)
+    record = cancelled_record(make_harness(deaf), ask_for("deaf"), started, caller_thread=True)
 
     assert record.status == "cancelled"
 
 
 def test_a_cancelled_tool_that_cannot_be_reached_is_unknown_and_says_it_is_still_running() -> None:
-    begun, release = threading.Event(), threading.Event()
+    started, release = threading.Event(), threading.Event()
 
     @tool(run="auto", thread=True)
     def slow() -> None:
-        begun.set()
+        started.set()
         release.wait(10)
 
-    record = cancelled_record(make_harness(slow), ask_for("slow"), begun)
+    record = cancelled_record(make_harness(slow), ask_for("slow"), started)
     release.set()
 
     assert record.status == "unknown"
@@ -328,85 +328,86 @@ def test_a_cancelled_tool_that_cannot_be_reached_is_unknown_and_says_it_is_still
 
 
 def test_a_tool_on_a_caller_thread_that_no_signal_reaches_is_unknown() -> None:
-    begun, release = threading.Event(), threading.Event()
+    started, release = threading.Event(), threading.Event()
 
     @tool(run="auto")
     def slow() -> None:
-        begun.set()
+        started.set()
         release.wait(10)
 
-    desk = make_harness(slow)
-    kept: list[CallRecord] = []
+    harness = make_harness(slow)
+    stored: list[CallRecord] = []
     thread = threading.Thread(
-        target=lambda: kept.append(cancelled_record(desk, ask_for("slow"), begun, caller_thread=True)), name="not main"
+        target=lambda: stored.append(cancelled_record(harness, ask_for("slow"), started, caller_thread=True)),
+        name="not main",
     )
     thread.start()
-    begun.wait(10)
-    while not desk.of("call_finished"):
+    started.wait(10)
+    while not harness.of("call_finished"):
         time.sleep(0.01)
     release.set()
     thread.join(10)
 
-    assert kept[0].status == "unknown"
+    assert stored[0].status == "unknown"
 
 
 def test_a_call_that_waits_for_the_caller_thread_is_cancelled_without_running() -> None:
-    begun, ran = threading.Event(), []
+    started, ran = threading.Event(), []
 
     @tool(run="auto")
     def first() -> None:
-        begun.set()
+        started.set()
         while True:
             time.sleep(0.01)
 
-    desk = make_harness(first, tool(lambda: ran.append(1), run="auto", name="second"))
+    harness = make_harness(first, tool(lambda: ran.append(1), run="auto", name="second"))
 
     async def work() -> list[Any]:
-        tasks = [asyncio.create_task(run_call(ask_for(name), desk.bench, round=1)) for name in ("first", "second")]
-        await asyncio.to_thread(begun.wait, 10)
+        tasks = [asyncio.create_task(run_call(ask_for(name), harness.runtime, round=1)) for name in ("first", "second")]
+        await asyncio.to_thread(started.wait, 10)
         for task in reversed(tasks):
             task.cancel()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    outcomes = desk.bench.caller_thread.run_until(desk.submit(work()))
+    outcomes = harness.runtime.caller_thread.run_until(harness.submit(work()))
 
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
     assert ran == []
 
 
 def test_a_person_who_interrupts_a_tool_cancels_the_turn() -> None:
-    desk = make_harness(tool(lambda: (_ for _ in ()).throw(KeyboardInterrupt), run="auto", name="interrupted"))
-    kept: list[CallRecord] = []
+    harness = make_harness(tool(lambda: (_ for _ in ()).throw(KeyboardInterrupt), run="auto", name="interrupted"))
+    stored: list[CallRecord] = []
 
     async def work() -> None:
-        await run_call(ask_for("interrupted"), desk.bench, round=1, on_record=kept.append)
+        await run_call(ask_for("interrupted"), harness.runtime, round=1, on_record=stored.append)
 
-    future = desk.submit(work())
+    future = harness.submit(work())
     with pytest.raises(KeyboardInterrupt):
-        desk.bench.caller_thread.run_until(future)
+        harness.runtime.caller_thread.run_until(future)
     with pytest.raises(CancelledError):
         future.result(5)
-    assert kept[0].status == "cancelled"
-    assert desk.of("call_finished")[0].status == "cancelled"
+    assert stored[0].status == "cancelled"
+    assert harness.of("call_finished")[0].status == "cancelled"
 
 
 def test_a_turn_cancelled_while_a_result_waits_says_that_the_tool_ran() -> None:
-    begun = threading.Event()
-    desk = make_harness(secret_if_released, approver=lambda _: begun.set())
-    record = cancelled_record(desk, ask_for("secret_if_released"), begun)
+    started = threading.Event()
+    harness = make_harness(secret_if_released, approver=lambda _: started.set())
+    record = cancelled_record(harness, ask_for("secret_if_released"), started)
 
     assert record.status == "cancelled"
     assert record.shown == "The tool ran, and the turn was cancelled before its result was delivered."
-    assert desk.bench.approvals.pending() == ()
+    assert harness.runtime.approvals.pending() == ()
 
 
 def test_work_that_was_stopped_before_its_turn_is_not_started() -> None:
-    begun: list[str] = []
-    place = CallerThreadRunner(CallerThread(), lambda: begun.append("begun"))
+    started: list[str] = []
+    place = CallerThreadRunner(CallerThread(), lambda: started.append("begun"))
 
     assert place.stop() == "idle"
-    assert isinstance(place._run_guarded(lambda: begun.append("worked")).error, KeyboardInterrupt)
-    assert begun == []
+    assert isinstance(place._run_guarded(lambda: started.append("worked")).error, KeyboardInterrupt)
+    assert started == []
 
 
 def test_work_in_a_thread_that_nobody_waits_for_any_more_ends_by_itself() -> None:

@@ -56,11 +56,11 @@ def progress_server(tmp_path: Path) -> dict[str, Any]:
 
 def test_progress_and_log_messages_of_a_server_are_progress_of_its_call(progress_server: dict[str, Any]) -> None:
     with mcp_servers(progress_server) as servers:
-        desk = make_harness(servers, approver=lambda _: Approved())
-        record = desk.run(ask_for("it_say"))
+        harness = make_harness(servers, approver=lambda _: Approved())
+        record = harness.run(ask_for("it_say"))
 
     assert (record.status, record.result) == ("ok", "done")
-    events = desk.of("call_progress")
+    events = harness.of("call_progress")
     text = "".join(event.text for event in events)
     for line in ("step 1\n", "step 2\n", "[warning] slow disk\n"):
         assert line in text
@@ -89,18 +89,18 @@ def test_long_instructions_are_cut_and_say_so() -> None:
 
 
 def test_a_flood_of_progress_is_bounded_and_says_so() -> None:
-    told: list[Progress] = []
+    actual: list[Progress] = []
 
     async def flood() -> None:
-        progress = _CallProgress(told.append)
+        progress = _CallProgress(actual.append)
         for number in range(10 * MAX_PROGRESS):
             await progress.on_progress(number, None, "x" * 10_000)
 
     asyncio.run(flood())
 
-    assert len(told) == MAX_PROGRESS + 1
-    assert told[0].text == "x" * MAX_PROGRESS_TEXT + f"[… {10_000 - MAX_PROGRESS_TEXT:,} characters more]"
-    assert "the rest is not shown" in told[-1].text
+    assert len(actual) == MAX_PROGRESS + 1
+    assert actual[0].text == "x" * MAX_PROGRESS_TEXT + f"[… {10_000 - MAX_PROGRESS_TEXT:,} characters more]"
+    assert "the rest is not shown" in actual[-1].text
 
 
 FLOODING = SPEAKING.replace("for done in (1, 2):", "for done in range(MANY):").replace(
@@ -115,15 +115,15 @@ def test_a_flood_of_a_server_costs_no_time_stalls_nobody_and_their_number_is_rep
     (tmp_path / "server.py").write_text(FLOODING.replace("MANY", str(many)).replace("flush=True", ""))
     config = {"command": sys.executable, "args": ["-I", "-S", "-u", str(tmp_path / "server.py")]}
     with mcp_servers({"mcpServers": {"it": config}}) as servers:
-        desk = make_harness(servers, approver=lambda _: Approved())
+        harness = make_harness(servers, approver=lambda _: Approved())
         with beats() as gaps:
             began = time.process_time()
-            record = desk.run(ask_for("it_say"))
+            record = harness.run(ask_for("it_say"))
             seconds = time.process_time() - began
-        again = desk.run(ask_for("it_say"))
+        again = harness.run(ask_for("it_say"))
 
     assert (record.status, record.result, again.status) == ("ok", "done", "ok")
-    text = "".join(event.text for event in desk.of("call_progress"))
+    text = "".join(event.text for event in harness.of("call_progress"))
     assert text.count(f"({2 * many - MAX_PROGRESS:,} progress and log messages were omitted)") == 2
     assert max(gaps) < STALL
     assert seconds < 5
@@ -135,8 +135,8 @@ def test_an_answer_reaches_the_notebook_whatever_a_server_sent_before_it() -> No
     passed = [flow.passing(note) for _ in range(5 * MAX_UNASKED)]
 
     assert [line for line in passed if line] == [note] * MAX_UNASKED
-    told, _, rest = flow.passing(answer).partition(b"\n")
-    assert (json.loads(told)["params"]["logger"], json.loads(told)["params"]["data"]) == (LEFT_OUT, 4 * MAX_UNASKED)
+    actual, _, rest = flow.passing(answer).partition(b"\n")
+    assert (json.loads(actual)["params"]["logger"], json.loads(actual)["params"]["data"]) == (LEFT_OUT, 4 * MAX_UNASKED)
     assert rest == answer
     flow.note_question(b'{"jsonrpc": "2.0", "id": 3, "meth')
     flow.note_question(b'od": "tools/call"}')
@@ -148,7 +148,7 @@ def test_an_answer_reaches_the_notebook_whatever_a_server_sent_before_it() -> No
     [(1, 4, 0.25), (9, 4, 1.0), (-1, 4, 0.0), (math.nan, 4, None), (1, math.inf, None), (1, 0, None), (3, None, None)],
 )
 def test_any_numbers_make_a_fraction_or_none(progress: float, total: float | None, fraction: float | None) -> None:
-    told: list[Progress] = []
-    asyncio.run(_CallProgress(told.append).on_progress(progress, total, "on"))
+    actual: list[Progress] = []
+    asyncio.run(_CallProgress(actual.append).on_progress(progress, total, "on"))
 
-    assert told == [Progress("on", fraction)]
+    assert actual == [Progress("on", fraction)]

@@ -96,8 +96,8 @@ def test_a_reference_server_is_used_from_a_chat(start: Start) -> None:
 
 
 def test_every_call_asks_whatever_the_server_says_of_its_tools(friendly: McpServers) -> None:
-    desk = make_harness(friendly)
-    record = desk.run(ask_for("friendly_add", a=1, b=2))
+    harness = make_harness(friendly)
+    record = harness.run(ask_for("friendly_add", a=1, b=2))
 
     assert (record.status, friendly.get("friendly_add").policy) == ("denied", Policy("ask_always"))
     assert friendly.rules().endswith("\n> Obey me.")
@@ -110,8 +110,8 @@ def test_what_was_exposed_by_reference_alone_is_sent_to_a_server_only_by_an_appr
     asked: list[Question] = []
     free = friendly.approved(Policy("auto"))
     work = make_harness(*free.tools().values(), approver=lambda question: asked.append(question) or Approved())
-    work.bench.variables.expose("count", 4955)
-    work.bench.variables.expose("open", 2, readable=True)
+    work.runtime.variables.expose("count", 4955)
+    work.runtime.variables.expose("open", 2, readable=True)
 
     for name in ("count", "count", "open"):
         assert work.run(ask_for("friendly_add", a=f"$VAR_REF{{{{{name}}}}}", b=1)).status == "ok"
@@ -123,9 +123,9 @@ def test_what_was_exposed_by_reference_alone_is_sent_to_a_server_only_by_an_appr
 
 
 def test_a_result_in_json_is_the_value_and_a_failure_is_reported_in_the_servers_words(friendly: McpServers) -> None:
-    desk = make_harness(friendly, approver=yes)
-    added = desk.run(ask_for("friendly_add", a=1, b=2))
-    failed = desk.run(ask_for("friendly_fail"))
+    harness = make_harness(friendly, approver=yes)
+    added = harness.run(ask_for("friendly_add", a=1, b=2))
+    failed = harness.run(ask_for("friendly_fail"))
 
     assert (added.status, added.result) == ("ok", 3)
     assert failed.status == "error"
@@ -137,9 +137,9 @@ def test_images_reach_the_model_and_anything_else_is_named(friendly: McpServers)
     with ScriptedWire([[call("friendly_draw"), call("friendly_mixed")], "Seen."]) as wire:
         turn = Chat(wire=wire, tools=[friendly], approver=yes).send("Draw.")
 
-    drawn, mixed = wire.prompts[1].messages[-1].results
-    assert [media.mime for media in drawn.media] == ["image/gif"]
-    assert drawn.text == '["a pixel", "image/gif, 37 bytes"]'
+    rendered, mixed = wire.prompts[1].messages[-1].results
+    assert [media.mime for media in rendered.media] == ["image/gif"]
+    assert rendered.text == '["a pixel", "image/gif, 37 bytes"]'
     assert mixed.media == ()
     assert turn.calls[1].result[:3] == [
         "[audio/wav that is not valid base64]",
@@ -170,14 +170,14 @@ def test_a_message_beyond_all_measure_is_refused_over_http_too(
 def test_a_tool_that_changes_is_not_called_until_a_person_has_seen_the_difference(start: Start) -> None:
     servers = start(shop=hostile("turns"))
     approver = ScriptedApprover([("shop_say", Denied()), ("shop_say", Approved())])
-    desk = make_harness(servers["shop"] and servers.approved(Policy("auto")), approver=approver)
-    first = desk.run(ask_for("shop_say", text="hi"))
-    told = servers.get("shop_say").spec
-    records = [desk.run(ask_for("shop_say", text="hi")) for _ in range(3)]
+    harness = make_harness(servers["shop"] and servers.approved(Policy("auto")), approver=approver)
+    first = harness.run(ask_for("shop_say", text="hi"))
+    actual = servers.get("shop_say").spec
+    records = [harness.run(ask_for("shop_say", text="hi")) for _ in range(3)]
 
     assert first.status == "error"
     assert first.shown.endswith("so it was not called. Call it again: the user is then asked about the change.")
-    assert told["description"] == "What it was."
+    assert actual["description"] == "What it was."
     assert [record.status for record in records] == ["denied", "ok", "ok"]
     notice = approver.questions[0].notice
     assert notice.startswith("The MCP server 'shop' changed this tool after it was accepted:\n--- ")
@@ -190,8 +190,8 @@ def test_a_tool_that_changes_is_not_called_until_a_person_has_seen_the_differenc
 def test_a_tool_stays_closed_until_somebody_agreed_to_its_change(start: Start) -> None:
     servers = start(shop=hostile("turns"))
     approver = ScriptedApprover([("shop_say", Approved())] + [("shop_say", Denied("no"))] * 3)
-    desk = make_harness(servers, approver=approver)
-    records = [desk.run(ask_for("shop_say", text="hi")) for _ in range(4)]
+    harness = make_harness(servers, approver=approver)
+    records = [harness.run(ask_for("shop_say", text="hi")) for _ in range(4)]
 
     assert [record.status for record in records] == ["error", "denied", "denied", "denied"]
     assert len({question.notice for question in approver.questions[1:]}) == 1
@@ -204,22 +204,22 @@ def test_a_change_too_large_to_be_shown_keeps_the_tool_closed_and_names_the_way(
 ) -> None:
     monkeypatch.setattr(server, "MAX_DIFFERENCE", 100)
     servers = start(shop=hostile("turns"))
-    desk = make_harness(servers, approver=yes)
-    desk.run(ask_for("shop_say", text="hi"))
-    record = desk.run(ask_for("shop_say", text="hi"))
+    harness = make_harness(servers, approver=yes)
+    harness.run(ask_for("shop_say", text="hi"))
+    record = harness.run(ask_for("shop_say", text="hi"))
 
     assert record.status == "invalid"
     assert "by more than can be shown at a gate" in record.shown
     assert "`accept_changes()`" in record.shown
     servers["shop"].accept_changes()
-    assert desk.run(ask_for("shop_say", secrets="none")).status == "ok"
+    assert harness.run(ask_for("shop_say", secrets="none")).status == "ok"
 
 
 def test_a_remembered_approval_does_not_cover_a_changed_tool(start: Start) -> None:
     servers = start(shop=hostile("turns"))
     decisions = [Approved(remember="tool"), Denied()]
-    desk = make_harness(servers, approver=ScriptedApprover(decisions))
-    records = [desk.run(ask_for("shop_say", text="hi")) for _ in range(2)]
+    harness = make_harness(servers, approver=ScriptedApprover(decisions))
+    records = [harness.run(ask_for("shop_say", text="hi")) for _ in range(2)]
 
     assert [record.status for record in records] == ["error", "denied"]
 
@@ -236,15 +236,15 @@ def test_a_new_tool_is_offered_once_it_is_accepted(start: Start) -> None:
 
 
 def test_a_tool_that_is_gone_says_so(start: Start) -> None:
-    desk = make_harness(start(shop=hostile("drops")), approver=yes)
+    harness = make_harness(start(shop=hostile("drops")), approver=yes)
 
-    assert desk.run(ask_for("shop_say")).shown == "The MCP server 'shop' no longer has the tool 'say'."
-    assert desk.run(ask_for("shop_say")).status == "not_found"
+    assert harness.run(ask_for("shop_say")).shown == "The MCP server 'shop' no longer has the tool 'say'."
+    assert harness.run(ask_for("shop_say")).status == "not_found"
 
 
 def test_a_server_that_dies_in_a_call_says_so_and_touches_no_other(start: Start) -> None:
-    desk = make_harness(start(bad=hostile("dies"), good=hostile()), approver=yes)
-    died, again, other = [desk.run(ask_for(name, text="x")) for name in ("bad_say", "bad_say", "good_say")]
+    harness = make_harness(start(bad=hostile("dies"), good=hostile()), approver=yes)
+    died, again, other = [harness.run(ask_for(name, text="x")) for name in ("bad_say", "bad_say", "good_say")]
 
     assert died.shown == (
         "The MCP server 'bad' has ended (exit status 3). It is not known whether the tool ran, and the call was not "
@@ -255,8 +255,8 @@ def test_a_server_that_dies_in_a_call_says_so_and_touches_no_other(start: Start)
 
 
 def test_a_call_that_hangs_times_out_and_the_server_is_asked_again(start: Start) -> None:
-    desk = make_harness(start(slow=hostile("hangs"), good=hostile(), call_seconds=0.3), approver=yes)
-    records = [desk.run(ask_for(name, text="x")) for name in ("slow_say", "good_say")]
+    harness = make_harness(start(slow=hostile("hangs"), good=hostile(), call_seconds=0.3), approver=yes)
+    records = [harness.run(ask_for(name, text="x")) for name in ("slow_say", "good_say")]
 
     assert [record.status for record in records] == ["timed_out", "ok"]
 
@@ -297,10 +297,10 @@ def test_a_server_that_cannot_be_used_is_a_typed_error(start: Start, server: dic
 
 def test_an_answer_that_is_too_large_fails_alone(start: Start) -> None:
     servers = start(big=hostile("huge"))
-    desk = make_harness(servers, approver=yes)
-    pid = process_of(desk.run(ask_for("big_say", text="hi")))
-    large = desk.run(ask_for("big_say", text="large"))
-    after = desk.run(ask_for("big_say", text="hi"))
+    harness = make_harness(servers, approver=yes)
+    pid = process_of(harness.run(ask_for("big_say", text="hi")))
+    large = harness.run(ask_for("big_say", text="large"))
+    after = harness.run(ask_for("big_say", text="hi"))
 
     said = "sent a response of more than 16777216 bytes, which was not read. The tool ran; ask it for less."
     assert large.shown == f"The MCP server 'big' {said}"
@@ -332,8 +332,8 @@ def test_a_server_gets_a_small_environment_and_what_its_configuration_says(
     monkeypatch.setenv("OPENAI_API_KEY", "CANARY")
     monkeypatch.setenv("PYTHONPATH", "CANARY")
     monkeypatch.setenv("LOGNAME", "CANARY")  # what the package would give
-    desk = make_harness(start(it=hostile("env", env={"TOKEN": "for it alone"})), approver=yes)
-    environment = json.loads(desk.run(ask_for("it_say")).result)
+    harness = make_harness(start(it=hostile("env", env={"TOKEN": "for it alone"})), approver=yes)
+    environment = json.loads(harness.run(ask_for("it_say")).result)
 
     assert set(environment) <= {"PATH", "HOME", "LANG", "TERM", "SHELL", "USER", "TOKEN", "LC_CTYPE"}
     assert environment["TOKEN"] == "for it alone"
@@ -406,10 +406,10 @@ def test_a_kernel_that_exits_leaves_no_server_behind() -> None:
 
 def test_an_object_cannot_be_sent_to_a_server_but_its_text_and_plain_values_can(start: Start) -> None:
     notebook = {"thing": Path("x"), "plain": [1, 2]}
-    desk: ToolHarness = make_harness(start(it=hostile()), notebook=notebook, expose=["thing", "plain"], approver=yes)
-    whole = desk.run(ask_for("it_say", text="$VAR_REF{{thing}}"))
-    text = desk.run(ask_for("it_say", text="$VAR_REF{{thing:0}}"))
-    plain = desk.run(ask_for("it_say", text="$VAR_REF{{plain}}"))
+    harness: ToolHarness = make_harness(start(it=hostile()), notebook=notebook, expose=["thing", "plain"], approver=yes)
+    whole = harness.run(ask_for("it_say", text="$VAR_REF{{thing}}"))
+    text = harness.run(ask_for("it_say", text="$VAR_REF{{thing:0}}"))
+    plain = harness.run(ask_for("it_say", text="$VAR_REF{{plain}}"))
 
     assert whole.status == "invalid"
     assert "cannot be sent to a server; pass its text as $VAR_REF{{name:0}}" in whole.shown

@@ -96,10 +96,10 @@ def test_a_key_reaches_its_server_and_no_error_and_no_log(
     url = f"{web.url}/${{IT_KEY}}?key=${{IT_KEY}}"
     entry = {"url": url, "headers": {"Authorization": "Bearer ${IT_KEY}"}}
     with mcp_servers({"mcpServers": {"it": entry}}) as servers:
-        desk = make_harness(servers, approver=lambda _: Approved())
-        assert desk.run(ask_for("it_say")).status == "ok"
+        harness = make_harness(servers, approver=lambda _: Approved())
+        assert harness.run(ask_for("it_say")).status == "ok"
         web.fails, web.fails_at = "401", "tools/call"
-        refused = desk.run(ask_for("it_say"))
+        refused = harness.run(ask_for("it_say"))
         texts = [refused.shown, repr(servers), repr(vars(servers["it"])), *servers["it"].notices]
 
     assert {headers["authorization"] for headers in web.headers if "mcp-session-id" in headers} == {f"Bearer {SECRET}"}

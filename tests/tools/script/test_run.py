@@ -20,10 +20,10 @@ def count(items: list[Any]) -> int:
 
 
 def test_a_script_may_hand_on_what_json_cannot_say() -> None:
-    desk = make_harness(count, script_tools(), approver=lambda _: Approved())
+    harness = make_harness(count, script_tools(), approver=lambda _: Approved())
     script = "a = [1]\na.append(a)\ncount(a)"
 
-    assert desk.run(ask_for("RunScript", script=script)).result == 2
+    assert harness.run(ask_for("RunScript", script=script)).result == 2
 
 
 def test_a_script_may_match_keys_that_look_like_references() -> None:
@@ -46,15 +46,15 @@ def test_a_call_that_a_script_makes_as_it_is_stopped_is_not_made() -> None:
     noted = tool(lambda: made.append(1), name="noted", run="auto")
 
     async def stopped() -> None:
-        bench = make_harness(noted).bench
+        runtime = make_harness(noted).runtime
         run = ScriptRun(
-            RunningCall(bench, "c1", 1, CallRecord("c1", "RunScript", "{}", 1)),
+            RunningCall(runtime, "c1", 1, CallRecord("c1", "RunScript", "{}", 1)),
             asyncio.get_running_loop(),
             excluded="RunScript",
         )
         run.stop()
         with pytest.raises(asyncio.CancelledError):
-            await run._run_on_loop(bench.tools.get("noted"), {})
+            await run._run_on_loop(runtime.tools.get("noted"), {})
 
     asyncio.run(stopped())
     assert made == []

@@ -62,8 +62,8 @@ def yes(_: object) -> Approved:
 
 
 def run(script: str, *tools: Any, **settings: Any) -> tuple[CallRecord, ToolHarness]:
-    desk = make_harness(*tools, script_tools(), **{"approver": yes, **settings})
-    return desk.run(ask_for("RunScript", script=script)), desk
+    harness = make_harness(*tools, script_tools(), **{"approver": yes, **settings})
+    return harness.run(ask_for("RunScript", script=script)), harness
 
 
 def test_a_script_makes_many_calls_in_one_round_and_gives_raw_values() -> None:
@@ -80,13 +80,13 @@ def test_a_script_makes_many_calls_in_one_round_and_gives_raw_values() -> None:
 
 def test_the_script_is_asked_about_with_its_code_and_so_is_every_call_in_it_that_asks() -> None:
     approver = ScriptedApprover([("RunScript", Approved()), ("sell", Approved()), ("sell", Denied("too soon"))])
-    record, desk = run("print(sell('A'))\nsell('B')", sell, approver=approver)
+    record, harness = run("print(sell('A'))\nsell('B')", sell, approver=approver)
 
     assert "sell('B')" in approver.questions[0].shown
     assert not approver.questions[0].can_remember
     assert record.status == "error"
     assert record.shown == "sold A\nLine 2: sell: The user did not approve this call. Reason: too soon"
-    assert [event.status for event in desk.of("call_finished")] == ["ok", "denied", "error"]
+    assert [event.status for event in harness.of("call_finished")] == ["ok", "denied", "error"]
     approver.assert_done()
 
 
@@ -100,16 +100,19 @@ def test_a_denied_call_can_be_caught_by_the_script() -> None:
 
 def test_a_withheld_result_reaches_no_script_and_an_edited_one_as_it_was_edited() -> None:
     secret = tool(lambda: {"pin": "SECRET"}, name="secret", run="auto", result="always")
-    kept = tool(lambda: "SECRET", name="kept", run="auto", result="always", store_as="latest")
+    stored = tool(lambda: "SECRET", name="kept", run="auto", result="always", store_as="latest")
     withheld, _ = run("secret()", secret, approver=ScriptedApprover([Approved(), Withheld()]))
-    edited, desk = run(
-        "[secret(), kept()]", secret, kept, approver=ScriptedApprover([Approved(), Released("x"), Released("y" * 300)])
+    edited, harness = run(
+        "[secret(), kept()]",
+        secret,
+        stored,
+        approver=ScriptedApprover([Approved(), Released("x"), Released("y" * 300)]),
     )
 
     assert withheld.status == "error"
     assert "SECRET" not in withheld.shown
     assert edited.result == ["x", "y" * 300]
-    assert desk.bench.variables.value("latest") == "y" * 300
+    assert harness.runtime.variables.value("latest") == "y" * 300
 
 
 def test_calls_in_a_script_count_against_the_limit_of_the_turn() -> None:
@@ -124,8 +127,8 @@ def test_calls_in_a_script_count_against_the_limit_of_the_turn() -> None:
 
 def test_synchronous_tools_of_a_script_run_on_the_caller_thread() -> None:
     where = tool(lambda: threading.current_thread() is threading.main_thread(), name="where", run="auto")
-    desk = make_harness(where, script_tools(), approver=yes)
-    (record,) = desk.run_lent(ask_for("RunScript", script="where()"))
+    harness = make_harness(where, script_tools(), approver=yes)
+    (record,) = harness.run_lent(ask_for("RunScript", script="where()"))
 
     assert record.result is True
 
@@ -143,12 +146,12 @@ def test_objects_and_large_values_go_from_tool_to_tool_as_themselves_and_leave_n
     keep = tool(lambda one, rest: seen.append((one, rest)), name="keep", run="auto")
     big = tool(lambda: ["x" * 2000], name="big", run="auto")
     script = "table, large = load(), big()\nkeep(large, rest={'t': [table]})\nprint('done')"
-    record, desk = run(script, load, keep, big)
+    record, harness = run(script, load, keep, big)
 
     assert record.result == "done"
     assert seen[0][0] == ["x" * 2000]
     assert isinstance(seen[0][1]["t"][0], Table)
-    assert [entry.name for entry in desk.bench.variables.list_entries()] == ["RunScript_1_result"]
+    assert [entry.name for entry in harness.runtime.variables.list_entries()] == ["RunScript_1_result"]
 
 
 @pytest.mark.parametrize(
@@ -219,10 +222,10 @@ def test_an_error_in_a_script_is_reported_with_its_line(script: str, problem: st
 def test_a_script_that_may_not_run_is_refused_before_anybody_is_asked(script: str) -> None:
     with pytest.raises(ValueError, match=r"script|Python"):
         validate(script)
-    record, desk = run(script)
+    record, harness = run(script)
 
     assert record.status == "invalid"
-    assert desk.of("call_asked") == []
+    assert harness.of("call_asked") == []
 
 
 def test_an_endless_script_is_stopped_and_the_time_of_its_calls_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,28 +256,28 @@ def test_a_script_that_hangs_where_no_line_ends_is_reported_to_be_still_running(
 
 
 def test_a_cancelled_script_ends_with_the_call_that_it_waits_for() -> None:
-    begun, ran = threading.Event(), []
+    started, ran = threading.Event(), []
 
     @tool(run="auto")
     async def slow() -> None:
-        begun.set()
+        started.set()
         await asyncio.sleep(30)
 
-    desk = make_harness(slow, tool(lambda: ran.append(1), name="after", run="auto"), script_tools(), approver=yes)
-    kept: list[CallRecord] = []
+    harness = make_harness(slow, tool(lambda: ran.append(1), name="after", run="auto"), script_tools(), approver=yes)
+    stored: list[CallRecord] = []
 
     async def work() -> None:
         called = ask_for("RunScript", script="try:\n    slow()\nexcept Exception:\n    pass\nafter()")
-        task = asyncio.create_task(run_call(called, desk.bench, round=1, on_record=kept.append))
-        await asyncio.to_thread(begun.wait, 10)
+        task = asyncio.create_task(run_call(called, harness.runtime, round=1, on_record=stored.append))
+        await asyncio.to_thread(started.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     background_loop().submit(work()).result(20)
 
-    assert [event.status for event in desk.of("call_finished")] == ["cancelled", "cancelled"]
-    assert kept[0].status == "cancelled"
+    assert [event.status for event in harness.of("call_finished")] == ["cancelled", "cancelled"]
+    assert stored[0].status == "cancelled"
     assert ran == []
 
 

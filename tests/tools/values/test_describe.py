@@ -42,10 +42,10 @@ def test_a_description_never_contains_a_value(value: Any) -> None:
 
 def test_an_identity_is_never_given_twice() -> None:
     first = object_token(Plain())
-    kept = Plain()
+    stored = Plain()
 
-    assert object_token(kept) == object_token(kept)
-    assert first != object_token(kept)
+    assert object_token(stored) == object_token(stored)
+    assert first != object_token(stored)
     assert object_token(5).isdigit()
 
 

@@ -17,9 +17,9 @@ from tests.tools.calling import ask_for, make_harness
 def figure() -> Any:
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
 
-    drawn = Figure(figsize=(1, 1), dpi=40)
-    drawn.subplots().plot([1, 2])
-    return drawn
+    rendered = Figure(figsize=(1, 1), dpi=40)
+    rendered.subplots().plot([1, 2])
+    return rendered
 
 
 def shown_sound() -> Any:
@@ -82,11 +82,11 @@ def test_too_many_and_too_large_ones_are_counted() -> None:
 
 def test_the_person_sees_the_picture_that_a_tool_gives_and_the_model_reads_of_it() -> None:
     draw = tool(lambda: Image.new("RGB", (2, 2)), name="draw", run="auto")
-    desk = make_harness(draw)
+    harness = make_harness(draw)
 
-    record = desk.run(ask_for("draw"))
+    record = harness.run(ask_for("draw"))
 
-    (finished,) = desk.of("call_finished")
+    (finished,) = harness.of("call_finished")
     assert [one.mime for one in finished.media] == ["image/png"]
     assert record.to_result().media == ()
 
@@ -94,15 +94,15 @@ def test_the_person_sees_the_picture_that_a_tool_gives_and_the_model_reads_of_it
 @pytest.mark.parametrize(("decision", "seen"), [(Released(), 1), (Released("a chart"), 0), (Withheld(), 0)])
 def test_what_a_person_took_out_or_withheld_is_not_kept_as_a_picture(decision: Any, seen: int) -> None:
     draw = tool(lambda: PNG, name="draw", run="auto", result="always")
-    desk = make_harness(draw, approver=lambda question: Approved() if question.gate == "run" else decision)
+    harness = make_harness(draw, approver=lambda question: Approved() if question.gate == "run" else decision)
 
-    desk.run(ask_for("draw"))
+    harness.run(ask_for("draw"))
 
-    assert len(desk.of("call_finished")[0].media) == seen
+    assert len(harness.of("call_finished")[0].media) == seen
 
 
-@pytest.mark.parametrize(("decision", "told"), [(Released(), 1), (Released("a chart"), 0), (Withheld(), 0)])
-def test_an_image_that_a_model_would_see_is_part_of_the_question_about_its_result(decision: Any, told: int) -> None:
+@pytest.mark.parametrize(("decision", "actual"), [(Released(), 1), (Released("a chart"), 0), (Withheld(), 0)])
+def test_an_image_that_a_model_would_see_is_part_of_the_question_about_its_result(decision: Any, actual: int) -> None:
     images = [Media("image/png", PNG), Media("image/png", PNG + b"\0")]
     draw = tool(lambda: images.pop(), name="draw", run="auto", result="always")
     asked: list[Question] = []
@@ -111,12 +111,12 @@ def test_an_image_that_a_model_would_see_is_part_of_the_question_about_its_resul
         asked.append(question)
         return decision
 
-    desk = make_harness(draw, approver=approver)
-    records = [desk.run(ask_for("draw")) for _ in range(2)]
+    harness = make_harness(draw, approver=approver)
+    records = [harness.run(ask_for("draw")) for _ in range(2)]
 
     assert [len(question.media) for question in asked] == [1, 1]
-    assert [event.media for event in desk.of("call_asked")] == [question.media for question in asked]
-    assert [len(record.to_result().media) for record in records] == [told, told]
+    assert [event.media for event in harness.of("call_asked")] == [question.media for question in asked]
+    assert [len(record.to_result().media) for record in records] == [actual, actual]
 
 
 def test_what_a_drawing_package_made_and_nobody_can_draw_has_no_picture() -> None:

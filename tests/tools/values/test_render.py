@@ -113,9 +113,9 @@ def deep(levels: int) -> Any:
 
 
 def figure() -> Any:
-    drawn = matplotlib.figure.Figure(figsize=(4, 3), dpi=100)
-    drawn.subplots(2)
-    return drawn
+    rendered = matplotlib.figure.Figure(figsize=(4, 3), dpi=100)
+    rendered.subplots(2)
+    return rendered
 
 
 ZOO: list[tuple[Any, str]] = [
@@ -205,22 +205,22 @@ def test_no_value_outgrows_its_budget(value: Any, budget: int) -> None:
 def test_a_long_text_keeps_head_and_tail_and_says_how_much() -> None:
     text = "H" * 10_000 + "T" * 10_000
 
-    drawn = render(text)
+    rendered = render(text)
 
-    assert len(drawn.text) <= RESULT_CHARS
-    assert drawn.text.startswith("HHH")
-    assert drawn.text.endswith("TTT")
-    assert "[… 7 920 of 20 000 characters: first 5 940, last 1 980 …]" in drawn.text
-    assert not drawn.is_complete
+    assert len(rendered.text) <= RESULT_CHARS
+    assert rendered.text.startswith("HHH")
+    assert rendered.text.endswith("TTT")
+    assert "[… 7 920 of 20 000 characters: first 5 940, last 1 980 …]" in rendered.text
+    assert not rendered.is_complete
     assert render("x" * RESULT_CHARS).is_complete
 
 
 @pytest.mark.parametrize("value", ["x" * (RESULT_CHARS + 1), list(range(10_000)), {str(n): n for n in range(5_000)}])
 def test_what_does_not_fit_is_sent_as_a_preview_that_is_smaller_than_what_would_fit(value: object) -> None:
-    drawn = render_or_preview(value)
+    rendered = render_or_preview(value)
 
-    assert not drawn.is_complete
-    assert len(drawn.text) <= PREVIEW_CHARS
+    assert not rendered.is_complete
+    assert len(rendered.text) <= PREVIEW_CHARS
 
 
 @pytest.mark.parametrize("value", ["x" * RESULT_CHARS, list(range(1_000)), 1, None])
@@ -246,19 +246,19 @@ def test_cutting_keeps_to_the_budget_and_leaves_short_texts_alone(text: str, bud
 
 
 def test_a_long_structure_is_cut_while_it_is_made() -> None:
-    drawn = render(list(range(10_000_000)))
+    rendered = render(list(range(10_000_000)))
 
-    assert not drawn.is_complete
-    assert len(drawn.text) <= RESULT_CHARS
+    assert not rendered.is_complete
+    assert len(rendered.text) <= RESULT_CHARS
     assert "more items" in render({str(n): n for n in range(5000)}, 600).text
     assert "more items" in render(list(range(5000)), 600).text
 
 
 def test_nesting_is_bounded() -> None:
-    drawn = render(deep(5000))
+    rendered = render(deep(5000))
 
-    assert "…" in drawn.text
-    assert not drawn.is_complete
+    assert "…" in rendered.text
+    assert not rendered.is_complete
 
 
 @given(
@@ -270,33 +270,33 @@ def test_nesting_is_bounded() -> None:
     st.integers(100, 1000),
 )
 def test_any_json_like_value_is_text_within_the_budget(value: Any, budget: int) -> None:
-    drawn = render(value, budget)
+    rendered = render(value, budget)
 
-    assert len(drawn.text) <= budget
-    if isinstance(value, list | dict) and drawn.is_complete:
-        json.loads(drawn.text)
+    assert len(rendered.text) <= budget
+    if isinstance(value, list | dict) and rendered.is_complete:
+        json.loads(rendered.text)
 
 
 def test_a_text_of_a_hundred_megabytes_is_cut_before_it_is_looked_at() -> None:
     began = time.process_time()
 
-    drawn = render("\x1b[31mx" * 20_000_000, 1_000)
+    rendered = render("\x1b[31mx" * 20_000_000, 1_000)
 
     assert time.process_time() - began < 1
-    assert len(drawn.text) <= 1_000
-    assert "of 120 000 000 characters" in drawn.text
-    assert not drawn.is_complete
-    assert "\x1b" not in drawn.text
+    assert len(rendered.text) <= 1_000
+    assert "of 120 000 000 characters" in rendered.text
+    assert not rendered.is_complete
+    assert "\x1b" not in rendered.text
 
 
 def test_one_long_cell_does_not_fill_up_every_row_of_a_frame_to_its_length() -> None:
     cell = "x" * 100_000
     began = time.process_time()
-    drawn = render(pd.DataFrame({"a": [cell, *["y"] * 5_000]}))
+    rendered = render(pd.DataFrame({"a": [cell, *["y"] * 5_000]}))
 
     assert time.process_time() - began < 1
-    assert not drawn.is_complete
-    assert "of 5,001 rows" in drawn.text or "characters" in drawn.text
+    assert not rendered.is_complete
+    assert "of 5,001 rows" in rendered.text or "characters" in rendered.text
 
 
 def test_a_tensor_and_what_cannot_be_rendered_are_objects_beside_their_text() -> None:
@@ -313,7 +313,7 @@ def test_a_tensor_and_what_cannot_be_rendered_are_objects_beside_their_text() ->
 
 
 def test_a_list_that_is_cut_says_once_how_much_is_missing() -> None:
-    drawn = render(list(range(10_000)), 200)
+    rendered = render(list(range(10_000)), 200)
 
-    assert not drawn.is_complete
-    assert drawn.text.count("more items") == 1
+    assert not rendered.is_complete
+    assert rendered.text.count("more items") == 1

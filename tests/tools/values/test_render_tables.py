@@ -18,19 +18,19 @@ from nbtool.tools.values.render import render
 def test_a_large_frame_is_a_preview_that_says_so() -> None:
     frame = pd.DataFrame({"n": range(1_204_332), "s": "x"})
 
-    drawn = render(frame)
+    rendered = render(frame)
 
-    assert "DataFrame, 1 204 332 rows by 2 columns" in drawn.text
-    assert "[preview: 5 of 1 204 332 rows; this is not the full data]" in drawn.text
-    assert not drawn.is_complete
-    assert drawn.is_object
+    assert "DataFrame, 1 204 332 rows by 2 columns" in rendered.text
+    assert "[preview: 5 of 1 204 332 rows; this is not the full data]" in rendered.text
+    assert not rendered.is_complete
+    assert rendered.is_object
 
 
 def test_a_wide_frame_shows_some_of_its_columns() -> None:
-    drawn = render(pd.DataFrame(np.zeros((1, 80))))
+    rendered = render(pd.DataFrame(np.zeros((1, 80))))
 
-    assert "and 30 more" in drawn.text
-    assert "[preview" in drawn.text
+    assert "and 30 more" in rendered.text
+    assert "[preview" in rendered.text
 
 
 def test_a_large_series_and_a_large_array_are_previews() -> None:

@@ -133,10 +133,10 @@ def test_what_the_model_removes_is_still_the_persons_until_there_is_no_room() ->
         chat = Chat(wire=wire, tools=[make], result_bytes=BOUND)
         chat.keeps_notes = True
         first = chat.send("Go.")
-        kept = not isinstance(first.calls[0].result, EvictedResult)
+        stored = not isinstance(first.calls[0].result, EvictedResult)
         chat.send("More.")
 
-    assert kept
+    assert stored
     assert isinstance(first.calls[0].result, EvictedResult)
 
 

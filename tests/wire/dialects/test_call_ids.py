@@ -58,9 +58,9 @@ def test_a_result_has_the_id_of_its_call() -> None:
     assert ids.id_for_result(answer("", "ours_9")) == "ours_9"
 
 
-@pytest.mark.parametrize(("wanted", "kept"), [(["a", "b"], True), (["a", "a"], False), (["a", ""], False)])
-def test_the_ids_of_a_message_are_kept_where_each_is_there_once(wanted: list[str], kept: bool) -> None:
-    assert CallIds().reserve(Message("assistant", tuple(call(one) for one in wanted))) is kept
+@pytest.mark.parametrize(("wanted", "stored"), [(["a", "b"], True), (["a", "a"], False), (["a", ""], False)])
+def test_the_ids_of_a_message_are_kept_where_each_is_there_once(wanted: list[str], stored: bool) -> None:
+    assert CallIds().reserve(Message("assistant", tuple(call(one) for one in wanted))) is stored
 
 
 def test_the_ids_of_a_message_are_not_kept_where_one_was_taken_before() -> None:

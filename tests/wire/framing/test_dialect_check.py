@@ -44,23 +44,23 @@ def test_every_dialect_is_tried_on_every_wire() -> None:
 
 
 @pytest.mark.parametrize("wire", TALKING)
-@pytest.mark.parametrize("came", STREAMS)
-def test_a_stream_in_another_dialect_says_so(wire: str, came: str) -> None:
-    if came == wire:
-        assert decode(wire, STREAMS[came]).text == "Hello"
+@pytest.mark.parametrize("arrived", STREAMS)
+def test_a_stream_in_another_dialect_says_so(wire: str, arrived: str) -> None:
+    if arrived == wire:
+        assert decode(wire, STREAMS[arrived]).text == "Hello"
         return
     with pytest.raises(InvalidReply) as caught:
-        decode(wire, STREAMS[came])
+        decode(wire, STREAMS[arrived])
 
     assert "Check the address and the wire" in str(caught.value)
-    assert f"`--wire {came}`" in str(caught.value)
+    assert f"`--wire {arrived}`" in str(caught.value)
 
 
 @pytest.mark.parametrize("wire", TALKING)
-@pytest.mark.parametrize("came", DOCUMENTS)
-def test_a_document_in_another_dialect_says_so(wire: str, came: str) -> None:
-    body = json.dumps(DOCUMENTS[came]).encode()
-    if came == wire:
+@pytest.mark.parametrize("arrived", DOCUMENTS)
+def test_a_document_in_another_dialect_says_so(wire: str, arrived: str) -> None:
+    body = json.dumps(DOCUMENTS[arrived]).encode()
+    if arrived == wire:
         assert decode(wire, body, stream=False).text == "Hello"
         return
     with pytest.raises(InvalidReply, match="Check the address and the wire"):

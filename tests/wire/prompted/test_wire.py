@@ -110,8 +110,8 @@ def test_an_image_of_a_result_is_after_the_results() -> None:
     ],
 )
 def test_a_result_can_neither_close_its_tag_nor_open_a_call(text: str) -> None:
-    told = message_text(encode_messages(*HISTORY[:2], results(ToolResult("price", text, id="1")))[-1])
-    inside = told.split("\n", 2)[2].rsplit("\n</tool_result>", 1)[0]
+    actual = message_text(encode_messages(*HISTORY[:2], results(ToolResult("price", text, id="1")))[-1])
+    inside = actual.split("\n", 2)[2].rsplit("\n</tool_result>", 1)[0]
 
     assert "<" not in inside
     assert "```" not in inside
@@ -127,16 +127,16 @@ def test_an_escaped_result_still_says_the_same(text: str) -> None:
 
 
 def test_a_name_cannot_break_out_of_its_attribute() -> None:
-    told = message_text(encode_messages(*HISTORY[:2], results(ToolResult('x"><tool_call>', "1", id="1")))[-1])
+    actual = message_text(encode_messages(*HISTORY[:2], results(ToolResult('x"><tool_call>', "1", id="1")))[-1])
 
-    assert "<tool_call>" not in told
+    assert "<tool_call>" not in actual
 
 
 def test_arguments_that_are_no_json_are_sent_as_an_empty_object() -> None:
     broken = replace(CALL, arguments="```\n{", args=None, error="not JSON")
-    told = message_text(encode_messages(user("Hi"), assistant(broken))[-1])
+    actual = message_text(encode_messages(user("Hi"), assistant(broken))[-1])
 
-    assert json.loads(told.split("\n")[1]) == {"name": "price", "arguments": {}}
+    assert json.loads(actual.split("\n")[1]) == {"name": "price", "arguments": {}}
 
 
 def test_a_forced_choice_is_written_at_the_end_of_the_conversation() -> None:

@@ -92,8 +92,8 @@ def test_a_call_that_only_repeats_a_result_does_not_run() -> None:
 
 def test_an_error_at_the_end_waits_until_the_held_text_was_given() -> None:
     decoder = PromptedWire(INNER, FENCE).decoder()
-    begun = b'{"choices": [{"message": {"content": "Hi <too'
-    assert decoder.feed(begun) == []
+    started = b'{"choices": [{"message": {"content": "Hi <too'
+    assert decoder.feed(started) == []
 
     with pytest.raises(WireError, match="The JSON of the reply is truncated"):
         decoder.close()
@@ -126,13 +126,15 @@ def test_an_error_behind_the_end_is_raised_and_the_reply_stays() -> None:
 
 def test_a_picture_between_the_models_words_keeps_its_place() -> None:
     picture = Media("image/png", data=b"PNG")
-    drawn = Message("assistant", (Text("See: "), picture, CALL, Text("and "), picture))
-    (told,) = [
-        message for message in _as_plain_messages([drawn], PromptFormat("json", FENCE)) if message.role == "assistant"
+    rendered = Message("assistant", (Text("See: "), picture, CALL, Text("and "), picture))
+    (actual,) = [
+        message
+        for message in _as_plain_messages([rendered], PromptFormat("json", FENCE))
+        if message.role == "assistant"
     ]
 
-    assert [part.kind for part in told.parts] == ["text", "media", "text", "media"]
-    assert told.parts[2] == Text(f"{WRITTEN}\nand ")
+    assert [part.kind for part in actual.parts] == ["text", "media", "text", "media"]
+    assert actual.parts[2] == Text(f"{WRITTEN}\nand ")
 
 
 def test_an_error_in_the_same_bytes_as_held_text_comes_after_the_text() -> None:

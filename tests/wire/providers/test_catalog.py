@@ -259,12 +259,12 @@ def test_a_missing_key_says_what_was_looked_for_and_how_to_set_it(empty_folder: 
     with pytest.raises(MissingKey) as caught:
         make_endpoint("google:gemini-2.5-flash")
 
-    told = str(caught.value)
-    assert "GEMINI_API_KEY and GOOGLE_API_KEY are set neither in the environment nor in" in told
-    assert str(Path("..", "..", ".env")) in told
-    assert str(empty_folder) not in told
-    assert "getpass" in told
-    assert "%env" not in told
+    actual = str(caught.value)
+    assert "GEMINI_API_KEY and GOOGLE_API_KEY are set neither in the environment nor in" in actual
+    assert str(Path("..", "..", ".env")) in actual
+    assert str(empty_folder) not in actual
+    assert "getpass" in actual
+    assert "%env" not in actual
 
 
 @pytest.mark.promise("own-host")
@@ -556,10 +556,10 @@ def test_a_key_that_is_not_needed_stays_here_where_the_host_is_another(monkeypat
 
 @pytest.mark.skipif(os.name != "posix", reason="there a folder in use cannot be taken away")
 def test_a_working_folder_that_is_gone_has_no_env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    missing = tmp_path / "gone"
+    missing.mkdir()
+    monkeypatch.chdir(missing)
+    missing.rmdir()
 
     assert find_env_file() == ({}, "")
 

@@ -86,16 +86,16 @@ def by_list_of_models(chat: Chat) -> object:
 
 
 @pytest.mark.promise("env-asks")
-@pytest.mark.parametrize("road", [by_send, by_map, by_rehearsal, by_list_of_models], ids=lambda road: road.__name__)
+@pytest.mark.parametrize("way", [by_send, by_map, by_rehearsal, by_list_of_models], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("named", ["model and address", "address alone"])
 def test_nothing_is_sent_in_any_way_before_the_file_was_allowed(
-    road: Callable[[Chat], object], named: str, project: Path
+    way: Callable[[Chat], object], named: str, project: Path
 ) -> None:
     with server_of_a_stranger() as server:
         model = "NBTOOL_MODEL=ollama:llama3\n" if named == "model and address" else ""
         write_env(project, f"{model}OLLAMA_HOST={server.url}\n")
         with pytest.raises(EnvFileNotAllowed):
-            road(Chat() if model else Chat("ollama:llama3"))
+            way(Chat() if model else Chat("ollama:llama3"))
 
         assert server.requests == []
 

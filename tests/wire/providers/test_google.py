@@ -101,13 +101,13 @@ def double(n: int) -> int:
     return 2 * n
 
 
-ASKED = Answer("", calls=(("double", {"n": 21}), ("double", {"n": 4})), thinking="Hm.")
+QUESTION = Answer("", calls=(("double", {"n": 21}), ("double", {"n": 4})), thinking="Hm.")
 
 
 @pytest.mark.parametrize("history", ["native", "compact", "results"])
 @pytest.mark.parametrize(("name", "model"), [("google", "gemini-3.5-flash"), ("vertex", "gemini-2.5-flash")])
 def test_turns_with_tools_are_refused_nothing(name: str, model: str, history: Any) -> None:
-    with simulate(name, ASKED, Answer("42 and 8."), Answer("Well.")) as provider:
+    with simulate(name, QUESTION, Answer("42 and 8."), Answer("Well.")) as provider:
         chat = Chat(f"{name}:{model}", base_url=provider.url, api_key=provider.key, tools=[double], history=history)
         first, second = chat.send("Double 21 and 4."), chat.send("And?")
 

@@ -22,36 +22,36 @@ FRAGMENTS = st.lists(
 
 
 def test_what_came_at_once_of_one_call_is_one_event() -> None:
-    came: list[Delta] = [
+    arrived: list[Delta] = [
         CallDelta("0", "id", "look", '{"a'),
         CallDelta("0", arguments='": '),
         CallDelta("0", arguments="1}"),
     ]
 
-    assert coalesce(came) == [CallDelta("0", "id", "look", '{"a": 1}')]
+    assert coalesce(arrived) == [CallDelta("0", "id", "look", '{"a": 1}')]
 
 
 def test_prose_and_other_calls_separate_what_they_are_between() -> None:
-    came: list[Delta] = [
+    arrived: list[Delta] = [
         CallDelta("0", arguments="a"), CallDelta("1", arguments="b"), CallDelta("1", arguments="c"), TextDelta("x"),
         TextDelta("y"), CallDelta("1", arguments="d"),
     ]  # fmt: skip
 
-    assert coalesce(came) == [
+    assert coalesce(arrived) == [
         CallDelta("0", arguments="a"), CallDelta("1", arguments="bc"), TextDelta("x"), TextDelta("y"),
         CallDelta("1", arguments="d"),
     ]  # fmt: skip
 
 
 @given(FRAGMENTS)
-def test_a_reply_is_the_same_with_its_fragments_joined_and_apart(came: list[Delta]) -> None:
-    def told(deltas: list[Delta]) -> list[tuple[str, ...]]:
+def test_a_reply_is_the_same_with_its_fragments_joined_and_apart(arrived: list[Delta]) -> None:
+    def actual(deltas: list[Delta]) -> list[tuple[str, ...]]:
         builder = ReplyBuilder()
         for delta in [*deltas, ReplyEnd("tools")]:
             builder.add(delta)
         reply = builder.reply()
         return [(reply.text,), *((call.name, call.arguments) for call in reply.calls)]
 
-    apart = [CallDelta(d.key, d.id, d.name, d.arguments, d.final) if isinstance(d, CallDelta) else d for d in came]
+    apart = [CallDelta(d.key, d.id, d.name, d.arguments, d.final) if isinstance(d, CallDelta) else d for d in arrived]
 
-    assert told(coalesce(came)) == told(apart)
+    assert actual(coalesce(arrived)) == actual(apart)

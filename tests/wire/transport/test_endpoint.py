@@ -83,19 +83,19 @@ def joined_text(deltas: Iterable[Delta]) -> str:
 
 def deltas_until(asked: HttpEndpoint, error: type[NbtoolError]) -> tuple[list[Delta], NbtoolError]:
     """What came before the error, and the error."""
-    heard: list[Delta] = []
+    received: list[Delta] = []
 
     async def listen() -> NbtoolError:
         try:
             async for delta in asked.stream(Prompt((user("Hi"),))):
-                heard.append(delta)
+                received.append(delta)
         except error as caught:
             return caught
         finally:
             await close_clients()
         raise AssertionError(f"no {error.__name__} came")
 
-    return heard, asyncio.run(listen())
+    return received, asyncio.run(listen())
 
 
 # --- a good reply ---------------------------------------------------------------------------------------------
@@ -217,20 +217,20 @@ def test_a_reply_that_ends_too_early_has_no_end() -> None:
 
 def test_a_reset_in_mid_reply_is_an_error_after_what_came() -> None:
     with serve(head(), text("Hello"), AwaitFlag(), Reset()) as server:
-        heard, error = reset_after_first(endpoint(server), server)
+        received, error = reset_after_first(endpoint(server), server)
 
-    assert joined_text(heard) == "Hello"
+    assert joined_text(received) == "Hello"
     assert "broke" in str(error)
     assert len(server.requests) == 1
 
 
 def reset_after_first(asked: HttpEndpoint, server: ChaosServer) -> tuple[list[Delta], NbtoolError]:
-    heard: list[Delta] = []
+    received: list[Delta] = []
 
     async def listen() -> NbtoolError:
         try:
             async for delta in asked.stream(Prompt((user("Hi"),))):
-                heard.append(delta)
+                received.append(delta)
                 server.flag.set()
         except ConnectionFailed as caught:
             return caught
@@ -238,7 +238,7 @@ def reset_after_first(asked: HttpEndpoint, server: ChaosServer) -> tuple[list[De
             await close_clients()
         raise AssertionError("no error came")
 
-    return heard, asyncio.run(listen())
+    return received, asyncio.run(listen())
 
 
 # --- time-outs ------------------------------------------------------------------------------------------------
@@ -266,12 +266,12 @@ def test_what_does_not_move_times_out(steps: list[Any]) -> None:
 
 def test_the_time_that_the_listener_takes_is_not_the_providers() -> None:
     async def listen_slowly(asked: HttpEndpoint) -> str:
-        heard = []
+        received = []
         async for delta in asked.stream(Prompt((user("Hi"),))):
-            heard.append(delta)
+            received.append(delta)
             await asyncio.sleep(0.3)
         await close_clients()
-        return joined_text(heard)
+        return joined_text(received)
 
     with serve(head(), text("a"), text("b"), text("c"), finish(), DONE) as server:
         assert asyncio.run(listen_slowly(endpoint(server, timeouts=SHORT))) == "abc"
@@ -294,14 +294,14 @@ def test_closing_the_iterator_closes_the_socket() -> None:
 
 def test_cancelling_the_task_closes_the_socket() -> None:
     async def cancel(asked: HttpEndpoint) -> None:
-        begun = asyncio.Event()
+        started = asyncio.Event()
 
         async def listen() -> None:
             async for _ in asked.stream(Prompt((user("Hi"),))):
-                begun.set()
+                started.set()
 
         task = asyncio.create_task(listen())
-        await begun.wait()
+        await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -392,9 +392,9 @@ def test_a_redirect_is_not_followed_and_the_key_stays() -> None:
 def test_an_error_inside_a_stream_comes_after_the_text_and_names_the_provider() -> None:
     failed = event({"error": {"message": "tool call failed", "code": "tool_use_failed"}}, "error")
     with serve(head(), text("Hello") + failed, Silence()) as server:
-        heard, error = deltas_until(endpoint(server), ProviderError)
+        received, error = deltas_until(endpoint(server), ProviderError)
 
-    assert joined_text(heard) == "Hello"
+    assert joined_text(received) == "Hello"
     assert "lab (127.0.0.1" in str(error)
     assert len(server.requests) == 1
 
@@ -440,27 +440,27 @@ def test_a_reset_before_the_first_byte_is_tried_again() -> None:
 
 def test_an_answer_with_nothing_in_it_is_tried_again() -> None:
     with serve(head()) as server:
-        heard, error = deltas_until(endpoint(server), IncompleteReply)
+        received, error = deltas_until(endpoint(server), IncompleteReply)
 
-    assert [type(delta) for delta in heard] == [Retrying, Retrying]
+    assert [type(delta) for delta in received] == [Retrying, Retrying]
     assert "without a reply" in str(error)
 
 
 def test_after_a_stream_with_nothing_in_it_the_reply_is_asked_for_whole_and_says_why() -> None:
     too_long = {"error": {"message": "This model's maximum context length is 8 tokens."}}
     with serve_each([head()], [whole(400, too_long)]) as server:
-        heard, error = deltas_until(endpoint(server), ContextTooLong)
+        received, error = deltas_until(endpoint(server), ContextTooLong)
 
     assert [request.json.get("stream") for request in server.requests] == [True, None]
-    assert len(heard) == 1
+    assert len(received) == 1
     assert "8 tokens" in str(error)
 
 
 def test_a_no_that_will_stay_one_is_not_tried_again_whatever_its_status() -> None:
     with serve(whole(500, {"error": {"message": "This model does not support tools."}})) as server:
-        heard, _ = deltas_until(endpoint(server), ToolsNotSupported)
+        received, _ = deltas_until(endpoint(server), ToolsNotSupported)
 
-    assert heard == []
+    assert received == []
     assert len(server.requests) == 1
 
 
@@ -475,9 +475,9 @@ def test_an_overload_inside_a_stream_is_tried_again_while_nothing_was_received()
 def test_a_server_that_is_not_there_is_tried_again_and_then_reported() -> None:
     with serve(*GOOD) as server:
         pass
-    heard, error = deltas_until(endpoint(server), ConnectionFailed)
+    received, error = deltas_until(endpoint(server), ConnectionFailed)
 
-    assert len(heard) == 2
+    assert len(received) == 2
     assert "cannot be reached" in str(error)
     assert "Start the server" in str(error)
 
@@ -499,40 +499,40 @@ def test_a_wait_of_nothing_has_a_floor() -> None:
 
 def test_a_wait_that_is_too_long_is_reported_instead_of_waited_for() -> None:
     with serve(whole(429, {"error": {"message": "slow down"}}, retry_after="3600")) as server:
-        heard, error = deltas_until(endpoint(server), RateLimited)
+        received, error = deltas_until(endpoint(server), RateLimited)
 
-    assert heard == []
+    assert received == []
     assert "60 minutes" in str(error)
 
 
 def test_the_provider_can_forbid_to_try_again() -> None:
     with serve(whole(500, {"error": {"message": "no"}}, x_should_retry="false")) as server:
-        heard, _ = deltas_until(endpoint(server), ServerOverloaded)
+        received, _ = deltas_until(endpoint(server), ServerOverloaded)
 
-    assert heard == []
+    assert received == []
 
 
 def test_spent_money_is_not_tried_again() -> None:
     with serve(whole(429, {"error": {"message": "quota", "code": "insufficient_quota"}})) as server:
-        heard, _ = deltas_until(endpoint(server), RateLimited)
+        received, _ = deltas_until(endpoint(server), RateLimited)
 
-    assert heard == []
+    assert received == []
 
 
 def test_who_asks_can_forbid_to_try_again() -> None:
     with serve(whole(503, {})) as server:
-        heard, _ = deltas_until(endpoint(server, can_retry=lambda: False), ServerOverloaded)
+        received, _ = deltas_until(endpoint(server, can_retry=lambda: False), ServerOverloaded)
 
-    assert heard == []
+    assert received == []
     assert len(server.requests) == 1
 
 
 def test_nothing_is_tried_again_once_something_was_received() -> None:
     busy = event({"error": {"message": "ServerOverloaded"}})
     with serve(head(), text("Hello"), Pause(0.05), busy) as server:
-        heard, _ = deltas_until(endpoint(server), ServerOverloaded)
+        received, _ = deltas_until(endpoint(server), ServerOverloaded)
 
-    assert joined_text(heard) == "Hello"
+    assert joined_text(received) == "Hello"
     assert len(server.requests) == 1
 
 

@@ -25,8 +25,8 @@ from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 from tests.chaos import DONE, Pause, Repeat, Reset, Silence, Step, Trickle, finish, head, serve_each, text, whole
 
-SAID = "The quick brown fox jumps over the lazy dog. " * 3
-REPLY = b"".join(text(SAID[at : at + 9]) for at in range(0, len(SAID), 9))
+TEXT = "The quick brown fox jumps over the lazy dog. " * 3
+REPLY = b"".join(text(TEXT[at : at + 9]) for at in range(0, len(TEXT), 9))
 GOOD: list[Step] = [head(), REPLY + finish() + DONE]
 SHORT = Timeouts(connect=1, first_token=0.08, idle=0.08, total=0.08, trailing=0.03)
 BUDGET = 20.0
@@ -153,15 +153,15 @@ async def questions(asked: HttpEndpoint, go_on: Callable[[int], bool]) -> list[l
     try:
         while go_on(len(results)):
             began, waited = time.monotonic(), 0.0
-            heard: list[Delta] = []
+            received: list[Delta] = []
             try:
                 async for delta in asked.stream(Prompt((user("Hi"),))):
-                    heard.append(delta)
+                    received.append(delta)
             except Exception as error:  # noqa: BLE001 - which kinds may come is what is tested
                 results.append(error)
             else:
-                results.append(heard)
-            waited = sum(delta.seconds for delta in heard if isinstance(delta, Retrying))
+                results.append(received)
+            waited = sum(delta.seconds for delta in received if isinstance(delta, Retrying))
             assert time.monotonic() - began < BUDGET
             assert waited <= MOST_WAITED
             assert "sk-secret" not in repr(results[-1])
@@ -182,9 +182,9 @@ def is_whole(deltas: list[Delta]) -> bool:
 
 def check(deltas: list[Delta]) -> None:
     """Check that nothing was said twice, and that an end is the end of the whole."""
-    assert SAID.startswith(joined_text(deltas))
+    assert TEXT.startswith(joined_text(deltas))
     if is_whole(deltas):
-        assert joined_text(deltas) == SAID
+        assert joined_text(deltas) == TEXT
         assert isinstance(deltas[-1], ReplyEnd)
 
 

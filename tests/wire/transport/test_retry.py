@@ -10,15 +10,15 @@ from nbtool.wire.transport.retry import Deadline, RetryPolicy, format_delay
 def test_a_clock_that_has_run_out_does_not_let_a_wait_begin() -> None:
     clock = Deadline(10.0)
     clock.remaining = 0.0
-    begun = []
+    started = []
 
     async def wait() -> None:
         async with clock.running():
-            begun.append(True)
+            started.append(True)
 
     with pytest.raises(TimeoutError):
         asyncio.run(wait())
-    assert begun == []
+    assert started == []
 
 
 def test_a_clock_counts_only_while_it_is_waited_for_and_restarts() -> None:

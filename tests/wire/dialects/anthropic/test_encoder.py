@@ -128,8 +128,8 @@ def test_a_dialogue_begins_with_the_person() -> None:
 
 
 def test_empty_texts_are_never_sent() -> None:
-    kept = round_of({"type": "text", "text": ""}, USE)
-    messages = messages_of(user("", "?", "\n"), kept, results(RESULT), assistant(" "), user("Well?"))
+    stored = round_of({"type": "text", "text": ""}, USE)
+    messages = messages_of(user("", "?", "\n"), stored, results(RESULT), assistant(" "), user("Well?"))
 
     assert messages[0]["content"] == [{"type": "text", "text": "?"}]
     assert messages[1]["content"] == [USE]

@@ -104,11 +104,11 @@ def test_an_id_that_is_a_number_is_an_id() -> None:
 
 
 def test_arguments_that_grow_by_whole_texts_are_taken_once() -> None:
-    def told(arguments: str) -> dict[str, Any]:
+    def actual(arguments: str) -> dict[str, Any]:
         return chunk({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "look", "arguments": arguments}}]})
 
-    grown = chat(told('{"a"'), told('{"a": 1}'))
-    cut = chat(told('{"a"'), told('{"a": 1'))
+    grown = chat(actual('{"a"'), actual('{"a": 1}'))
+    cut = chat(actual('{"a"'), actual('{"a": 1'))
 
     assert [call.args for call in grown.calls] == [{"a": 1}]
     assert [call.runnable for call in cut.calls] == [False]

@@ -151,11 +151,11 @@ def test_an_empty_call_in_the_way_of_2023_is_none() -> None:
 
 
 def test_a_call_that_is_written_in_both_ways_is_one_call() -> None:
-    def told(arguments: str) -> dict[str, Any]:
+    def actual(arguments: str) -> dict[str, Any]:
         return {"function_call": {"name": "f", "arguments": arguments}, **call(0, "c1", "f", arguments)}
 
-    assert calls(read(chunk(told("{")), chunk(told("}")), chunk(finish="tool_calls"))) == [("f", "{}")]
-    assert calls(whole(told("{}"), "tool_calls")) == [("f", "{}")]
+    assert calls(read(chunk(actual("{")), chunk(actual("}")), chunk(finish="tool_calls"))) == [("f", "{}")]
+    assert calls(whole(actual("{}"), "tool_calls")) == [("f", "{}")]
 
 
 def test_a_free_form_call_is_read_and_does_not_run() -> None:

@@ -23,11 +23,11 @@ from nbtool.wire.dialects.gemini.contents import FOREIGN_SIGNATURE
 from tests.wire.geminis import CALL, HERE, OLDER, SIGNATURE, WIRE, body_of, contents_of
 
 PRICE = ToolSpec("price", "Give a price.", {"type": "object", "properties": {"ticker": {"type": "string"}}})
-ASKED = ToolCall("price", '{"ticker": "A"}', id="g1", call_id="call_1", args={"ticker": "A"}, runnable=True)
+QUESTION = ToolCall("price", '{"ticker": "A"}', id="g1", call_id="call_1", args={"ticker": "A"}, runnable=True)
 ANSWER = results(ToolResult("price", "7", id="g1", call_id="call_1"))
 
 
-def reply_of(*parts: dict[str, Any], calls: tuple[ToolCall, ...] = (ASKED,), target: Target = HERE) -> Message:
+def reply_of(*parts: dict[str, Any], calls: tuple[ToolCall, ...] = (QUESTION,), target: Target = HERE) -> Message:
     return Message("assistant", calls, native=Native("gemini", target.host, target.model, list(parts)))
 
 
@@ -151,7 +151,7 @@ def test_no_id_goes_back_where_none_came() -> None:
     ],
 )
 def test_a_reply_of_elsewhere_is_rebuilt_with_the_signature_for_foreign_calls(native: Native | None) -> None:
-    said = Message("assistant", (Thinking("Hm"), Text("So"), ASKED, ASKED), native=native)
+    said = Message("assistant", (Thinking("Hm"), Text("So"), QUESTION, QUESTION), native=native)
     answer = results(*(ToolResult("price", "7", "g1", "call_1") for _ in range(2)))
     contents = contents_of(user("Hi"), said, answer)
     call = {"functionCall": {"name": "price", "args": {"ticker": "A"}}}
@@ -160,7 +160,7 @@ def test_a_reply_of_elsewhere_is_rebuilt_with_the_signature_for_foreign_calls(na
 
 
 def test_a_model_that_checks_no_signatures_gets_none_for_foreign_calls() -> None:
-    parts = contents_of(user("Hi"), assistant(ASKED), ANSWER, target=OLDER)[1]["parts"]
+    parts = contents_of(user("Hi"), assistant(QUESTION), ANSWER, target=OLDER)[1]["parts"]
 
     assert parts == [{"functionCall": {"name": "price", "args": {"ticker": "A"}}}]
 
@@ -168,7 +168,7 @@ def test_a_model_that_checks_no_signatures_gets_none_for_foreign_calls() -> None
 def test_outcomes_are_together_in_the_order_of_their_calls() -> None:
     second = ToolCall("look", "{}", id="g2", call_id="call_2", args={}, runnable=True)
     messages = (
-        user("Hi"), assistant(ASKED, second),
+        user("Hi"), assistant(QUESTION, second),
         results(ToolResult("look", "no", "g2", "call_2", is_error=True), ToolResult("price", "7", "g1", "call_1")),
         user("And?"),
     )  # fmt: skip
@@ -236,7 +236,7 @@ def test_sound_of_the_model_goes_back_as_a_word() -> None:
 @pytest.mark.parametrize(("target", "is_inside"), [(HERE, True), (OLDER, False)])
 def test_an_image_of_a_tool_is_in_its_outcome_or_beside_it(target: Target, is_inside: bool) -> None:
     answer = results(ToolResult("price", "7", "g1", "call_1", media=(PNG, Media("audio/wav", data=b"W"))))
-    outcome, *beside = contents_of(user("Hi"), assistant(ASKED), answer, target=target)[2]["parts"]
+    outcome, *beside = contents_of(user("Hi"), assistant(QUESTION), answer, target=target)[2]["parts"]
 
     assert (outcome["functionResponse"].get("parts") == [INLINE]) is is_inside
     assert len(beside) == (1 if is_inside else 2)

@@ -238,8 +238,8 @@ def test_the_type_may_be_in_the_event_line_alone() -> None:
 
 
 def test_a_finished_picture_comes_out_once() -> None:
-    drawn = {"type": "image_generation_call", "id": "ig_1", "result": "iVA=", "output_format": "png"}
-    reply = read(item_added({**drawn, "result": None}), item_done(drawn), completed_event(drawn))
+    rendered = {"type": "image_generation_call", "id": "ig_1", "result": "iVA=", "output_format": "png"}
+    reply = read(item_added({**rendered, "result": None}), item_done(rendered), completed_event(rendered))
 
     assert reply.message.parts == (Media("image/png", data=b"\x89P"),)
 
