@@ -56,7 +56,7 @@ from nbtool.wire.providers.model_data import MAX_NAME, default_model_of, find_sh
 from nbtool.wire.providers.model_prices import find_price
 from nbtool.wire.transport.fetch import validate_url
 from nbtool.wire.transport.key_source import parse_key
-from nbtool.wire.transport.model_list import model_names
+from nbtool.wire.transport.model_list import parse_models
 from tests.fuzzing.stream_readers import MARKED, OWN, STREAMS, WORD
 from tests.fuzzing.test_fuzz import JSON, NAMES, with_errors
 
@@ -148,7 +148,7 @@ def _key(text: str) -> None:
 
 def _of_provider(text: str) -> None:
     data = text.encode(errors="replace")
-    with_errors(lambda: model_names(data, "a"))
+    with_errors(lambda: parse_models(data, "a"))
     with_errors(lambda: decode("chat", data, stream=False))
     error_from_response(500, {}, data, label="a")
 

@@ -99,11 +99,6 @@ class Transcript:
         """The prose of the last reply."""
         return "".join(str(entry.text) for entry in self._blocks.round if entry.kind == "text")
 
-    @property
-    def is_ended(self) -> bool:
-        """Return whether the turn's last event was fed."""
-        return self._blocks.head["seconds"] is not None
-
     # --- the turn -------------------------------------------------------------------------------------------
 
     def _turn_started(self, event: TurnStarted) -> list[Patch]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nbtool.errors import WireError
 from nbtool.events import CallDelta, Delta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
+from nbtool.wire.wrapped_decoder import WrappedDecoder
 
 
 class ThinkTagWire:
@@ -30,43 +30,17 @@ class ThinkTagWire:
         return _ThinkTagDecoder(self._inner.decoder(stream=stream))
 
 
-class _ThinkTagDecoder:
+class _ThinkTagDecoder(WrappedDecoder):
     """Passes on the inner decoder's deltas, the start of the text through the parser."""
 
     def __init__(self, inner: Decoder) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._tags = ThinkTagParser()
         self._has_thinking = False
         self._end_deltas: dict[str, str] = {}  # by kind of prose: the last text
-        self._error: WireError | None = None
 
-    @property
-    def is_done(self) -> bool:
-        """Whether the reply is complete."""
-        return self._inner.is_done and self._error is None
-
-    @property
-    def pending(self) -> str:
-        """The status of a reply that the provider generates in the background; see `dialects.responses.decoder`."""
-        return str(getattr(self._inner, "pending", ""))
-
-    def feed(self, data: bytes) -> list[Delta]:
-        """Feed the next bytes; an error is raised after the buffered text."""
-        self._raise_pending()
-        try:
-            deltas = self._inner.feed(data)
-        except WireError as error:
-            return self._flush_before(error)
+    def _translate(self, deltas: list[Delta]) -> list[Delta]:
         return self._paragraphs(deltas if self._is_passthrough else self._split(deltas))
-
-    def close(self) -> list[Delta]:
-        """Signal the end of the bytes."""
-        self._raise_pending()
-        try:
-            deltas = self._inner.close()
-        except WireError as error:
-            return self._flush_before(error)
-        return self._paragraphs([*self._split(deltas), *self._flush()])
 
     @property
     def _is_passthrough(self) -> bool:
@@ -109,14 +83,3 @@ class _ThinkTagDecoder:
     def _as_deltas(self, segments: list[tuple[bool, str]]) -> list[Delta]:
         self._has_thinking = self._has_thinking or any(is_thinking for is_thinking, _ in segments)
         return [ThinkingDelta(text) if is_thinking else TextDelta(text) for is_thinking, text in segments]
-
-    def _flush_before(self, error: WireError) -> list[Delta]:
-        if remaining := self._flush():
-            self._error = error
-            return remaining
-        raise error
-
-    def _raise_pending(self) -> None:
-        if self._error:
-            error, self._error = self._error, None
-            raise error

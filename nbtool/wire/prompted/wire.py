@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from nbtool.errors import WireError
 from nbtool.events import (
     CallDelta,
     CallPending,
@@ -36,6 +35,7 @@ from nbtool.wire.prompted.segments import (
     TextSegment,
 )
 from nbtool.wire.reply import CALLS_CEILING, TRUNCATED_REASONS
+from nbtool.wire.wrapped_decoder import WrappedDecoder
 
 __all__ = ["ParsedText", "PromptedWire", "parse_calls"]
 
@@ -109,47 +109,22 @@ class PromptedWire:
         return _PromptedDecoder(self._inner.decoder(stream=stream), scanner)
 
 
-class _PromptedDecoder:
+class _PromptedDecoder(WrappedDecoder):
     """Passes on the inner decoder's deltas, its text through the scanner."""
 
     def __init__(self, inner: Decoder, scanner: Scanner | FencedScanner) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._scanner = scanner
         self._count = 0
         self._is_finished = False
-        self._error: WireError | None = None
 
-    @property
-    def is_done(self) -> bool:
-        """Whether the reply is complete."""
-        return self._inner.is_done and self._error is None
+    def _translate(self, deltas: list[Delta]) -> list[Delta]:
+        return [translated for delta in deltas for translated in self._translate_one(delta)]
 
-    @property
-    def pending(self) -> str:
-        """The status of a reply that the provider generates in the background; see `dialects.responses.decoder`."""
-        return str(getattr(self._inner, "pending", ""))
+    def _flush(self) -> list[Delta]:
+        return [] if self._is_finished else self._finish(complete=False)
 
-    def feed(self, data: bytes) -> list[Delta]:
-        """Feed the next bytes; an error is raised after the buffered text."""
-        self._raise_error()
-        try:
-            return self._translate_all(self._inner.feed(data))
-        except WireError as error:
-            return self._fail_after_flush(error)
-
-    def close(self) -> list[Delta]:
-        """Signal the end of the bytes."""
-        self._raise_error()
-        try:
-            deltas = self._translate_all(self._inner.close())
-        except WireError as error:
-            return self._fail_after_flush(error)
-        return deltas if self._is_finished else [*deltas, *self._finish(complete=False)]
-
-    def _translate_all(self, deltas: Iterable[Delta]) -> list[Delta]:
-        return [translated for delta in deltas for translated in self._translate(delta)]
-
-    def _translate(self, delta: Delta) -> Iterator[Delta]:
+    def _translate_one(self, delta: Delta) -> Iterator[Delta]:
         match delta:
             case TextDelta() if not self._is_finished:
                 yield from self._scanned(delta.text)
@@ -170,18 +145,6 @@ class _PromptedDecoder:
     def _finish(self, *, complete: bool) -> list[Delta]:
         self._is_finished = True
         return list(self._as_deltas(self._scanner.close(complete=complete)))
-
-    def _fail_after_flush(self, error: WireError) -> list[Delta]:
-        remaining = [] if self._is_finished else self._finish(complete=False)
-        if not remaining:
-            raise error
-        self._error = error
-        return remaining
-
-    def _raise_error(self) -> None:
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
 
     def _as_deltas(
         self, segments: Iterable[TextSegment | CallSegment | MalformedSegment | PendingSegment]

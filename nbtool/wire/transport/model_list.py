@@ -133,11 +133,6 @@ async def _request_list(server: ModelServer) -> tuple[httpx.Response, bytes, boo
         raise failure from None
 
 
-def model_names(body: bytes, label: str) -> list[str]:
-    """Return the names in a list of models. Raises: as `parse_models`."""
-    return [model.name for model in parse_models(body, label)]
-
-
 def parse_models(body: bytes, label: str) -> list[ListedModel]:
     """Parse a list of models in the format of OpenAI or Ollama, or a bare list.
 

@@ -34,7 +34,7 @@ from nbtool.wire.providers.provider import ABILITIES
 from nbtool.wire.registry import WIRES
 from nbtool.wire.transport import discovery
 from nbtool.wire.transport.clients import close_clients
-from nbtool.wire.transport.model_list import model_names
+from nbtool.wire.transport.model_list import parse_models
 from tests.chaos import head, serve, whole
 
 KEY = "sk-canary-0123456789"
@@ -573,7 +573,9 @@ def test_an_env_file_that_cannot_be_read_holds_nothing(empty_folder: Path) -> No
 
 
 def test_names_of_models_that_are_no_text_are_left_out() -> None:
-    assert model_names(b'{"data": [{"id": 7}, {"id": ""}, {"id": "b"}, {"id": null}]}', "lab") == ["b"]
+    models = parse_models(b'{"data": [{"id": 7}, {"id": ""}, {"id": "b"}, {"id": null}]}', "lab")
+
+    assert [model.name for model in models] == ["b"]
 
 
 def test_a_dialect_with_a_header_of_its_own_for_the_key_uses_it() -> None:

@@ -278,7 +278,7 @@ def models(*names: str) -> bytes:
 
 
 def listed(body: bytes) -> list[str]:
-    return model_list.model_names(body, "a server")
+    return [model.name for model in model_list.parse_models(body, "a server")]
 
 
 def test_a_list_of_models_has_a_bound_and_says_so() -> None:

@@ -1,0 +1,65 @@
+"""A decoder that changes the deltas of another one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from nbtool.errors import WireError
+from nbtool.events import Delta
+from nbtool.wire.base import Decoder
+
+
+class WrappedDecoder(ABC):
+    """Changes the deltas of an inner decoder, and may hold text back; an error is raised after the text before it."""
+
+    def __init__(self, inner: Decoder) -> None:
+        self._inner = inner
+        self._error: WireError | None = None
+
+    @abstractmethod
+    def _translate(self, deltas: list[Delta]) -> list[Delta]:
+        """Return what replaces these deltas."""
+
+    @abstractmethod
+    def _flush(self) -> list[Delta]:
+        """Return the deltas of the text that is held back."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the reply is complete."""
+        return self._inner.is_done and self._error is None
+
+    @property
+    def pending(self) -> str:
+        """The status of a reply that the provider generates in the background; see `dialects.responses.decoder`."""
+        return str(getattr(self._inner, "pending", ""))
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """Feed the next bytes."""
+        self._raise_error()
+        try:
+            return self._translate(self._inner.feed(data))
+        except WireError as error:
+            return self._flush_before(error)
+
+    def close(self) -> list[Delta]:
+        """Signal the end of the bytes."""
+        self._raise_error()
+        try:
+            deltas = self._translate(self._inner.close())
+        except WireError as error:
+            return self._flush_before(error)
+        return [*deltas, *self._flush()]
+
+    def _flush_before(self, error: WireError) -> list[Delta]:
+        """Return the text that is held back, and raise the error with the next call; at once if there is no text."""
+        deltas = self._flush()
+        if not deltas:
+            raise error
+        self._error = error
+        return deltas
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
