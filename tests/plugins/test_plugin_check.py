@@ -51,7 +51,7 @@ def test_a_class_in_place_of_an_object_is_refused() -> None:
     class Own:
         def on_turn_start(self, _: object) -> None: ...
 
-    with pytest.raises(BadUsage, match="The plugin Mine is a class"):
+    with pytest.raises(BadUsage, match="The plugin Own is a class"):
         Chat(wire=ScriptedWire([]), plugins=[Own])
 
 
