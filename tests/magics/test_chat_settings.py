@@ -243,8 +243,8 @@ def test_a_chat_with_an_address_a_key_or_headers_of_its_own_takes_none_of_the_se
     assert not server.requests
 
 
-@pytest.mark.parametrize("road", ["%config", "%chat config", "ipython_config.py"])
-def test_cells_take_every_setting_of_a_connection(road: str, shell: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("route", ["%config", "%chat config", "ipython_config.py"])
+def test_cells_take_every_setting_of_a_connection(route: str, shell: Any, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     chain, secret = authority.certificate("client", password="word-0123456789")
     with (
@@ -262,9 +262,9 @@ def test_cells_take_every_setting_of_a_connection(road: str, shell: Any, tmp_pat
             "client_certificate": [str(chain), str(secret), "word-0123456789"],
         }
         assert set(values) == set(CONNECTION_SETTINGS)
-        if road == "%config":
+        if route == "%config":
             configure(shell, behind, **values)
-        elif road == "%chat config":
+        elif route == "%chat config":
             configure(shell, behind)
             for name, value in values.items():
                 shell.run_line_magic("chat", f"config {name} {shlex.quote(json.dumps(value).strip(chr(34)))}")

@@ -232,10 +232,10 @@ def test_what_gives_access_is_in_no_place_where_text_is_kept_or_shown(
     assert turn.text == "Hello"
     assert len(session.errors) == len(refused)
     found = {
-        (name, place, re.sub(r"\s+", " ", kept[max(0, at - 60) : at + 40]))
+        (name, place, re.sub(r"\s+", " ", stored[max(0, at - 60) : at + 40]))
         for name, secret in CANARIES.items()
-        for place, kept in places.items()
+        for place, stored in places.items()
         for form in forms_of(secret)
-        if (at := kept.find(form)) >= 0
+        if (at := stored.find(form)) >= 0
     }
     assert found == set()
