@@ -87,6 +87,18 @@ class Shape(tuple[Any, ...]):
     pass
 
 
+class Ordered(OrderedDict[str, Any]):
+    pass
+
+
+class Defaults(defaultdict[str, Any]):
+    pass
+
+
+class Queue(deque[Any]):
+    pass
+
+
 class Grid(np.ndarray):  # type: ignore[type-arg]  # any shape
     pass
 
@@ -136,6 +148,10 @@ def swap_key(it: dict[Any, Any]) -> None:
 
 def closing_over(it: Any) -> Callable[[], Any]:
     return lambda: it
+
+
+def with_a_property() -> Any:
+    return type("Made", (), {"to": property(lambda _: "alice")})()
 
 
 def of_a_class_of_its_own() -> Any:
@@ -226,6 +242,13 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "subclass of list": (lambda: Names([1]), lambda it: it.append(2)),
     "attribute of a subclass of list": (lambda: Names([1]), attribute("to", 1)),
     "subclass of dict": (lambda: Table(a=1), set_item("a")),
+    "subclass of OrderedDict": (lambda: Ordered(a=1, b=2), lambda it: it.move_to_end("a")),
+    "subclass of defaultdict": (lambda: Defaults(list), attribute("default_factory", set)),
+    "subclass of deque": (lambda: Queue([1]), lambda it: it.append(2)),
+    "slot that was empty": (lambda: Slotted.__new__(Slotted), attribute("to", "mallory")),
+    "property of its class": (
+        lambda: with_a_property(), lambda it: setattr(type(it), "to", property(lambda _: "mallory"))
+    ),
     "subclass of tuple": (lambda: Shape([[1]]), lambda it: it[0].append(2)),
     "attribute of an enumeration": (lambda: Colour.RED, lambda it: setattr(it, "to", object())),
     "nested": (lambda: [{"a": (Account({1}),)}], lambda it: it[0]["a"][0].to.add(2)),
