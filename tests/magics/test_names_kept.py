@@ -125,6 +125,20 @@ def test_a_cell_that_is_run_again_renews_what_it_bound(shell: Any) -> None:
     assert shell.user_ns["answer"] is not first
 
 
+@pytest.mark.parametrize("flag", ["", " --replace"])
+def test_the_result_of_another_cell_is_replaced_with_a_word(
+    shell: Any, capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
+    assert shell.run_cell("%%chat -m practice:fast -o answer\nHello").success
+    assert shell.run_cell("%%chat -m practice:fast -o answer\nHello").success
+    renewed = capsys.readouterr().out
+    assert shell.run_cell(f"%%chat -m practice:fast -o answer{flag}\nGood morning").success
+    replaced = capsys.readouterr().out
+
+    assert "`answer` held" not in renewed
+    assert ("`answer` held the result of another cell and is replaced" in replaced) is (not flag)
+
+
 @pytest.mark.parametrize("type_", ["int", "str", "list[int]"])
 def test_a_value_that_a_cell_bound_is_renewed_too(shell: Any, type_: str) -> None:
     cell = f"%%chat -q -m practice:fast -o value --as {type_}\nA number, please."

@@ -136,8 +136,12 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         timeout=flags.answer_within,
     )
     turn.caller_thread.report_blocked = print
-    unmarked = names.describe_unmarked(chat, mentions(turn.prompt.text).quoted)
-    turn.add_listener(_after_start([names.describe_rebound(chat), unmarked], view.feed))
+    notices = [
+        names.describe_rebound(chat),
+        names.describe_unmarked(chat, mentions(turn.prompt.text).quoted),
+        names.describe_replaced(flags.out, _cell_of(turn)) if flags.out and not flags.replace else "",
+    ]
+    turn.add_listener(_after_start(notices, view.feed))
     try:
         wait_for_turn(turn, on_tick=view.poll, on_start=interrupts.begin)
     except KeyboardInterrupt:
@@ -195,12 +199,13 @@ def finish_cell(turn: Turn, view: View, names: NotebookNamespace, flags: Flags) 
         view.on_finished(turn)
         view.show_media(turn.media)
         if flags.out and flags.as_ and names.is_bound(flags.out, turn):
-            names.bind(flags.out, turn.value, replace=True)
+            names.bind(flags.out, turn.value, replace=True, cell=_cell_of(turn))
 
     is_over = turn.done.done()
     if flags.out:
         try:
-            names.bind(flags.out, turn.value if flags.as_ and is_over else turn, replace=flags.replace)
+            value = turn.value if flags.as_ and is_over else turn
+            names.bind(flags.out, value, replace=flags.replace, cell=_cell_of(turn))
         except BadUsage as error:  # it was free when the cell started
             print(f"{error} The turn is in `%chat history`.")  # noqa: T201 - the turn has ended, and its result is kept
     if is_over:
@@ -209,6 +214,11 @@ def finish_cell(turn: Turn, view: View, names: NotebookNamespace, flags: Flags) 
     if not turn.cancel_signal.is_set:
         view.on_parked(turn)
     turn.done.add_done_callback(end)  # also for a stopped turn: the loop may be blocked
+
+
+def _cell_of(turn: Turn) -> str:
+    """Return what identifies the cell of a turn: its id, or its text where a front end sends none."""
+    return turn.cell_id or turn.prompt.text
 
 
 def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:

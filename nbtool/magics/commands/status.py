@@ -14,6 +14,9 @@ from nbtool.tools.values.sizes import size_of
 from nbtool.tools.variables.variable import Variable
 from nbtool.wire.transport.traffic import totals
 
+IN_THIS_KERNEL = "127.0.0.1: the practice model runs in this kernel"
+"""The host of the model that has no server outside."""
+
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -118,7 +121,7 @@ def _tool_names(chat: Chat) -> str:
 
 def _host(chat: Chat) -> str:
     try:
-        return chat.model.destination or "none: the model runs in this kernel"
+        return chat.model.destination or IN_THIS_KERNEL
     except NbtoolError as error:
         return str(error)
 

@@ -52,6 +52,7 @@ class NotebookNamespace:
         self._tools: dict[str, dict[str, Offer]] = {}
         self._rebindings = RebindingTracker(names)
         self._bound: dict[str, Any] = {}
+        self._bound_by: dict[str, str] = {}
         self.earlier: dict[str, EarlierState] = {}
 
     def find(self, name: str, wanted: str, *, is_tool: bool = False) -> Any:
@@ -275,14 +276,24 @@ class NotebookNamespace:
         """
         if name not in self._names or replace:
             return
-        if name not in self._bound or self._names[name] is not _target(self._bound[name]):
+        if not self._is_ours(name):
             raise BadUsage(
                 f"`{name}` already exists in this notebook and is not replaced.",
                 fix="Choose another name, or add --replace.",
             )
 
-    def bind(self, name: str, value: object, *, replace: bool = False) -> None:
-        """Bind a result in the notebook.
+    def describe_replaced(self, name: str, cell: str) -> str:
+        """Describe what a cell replaces if a name has the result of another one; empty for its own result."""
+        if name not in self._names or not self._is_ours(name) or self._bound_by.get(name) == cell:
+            return ""
+        return f"`{name}` held the result of another cell and is replaced; `%chat history` still has every turn."
+
+    def _is_ours(self, name: str) -> bool:
+        """Return whether a name has what was bound here."""
+        return name in self._bound and self._names[name] is _target(self._bound[name])
+
+    def bind(self, name: str, value: object, *, replace: bool = False, cell: str = "") -> None:
+        """Bind a result in the notebook; `cell` is the cell that does.
 
         Raises:
             BadUsage: as `check_free`.
@@ -290,6 +301,7 @@ class NotebookNamespace:
         self.check_free(name, replace=replace)
         self._names[name] = value
         self._bound[name] = _reference(value)
+        self._bound_by[name] = cell
 
     def is_bound(self, name: str, value: object) -> bool:
         """Return whether a name refers to this very object."""

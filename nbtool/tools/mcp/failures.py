@@ -18,7 +18,7 @@ from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.http import MAX_EVENTS, Exchange, describe_status
 from nbtool.tools.mcp.tool_list import server_label
 from nbtool.tools.values.render import format_error
-from nbtool.tools.values.sanitize import single_line
+from nbtool.tools.values.sanitize import single_line, without_paths
 
 MAX_MESSAGE_CHARS = 2_000
 """Maximum number of characters of a server's message in an error."""
@@ -160,4 +160,4 @@ def _exit_phrase(status: int | None) -> str:
 
 
 def _clean(spec: ServerSpec, text: str) -> str:
-    return shorten(spec.without_secrets(single_line(text)), MAX_MESSAGE_CHARS)
+    return shorten(without_paths(spec.without_secrets(single_line(text))), MAX_MESSAGE_CHARS)

@@ -131,7 +131,7 @@ def test_the_model_keeps_notes_only_where_a_cell_says_so(shell: Any, capsys: pyt
 @pytest.mark.parametrize(
     ("model", "host"),
     [
-        ("practice:fast", "none: the model runs in this kernel"),
+        ("practice:fast", "127.0.0.1: the practice model runs in this kernel"),
         ("groq:llama", "api.groq.com"),
         ("ollama:llama3", "127.0.0.1:11434"),
     ],

@@ -39,7 +39,7 @@ def tools() -> list[dict[str, Any]]:
 
 def call(arguments: dict[str, Any]) -> Any:
     if "dies" in HOW:
-        print("out of cheese", file=sys.stderr)
+        print(f"{__file__}: out of cheese", file=sys.stderr)
         os._exit(3)
     if "hangs" in HOW:
         time.sleep(60)

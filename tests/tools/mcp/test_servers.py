@@ -248,7 +248,7 @@ def test_a_server_that_dies_in_a_call_says_so_and_touches_no_other(start: Start)
 
     assert died.shown == (
         "The MCP server 'bad' has ended (exit status 3). It is not known whether the tool ran, and the call was not "
-        "repeated. The last lines of its stderr: out of cheese"
+        "repeated. The last lines of its stderr: hostile_server.py: out of cheese"
     )
     assert again.shown == died.shown
     assert other.status == "ok"
