@@ -139,7 +139,8 @@ export interface ResolvedShape {
  * `shown` is what was sent to the model, if the person sees more; `glances` has the first rows of referenced
  * objects, by their names in `resolved`; `media` are the images and sounds of the result, except
  * `media_left_out`; `traceback` shows where the person's own code failed. `arguments` are those that run;
- * `asked_arguments` those from the model, if a person edited them.
+ * `asked_arguments` those from the model, if a person edited them. `whole` describes the whole result, if the
+ * model received a part of its text.
  */
 export interface CallBlock {
   id: string;
@@ -167,6 +168,7 @@ export interface CallBlock {
   media_left_out?: number;
   traceback?: string;
   asked_arguments?: string;
+  whole?: string;
 }
 
 /** A notice for the person. */

@@ -185,3 +185,49 @@ test("a cell that was asked for goes below the one that shows the turn, where th
   expect(el.querySelector(".nb-inserted-cell")?.textContent).toContain("Review, then run it");
   close();
 });
+
+test("a result shown in part says so beside its title, with what the whole is", async () => {
+  const { el, close } = await page([call({ result: "AAPL 1\n…", whole: "DataFrame, 344 rows × 8 columns" })]);
+  await open(el);
+  const titles = [...el.querySelectorAll(".nb-section > .nb-title")].map((one) => one.textContent);
+  close();
+
+  expect(titles).toContain(
+    "Result, as the model saw it, shown in part; the whole is DataFrame, 344 rows × 8 columns",
+  );
+});
+
+test("a result that the page shortens has its size beside its title", async () => {
+  const { el, close } = await page([call({ result: "x".repeat(300), more: { result: 1700 } })]);
+  await open(el);
+  const titles = [...el.querySelectorAll(".nb-section > .nb-title")].map((one) => one.textContent);
+  close();
+
+  expect(titles).toContain("Result, as the model saw it: the first 300 of 2,000 characters");
+});
+
+test("what the model saw is folded away beside the same result for the person", async () => {
+  const { el, close } = await page([call({ result: "A table", shown: "The table as JSON" })]);
+  for (const fold of el.querySelectorAll("details.nb-call")) {
+    (fold as HTMLDetailsElement).open = true;
+    fold.dispatchEvent(new Event("toggle"));
+  }
+  await drawn();
+  const seen = [...el.querySelectorAll("details.nb-fold")].find(
+    (one) => one.querySelector("summary")?.textContent === "What the model saw",
+  ) as HTMLDetailsElement;
+  const isOpen = seen.open;
+  const text = seen.textContent;
+  close();
+
+  expect([isOpen, text]).toEqual([false, expect.stringContaining("The table as JSON")]);
+});
+
+test("a call without arguments has no empty box for them", async () => {
+  const { el, close } = await page([call({ arguments: "{}", resolved: {} })]);
+  await open(el);
+  const titles = [...el.querySelectorAll(".nb-section > .nb-title")].map((one) => one.textContent);
+  close();
+
+  expect(titles).not.toContain("Arguments");
+});

@@ -149,7 +149,7 @@ class CallBlock(TypedDict):
     `shown` is what was sent to the model, if the person sees more; `glances` has the first rows of referenced
     objects, by their names in `resolved`; `media` are the images and sounds of the result, except `media_left_out`;
     `traceback` shows where the person's own code failed. `arguments` are those that run; `asked_arguments` those from
-    the model, if a person edited them.
+    the model, if a person edited them. `whole` describes the whole result, if the model received a part of its text.
     """
 
     id: str
@@ -177,6 +177,7 @@ class CallBlock(TypedDict):
     media_left_out: NotRequired[int]
     traceback: NotRequired[str]
     asked_arguments: NotRequired[str]
+    whole: NotRequired[str]
 
 
 class NoticeBlock(TypedDict):

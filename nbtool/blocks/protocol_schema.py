@@ -178,6 +178,7 @@ CALL_BLOCK = object_of(
         "media": list_of(MEDIA),
         "media_left_out": COUNT,
         "asked_arguments": PROSE,
+        "whole": LINE,
     },
 )
 NOTICE_BLOCK = object_of({"id": NAME, "kind": {"const": "notice"}, "text": LINE, "level": {"enum": list(LEVELS)}})

@@ -194,7 +194,8 @@ class CallFinished:
 
     `traceback` says where the user's code failed; it is not sent to the model. `media` are images and sounds of the
     result, shown to the user only, not written to the journal or to a recording. `media_left_out` counts those that
-    were too large or too many. `qualified_name` is as in `CallReady`.
+    were too large or too many. `qualified_name` is as in `CallReady`. `whole` describes the whole result if `shown` has
+    a part of its text.
     """
 
     call_id: str
@@ -210,6 +211,7 @@ class CallFinished:
     media_left_out: int = 0
     traceback: str = ""
     qualified_name: str = ""
+    whole: str = ""
     kind: Literal["call_finished"] = "call_finished"
 
     @property

@@ -148,7 +148,8 @@ def _details(block: CallBlock) -> list[str]:
     reason = reason_line(block)
     parts.append(f"<div>{_escape(reason)}</div>" if reason else "")
     parts.append(_section("Output", with_marker(block["progress"], block["more"].get("progress", 0))))
-    parts.append(_section("Result", with_marker(block["result"], block["more"].get("result", 0))))
+    whole = f", shown in part; the whole is {one_line(block['whole'], 200)}" if block.get("whole") else ""
+    parts.append(_section(f"Result{whole}", with_marker(block["result"], block["more"].get("result", 0))))
     parts.append(_section("What the model saw", with_marker(block.get("shown", ""), block["more"].get("shown", 0))))
     parts.append(_section("Traceback", with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
     reference = f"Stored as {one_line(block['reference'])}" if block["reference"] else ""
@@ -171,7 +172,7 @@ def _fold(summary: str, inside: str, *, quiet: bool = True) -> str:
 def _section(title: str, text: str) -> str:
     if not text.strip():
         return ""
-    return f'<div style="font-size:85%;{_MUTED_STYLE}">{title}</div><pre style="{_PRE}">{_escape(text)}</pre>'
+    return f'<div style="font-size:85%;{_MUTED_STYLE}">{_escape(title)}</div><pre style="{_PRE}">{_escape(text)}</pre>'
 
 
 def _truncation_notes(block: ProseBlock) -> str:

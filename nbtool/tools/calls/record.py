@@ -37,6 +37,7 @@ class CallRecord:
         arguments_reference: the variable with long arguments.
         qualified_name: the tool's name for a person, if it differs, such as `server.tool`.
         traceback: where the user's code failed; never sent to a model.
+        whole: what the whole result is, if the model received a part of its text.
         is_unreadable: the result is a value that was exposed by reference only.
         received_unreadable: the call is a script that received such a result.
 
@@ -58,6 +59,7 @@ class CallRecord:
     arguments_reference: str = ""
     edited: str = ""
     traceback: str = ""
+    whole: str = ""
     images: tuple[Media, ...] = field(default=(), repr=False)
     media: tuple[Media, ...] = field(default=(), repr=False)
     media_omitted: int = 0
@@ -112,6 +114,7 @@ class CallRecord:
             media_left_out=self.media_omitted,
             traceback=self.traceback,
             qualified_name=self.qualified_name,
+            whole=self.whole,
         )
 
     def to_result(self) -> ToolResult:

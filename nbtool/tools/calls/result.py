@@ -175,6 +175,8 @@ class ResultDelivery:
         self.record.reference = name
         if rendered.is_complete and not rendered.is_object and len(rendered.text) < REFERENCE_MIN_CHARS:
             return rendered
+        if not rendered.is_complete:
+            self.record.whole = describe(value)
         label = "Whole result" if rendered.is_complete else f"Shown in part; the whole ({describe(value)})"
         return Rendered(f"{rendered.text}\n[{label}: $VAR_REF{{{{{name}}}}}]", rendered.is_complete, rendered.is_object)
 

@@ -6,6 +6,7 @@ import {
   escapeInvisible,
   formatSeconds,
   omittedMarker,
+  plural,
   singleLine,
 } from "../../text/format";
 import { AppendOnlyText } from "../../views/AppendOnlyText";
@@ -24,7 +25,7 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
     <>
       <Section
         title={block.asked_arguments === undefined ? "Arguments" : `Arguments, ${EDITED_LABEL}`}
-        when={block.arguments.trim() !== ""}
+        when={!["", "{}"].includes(block.arguments.trim())}
       >
         <Arguments text={block.arguments} isOpen={state === "writing"} />
         <Omitted count={more.arguments} />
@@ -55,14 +56,20 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
           <Omitted count={more.progress} />
         </ScrollArea>
       </Section>
-      <Section title={shown ? "Result" : "Result, as the model saw it"} when={result.trim() !== ""}>
+      <Section
+        title={`${shown ? "Result" : "Result, as the model saw it"}${partNote(block)}`}
+        when={result.trim() !== ""}
+      >
         <Result text={result} />
         <Omitted count={more.result} reference={reference} />
       </Section>
-      <Section title="What the model saw" when={Boolean(shown?.trim())}>
-        <Result text={shown ?? ""} />
-        <Omitted count={more.shown} />
-      </Section>
+      {shown?.trim() && (
+        <details class="nb-fold">
+          <summary class="nb-muted">What the model saw</summary>
+          <Result text={shown} />
+          <Omitted count={more.shown} />
+        </details>
+      )}
       <Section title="Traceback" when={Boolean(block.traceback)}>
         <Code text={escapeInvisible(block.traceback ?? "")} language="python" open={false} />
         <Omitted count={more.traceback} />
@@ -152,6 +159,15 @@ function Omitted({
       {rest}
     </p>
   );
+}
+
+/** What of a result is shown, where that is not all: stated beside its title, for its end may be scrolled away. */
+function partNote({ result, more, whole }: CallBlock): string {
+  if (whole) return `, shown in part; the whole is ${singleLine(whole, 200)}`;
+  const total = result.length + (more.result ?? 0);
+  return more.result
+    ? `: the first ${result.length.toLocaleString("en")} of ${plural(total, "character")}`
+    : "";
 }
 
 /** Whether the reason is not contained in a decision or the result. */
