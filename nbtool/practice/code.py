@@ -6,11 +6,15 @@ import ast
 import re
 import warnings
 from collections.abc import Collection, Iterator
+from itertools import islice
 
 from nbtool.practice.request import MENTION, REFERENCE
 
 MAX_CODE_CHARS = 4_000
 """Maximum number of characters of one piece of code."""
+
+MAX_TRIES = 1_000
+"""Maximum number of places in a prompt that are tried as code."""
 
 FENCED = re.compile(r"```(?:python|py)?[ \t]*\n((?:[^`]|`(?!``))*?)\n[ \t]*```")
 QUOTED = re.compile(r"(?<![$&@\w`])`((?:\$`[^`\n]+`|[^`$\n]|\$(?!`)){1,1000})`|\"([^\"\n]+)\"|“([^“”\n]+)”")
@@ -25,7 +29,7 @@ def find_code(prompt: str, variables: Collection[str]) -> Iterator[tuple[int, in
     """Yield the positions and texts of Python code, the most certain first; last a mentioned variable."""
     snippets = []
     for pattern in (FENCED, QUOTED, EXPRESSION, ARITHMETIC):
-        for match in pattern.finditer(prompt):
+        for match in islice(pattern.finditer(prompt), MAX_TRIES):
             code = strip_mention_marks(next((group for group in match.groups() if group), match[0]))
             if _is_code(code, variables):
                 snippets.append((*match.span(), code))

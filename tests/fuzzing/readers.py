@@ -215,14 +215,16 @@ MORE: dict[str, tuple[Read, list[str]]] = {
 
 PARTS = (
     "nbtool.blocks", "nbtool.wire", "nbtool.tools", "nbtool.toolsets", "nbtool.magics", "nbtool.plugins", "nbtool.view",
-    "nbtool.mime", "nbtool.messages", "nbtool.server_url", "nbtool.event_json",
+    "nbtool.mime", "nbtool.messages", "nbtool.server_url", "nbtool.event_json", "nbtool.chat", "nbtool.chain",
+    "nbtool.practice", "nbtool.text", "nbtool.event_upgrade",
 )  # fmt: skip
 
 EXCLUDED: dict[str, str] = {
     **dict.fromkeys(
         ["run_on_tool_loop", "tool",
          "report", "main", "kill_group", "unknown_tool", "refusal_message", "skip_call", "record",
-         "decision_text"],
+         "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
+         "is_reference", "missing_argument", "reference_to"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
@@ -251,9 +253,12 @@ EXCLUDED: dict[str, str] = {
         ["describe", "columns", "head", "sample", "value_counts", "signature", "source"],
         "runs in a worker: the rows of names that a tool looks at",
     ),
+    **dict.fromkeys(["write_new", "file_system"], "takes a path"),
+    "export_python": "takes the id of a call; code, texts and names have rows of their own",
     **dict.fromkeys(["run_cell", "dry_run", "configure"], "takes a cell whose line and body were read"),
     **dict.fromkeys(
-        ["export_turn", "reopen_chat_of", "chat_of_turn", "has_turn", "continue_chat"],
+        ["export_turn", "reopen_chat_of", "chat_of_turn", "has_turn", "continue_chat", "adopt_tree", "restore_into",
+         "events", "chat_events", "chats_of_turn", "event_times", "erase"],
         "looks up a turn or a chat by its name",
     ),
     **dict.fromkeys(

@@ -35,6 +35,7 @@ from nbtool.wire.prompted.call_python import parse_python_calls
 from nbtool.wire.prompted.json_repair import parse_object
 from tests.campaigns import bounds
 from tests.campaigns.bounds import up_to_seconds
+from tests.fuzzing.chat_readers import CHAT, CODE
 from tests.fuzzing.growth import families, problem
 from tests.fuzzing.notebook_readers import NOTEBOOK
 from tests.fuzzing.patterns import BOUNDED, is_searched, patterns, use, words_of
@@ -44,7 +45,6 @@ from tests.resolved import plain
 
 CALLS = ["<tool_call>", "</tool_call>", "<function=", "<parameter=", "[f(", ")]", "```json\n", "<think>", "</think>"]
 SECRETS = ["sk-", "eyJ", "a@b.c", "+49 ", "4111 ", "DE89", "1.2.3.4", "Bearer ", "http://", "::", "<script", "<", ">"]
-CODE = ["def f():\n", "(", ")", "[", "lambda: ", "f'{", "'''", "not ", "a.", "a=", "if a:\n ", "\\\n", "#"]
 WRITING = [*MARKDOWN, "|a", "|-", "\n\n", "===\n", "---\n", "    ", "\t", "&amp;"]
 PATHS = ["/", "/home/a", "C:\\", "0x", " at 0x7f", ".py", "~"]
 
@@ -125,6 +125,7 @@ READERS: dict[str, tuple[Read, list[str]]] = {
     "script": (_script, CODE),
     **MORE,
     **NOTEBOOK,
+    **CHAT,
 }
 """All that reads what strangers write, and the pieces that each is about."""
 

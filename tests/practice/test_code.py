@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nbtool.practice.code import MAX_TRIES, find_code
 from nbtool.practice.plan import make_plan
 from nbtool.practice.request import parse_request
 from tests.practice.asking import FRAME, TEXT, tool
@@ -56,3 +57,9 @@ def test_words_are_not_taken_for_code(prompt: str) -> None:
 @pytest.mark.parametrize("name", [one["function"]["name"] for one in TOOLS])
 def test_a_mention_inside_a_quoted_text_is_reported_by_its_name(name: str) -> None:
     assert calls(f'Use &`price` for "the &`{name}` of $`df`".') == [("price", {"ticker": f"the {name} of df"})]
+
+
+def test_a_prompt_of_very_many_expressions_is_searched_to_a_limit() -> None:
+    found = list(find_code("a.b " * (2 * MAX_TRIES), {"a"}))
+
+    assert len(found) == MAX_TRIES

@@ -10,12 +10,16 @@ from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.export.literals import NotLiteral
 
 BY_MODEL = "# Written by the model and run with your approval: review it before you run it again."
+MAX_CODE = 32 * 1024
+"""Maximum characters of a piece of code that is exported as code, for Python may take 2 ms for a thousand of them; more
+is exported as a comment."""
+
 UNSEEN = "# Code of a model, from an imported file: it was not run or approved here."
 
 
 def names_in(code: str) -> Iterator[str]:
-    """Yield the names that code uses or binds; none if it cannot be parsed."""
-    tree = _parsed(code)
+    """Yield the names that code uses or binds; none if it cannot be parsed, or is exported as a comment."""
+    tree = _parsed(code) if len(code) <= MAX_CODE else None
     for node in ast.walk(tree) if tree else ():
         for name in ("id", "name", "asname", "arg"):
             if isinstance(value := getattr(node, name, None), str):
@@ -26,8 +30,10 @@ def as_source(code: str, bind: str = "") -> str:
     """Return code for an export; with `bind`, the value of its last expression is assigned to this name.
 
     Raises:
-        NotLiteral: it is not plain Python, or has no value to assign.
+        NotLiteral: it is too long, not plain Python, or has no value to assign.
     """
+    if len(code) > MAX_CODE:
+        raise NotLiteral(f"code of at most {MAX_CODE:,} characters: this has {len(code):,}")
     tree = _parsed(code)
     if tree is None:
         raise NotLiteral("plain Python: the code is for IPython, or broken")

@@ -88,10 +88,11 @@ def search(connection: sqlite3.Connection, text: str) -> list[JournalHit]:
         SELECT seq, at, chat_id, turn_id, kind, body FROM words JOIN events ON events.seq = words.rowid
         WHERE words MATCH ? ORDER BY seq DESC LIMIT {MAX_HITS}
     """
+    first_word = re.compile("|".join(map(re.escape, dict.fromkeys(words))), re.IGNORECASE)
     match_query = " ".join(f'"{_tokenized(word)}"' for word in words) + "*"
     hits = []
     for seq, at, chat_id, turn_id, kind, body in connection.execute(query, (match_query,)).fetchall():
-        snippet = _snippet(_words(raw_event(connection, seq, body)), words)
+        snippet = _snippet(_words(raw_event(connection, seq, body)), first_word)
         hits.append(JournalHit(str(chat_id), str(turn_id), as_number(at), HIT_KINDS.get(kind, str(kind)), snippet))
     return hits
 
@@ -142,10 +143,9 @@ def _prose(parts: list[Any]) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def _snippet(text: str, words: list[str]) -> str:
+def _snippet(text: str, first_word: re.Pattern[str]) -> str:
     """Return an excerpt around the first hit."""
-    matches = (re.search(rf"\b{re.escape(word)}|{re.escape(word)}", text, re.IGNORECASE) for word in words)
-    at = min((match.start() for match in matches if match), default=0)
-    start = max(0, at - SNIPPET // 4)
+    match = first_word.search(text)
+    start = max(0, match.start() - SNIPPET // 4) if match else 0
     piece = text[start : start + SNIPPET]
     return f"{'…' if start else ''}{piece}{'…' if start + SNIPPET < len(text) else ''}"

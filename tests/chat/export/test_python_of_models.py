@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from nbtool import Approved, tool
+from nbtool.chat.export.model_code import MAX_CODE
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, call
 from nbtool.toolsets.code_runner import CodeResult
@@ -97,6 +98,22 @@ def test_code_of_the_model_cannot_break_or_hide_in_what_surrounds_it(wrote: str)
 
     assert run(code, book)["r1"] == "<after>"
     assert not set(HIDDEN[:4]) & set(code.text)
+
+
+def test_code_that_is_too_long_to_be_checked_is_exported_as_a_comment_that_says_so() -> None:
+    def runner(_: str) -> CodeResult:
+        return CodeResult(output="", has_value=False, value=None, figures=(), error="", omitted=0)
+
+    wrote = "x = 1\n" * (MAX_CODE // 6 + 1)
+    chat, turn = make_chat(
+        {}, call("run_python", code=wrote), tools=[notebook_python(runner)], approver=ScriptedApprover([Approved()])
+    )
+    code = export(chat, turn, notebook={})
+
+    (cell,) = [cell for cell in code.cells if cell.by_model]
+    assert cell.source.count("#   x = 1") == wrote.count("\n")
+    assert f"code of at most {MAX_CODE:,} characters: this has {len(wrote):,}" in code.text
+    assert "x" not in run(code, {})
 
 
 made: list[str] = []
