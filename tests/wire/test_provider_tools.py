@@ -18,6 +18,7 @@ from nbtool.event_json import load_events
 from nbtool.messages import Citation, Link, ProviderCall, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
 from nbtool.wire.dialects.provider_tools import NAMED
+from nbtool.wire.dialects.responses.provider_tools import MAX_PASSAGE
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from tests.chaos import head, serve
@@ -248,3 +249,21 @@ def test_a_model_that_takes_one_kind_of_tools_only_gets_those_of_the_notebook_in
     assert (turn.text, turn.status) == ("It rains.", "completed")
     assert provider.refused == ["takes its own tools or functions, not both"]
     assert provider.bodies[0]["tools"] == [{"googleSearch": {}}]
+
+
+def test_citations_that_each_name_the_whole_text_take_a_bounded_passage_of_it() -> None:
+    length, count = 100_000, 500
+    notes = [
+        {"type": "url_citation", "url": f"{URL}{number}", "start_index": 1, "end_index": length}
+        for number in range(count)
+    ]
+    said = {
+        "type": "message", "id": "m_1", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "x" * length, "annotations": notes}],
+    }  # fmt: skip
+    with serve(head(), responding.stream(responding.completed_event(said))) as server:
+        turn = Chat("m", base_url=server.url, wire="responses").send("Hi")
+
+    passages = [citation.text for citation in turn.citations]
+    assert len(passages) == count
+    assert set(passages) == {"x" * MAX_PASSAGE + f"[… {length - 1 - MAX_PASSAGE:,} characters more]"}

@@ -9,8 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbtool.messages import Citation, Link, ProviderCall
+from nbtool.text import left_out
 
 Item = dict[str, Any]
+
+MAX_PASSAGE = 500
+"""Maximum length of the passage of a citation, in characters: each of thousands may name the whole text."""
 
 
 def provider_parts(item: Item) -> Sequence[ProviderCall | Citation]:
@@ -38,7 +42,10 @@ def _passage(text: str, annotation: Item) -> str:
     start, end = annotation.get("start_index"), annotation.get("end_index")
     if not (isinstance(start, int) and isinstance(end, int)):
         return ""
-    return text[start:end] if 0 <= start < end <= len(text) else ""
+    if not 0 <= start < end <= len(text):
+        return ""
+    excerpt = text[start : min(end, start + MAX_PASSAGE)]
+    return f"{excerpt}[{left_out(end - start - MAX_PASSAGE)}]" if end - start > MAX_PASSAGE else excerpt
 
 
 def _search(item: Item) -> ProviderCall:
