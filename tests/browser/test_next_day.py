@@ -49,6 +49,26 @@ def test_where_it_is_loaded_the_button_works_with_the_tools_that_are_there(lab: 
     expect(again).to_contain_text("2/2")
 
 
+def test_an_earlier_chat_is_opened_by_a_line_typed_by_hand(lab: Lab) -> None:
+    notebook = lab.open_cells(LOAD, ASK, "%chat history chats", "# a free cell", kernel="python3", name="open.ipynb")
+    for cell in (0, TURN, 2):
+        notebook.run_cell(cell)
+    listed = notebook.wait_output(2, "chat_").inner_text()
+    notebook.save()
+    notebook.restart()
+    notebook.run_cell(0)
+
+    notebook.write_cell(3, f"%chat open {listed[listed.index('chat_') :].split()[0]}")
+    opened = notebook.run_cell(3)
+
+    expect(opened).to_contain_text("continues here as 'main': 1 turn on its line.")
+    expect(opened).to_contain_text("Tools added again: price.")
+    notebook.write_cell(3, "%%chat -m practice:fast\nUse &`price` for AMD.")
+    expect(notebook.run_cell(3)).to_contain_text("98.7")
+    screenshot(notebook.page, "next-day-opened")
+    assert notebook.errors == []
+
+
 FOLLOW_UP = "%%chat -m practice:fast -o next_answer\nAnd what was the price?"
 CHECK = "print([m.text[:30] for m in next_answer.messages.context if m.role == 'user'], next_answer.status)"
 
