@@ -566,6 +566,44 @@ def test_no_file_of_a_project_names_a_setting(name: str, project: Path) -> None:
 
 
 @pytest.mark.promise("own-host")
+def test_a_file_of_a_project_sets_neither_a_proxy_nor_trusted_certificates(project: Path) -> None:
+    authority = Authority(project)
+    with serve_each([*GOOD], tls=authority.server("127.0.0.1")) as server, proxy(server.port, "ada:right") as way:
+        (project / ".env").write_text(
+            f"SSL_CERT_FILE={authority.file}\n"
+            + "".join(f"{name}=http://ada:right@127.0.0.1:{way.port}\n" for name in ("HTTPS_PROXY", "ALL_PROXY"))
+        )
+        find_env_file.cache_clear()
+        turn = Chat("m", base_url=server.url).send("Hi")
+        elsewhere = Chat("m", base_url="https://llm.example.invalid/v1").send("Hi")
+
+    assert "certificate" in str(turn.error)
+    assert isinstance(elsewhere.error, ConnectionFailed)
+    assert way.lines == []
+
+
+@pytest.mark.promise("own-host")
+@pytest.mark.parametrize("setting", ["headers", "query", "key_command", "client_certificate"])
+def test_a_setting_of_a_provider_is_not_used_for_an_address_of_the_chat(setting: str, project: Path) -> None:
+    ran = project / "ran"
+    authority = Authority(project)
+    values: dict[str, Any] = {
+        "headers": {"X-A": HEADER},
+        "query": {"k": PARAMETER},
+        "key_command": script(project, f"open({str(ran)!r}, 'w'); print({KEY!r})"),
+        "client_certificate": [str(path) for path in authority.certificate("client")],
+    }
+    settings_file(project, f'[lab]\nbase_url = "https://lab.example/v1"\n{setting} = {_toml(values[setting])}')
+    with serve_each([*GOOD], tls=authority.server(asks_for_certificate=setting == "client_certificate")) as server:
+        turn = Chat("lab:m", base_url=server.url, verify=authority.file).send("Hi")
+
+    if setting == "client_certificate":
+        assert "requires a client certificate" in str(turn.error)
+    assert [request for request in server.requests if "canary" in f"{request.headers} {request.path}"] == []
+    assert not ran.exists()
+
+
+@pytest.mark.promise("own-host")
 def test_settings_of_a_provider_stay_with_its_own_host(project: Path) -> None:
     settings_file(project, f'[lab]\nbase_url = "https://lab.example/v1"\nheaders = {{ A = "{HEADER}" }}')
     with serve(*GOOD) as server:

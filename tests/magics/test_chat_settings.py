@@ -13,8 +13,10 @@ import pytest
 from IPython.core.error import UsageError
 
 from nbtool import Chat
+from nbtool.chat.journal import journal
 from nbtool.magics.cell.run import TurnFailed
 from nbtool.plugins.privacy import Privacy
+from nbtool.settings import data_dir
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS
 from tests.chaos import ChaosServer, finish, head, serve, serve_each, text, whole
 from tests.company import Authority, proxy
@@ -301,6 +303,36 @@ def test_no_output_of_the_settings_shows_a_secret(
     actual += [*capsys.readouterr(), str(wrong.value), repr(settings(shell).trait_values())]
 
     assert [text for text in actual if SECRET in text] == []
+
+
+@pytest.mark.promise("no-secret-told")
+def test_what_a_gateway_repeats_of_the_settings_is_in_no_file_and_no_output(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = {"headers": "header", "query": "query", "api_key": "key"}
+    canaries = {name: f"{word}-canary-0123456789" for name, word in values.items()}
+    journal.cache_clear()
+    echo = whole(400, {"error": {"message": f"Refused: {' '.join(canaries.values())}", "code": canaries["headers"]}})
+    with serve_each([echo], [*GOOD]) as gateway:
+        configure(
+            shell, gateway, headers={"X-A": canaries["headers"]}, query={"k": canaries["query"]},
+            api_key=lambda: canaries["api_key"],
+        )  # fmt: skip
+        with pytest.raises(TurnFailed) as failed:
+            cell(shell, "")
+        cell(shell, "")
+        for line in ("show", "status", "export md --stdout", "history"):
+            with suppress(UsageError):
+                shell.run_line_magic("chat", line)
+
+    request = gateway.requests[0]
+    assert all(canary in f"{request.headers} {request.path}" for canary in canaries.values())
+    texts = [*capsys.readouterr(), f"{failed.value!r}"]
+    files = [path.read_bytes().decode("latin-1") for path in data_dir().rglob("*") if path.is_file()]
+    journal.cache_clear()
+    assert any("Refused" in text for text in files)
+    texts += files
+    assert [canary for canary in canaries.values() for text in texts if canary in text] == []
 
 
 def test_options_given_as_text_are_json(shell: Any, server: ChaosServer) -> None:

@@ -48,6 +48,8 @@ TEXT = {
     "07_your_own_provider.ipynb": {
         "once": "completed · I am nbtool's embedded practice model",
         "models": "lab:fast",
+        "company": "completed\nConnection(headers={'X-Team': SecretStr('**********')}",
+        "renewed": "1 key for 3 turns",
         "wrong": "Available: practice:default, practice:fast",
         "tools": "plain does not support native tools; they are described in the prompt instead.",
         "status": "lab:fast (set by you)",
