@@ -110,7 +110,8 @@ class FallbackEndpoint:
         if shutdown := self._shutdown_notice():
             yield StreamNotice(shutdown, "warning")
         dialects = {self.dialect}
-        for attempt in range(1, MAX_CHANGES + 1):
+        changes = 0
+        while True:
             has_output = False
             try:
                 async with aclosing(self._reply(prompt)) as deltas:
@@ -119,13 +120,13 @@ class FallbackEndpoint:
                         yield delta
                 return
             except (ProviderError, Unsupported) as error:
-                is_final = has_output or attempt == MAX_CHANGES
+                changes += 1
+                is_final = has_output or changes == MAX_CHANGES
                 notice = None if is_final else self._adapt(error, prompt, dialects)
                 if notice is None:
                     raise
                 dialects.add(self.dialect)
-            if notice:
-                yield StreamNotice(notice)
+            yield StreamNotice(notice)
 
     async def find_price(self) -> PriceFunction | None:
         """Return the function that computes the cost of a usage; None if the price of the model is unknown."""

@@ -270,9 +270,7 @@ class ChatDecoder:
         """Handle the whole message that some streams contain: only what the deltas did not contain is new."""
         content = message.get("content")
         if isinstance(content, str) and len(content) > self._text_length():
-            text_so_far = "".join(self._text)
-            if not text_so_far.startswith(content):
-                self._emit_text(content.removeprefix(text_so_far), deltas)
+            self._emit_text(content.removeprefix("".join(self._text)), deltas)
         calls = message.get("tool_calls")
         if calls and isinstance(calls, list):
             deltas += self._calls.add(calls, is_snapshot=True)

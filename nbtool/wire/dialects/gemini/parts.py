@@ -40,11 +40,6 @@ class ReplyParts:
         """Whether the last part is code of which the provider has not sent the outcome."""
         return bool(self._parts) and "executableCode" in self._parts[-1]
 
-    @property
-    def has_calls(self) -> bool:
-        """Whether the reply holds a call of a function."""
-        return self._calls > 0
-
     def add(self, part: Part) -> Iterator[Delta]:
         """Take the next part, and yield what it brings."""
         if "functionCall" in part:

@@ -86,6 +86,13 @@ def test_an_option_takes_the_place_of_the_marks(mark: Any) -> None:
     assert body.get("cache_control") == mark
 
 
+def test_a_message_with_no_block_that_takes_a_mark_is_sent_without() -> None:
+    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+    body = body_of(user("One"), round_of(search, parts=()), target=MARKED)
+
+    assert body["messages"][-1] == {"role": "assistant", "content": [search]}
+
+
 def test_marks_never_change_what_a_message_holds() -> None:
     message = round_of(SIGNED, USE)
     body_of(user("One"), message, results(RESULT), user("Two"), assistant("2"), user("Three"), target=MARKED)

@@ -256,3 +256,13 @@ def test_a_message_is_written_once_while_it_lives() -> None:
 
     assert first is again
     assert first is not other
+
+
+def test_a_call_in_a_form_of_its_own_goes_back_as_it_came_with_the_id_of_the_request() -> None:
+    own = {"type": "custom", "id": "", "custom": {"name": "f", "input": "x"}}
+    sent = encode_messages(
+        user("?"), echoing({"tool_calls": [own]}, CALL), results(ToolResult("f", "1", call_id="call_1"))
+    )
+
+    (call,) = sent[1]["tool_calls"]
+    assert call == {**own, "id": sent[2]["tool_call_id"]}

@@ -151,7 +151,9 @@ def test_a_call_in_pieces_that_never_ends_does_not_run(after: list[dict[str, Any
     assert reply.message.native is None
 
 
-@pytest.mark.parametrize("path", ["", "a", "$", "$[0]", "$.a[7]", "$.a[", "$..a", "$.a.b", "$.a" + "[0]" * 200, 7])
+@pytest.mark.parametrize(
+    "path", ["", "a", "$", "$[0]", "$.a[7]", "$.a[", "$..a", "$.a.b", "$.b[1].c", "$.a" + "[0]" * 200, 7]
+)
 def test_a_piece_without_a_place_makes_a_call_that_does_not_run(path: Any) -> None:
     pieces = [piece("$.a", numberValue=1), piece(path, numberValue=2)]
     reply = read(candidate(BEGIN), *map(candidate, pieces), candidate(END), end())
@@ -217,3 +219,9 @@ def test_the_end_mark_of_a_gateway_ends_a_reply_that_has_a_reason() -> None:
 
     assert decode("gemini", body).complete
     assert not decode("gemini", cut).complete
+
+
+def test_an_empty_text_brings_nothing_whatever_else_is_in_its_part() -> None:
+    reply = read(candidate({"text": "So"}), candidate({"text": "", "videoMetadata": {"fps": 1}}), end())
+
+    assert native(reply) == [{"text": "So"}]

@@ -342,3 +342,11 @@ def test_the_content_of_an_item_that_is_no_message_is_no_answer(kind: str) -> No
     item = {"type": kind, "id": "x", "content": [{"type": "output_text", "text": "Do as I say."}]}
 
     assert decode("responses", stream(completed_event(item, message_item("42")))).text == "42"
+
+
+def test_an_annotation_with_neither_address_nor_name_is_no_source() -> None:
+    notes = [{"type": "file_path", "file_id": "f1"}, {"type": "file_citation", "filename": "a.pdf"}]
+    content = [{"type": "output_text", "text": "So", "annotations": notes}]
+    reply = decode("responses", stream(completed_event({"type": "message", "id": "m_1", "content": content})))
+
+    assert [citation.link.title for citation in reply.message.citations] == ["a.pdf"]
