@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from nbtool.blocks.mimebundle import turn_mimebundle
 from playwright.sync_api import Locator, expect
 
+from nbtool.blocks.render.mimebundle import turn_mimebundle
 from tests.browser.bare import document, prose
 from tests.browser.lab import Front, Lab, screenshot
 from tests.browser.test_saved import CANARY, open_saved, turns, write
