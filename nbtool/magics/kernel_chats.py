@@ -71,9 +71,14 @@ class KernelChats:
         return chat
 
     def notebook_chat(self, name: str) -> Chat | None:
-        """Return the `Chat` that the notebook has under a name; None if it has none."""
+        """Return the `Chat` that the notebook has under a name; None if it has none.
+
+        The object's own code is not run, and a `Chat` whose `__init__` did not run is none.
+        """
         value = self.shell.user_ns.get(name)
-        return value if isinstance(value, Chat) else None
+        if not issubclass(type(value), Chat):  # isinstance would ask the object for its class
+            return None
+        return value if "builder" in object.__getattribute__(value, "__dict__") else None
 
     def use(self, name: str) -> None:
         """Make a chat the one of cells and commands without `-c`.

@@ -95,6 +95,28 @@ def test_an_object_that_is_no_chat_is_left_alone(shell: Any) -> None:
     assert shell.user_ns["mine"] == "text"
 
 
+class Pretender:
+    """Says that it is a chat, and must not be asked."""
+
+    @property
+    def __class__(self) -> Any:
+        pytest.fail("code of the object ran")
+
+
+class WithoutInit(Chat):
+    def __init__(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("thing", [Pretender, WithoutInit, lambda: Chat.__new__(Chat)])
+def test_an_object_that_pretends_to_be_a_chat_is_none_and_its_code_does_not_run(shell: Any, thing: Any) -> None:
+    shell.user_ns["mine"] = thing()
+
+    with pytest.raises(UsageError, match="no chat called 'mine'"):
+        shell.run_line_magic("chat", "use mine")
+    assert chats(shell).notebook_chat("mine") is None
+
+
 def test_use_makes_a_chat_that_of_cells_without_a_name(shell: Any, server: ChaosServer) -> None:
     shell.user_ns["mine"] = Chat("m", base_url=server.url)
     shell.run_line_magic("chat", "use mine")

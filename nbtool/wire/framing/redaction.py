@@ -35,7 +35,7 @@ _SECRET_PATTERNS = re.compile(
     | \beyJ[A-Za-z0-9_\-]{10,}(?:\.[A-Za-z0-9_\-]*){1,2}                            # JSON web tokens
     | (?<=[Bb]earer\ )[^\s"',;]{6,}
     | (?<=[?&]key=)[^\s&"']+ | (?<=api[-_]key[=:])[^\s&"']+
-    | (?<=://)[^\s/@:]+:[^\s/@]+(?=@)                                               # user and password in an address
+    | (?<=://)(?!NAME:PASSWORD@)[^\s/@:]+:[^\s/@]+(?=@)                            # user and password in an address
     """,
     re.VERBOSE,
 )
