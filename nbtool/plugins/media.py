@@ -6,8 +6,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from nbtool.chain.hooks import AppendContext
+from nbtool.events import Notice
 from nbtool.messages import Media
 from nbtool.tools.variables.store import Variables
+
+MAX_STORED = 100
+"""Maximum number of images, sounds and files of one reply that become variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +22,19 @@ class MediaVariables:
 
     variables: Variables
 
-    def on_message_append(self, context: AppendContext) -> None:
-        """Store every image, sound and file of a reply."""
+    async def on_message_append(self, context: AppendContext) -> None:
+        """Store the images, sounds and files of a reply; beyond `MAX_STORED`, say how many have no variable."""
         message = context.message
-        if message.role != "assistant" or not any(isinstance(part, Media) for part in message.parts):
+        count = sum(isinstance(part, Media) for part in message.parts)
+        if message.role != "assistant" or not count:
             return
-        parts = tuple(self._store(part) if isinstance(part, Media) else part for part in message.parts)
+        media = [part for part in message.parts if isinstance(part, Media)][:MAX_STORED]
+        stored = {id(part): self._store(part) for part in media}
+        parts = tuple(stored.get(id(part), part) for part in message.parts)
         context.message = replace(message, parts=parts)  # the native form is still valid: only names were added
+        if count > MAX_STORED:
+            text = f"The first {MAX_STORED} of {count:,} images, sounds and files of the reply can be referenced."
+            await context.turn.emit(Notice(text, "warning"))
 
     def _store(self, media: Media) -> Media:
         stored = replace(media, name=self.variables.reserve_name(media.mime.partition("/")[0]))

@@ -6,7 +6,9 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.messages import Media
+from nbtool.plugins.media import MAX_STORED
 from tests.chaos import ChaosServer, serve, serve_each, whole
+from tests.chat.again import notices
 from tests.samples import JPEG, MP3, PNG, WAV, as_base64, form_of, form_values, image_response
 
 
@@ -32,6 +34,18 @@ def test_an_image_of_a_reply_is_the_target_of_a_reference() -> None:
     assert stored is turn.media[0]
     assert stored.data == PNG
     assert "$VAR_REF{{image_1_result}}" in turn.content
+
+
+def test_thousands_of_images_in_one_reply_are_kept_and_only_the_first_become_variables() -> None:
+    part = {"inlineData": {"mimeType": "image/png", "data": as_base64(PNG)["b64_json"]}}
+    reply = {"candidates": [{"content": {"role": "model", "parts": [part] * 2_000}, "finishReason": "STOP"}]}
+    with serve(whole(200, reply)) as server:
+        turn = Chat("m", base_url=server.url, wire="gemini").send("cats")
+
+    assert len(turn.media) == 2_000
+    assert notices(turn) == [
+        f"The first {MAX_STORED} of 2,000 images, sounds and files of the reply can be referenced."
+    ]
 
 
 def test_an_image_of_one_turn_is_edited_in_the_next() -> None:

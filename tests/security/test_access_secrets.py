@@ -28,6 +28,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from nbtool.blocks.render.static_html import to_html, to_text
+from nbtool.chat.journal.process_journal import journal
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands import COMMANDS, TURN_ARGUMENTS
 from nbtool.magics.commands.exports import SUFFIXES
@@ -214,6 +215,7 @@ def test_what_gives_access_is_in_no_place_where_text_is_kept_or_shown(
 ) -> None:
     home = tmp_path / "home"
     monkeypatch.setenv("NBTOOL_HOME", str(home))
+    journal.cache_clear()  # that of the process may have been opened by another test
     caplog.set_level(logging.DEBUG)
     caplog.set_level(logging.INFO, "httpcore")  # it logs the headers of responses, as docs/threats.md says
     refused = list(every_answer())

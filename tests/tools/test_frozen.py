@@ -534,7 +534,16 @@ def test_every_kind_that_is_read_has_a_row() -> None:
     assert all(any(id(kind) == reader for kind in all_classes()) for reader in readers)
 
 
-CONSTANT_MODULES = {"datetime", "decimal", "fractions", "uuid", "pathlib", "zoneinfo", "nbtool.tools.values.multipart"}
+CONSTANT_MODULES = {
+    "datetime",
+    "decimal",
+    "fractions",
+    "uuid",
+    "pathlib",
+    "pathlib._local",
+    "zoneinfo",
+    "nbtool.tools.values.multipart",
+}
 
 
 def all_classes() -> list[type]:
