@@ -28,10 +28,10 @@ def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
         return {}, None
     if not isinstance(value, dict):
         return None, f"The arguments are a JSON {type(value).__name__}; expected an object."
-    if "\\ud" in arguments.lower() and _has_lone_surrogates(value):
-        return None, "The arguments contain a lone surrogate, which is not a valid character."
     if _is_too_deep(value):
         return None, f"The arguments are nested deeper than {MAX_NESTING} levels."
+    if "\\ud" in arguments.lower() and _has_lone_surrogates(value):
+        return None, "The arguments contain a lone surrogate, which is not a valid character."
     return value, None
 
 
@@ -48,13 +48,11 @@ def valid_arguments(arguments: object) -> str:
 
 
 def _has_lone_surrogates(value: Any) -> bool:
-    """Whether a value contains a lone surrogate (RFC 8259 section 8.2), which cannot be encoded."""
+    """Whether a value that is not too deep contains a lone surrogate (RFC 8259 section 8.2), which has no encoding."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return True
-    except RecursionError:  # rejected by the depth check instead
-        return False
     return False
 
 

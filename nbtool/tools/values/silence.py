@@ -14,7 +14,7 @@ _lock = threading.Lock()
 _silent_threads: dict[int, int] = {}
 
 
-def _renew_lock() -> None:
+def _renew_lock() -> None:  # pragma: no cover - runs in a forked child
     global _lock
     _lock = threading.Lock()
 

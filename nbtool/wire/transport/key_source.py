@@ -276,7 +276,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         with suppress(OSError):
             if os.name == "posix":
                 os.killpg(process.pid, signal.SIGKILL)
-            else:
+            else:  # pragma: no cover - another system
                 process.kill()
         process.wait()
 

@@ -20,7 +20,7 @@ _lock = threading.Lock()
 _totals: dict[str, HostTraffic] = {}
 
 
-def _renew_lock() -> None:
+def _renew_lock() -> None:  # pragma: no cover - runs in a forked child
     global _lock
     _lock = threading.Lock()
 

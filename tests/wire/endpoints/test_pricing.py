@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from genai_prices.data_snapshot import DataSnapshot, set_custom_snapshot
+from genai_prices.types import ClauseEquals, ModelInfo
+from genai_prices.types import Provider as PriceProvider
 
 from nbtool import Chat, tool
 from nbtool.blocks.labels import footer_line
@@ -19,7 +22,7 @@ from nbtool.events import Notice
 from nbtool.messages import Usage
 from nbtool.plugins.budget import Budget, Price
 from nbtool.wire.endpoints.fallback import clear_adaptations
-from nbtool.wire.providers.model_prices import find_price, find_price_function
+from nbtool.wire.providers.model_prices import ModelPrice, find_price, find_price_function
 from tests.chaos import DONE, ChaosServer, Reset, event, finish, head, serve_each, text, whole
 
 USAGE = event({"choices": [], "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 100_000}})
@@ -236,3 +239,17 @@ def test_a_batch_has_a_budget_in_dollars_for_a_model_of_known_price(own_host: An
 
     assert len(server.requests) == 1
     assert len(batch.errors) == 2
+
+
+def test_a_model_without_a_price_still_has_its_context() -> None:
+    model = ModelInfo(id="free-1", match=ClauseEquals(equals="free-1"), context_window=8_000)
+    provider = PriceProvider(id="lab", name="Lab", api_pattern="https://lab\\.example", models=[model])
+    set_custom_snapshot(DataSnapshot([provider], from_auto_update=False))
+    try:
+        assert find_price("lab", "free-1") == ModelPrice(context=8_000)
+    finally:
+        set_custom_snapshot(None)
+
+
+def test_without_a_provider_and_an_address_no_price_is_known() -> None:
+    assert find_price("", "gpt-6.1-terra") == ModelPrice()

@@ -29,7 +29,7 @@ from nbtool.wire.endpoints import connect
 from nbtool.wire.endpoints.connect import default_model, list_models, make_endpoint, register_local_server
 from nbtool.wire.providers.catalog import BUILTIN, parse_model, providers
 from nbtool.wire.providers.connection import WIRE_AUTH
-from nbtool.wire.providers.credentials import MAX_ENV_FILE, find_env_file, find_key, key_for_host
+from nbtool.wire.providers.credentials import MAX_ENV_FILE, find_env_file, find_key, key_for_host, shown_path
 from nbtool.wire.providers.provider import ABILITIES
 from nbtool.wire.registry import WIRES
 from nbtool.wire.transport import discovery
@@ -467,6 +467,15 @@ def test_a_key_goes_before_a_local_server(monkeypatch: pytest.MonkeyPatch) -> No
     assert why == "ANTHROPIC_API_KEY is set"
 
 
+def test_the_default_model_of_a_persons_file_goes_before_those_that_ship(
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    write_settings(empty_folder, monkeypatch, '[openai]\ndefault_model = "of-my-own"')
+
+    assert default_model() == ("openai:of-my-own", "OPENAI_API_KEY is set")
+
+
 def test_a_local_server_that_answers_is_found(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with models_server([{"id": "nomic-embed-text"}, {"id": "llama3.2"}]) as port:
         point_local_servers_to(empty_folder, monkeypatch, ollama=port)
@@ -562,6 +571,7 @@ def test_a_working_folder_that_is_gone_has_no_env_file(tmp_path: Path, monkeypat
     missing.rmdir()
 
     assert find_env_file() == ({}, "")
+    assert shown_path(str(tmp_path / "project" / ".env")) == ".env"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks for /proc")

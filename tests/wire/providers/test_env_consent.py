@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nbtool import Chat
-from nbtool.errors import EnvFileNotAllowed, MissingKey
+from nbtool.errors import EnvFileNotAllowed, MissingKey, SettingsError
 from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers import env_consent
 from nbtool.wire.providers.catalog import BUILTIN
@@ -127,6 +127,25 @@ def test_an_address_that_is_given_needs_no_consent(project: Path) -> None:
         write_env(project, "OLLAMA_HOST=http://evil.example\n")
 
         assert Chat("ollama:llama3", base_url=server.url).send("Hello").text == "Hello"
+
+
+def test_without_a_folder_of_settings_no_file_is_allowed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "home").touch()
+    monkeypatch.setenv("NBTOOL_HOME", str(project / "home"))
+
+    assert not env_consent.is_allowed()
+
+
+def test_consent_that_cannot_be_stored_is_an_error_with_the_other_way(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(project))
+    (project / env_consent.FOLDER).touch()
+    with pytest.raises(SettingsError, match="cannot be written") as failed:
+        env_consent.allow()
+
+    assert failed.value.fix == f"Set {env_consent.VARIABLE}=1."
+    assert not env_consent.is_allowed()
 
 
 def test_consent_ends_when_the_file_changes(project: Path) -> None:

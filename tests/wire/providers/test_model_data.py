@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+from typing import Any
 
 import pytest
 
+from nbtool.settings import data_dir
 from nbtool.wire.providers.catalog import BUILTIN
 from nbtool.wire.providers.listed_model import parse_listed_model
 from nbtool.wire.providers.model_cache import cache_models, cache_wire, cached_models, cached_wire
@@ -97,6 +100,17 @@ def test_a_list_of_models_is_kept_for_a_day(monkeypatch: pytest.MonkeyPatch) -> 
     assert cached_models("lab") is None
 
 
+@pytest.mark.parametrize("row", [5, [], ["m", "5", "", []], ["m", 5, "soon", []], ["m", 5, "", 7]])
+def test_a_stored_model_that_is_none_is_passed_over(row: Any) -> None:
+    cache_models("lab", [])
+    path = data_dir() / "models.json"
+    stored = json.loads(path.read_text())
+    stored["lists"]["lab"]["models"] = [row, ["n", 6, "", ["tools"]]]
+    path.write_text(json.dumps(stored))
+
+    assert [model.name for model in cached_models("lab") or ()] == ["n"]
+
+
 def test_the_dialect_that_a_model_wants_is_kept() -> None:
     cache_wire("api.example", "m", "responses")
     cache_wire("api.example", "n", "chat")
@@ -108,8 +122,6 @@ def test_the_dialect_that_a_model_wants_is_kept() -> None:
     "text", ["[" * 200_000, "", "[]", "{", '{"lists": 5, "wires": []}', '{"lists": {"lab": {"time": "now"}}}']
 )
 def test_an_unreadable_cache_is_ignored_and_replaced(text: str) -> None:
-    from nbtool.settings import data_dir
-
     (data_dir() / "models.json").write_text(text)
 
     assert cached_models("lab") is None

@@ -89,3 +89,21 @@ def test_a_connection_that_broke_is_reported_by_its_reason_or_its_kind() -> None
 
     assert str(disconnect_error(OSError("reset"), "lab")).startswith("The connection to lab broke (reset).")
     assert str(disconnect_error(circle, "lab")).startswith("The connection to lab broke (OSError).")
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_named"),
+    [
+        ("SSLV3_ALERT_BAD_CERTIFICATE", True),
+        ("TLSV1_ALERT_UNKNOWN_CA", True),
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", True),
+        ("TLSV1_ALERT_INTERNAL_ERROR", False),
+    ],
+)
+def test_a_handshake_that_ends_for_a_client_certificate_names_the_setting(reason: str, is_named: bool) -> None:
+    ended = ssl.SSLError(1, "no")
+    ended.reason = reason
+    error, may_help = connect_error(ended, "lab", FAR)
+
+    assert ("`client_certificate`" in error.fix) is is_named
+    assert may_help is not is_named

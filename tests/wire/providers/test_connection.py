@@ -1,0 +1,27 @@
+"""The settings of a connection: names that are none, and the forms of a proxy."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+from nbtool import Chat
+from nbtool.errors import BadUsage, SettingsError
+from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
+
+
+def test_an_unknown_setting_is_refused_with_those_there_are() -> None:
+    with pytest.raises(BadUsage, match="Unknown setting 'proxxy'") as refused:
+        make_connection({"proxxy": "http://a:1"})
+
+    assert all(name in refused.value.fix for name in CONNECTION_SETTINGS)
+
+
+@pytest.mark.skipif(find_spec("socksio") is not None, reason="the package that speaks to such a proxy is installed")
+def test_a_socks_proxy_without_its_package_names_what_to_install() -> None:
+    turn = Chat("m", base_url="http://127.0.0.1:9", proxy="socks5://ada:word-0123456789@127.0.0.1:9").send("Hi")
+
+    assert isinstance(turn.error, SettingsError)
+    assert "%pip install httpx[socks]" in str(turn.error)
+    assert "word-0123456789" not in str(turn.error)

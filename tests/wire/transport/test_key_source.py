@@ -1,0 +1,50 @@
+"""Keys that expire: one that does not come in time, one that was replaced meanwhile, and one that a list refuses."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+
+import pytest
+
+from nbtool import Chat
+from nbtool.errors import MissingKey
+from nbtool.wire.transport import key_source
+from nbtool.wire.transport.key_source import key_function_source
+from tests.chaos import serve_each, whole
+
+
+def test_a_key_that_does_not_come_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_source, "FETCH_SECONDS", 0.01)
+
+    async def login() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    with pytest.raises(MissingKey, match=r"login returned no key within 0\.01 s"):
+        asyncio.run(key_function_source(login).key())
+
+
+def test_a_refused_key_that_was_replaced_already_is_not_fetched_again() -> None:
+    numbers = count(1)
+    source = key_function_source(lambda: (f"issued-key-{next(numbers)}", 9e9))
+
+    async def refuse_twice() -> list[str]:
+        refused = await source.key()
+        source.discard(refused)
+        replaced = await source.key()
+        source.discard(refused)
+        return [key.get_secret_value() for key in (refused, replaced, await source.key())]
+
+    assert asyncio.run(refuse_twice()) == ["issued-key-1", "issued-key-2", "issued-key-2"]
+
+
+def test_a_key_that_the_list_of_models_refuses_is_fetched_again_once() -> None:
+    numbers = count(1)
+    with serve_each([whole(401, {})], [whole(200, {"data": [{"id": "one"}]})]) as server:
+        chat = Chat("m", base_url=server.url, api_key=lambda: (f"issued-key-{next(numbers)}", 9e9))
+        listed = chat.model.list_models()
+
+    assert listed == ["one"]
+    sent = [request.headers["authorization"] for request in server.requests]
+    assert sent == ["Bearer issued-key-1", "Bearer issued-key-2"]
