@@ -11,7 +11,7 @@ from markdown_it.token import Token
 MARKS_LIMIT = 1_000
 """Marks (emphasis, links, code …) in one paragraph, heading or cell."""
 
-MARKUP_LIMIT = 20_000
+MARKUP_LIMIT = 12_000
 """Marks and table cells of one reply in total."""
 
 COLUMNS_LIMIT = 100
@@ -25,7 +25,8 @@ SIZE_LIMIT = 100_000
 
 PLAIN_NOTE = "Some of this text is shown unrendered: it has more markup than the limit"
 
-_MARKS = re.compile(r"[*_~`\[\]<&\\!:]")
+_MARKS = re.compile(r"[*_~`\[\]<&\\!:$#%+=>@^{}-]")
+"""Characters at which the parser of inline text stops, each of which costs a step."""
 
 
 class Budget:

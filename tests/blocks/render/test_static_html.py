@@ -46,6 +46,10 @@ PROPERTIES = {
 }  # fmt: skip
 
 
+VOID = ("br", "hr")
+"""Elements that have no end tag; `<br />` ends itself."""
+
+
 class Strict(HTMLParser):
     """Fails on every tag, attribute, style and link that is not on the list."""
 
@@ -68,11 +72,11 @@ class Strict(HTMLParser):
             if name == "href":
                 assert urlsplit(value or "").scheme in ("http", "https", "mailto")
                 assert dict(attrs)["rel"] == "noopener noreferrer"
-        if tag not in ("br", "hr"):
+        if tag not in VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+        assert tag in VOID or self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
         self.text.append(data)
