@@ -303,6 +303,25 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "flag of an array": (lambda: np.zeros(3), lambda it: setattr(it.flags, "writeable", False)),
     "encoding of a Dataset": (lambda: xr.Dataset({"a": ("x", np.zeros(3))}), lambda it: it.encoding.update(scale=2)),
     "class of its class": (lambda: of_a_class_of_its_own(), lambda it: setattr(type(type(it)), "to", "mallory")),
+    "metadata of a type of numpy": (
+        lambda: np.zeros(1, dtype=np.dtype("i4", metadata={"to": ["alice"]})),
+        lambda it: it.dtype.metadata["to"].append("mallory"),
+    ),
+    "attribute of a polars frame": (lambda: pl.DataFrame({"a": [1]}), attribute("to", "mallory")),
+    "attribute of a polars series": (lambda: pl.Series([1]), attribute("to", "mallory")),
+    "order that a column of polars claims": (
+        lambda: pl.DataFrame({"a": [2, 1]}), lambda it: it.replace_column(0, it["a"].set_sorted())
+    ),
+    "attribute of a BytesIO": (lambda: io.BytesIO(b"ab"), attribute("name", "mallory.csv")),
+    "attribute of a StringIO": (lambda: io.StringIO("ab"), attribute("name", "mallory.csv")),
+    "unit of a Timestamp": (
+        lambda: [pd.Timestamp("2024").as_unit("s")], lambda it: it.append(it.pop().as_unit("ns"))
+    ),
+    "what a Dataset calls when it is closed": (lambda: xr.Dataset({"a": 1}), lambda it: it.set_close(print)),
+    "what a DataArray calls when it is closed": (lambda: xr.DataArray(np.zeros(3)), lambda it: it.set_close(print)),
+    "name of a function": (lambda: closing_over(1), attribute("__name__", "mallory")),
+    "docstring of a function": (lambda: closing_over(1), attribute("__doc__", "mallory")),
+    "annotations of a function": (lambda: closing_over(1), attribute("__annotations__", {"to": "mallory"})),
     "weak reference": (lambda: weakref.ref(STORED), lambda it: setattr(it(), "to", object())),
 }  # fmt: skip
 """Kinds of objects, and how each is changed in place: every one is noticed."""
@@ -312,6 +331,8 @@ UNWATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "iterator": (lambda: iter([1, 2, 3]), next),
     "map": (lambda: map(str, range(9)), next),
     "count": (itertools.count, next),
+    "file that is not buffered": (lambda: open_unbuffered(), lambda it: it.read(1)),
+    "finalizer": (lambda: weakref.finalize(STORED, print), lambda it: it.detach()),
     "connection": (lambda: open_connection(), attribute("isolation_level", None)),
     "lock": (threading.Lock, lambda it: it.acquire()),
     "exception": (lambda: ValueError("alice"), attribute("args", ("mallory",))),
@@ -447,13 +468,19 @@ def test_reading_what_is_registered_with_a_class_runs_nothing_of_its_metaclass()
     assert not RUNS
 
 
-CONNECTIONS: list[sqlite3.Connection] = []
+CONNECTIONS: list[sqlite3.Connection | io.FileIO] = []
 
 
 def open_connection() -> sqlite3.Connection:
     """Open a database that is closed after the test, which Python 3.13 and newer warn about."""
-    CONNECTIONS.append(sqlite3.connect(":memory:", check_same_thread=False))
-    return CONNECTIONS[-1]
+    CONNECTIONS.append(connection := sqlite3.connect(":memory:", check_same_thread=False))
+    return connection
+
+
+def open_unbuffered() -> io.FileIO:
+    """Open this file without a buffer; it is closed after the test."""
+    CONNECTIONS.append(file := io.FileIO(__file__))
+    return file
 
 
 @pytest.fixture(autouse=True)

@@ -40,6 +40,7 @@ def _hash_array(array: Any, hasher: Hasher, hash_value: HashValue) -> None:
     numpy = sys.modules["numpy"]
     hasher.update_text(f"array {array.dtype.str} {tuple(array.shape)}")
     hasher.update_live_text(str(array.flags.writeable))
+    _hash_attributes(array.dtype.metadata if hasher.is_live else None, hasher, hash_value)
     if array.dtype.names is not None:  # padding between the fields has no defined content
         for name in array.dtype.names:
             hasher.update_text(name)
@@ -178,6 +179,7 @@ _MASKED = (
 
 def _hash_timestamp(value: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - the signature of all hash functions
     hasher.update_text(f"{type(value).__name__} {value.isoformat()} {getattr(value, 'tz', None)}")
+    hasher.update_live_text(value.unit)
 
 
 def _hash_missing(value: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - the signature of all hash functions
@@ -191,11 +193,21 @@ def _hash_polars_frame(frame: Any, hasher: Hasher, hash_value: HashValue) -> Non
     hasher.update_text(f"polars frame {frame.shape}")
     for series in frame.get_columns():
         _hash_polars_series(series, hasher, hash_value)
+    _hash_polars_attributes(frame, hasher, hash_value)
+
+
+def _hash_polars_attributes(table: Any, hasher: Hasher, hash_value: HashValue) -> None:
+    """Hash the attributes that a user added to a frame or a series, besides the one in which polars stores its data."""
+    if hasher.is_live:
+        added = {name: value for name, value in vars(table).items() if name not in ("_df", "_s")}
+        _hash_attributes(added, hasher, hash_value)
 
 
 def _hash_polars_series(series: Any, hasher: Hasher, hash_value: HashValue) -> None:
     polars = sys.modules["polars"]
     hasher.update_text(f"polars series {series.name} {series.dtype} {len(series)}")
+    hasher.update_live_text(str(series.flags))  # a series marked as sorted computes other results
+    _hash_polars_attributes(series, hasher, hash_value)
     if series.dtype == polars.Object:
         hash_value(series.to_list(), hasher)
         return
@@ -218,6 +230,7 @@ def _hash_polars_series(series: Any, hasher: Hasher, hash_value: HashValue) -> N
 def _hash_data_array(array: Any, hasher: Hasher, hash_value: HashValue) -> None:
     hasher.update_text("xarray array")
     hash_value(array.name, hasher)
+    hasher.update_live_text(str(id(array._close)))
     _hash_variable(array.variable, hasher, hash_value)
     _hash_named(array.coords, hasher, hash_value)
 
@@ -227,6 +240,7 @@ def _hash_dataset(dataset: Any, hasher: Hasher, hash_value: HashValue) -> None:
     _hash_named(dataset.variables, hasher, hash_value)
     _hash_attributes(dataset.attrs, hasher, hash_value)
     _hash_attributes(dataset.encoding, hasher, hash_value)
+    hasher.update_live_text(str(id(dataset._close)))
 
 
 def _hash_named(variables: Any, hasher: Hasher, hash_value: HashValue) -> None:

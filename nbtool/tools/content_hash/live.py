@@ -62,11 +62,11 @@ class LiveObjectHasher(LiveHasher):
 
 _OF_THE_PROCESS = (
     ("logging", "Handler"), ("logging", "Logger"), ("logging", "Manager"), ("asyncio", "AbstractEventLoop"),
-    ("threading", "Thread"), ("concurrent.futures", "Executor"),
+    ("threading", "Thread"), ("concurrent.futures", "Executor"), ("weakref", "finalize"),
     ("IPython.core.interactiveshell", "InteractiveShell"),
 )  # fmt: skip
-"""Classes of Python and its libraries whose instances reference much of the process: loggers, tasks, all names of the
-notebook. The cost of reading them would grow with the lifetime of the process.
+"""Classes of Python and its libraries whose instances reference much of the process (loggers, tasks, all names of the
+notebook), or whose state is stored in their class. The cost of reading them would grow with the process's lifetime.
 """
 
 
@@ -84,7 +84,7 @@ def _hash_view(view: memoryview, hasher: LiveHasher) -> None:
 
 
 def _hash_stream(stream: Any, hasher: LiveHasher) -> None:
-    hash_value((stream.tell(), stream.getvalue()), hasher)
+    hash_value((stream.tell(), stream.getvalue(), vars(stream)), hasher)
 
 
 def _hash_module(module: ModuleType, hasher: LiveHasher) -> None:

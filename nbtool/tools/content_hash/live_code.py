@@ -32,6 +32,7 @@ def hash_function(function: FunctionType, hasher: LiveHasher) -> None:
     hasher.update_text(_code_text(function.__code__))
     for value in (function.__defaults__, function.__kwdefaults__):
         hasher.hash_as(value, is_complete=True)
+    _hash_signature(function, hasher)
     for name, value in closure_values(function).items():
         hasher.update_text(name)
         _hash_global(value, names, hasher, is_complete=name in names_passed)
@@ -43,6 +44,16 @@ def hash_function(function: FunctionType, hasher: LiveHasher) -> None:
         for name in sorted(name for name in names if name in module_globals):
             hasher.update_text(name)
             _hash_global(module_globals[name], names, hasher, is_complete=name in names_passed)
+
+
+def _hash_signature(function: FunctionType, hasher: LiveHasher) -> None:
+    """Hash what others read of a function that is an object: its name, docstring and annotations."""
+    if hasher.names is not None:
+        return
+    annotate = getattr(function, "__annotate__", None)  # since Python 3.14, annotations are code that is not run here
+    with hasher.without_problems():
+        for value in (function.__name__, function.__doc__, annotate or function.__annotations__):
+            hasher.hash_as(value, is_complete=True)
 
 
 def _hash_global(value: Any, names: set[str], hasher: LiveHasher, *, is_complete: bool) -> None:

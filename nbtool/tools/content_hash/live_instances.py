@@ -38,7 +38,8 @@ def hash_instance(value: Any, hasher: LiveHasher) -> None:
         for name, member in namespace(class_).items()
         if _is_slot(member)
     ]
-    if _hidden_bytes(kind, base) > _POINTER * len(slots):
+    visible = sum("__slots__" in namespace(class_) for class_, _, _ in slots)  # a member of an extension may be a part
+    if _hidden_bytes(kind, base) > _POINTER * visible:
         # the visible state is hashed nevertheless
         hasher.count_by_identity(value, f"a {short_name(kind)} cannot be compared")
     hash_class(kind, hasher)
