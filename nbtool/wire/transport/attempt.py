@@ -6,6 +6,7 @@ timeout as a silent one.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -120,7 +121,7 @@ class Attempt:
             raise TimedOut(
                 f"{self.label} sent no new data for {deadline.limit:g} s.", fix="Try again, or choose another model."
             ) from None
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, ssl.SSLError) as error:
             if decoder.is_done:
                 return b""
             raise Retryable(disconnect_error(error, self.label)) from None
@@ -141,7 +142,7 @@ class Attempt:
         try:
             async with deadline.running():
                 response = await client.send(http_request, auth=self.authorization, stream=True)
-        except (TimeoutError, httpx.HTTPError) as error:
+        except (TimeoutError, httpx.HTTPError, ssl.SSLError) as error:  # httpx passes on alerts of TLS 1.3
             raise self._connect_failure(error, deadline.limit) from None
         try:
             if response.status_code >= 300:

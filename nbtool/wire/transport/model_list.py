@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
@@ -127,7 +128,7 @@ async def _request_list(server: ModelServer) -> tuple[httpx.Response, bytes, boo
         response = await client.send(request, auth=authorization, stream=True)
         async with aclosing(response):
             return response, *await read_start(response, MAX_LIST, server.label)
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, ssl.SSLError) as error:
         proxy = server.connection.proxy
         failure, _ = connect_error(error, server.label, url, proxy=proxy.get_secret_value() if proxy else "")
         raise failure from None

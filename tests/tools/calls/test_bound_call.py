@@ -7,10 +7,12 @@ import pytest
 from pydantic import AfterValidator
 
 from nbtool import tool
+from nbtool.errors import InvalidArguments
 from nbtool.thread_pool import BUSY_NAME
 from nbtool.tools import Approved
-from nbtool.tools.calls.bound_call import MAX_CHEAP_CHARS, is_cheap
+from nbtool.tools.calls.bound_call import MAX_CHEAP_CHARS, bind, is_cheap
 from nbtool.tools.tool import as_tools
+from nbtool.tools.variables.store import Variables
 from tests.tools.calling import ask_for, make_harness
 
 
@@ -75,3 +77,9 @@ def test_edited_arguments_are_reported_in_their_own_letters() -> None:
 
     assert record.result == "Zürich 東京"
     assert record.edited == harness.of("call_started")[0].edited == '{"text": "Zürich 東京"}'
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), b"bytes"])
+def test_arguments_that_json_cannot_hold_are_invalid(value: Any) -> None:
+    with pytest.raises(InvalidArguments, match="The arguments are not JSON"):
+        bind(as_tools(plain)[0], {"n": value}, Variables())

@@ -131,6 +131,21 @@ def test_what_led_to_an_error_is_reported_before_it() -> None:
     assert "'none'" not in text  # the message of a cause, which nobody has approved
 
 
+def test_a_function_that_fails_to_name_a_file_leaves_its_own_name() -> None:
+    def fail(path: str) -> str:
+        raise ValueError(path)
+
+    name_files_by(fail)
+    with pytest.raises(KeyError) as caught:
+        look_up("none")
+    try:
+        text = own_traceback(caught.value, "KeyError")
+    finally:
+        name_files_by(lambda _: "")
+
+    assert "  test_traceback.py, line 25, in look" in text
+
+
 def test_cells_are_named_as_the_notebook_names_them() -> None:
     name_files_by(lambda path: "Cell In[3]" if path.endswith("test_traceback.py") else "")
     with pytest.raises(KeyError) as caught:

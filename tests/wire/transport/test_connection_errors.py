@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import socket
 import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from socket import gaierror
 
 import pytest
 
+from nbtool import Chat
+from nbtool.errors import ConnectionFailed
 from nbtool.wire.transport.connection_errors import connect_error, disconnect_error, proxy_for
+from tests.company import Authority
 
 FAR = "https://models.example.org/v1"
 
@@ -107,3 +115,32 @@ def test_a_handshake_that_ends_for_a_client_certificate_names_the_setting(reason
 
     assert ("`client_certificate`" in error.fix) is is_named
     assert may_help is not is_named
+
+
+def test_the_alert_of_a_server_that_requires_a_client_certificate_is_a_wire_error(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    with server_that_sends_its_alert(authority.server(asks_for_certificate=True)) as url:
+        turn = Chat("m", base_url=url, verify=authority.file).send("Hi")
+
+    assert isinstance(turn.error, ConnectionFailed)
+    assert "requires a client certificate, or refused this one" in str(turn.error)
+
+
+@contextmanager
+def server_that_sends_its_alert(context: ssl.SSLContext) -> Iterator[str]:
+    """Serve one connection, and keep it until the client has read the alert; asyncio's server may end it before."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def refuse() -> None:
+            connection, _ = listener.accept()
+            with connection.dup() as raw:
+                with suppress(ssl.SSLError):
+                    context.wrap_socket(connection, server_side=True)
+                raw.shutdown(socket.SHUT_WR)
+                while raw.recv(65536):
+                    pass
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join()
