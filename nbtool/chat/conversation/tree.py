@@ -22,6 +22,9 @@ from nbtool.turn_view import HasTurnId
 
 V = TypeVar("V", bound=HasTurnId)
 
+MAX_DIGITS = 9
+"""Digits of the number of a turn."""
+
 
 @dataclass(slots=True, eq=False)
 class Node(Generic[V]):
@@ -127,7 +130,7 @@ class Tree(Generic[V]):
         return [one.turn for index, one in enumerate(line) if one.turn and (index >= first or one.pinned)]
 
     def find(self, turn_id: str) -> Node[V]:
-        """Return the node of a turn, by its id or an unambiguous prefix of it.
+        """Return the node of a turn, by its number on the active branch, its id or an unambiguous prefix of that.
 
         Raises:
             BadUsage: no turn or several turns match.
@@ -140,10 +143,24 @@ class Tree(Generic[V]):
         matches = [one for one in among if one[1].turn_id == turn_id] or [
             one for one in among if one[1].turn_id.startswith(turn_id)
         ]
+        if not matches and turn_id.isdecimal() and len(turn_id) <= MAX_DIGITS:
+            return self._numbered(int(turn_id))
         if len(matches) != 1:
             many = "several turns begin" if matches else "no turn begins"
             raise BadUsage(f"In this chat {many} with {turn_id!r}.", fix="`%chat history` lists them.")
         return matches[0]
+
+    def numbered_turns(self) -> dict[int, tuple[Node[V], V]]:
+        """Return the turns of the active branch by their numbers, from 1 on, each with its node."""
+        turns = ((node, node.turn) for node in self.active_path)
+        return dict(enumerate(((node, turn) for node, turn in turns if turn is not None), 1))
+
+    def _numbered(self, number: int) -> tuple[Node[V], V]:
+        turns = self.numbered_turns()
+        if number not in turns:
+            count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
+            raise BadUsage(f"This line has {count}, and no number {number}.", fix="`%chat history` lists them.")
+        return turns[number]
 
     def turns_from(self, node: Node[V]) -> list[V]:
         """Return all versions of a node and its descendants."""

@@ -82,15 +82,14 @@ def format_table(*rows: tuple[str, Any]) -> str:
 
 
 def find_turn(chat: Chat, args: list[str]) -> Turn:
-    """Return the turn whose id starts with the first argument; without one, the last turn of the active line.
+    """Return the turn that the first argument selects by number or id; without one, the last turn of the active line.
 
     Raises:
         BadUsage: there is no such turn, or the chat is empty.
     """
     turns = [node.turn for node in chat.tree.active_path if node.turn]
     if args:
-        node = chat.tree.find(args[0])
-        return next(turn for turn in node.versions if turn.turn_id.startswith(args[0]))
+        return chat.tree.get(args[0])[1]
     if not turns:
         raise BadUsage("This chat is empty.", fix="Write a prompt in a `%%chat` cell first.")
     return turns[-1]

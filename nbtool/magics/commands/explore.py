@@ -22,15 +22,15 @@ def explore(context: CommandContext, args: list[str]) -> str:
 
     In a page it is a widget, with a text version below it that a saved notebook keeps. Its actions insert cells below
     for the person to run. A past chat of the journal is selected by its id or by the id of one of its turns; it is only
-    read. A selected turn is opened first.
+    read. A selected turn is opened first; one of this chat may be selected by its number in `%chat history`.
     """
-    ids = [arg for arg in args if arg != STATIC and not TURN_ID.fullmatch(arg)]
+    turns = [arg for arg in args if TURN_ID.fullmatch(arg) or arg.isdecimal()]
+    ids = [arg for arg in args if arg != STATIC and arg not in turns]
     if len(ids) > 1:
         raise BadUsage("%chat explore takes at most one chat.", fix="`%chat history chats` lists them.")
-    turns = [arg for arg in args if TURN_ID.fullmatch(arg)]
     if len(turns) > 1 or (turns and ids):
         raise BadUsage("%chat explore takes at most one turn or chat.", fix="`%chat history` lists the turns.")
-    ids = ids or [chat_of_turn(turn) for turn in turns if not has_turn(context.chat, turn)]
+    ids = ids or [chat_of_turn(turn) for turn in turns if TURN_ID.fullmatch(turn) and not has_turn(context.chat, turn)]
     source = _journal_history(context, ids[0]) if ids else HistorySource(context)
     turn = turn_to_open(source, turns)
     if not source.tree.roots:

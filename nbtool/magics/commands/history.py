@@ -15,7 +15,8 @@ def history(context: CommandContext, args: list[str]) -> str:
     """List the active line and the branches; with arguments, query the journal of all chats (`history chats` …)."""
     if args:
         return history_admin(context, args)
-    rows = [(turn.turn_id, _turn_line(node, turn)) for node in context.chat.tree.active_path if (turn := node.turn)]
+    turns = context.chat.tree.numbered_turns()
+    rows = [(f"{number}  {turn.turn_id}", _turn_line(node, turn)) for number, (node, turn) in turns.items()]
     lines = format_table(*rows) if rows else "This chat is empty."
     return "\n\n".join(filter(None, [lines, branches(context.chat.conversation)]))
 
