@@ -34,6 +34,17 @@ class DateText(Text):
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectList(Text):
+    """The exposed objects that nbtool adds to a prompt, as far as the messages before it do not list them.
+
+    `objects` are names with descriptions, and `hidden` the names that were listed before and are no longer exposed.
+    """
+
+    objects: tuple[tuple[str, str], ...] = ()
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Thinking:
     """The model's reasoning; shown collapsed, never executed."""
 

@@ -100,7 +100,7 @@ class TurnRun:
         is_media = self.endpoint.dialect in MEDIA_KINDS  # its prompt is what the media shows: no objects are listed
         exposed = {one.name: parts.variables.describe(one.name) for one in parts.exposed_variables()}
         limits, history = self.settings.limits or parts.limits, tuple(self._history(plan.node))
-        prompt = turn.prompt if is_media else with_context(with_date(turn.prompt, history), exposed)
+        prompt = turn.prompt if is_media else with_context(with_date(turn.prompt, history), exposed, history)
         context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.cancel_signal, Meter(limits))
         tools = Toolset("turn") if is_media else self._tools()
         choose = None if is_media else parts.choose_tools

@@ -24,6 +24,11 @@ def price(ticker: str) -> int:
 
 
 def test_later_turns_receive_the_compact_form() -> None:
+    @tool(run="auto")
+    def price(ticker: str) -> str:
+        "The price of a ticker."
+        return f"{ticker} 10\n" * 300
+
     with ScriptedWire([call("price", ticker="A"), "It costs 10.", "Again: 10."]) as wire:
         chat = Chat(wire=wire, tools=[price])
         first = chat.send("What does A cost?")
@@ -39,6 +44,7 @@ def test_later_turns_receive_the_compact_form() -> None:
 @pytest.mark.parametrize(
     ("mode", "roles"),
     [
+        ("compact", ["user", "assistant", "tool", "assistant", "user"]),  # the result is short
         ("native", ["user", "assistant", "tool", "assistant", "user"]),
         ("results", ["user", "assistant", "user"]),
         ("none", ["user"]),
