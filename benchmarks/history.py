@@ -38,7 +38,7 @@ def bodies(mode: str) -> list[bytes]:
         for reply in (*(call("fetch", page=10 * turn + n) for n in range(CALLS)), "Done.")
     ]
     wire = ScriptedWire(replies)
-    chat = Chat(wire=wire, tools=[fetch], history=mode)  # type: ignore[arg-type]  # one of the four modes
+    chat = Chat(wire=wire, tools=[fetch], history=mode)  # type: ignore[arg-type]  # one of the modes
     for turn in range(TURNS):
         chat.send(f"Question {turn}")
     target = Target("host", "model")
@@ -69,7 +69,7 @@ def table() -> str:
         "| history | KB sent in all | tokens sent, estimated | KB of the last request | shared with the request before,"
         " median | least |\n|---|--:|--:|--:|--:|--:|"
     )
-    return "\n".join([head, *(row(mode) for mode in ("compact", "results", "native", "none"))])
+    return "\n".join([head, *(row(mode) for mode in ("compact", "results", "text", "native", "none"))])
 
 
 def main() -> None:
