@@ -15,7 +15,7 @@ from pathlib import Path
 from nbtool.chain.hooks import EventContext
 from nbtool.errors import BadUsage
 from nbtool.events import CallAsked, CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta
-from nbtool.plugins.pii import PII_TYPES
+from nbtool.plugins.pii_patterns import PII_TYPES
 from nbtool.text import map_text
 
 MAX_BYTES = 10_000_000

@@ -18,7 +18,7 @@ from typing import Any
 
 from nbtool.messages import Citation, Link, Media, Part, ProviderCall, Refusal, Text, Thinking, ToolCall, ToolResult
 from nbtool.plugins.normalize import as_text, encoded_texts, normalize
-from nbtool.plugins.pii import MAX_TYPE, PiiType
+from nbtool.plugins.pii_patterns import MAX_TYPE, PiiType
 from nbtool.text import map_text
 
 MAX_MASKS = 1_000

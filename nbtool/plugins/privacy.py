@@ -20,7 +20,7 @@ from nbtool.chain.hooks import JournalContext, RequestContext, StreamContext, Tu
 from nbtool.events import CallDelta, CallPending, Notice, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Message
 from nbtool.plugins.masks import MASK, MAX_MASK_CHARS, MAX_MASKS, PARTIAL_MASK, Masks, mask_part
-from nbtool.plugins.pii import PII_TYPES, select_types
+from nbtool.plugins.pii_patterns import PII_TYPES, select_types
 
 MASK_RULE = (
     "Private values in this conversation are replaced by masks of the form __MASK_<TYPE>_<n>__. The same mask always"

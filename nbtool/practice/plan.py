@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nbtool.practice import phrases
-from nbtool.practice.answers import answer_for
 from nbtool.practice.arguments import ArgumentContext, fill_arguments
 from nbtool.practice.code import FENCED, QUOTED
 from nbtool.practice.request import MENTION, REFERENCE, OfferedTool, ParsedRequest, ToolOutcome
+from nbtool.practice.schema_values import answer_for
 
 MAX_CALLS = 8
 """Maximum number of calls in one round; more are omitted."""

@@ -21,7 +21,7 @@ from nbtool.errors import BadUsage, ConnectionFailed, EnvFileNotAllowed, Missing
 from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS
-from nbtool.wire.providers.credentials import find_env_file
+from nbtool.wire.providers.env_file import find_env_file
 from tests.chaos import ChaosServer, finish, head, serve, serve_each, text, whole
 from tests.company import Authority, proxy
 from tests.wire.anthropics import stream

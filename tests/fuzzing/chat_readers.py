@@ -18,7 +18,7 @@ from nbtool.chat.prompt import as_message, system_prompt
 from nbtool.chat.turn.compact import end_note
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.plugins.masks import Masks
-from nbtool.plugins.pii import PII_TYPES, select_types
+from nbtool.plugins.pii_patterns import PII_TYPES, select_types
 from nbtool.practice.code import find_code
 from nbtool.practice.pictures import make_png
 from tests.fuzzing.test_fuzz import EVENTS, JSON

@@ -11,7 +11,7 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import nbtool
-from nbtool.wire.prompted.delimiters import MAX_END_CHARS
+from nbtool.wire.prompted.model_formats import MAX_END_CHARS
 from nbtool.wire.prompted.undelimited import _MAX_START_CHARS
 
 SAMPLES = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_WORD: "a"}
@@ -21,14 +21,14 @@ SOURCES = {path: path.read_text(encoding="utf-8") for path in Path(nbtool.__file
 
 MATCHED = {
     "nbtool.practice.arguments.LIST_SEPARATOR": "used with `fullmatch` alone; another module has a text of this name",
-    "nbtool.wire.prompted.delimiters._PARAMETER": "handed to `_read_tagged`, which matches at one place after another",
-    "nbtool.wire.prompted.delimiters._PAIR": "handed to `_read_tagged`, which matches at one place after another",
+    "nbtool.wire.prompted.model_formats._PARAMETER": "handed to `_read_tagged`, which matches at one place at a time",
+    "nbtool.wire.prompted.model_formats._PAIR": "handed to `_read_tagged`, which matches at one place after another",
 }
 """Patterns that are never searched with, though their names stand alone somewhere."""
 
 BOUNDED = {
     "nbtool.wire.prompted.undelimited._PARTIAL_START": _MAX_START_CHARS,
-    "nbtool.wire.prompted.delimiters._END_TOKENS": MAX_END_CHARS,
+    "nbtool.wire.prompted.model_formats._END_TOKENS": MAX_END_CHARS,
     "nbtool.practice.plan.FAILURE_TEXT": 80,
 }
 """Patterns that are used on so many characters alone."""

@@ -45,11 +45,11 @@ from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list
 from nbtool.wire.prompted.fenced_scanner import read_held
 from nbtool.wire.prompted.instructions import escape, render_results
 from nbtool.wire.prompted.json_tokens import split_values
-from nbtool.wire.prompted.other_forms.search import find_other_forms
 from nbtool.wire.prompted.own_fence import find_own_blocks
+from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
 from nbtool.wire.providers.catalog import parse_model
-from nbtool.wire.providers.credentials import _read_env_file
+from nbtool.wire.providers.env_file import read_env_file
 from nbtool.wire.providers.google import vertex_url
 from nbtool.wire.providers.listed_model import parse_listed_model
 from nbtool.wire.providers.model_data import MAX_NAME, default_model_of, find_shutdown, model_data
@@ -109,7 +109,7 @@ def _env_file(text: str) -> object:
         file.write(text)
         file.flush()
         with warnings.catch_warnings(action="ignore"):  # of lines that cannot be read
-            return with_errors(lambda: _read_env_file(Path(file.name)))
+            return with_errors(lambda: read_env_file(Path(file.name)))
 
 
 def _results(text: str) -> object:

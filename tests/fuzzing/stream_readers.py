@@ -17,8 +17,8 @@ from nbtool.wire import Decoder, ReplyBuilder, find_wire
 from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
 from nbtool.wire.dialects.think_tags import ThinkTagWire
 from nbtool.wire.framing.sse import EventParser
-from nbtool.wire.prompted.delimiters import DELIMITERS
 from nbtool.wire.prompted.fenced_scanner import FencedScanner
+from nbtool.wire.prompted.model_formats import DELIMITERS
 from nbtool.wire.prompted.scanner import Scanner
 from nbtool.wire.prompted.wire import PromptedWire
 from tests.fuzzing.test_fuzz import JSON, MARKDOWN, STREAM, with_errors

@@ -23,7 +23,7 @@ from nbtool.event_json import load_event
 from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta
 from nbtool.magics.notebook.options import cell_parser, mentions, parse
 from nbtool.plugins.masks import Masks
-from nbtool.plugins.pii import PII_TYPES, select_types
+from nbtool.plugins.pii_patterns import PII_TYPES, select_types
 from nbtool.plugins.structured import _find_json
 from nbtool.tools.script.compile import validate
 from nbtool.tools.values.line_diff import line_diff

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nbtool.wire.providers.catalog import BUILTIN
-from nbtool.wire.providers.credentials import find_env_file
+from nbtool.wire.providers.env_file import find_env_file
 from tests.chaos import ChaosServer, finish, head, serve, text
 from tests.shells import end_shell, new_shell
 

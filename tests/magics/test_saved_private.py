@@ -16,7 +16,7 @@ from nbtool.magics.commands import show
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.history_source import HistorySource
 from nbtool.settings import data_dir
-from nbtool.wire.providers.credentials import find_env_file
+from nbtool.wire.providers.env_file import find_env_file
 from tests.shells import end_shell, new_shell
 
 KEY = "sk-canary-0123456789"

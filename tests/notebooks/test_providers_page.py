@@ -13,7 +13,7 @@ from nbtool.settings import data_dir
 from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import AUTH_HEADERS, CONNECTION_SETTINGS
-from nbtool.wire.providers.credentials import find_env_file
+from nbtool.wire.providers.env_file import find_env_file
 from nbtool.wire.transport.key_source import DEFAULT_SECONDS, EARLY_SECONDS, FETCH_SECONDS
 from tests.chaos import ChaosServer, Received, Step, serve_by
 from tests.company import Authority, proxy

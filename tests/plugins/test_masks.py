@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nbtool.messages import Media, ToolCall
 from nbtool.plugins.masks import MAX_MASKS, Masks, mask_part
-from nbtool.plugins.pii import PII_TYPES, select_types
+from nbtool.plugins.pii_patterns import PII_TYPES, select_types
 
 LETTERS = {"a": "ab+", "b": "b+c?", "c": "[bc]{2}|_+", "d": r"__MASK|\d"}
 

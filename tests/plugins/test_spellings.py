@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from nbtool.messages import Media
 from nbtool.plugins.masks import MASK, Masks, mask_part
 from nbtool.plugins.normalize import normalize
-from nbtool.plugins.pii import PII_TYPES, select_types
+from nbtool.plugins.pii_patterns import PII_TYPES, select_types
 
 VALUES = {
     "email": "ada@example.org",

@@ -34,7 +34,7 @@ from nbtool.practice.server import PracticeServer
 from nbtool.wire import Prompt
 from nbtool.wire.base import ToolSpec
 from nbtool.wire.endpoints.connect import make_endpoint
-from nbtool.wire.providers.credentials import find_env_file
+from nbtool.wire.providers.env_file import find_env_file
 from nbtool.wire.transport import attempt as attempt_module
 from nbtool.wire.transport.clients import close_clients, tls_context
 from nbtool.wire.transport.error_hints import MAX_NAMED, context_hint, suggest_models

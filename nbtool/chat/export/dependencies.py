@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from nbtool.chat.export.calls import arguments_of
+from nbtool.chat.export.call_code import arguments_of
 from nbtool.chat.export.literals import NotLiteral
 from nbtool.chat.turn import Turn
 from nbtool.errors import UnknownReference

@@ -7,7 +7,7 @@ from typing import Any
 
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.sanitize import escape_invisible
-from nbtool.chat.export.calls import ExportContext
+from nbtool.chat.export.call_code import ExportContext
 from nbtool.chat.export.python import export_python
 from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn

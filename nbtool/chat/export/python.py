@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nbtool.blocks.sanitize import escape_invisible, one_line
-from nbtool.chat.export.calls import CallWriter, ExportContext, arguments_of
+from nbtool.chat.export.call_code import CallWriter, ExportContext, arguments_of
 from nbtool.chat.export.definitions import Definitions, definitions_of
 from nbtool.chat.export.dependencies import TurnCalls, names_used, required_calls, successful_calls
 from nbtool.chat.export.literals import LiteralWriter, NotLiteral, text_literal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.wire.providers import env_consent
-from nbtool.wire.providers.credentials import find_env_file, shown_path
+from nbtool.wire.providers.env_file import find_env_file, shown_path
 
 
 def env(_: CommandContext, args: list[str]) -> str:

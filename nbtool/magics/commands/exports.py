@@ -9,7 +9,7 @@ from pathlib import Path
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.export import document, files
-from nbtool.chat.export.calls import ExportContext
+from nbtool.chat.export.call_code import ExportContext
 from nbtool.chat.export.markdown import as_markdown
 from nbtool.chat.export.python import PythonExport, export_python
 from nbtool.chat.export.visibility import is_imported, shareable_turn

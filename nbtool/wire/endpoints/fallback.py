@@ -16,8 +16,8 @@ from nbtool.events import Delta, ReplyEnd, Retrying, StreamNotice
 from nbtool.wire.base import Prompt, Request
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
 from nbtool.wire.endpoints.connect import text_wire
-from nbtool.wire.endpoints.pricing import find_price, find_price_now, with_cost
 from nbtool.wire.endpoints.refused_fields import LOST_REASONING, refused_field
+from nbtool.wire.endpoints.reply_cost import find_price, find_price_now, with_cost
 from nbtool.wire.prompted.instructions import PromptFormatName, format_for
 from nbtool.wire.prompted.wire import PromptedWire
 from nbtool.wire.providers.model_cache import cache_wire, cached_models, cached_wire

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Literal
 
-from nbtool.wire.prompted.delimiters import Delimiter
+from nbtool.wire.prompted.model_formats import Delimiter
 
 MAX_CALL_CHARS = 1024 * 1024
 """Characters of one call; a longer one is released as text."""

@@ -11,9 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from nbtool.wire.prompted.call_json import ParsedCall, match_tools
-from nbtool.wire.prompted.delimiters import DELIMITERS
-from nbtool.wire.prompted.other_forms.search import find_other_forms
-from nbtool.wire.prompted.other_forms.tool_names import MAX_NAMES, names_alternation
+from nbtool.wire.prompted.model_formats import DELIMITERS
 from nbtool.wire.prompted.own_fence import OwnBlock, find_own_blocks
 from nbtool.wire.prompted.segments import (
     CallSegment,
@@ -24,6 +22,8 @@ from nbtool.wire.prompted.segments import (
     TextSegment,
     merge_text,
 )
+from nbtool.wire.prompted.suspected_calls.search import find_other_forms
+from nbtool.wire.prompted.suspected_calls.tool_names import MAX_NAMES, names_alternation
 
 MAX_HELD = 1024 * 1024
 """Maximum number of characters that are held back; more are released as text, and a call in them is too long."""

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from nbtool.messages import ToolCall, ToolResult
 from nbtool.wire.arguments import valid_arguments
 from nbtool.wire.base import ToolSpec
-from nbtool.wire.prompted.delimiters import DELIMITERS, Delimiter
+from nbtool.wire.prompted.model_formats import DELIMITERS, Delimiter
 
 PromptFormatName = Literal["json", "hermes", "pythonic"]
 """nbtool's fenced JSON, the tags of Hermes and Qwen, or the Python lists of Llama 4 and LFM2."""

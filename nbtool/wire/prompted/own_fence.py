@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from nbtool.wire.prompted.call_json import ParsedCall
-from nbtool.wire.prompted.delimiters import parse_call_body
 from nbtool.wire.prompted.json_tokens import BLANK, find_end
+from nbtool.wire.prompted.model_formats import parse_call_body
 from nbtool.wire.reply import CALLS_CEILING
 
 MAX_ATTRIBUTES = 200

@@ -14,7 +14,7 @@ from typing import Literal
 
 from nbtool.wire.prompted.call_buffer import MAX_CALL_CHARS, CallBuffer
 from nbtool.wire.prompted.call_json import match_tools
-from nbtool.wire.prompted.delimiters import DELIMITERS, Delimiter, parse_call_body
+from nbtool.wire.prompted.model_formats import DELIMITERS, Delimiter, parse_call_body
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
 from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
 

@@ -22,9 +22,9 @@ from nbtool.wire.prompted.call_json import (
     parse_call_value,
 )
 from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list, parse_python_calls
-from nbtool.wire.prompted.delimiters import strip_end_tokens
 from nbtool.wire.prompted.json_repair import parse_object, parse_value
 from nbtool.wire.prompted.json_tokens import find_end, split_values
+from nbtool.wire.prompted.model_formats import strip_end_tokens
 from nbtool.wire.prompted.segments import CallSegment, Piece, TextSegment, merge_text
 
 MAX_TRIES = 32

@@ -12,7 +12,7 @@ from nbtool.text import shorten
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.model_data import default_model_of
 from nbtool.wire.providers.provider import Provider
-from nbtool.wire.providers.settings_file import read_overrides
+from nbtool.wire.providers.providers_toml import read_overrides
 
 
 def _abilities(*extra: str) -> frozenset[str]:

@@ -6,29 +6,18 @@ is bound to a scheme, a host and a port, and is sent to no other.
 
 from __future__ import annotations
 
-import io
 import os
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, MissingKey, SettingsError
 from nbtool.server_url import ServerUrl, parse_server_url
-from nbtool.text import list_names
+from nbtool.wire.providers.env_file import find_env_file, shown_path
 from nbtool.wire.providers.google import PROJECT_VARIABLES, is_vertex, vertex_url
 from nbtool.wire.providers.provider import Provider
-
-MAX_ENV_FILE = 32 * 1024
-"""Maximum size of a `.env`, in characters, for python-dotenv may take 5 ms for a thousand of them; a longer one is
-refused, because its last value could be half a key."""
-
-MAX_LISTED_LINES = 5
-"""Lines that a warning names."""
 
 
 class Credential(NamedTuple):
@@ -147,57 +136,6 @@ def lookup(names: Iterable[str]) -> Credential | None:
         if secret := values.get(name):
             return Credential(secret, f"{name} in {shown_path(path)}", from_env_file=True, name=name)
     return None
-
-
-def shown_path(path: str) -> str:
-    """Return a path relative to the working directory: saved outputs must not contain the home folder."""
-    try:
-        return os.path.relpath(path) if path else ".env"
-    except (OSError, ValueError):  # the directory was deleted, or is on another drive
-        return Path(path).name
-
-
-@cache
-def find_env_file() -> tuple[dict[str, SecretStr], str]:
-    """Return the values and the path of the nearest `.env`, upwards from the working directory.
-
-    The result is cached; `find_env_file.cache_clear()` clears it.
-
-    Raises:
-        nbtool.errors.SettingsError: it is larger than `MAX_ENV_FILE`.
-    """
-    try:
-        start = Path.cwd()
-    except OSError:
-        return {}, ""
-    for folder in (start, *start.parents):
-        path = folder / ".env"
-        if path.is_file():
-            return _read_env_file(path), str(path)
-    return {}, ""
-
-
-def _read_env_file(path: Path) -> dict[str, SecretStr]:
-    from dotenv.parser import parse_stream  # noqa: PLC0415 - only where there is a `.env`
-
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            text = file.read(MAX_ENV_FILE + 1)
-    except OSError:
-        return {}
-    if len(text) > MAX_ENV_FILE:
-        limit = f"{MAX_ENV_FILE >> 10} KiB"
-        raise SettingsError(
-            f"{shown_path(str(path))} is larger than {limit} and is not read.",
-            fix="Keep the keys in a .env of their own, and other text in another file.",
-        )
-    # only parsed, nothing is expanded: a project's `https://host/${OPENAI_API_KEY}` must not read the environment
-    bindings = list(parse_stream(io.StringIO(text)))
-    if skipped := [str(binding.original.line) for binding in bindings if binding.error]:
-        lines = list_names(skipped, MAX_LISTED_LINES)
-        warnings.warn(f"Not NAME=value in {shown_path(str(path))}, and skipped: line {lines}", stacklevel=2)
-    values = {binding.key: binding.value for binding in bindings}
-    return {name: SecretStr(value) for name, value in values.items() if name and value}
 
 
 def _searched_places(provider: Provider) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from nbtool.errors import EnvFileNotAllowed, SettingsError
 from nbtool.settings import data_dir, env
 from nbtool.settings import display_path as shown_absolute
-from nbtool.wire.providers.credentials import Credential, find_env_file, shown_path
+from nbtool.wire.providers.credentials import Credential
+from nbtool.wire.providers.env_file import find_env_file, shown_path
 
 FOLDER = "allowed-env-files"
 """The folder with one empty file per allowed `.env`, named by the hash of its path and values."""

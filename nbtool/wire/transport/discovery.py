@@ -11,7 +11,12 @@ from pydantic_core import from_json
 
 from nbtool.errors import InvalidReply
 from nbtool.wire.providers.catalog import parse_model, providers
-from nbtool.wire.providers.credentials import Credential, configured_url, find_key, lookup
+from nbtool.wire.providers.credentials import (
+    Credential,
+    configured_url,
+    find_key,
+    lookup,
+)
 from nbtool.wire.providers.model_cache import cached_names
 from nbtool.wire.providers.model_data import default_model_of
 from nbtool.wire.providers.provider import Provider

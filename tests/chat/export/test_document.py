@@ -14,7 +14,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.chat.export import document
-from nbtool.chat.export.calls import ExportContext
+from nbtool.chat.export.call_code import ExportContext
 from nbtool.chat.export.python import export_python
 from nbtool.chat.export.visibility import imported_notice, is_imported, shareable_turn
 from nbtool.errors import BadUsage

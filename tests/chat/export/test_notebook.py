@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from nbtool import Chat
-from nbtool.chat.export.calls import ExportContext
+from nbtool.chat.export.call_code import ExportContext
 from nbtool.chat.export.notebook import as_notebook
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage

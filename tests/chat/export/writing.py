@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbtool import Chat, tool
-from nbtool.chat.export.calls import ExportContext
+from nbtool.chat.export.call_code import ExportContext
 from nbtool.chat.export.python import PythonExport, export_python
 from nbtool.chat.turn import Turn
 from nbtool.testing import ScriptedWire

@@ -6,11 +6,11 @@ import pytest
 
 from nbtool.messages import ToolCall
 from nbtool.wire.prompted.fenced_scanner import MAX_LINE_START
-from nbtool.wire.prompted.other_forms.marked_blocks import MAX_BODY_CHARS
-from nbtool.wire.prompted.other_forms.search import find_other_forms
-from nbtool.wire.prompted.other_forms.searched_text import MAX_TRIES
 from nbtool.wire.prompted.own_fence import MAX_MARKS
 from nbtool.wire.prompted.segments import MalformedSegment, TextSegment
+from nbtool.wire.prompted.suspected_calls.marked_blocks import MAX_BODY_CHARS
+from nbtool.wire.prompted.suspected_calls.search import find_other_forms
+from nbtool.wire.prompted.suspected_calls.searched_text import MAX_TRIES
 from nbtool.wire.prompted.wire import PromptedWire
 from tests.wire.prompted.model_texts import WORD
 from tests.wire.prompted.test_model_texts import names_of, scan, shown, source

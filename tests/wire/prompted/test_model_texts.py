@@ -7,8 +7,8 @@ import time
 import pytest
 
 from nbtool.wire.prompted.fenced_scanner import FencedScanner
-from nbtool.wire.prompted.other_forms.search import find_other_forms
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
+from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from tests.wire.prompted.model_texts import HIDDEN, NAMES, PROSE, RUN, WORD
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtool.wire.prompted.call_buffer import MAX_CALL_CHARS
-from nbtool.wire.prompted.delimiters import DELIMITERS, Delimiter
 from nbtool.wire.prompted.instructions import PromptFormat
+from nbtool.wire.prompted.model_formats import DELIMITERS, Delimiter
 from nbtool.wire.prompted.scanner import Scanner
 from nbtool.wire.prompted.segments import CallSegment, PendingSegment, TextSegment, merge_text
 

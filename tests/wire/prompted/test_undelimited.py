@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nbtool.wire import parse_calls
-from nbtool.wire.prompted.delimiters import MAX_END_CHARS
+from nbtool.wire.prompted.model_formats import MAX_END_CHARS
 
 
 def read(text: str) -> list[tuple[str, Any]]:

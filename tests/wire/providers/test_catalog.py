@@ -29,7 +29,8 @@ from nbtool.wire.endpoints import connect
 from nbtool.wire.endpoints.connect import default_model, list_models, make_endpoint, register_local_server
 from nbtool.wire.providers.catalog import BUILTIN, parse_model, providers
 from nbtool.wire.providers.connection import WIRE_AUTH
-from nbtool.wire.providers.credentials import MAX_ENV_FILE, find_env_file, find_key, key_for_host, shown_path
+from nbtool.wire.providers.credentials import find_key, key_for_host
+from nbtool.wire.providers.env_file import MAX_ENV_FILE, find_env_file, shown_path
 from nbtool.wire.providers.provider import ABILITIES
 from nbtool.wire.registry import WIRES
 from nbtool.wire.transport import discovery

@@ -11,7 +11,7 @@ from nbtool.errors import EnvFileNotAllowed, MissingKey, SettingsError
 from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers import env_consent
 from nbtool.wire.providers.catalog import BUILTIN
-from nbtool.wire.providers.credentials import find_env_file
+from nbtool.wire.providers.env_file import find_env_file
 from tests.chaos import ChaosServer, finish, head, serve, text
 
 KEY = "sk-canary-0123456789"

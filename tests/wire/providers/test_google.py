@@ -15,7 +15,7 @@ from nbtool.messages import ToolCall, ToolResult, assistant, results, user
 from nbtool.server_url import parse_server_url
 from nbtool.wire import Prompt
 from nbtool.wire.endpoints.connect import list_models, make_endpoint
-from nbtool.wire.providers.credentials import find_env_file
+from nbtool.wire.providers.env_file import find_env_file
 from nbtool.wire.providers.google import wire_at
 from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint

@@ -1,8 +1,8 @@
 import { render } from "preact";
 import type { LazyMounts } from "../../views/LazyView";
 import { BindResult } from "./BindResult";
-import { Card } from "./Card";
 import css from "./card.css";
+import { Card } from "./QuestionList";
 
 /** The views of approval, which the first module shows by `LazyView`. */
 export const approvalViews: LazyMounts<"approval" | "toNotebook"> = {

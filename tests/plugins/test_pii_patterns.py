@@ -6,7 +6,7 @@ import pytest
 
 from nbtool.errors import BadUsage
 from nbtool.plugins.masks import Masks
-from nbtool.plugins.pii import MAX_TYPE, PII_TYPES, select_types
+from nbtool.plugins.pii_patterns import MAX_TYPE, PII_TYPES, select_types
 
 
 def mask_text(text: str, *types: str) -> str:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from nbtool.wire.prompted.other_forms.labelled_lines import find_actions, find_labelled_names
-from nbtool.wire.prompted.other_forms.literal_calls import find_json_objects, find_python_calls
-from nbtool.wire.prompted.other_forms.marked_blocks import (
+from nbtool.wire.prompted.suspected_calls.labelled_lines import find_actions, find_labelled_names
+from nbtool.wire.prompted.suspected_calls.literal_calls import find_json_objects, find_python_calls
+from nbtool.wire.prompted.suspected_calls.marked_blocks import (
     OPENERS,
     find_control_tokens,
     find_delimited,
     find_results,
     find_tags,
 )
-from nbtool.wire.prompted.other_forms.searched_text import OtherForm, SearchedText
+from nbtool.wire.prompted.suspected_calls.searched_text import OtherForm, SearchedText
 
 _FINDERS: tuple[Callable[[SearchedText], Iterator[OtherForm]], ...] = (
     find_results, find_delimited, find_tags, find_control_tokens, find_json_objects, find_python_calls, find_actions,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from nbtool.wire.prompted.delimiters import DELIMITERS, parse_call_body
 from nbtool.wire.prompted.json_tokens import find_end
-from nbtool.wire.prompted.other_forms.searched_text import OtherForm, SearchedText
+from nbtool.wire.prompted.model_formats import DELIMITERS, parse_call_body
 from nbtool.wire.prompted.segments import MalformedReason
+from nbtool.wire.prompted.suspected_calls.searched_text import OtherForm, SearchedText
 
 MAX_BODY_CHARS = 256 * 1024
 """Characters of blocks that are read of one text, for blocks may overlap; a further one is read up to the next opener

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from nbtool.wire.prompted.json_tokens import find_end
-from nbtool.wire.prompted.other_forms.searched_text import OtherForm, SearchedText
+from nbtool.wire.prompted.suspected_calls.searched_text import OtherForm, SearchedText
 
 _ACTION = re.compile(
     r"^[ \t*]*+Action:?[ \t*]*:?[ \t]*(?P<name>[^\n]+?)[ \t]*\r?\n(?:[^\n]*\n)??[ \t*]*Action[ _]?Input:?[ \t*]*",
