@@ -93,6 +93,8 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "in a dict": lambda it: {"a": {"b": it}},
     "as a text": lambda it: f"I was given {it}, it says.",
     "as its text alone": lambda it: str(it),
+    "as the bytes of its text": lambda it: str(it).encode(),
+    "in the bytes of a text": lambda it: f"I was given {it}, it says.".encode(),
     "in a record": lambda it: Holder(it),
     "in an object": lambda it: Own(it),
     "in a part": lambda it: MultipartResult("some words", value=it),

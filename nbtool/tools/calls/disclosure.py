@@ -113,6 +113,8 @@ class UnreadableValues:
             return any(type(value) is bytes and value == item.data for value in self._objects)
         if any(_is_equal(item, value) for value in self._objects):
             return True
+        if isinstance(item, bytes):
+            return self.is_in_text(item.decode("utf-8", "ignore"))  # bytes of a text are shown as this text
         if is_atom(item) or type(item) in (*LISTS, dict, MultipartResult) or item is None:
             return False  # its items are compared separately
         return self.is_in_text(self._variables.render(item))
