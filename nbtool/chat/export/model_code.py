@@ -10,7 +10,7 @@ from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.export.literals import NotLiteral
 
 BY_MODEL = "# Written by the model and run with your approval: review it before you run it again."
-MAX_CODE = 32 * 1024
+MAX_CODE = 16 * 1024
 """Maximum characters of a piece of code that is exported as code, for Python may take 2 ms for a thousand of them; more
 is exported as a comment."""
 

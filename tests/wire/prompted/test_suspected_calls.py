@@ -1,0 +1,31 @@
+"""Text that only shows a form of a call: in code, in quotes, or with no tools to call."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbtool.wire.prompted.suspected_calls.search import find_other_forms
+
+TOOLS = {"price"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Then write `Action: price` and its input.",
+        "Write `<price/>` for it.",
+        "",
+    ],
+)
+def test_a_form_in_code_is_no_call(text: str) -> None:
+    assert find_other_forms(text, TOOLS) == []
+
+
+def test_without_tools_nothing_is_a_call() -> None:
+    assert find_other_forms("<tool_call>price</tool_call>", set()) == []
+
+
+def test_a_fence_that_holds_one_call_is_a_call() -> None:
+    (found,) = find_other_forms("```python\nprice(ticker='A')\n```", TOOLS)
+
+    assert found.name == "price"
