@@ -17,12 +17,23 @@ FRAGMENT = 5
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model answers: text, and calls as pairs of a name and its arguments; Vertex AI gives them no ids."""
+    """What the model answers: text, and calls as pairs of a name and its arguments; Vertex AI gives them no ids.
+
+    With `is_broken` the arguments lack their last character, where a dialect has them as text; with `is_hidden` the
+    thinking of Claude is signed and empty.
+    """
 
     text: str = "Well."
     calls: tuple[tuple[str, Body], ...] = ()
     thinking: str = ""
     has_ids: bool = True
+    is_broken: bool = False
+    signature: str = "signed"
+    is_hidden: bool = False
+
+    def arguments_text(self, arguments: Body) -> str:
+        """Return the arguments of a call as text."""
+        return json.dumps(arguments)[: -1 if self.is_broken else None]
 
 
 def encode_answer(dialect: str, answer: Answer, *, stream: bool) -> list[Step]:
@@ -47,7 +58,11 @@ def whole_chat(answer: Answer) -> Body:
     message: Body = {"role": "assistant", "content": answer.text or None}
     if answer.calls:
         message["tool_calls"] = [
-            {"id": f"c{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            {
+                "id": f"c{at}",
+                "type": "function",
+                "function": {"name": name, "arguments": answer.arguments_text(arguments)},
+            }
             for at, (name, arguments) in enumerate(answer.calls)
         ]
     if answer.thinking:
@@ -94,7 +109,7 @@ def whole_responses(answer: Answer) -> Body:
     items += [
         {
             "type": "function_call", "id": f"fc_{at}", "call_id": f"c{at}", "name": name,
-            "arguments": json.dumps(arguments),
+            "arguments": answer.arguments_text(arguments),
         }
         for at, (name, arguments) in enumerate(answer.calls)
     ]  # fmt: skip
@@ -150,7 +165,9 @@ def item_events(at: int, item: Body) -> Iterator[Body]:
 def whole_anthropic(answer: Answer) -> Body:
     blocks: list[Body] = []
     if answer.thinking:
-        blocks.append({"type": "thinking", "thinking": answer.thinking, "signature": "signed"})
+        blocks.append(
+            {"type": "thinking", "thinking": "" if answer.is_hidden else answer.thinking, "signature": answer.signature}
+        )
     if answer.text:
         blocks.append({"type": "text", "text": answer.text})
     blocks += [

@@ -10,12 +10,15 @@ A request is checked as the provider would check it, in this order: the path, th
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from tests.chaos import ChaosServer, Received, Step, serve_by, whole
-from tests.providers.behaviours import BEHAVIOURS, Behaviour
+from tests.providers.behaviour import Behaviour
+from tests.providers.behaviours import BEHAVIOURS
+from tests.providers.conditions import has_hidden_thinking, prefix_signature
 from tests.providers.replies import Answer, Body, encode_answer
 
 PATHS = {
@@ -26,13 +29,17 @@ PATHS = {
 }
 """How the path of a request ends in each dialect."""
 
-KEY_HEADERS = {
-    ("anthropic", "anthropic"): "x-api-key",
-    ("google", "gemini"): "x-goog-api-key",
-    ("azure", "chat"): "api-key",
-    ("azure", "responses"): "api-key",
-}
-"""The header of the key by provider and dialect; all others take `Authorization: Bearer`."""
+KEY_HEADERS = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
+"""The header of the key by dialect; all others take `Authorization: Bearer`."""
+
+OWN_KEY_HEADERS = {"azure": "api-key", "vertex": "bearer"}
+"""The header of the key of providers that differ from their dialect."""
+
+
+def key_header(provider: str, dialect: str) -> str:
+    """Return the header of the key, as nbtool's setting `auth` names it."""
+    return OWN_KEY_HEADERS.get(provider) or KEY_HEADERS.get(dialect, "bearer")
+
 
 MODELS_PATH = re.compile(r"/models")
 
@@ -74,7 +81,7 @@ class Provider:
         """The address of its API, as a person would set it."""
         assert self.server
         path = {"google": "v1beta", "vertex": "v1/projects/p/locations/l/publishers/google"}.get(self.name, "v1")
-        return f"http://127.0.0.1:{self.server.port}/{path}"
+        return f"{'https' if self.server.tls else 'http'}://127.0.0.1:{self.server.port}/{path}"
 
     @property
     def key(self) -> str:
@@ -106,6 +113,8 @@ class Provider:
         self.bodies.append(body)
         self.dialects.append(dialect)
         is_stream = ":stream" in path if dialect == "gemini" else body.get("stream") is True
+        if dialect == "anthropic":
+            answer = replace(answer, signature=prefix_signature(body), is_hidden=has_hidden_thinking(body))
         return encode_answer(dialect, replace(answer, has_ids=self.name != "vertex"), stream=is_stream)
 
     def _gate(self, dialect: str, request: Received) -> tuple[str, int, Body] | None:
@@ -122,8 +131,8 @@ class Provider:
         return None
 
     def _key_of(self, dialect: str, request: Received) -> str:
-        name = KEY_HEADERS.get((self.name, dialect), "authorization")
-        return request.headers.get(name, "").removeprefix("Bearer ")
+        name = key_header(self.name, dialect)
+        return request.headers.get("authorization" if name == "bearer" else name, "").removeprefix("Bearer ")
 
     def _headers_of(self, dialect: str) -> dict[str, str]:
         return {**self.headers, **({"anthropic-version": "2023-06-01"} if dialect == "anthropic" else {})}
@@ -167,12 +176,13 @@ def simulate(
     models: Sequence[Body] = (),
     headers: dict[str, str] | None = None,
     query: dict[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[Provider]:
     """Run a double of a provider; `headers` and `query` are demanded of every request beside its own."""
     rows = [row for row in BEHAVIOURS if row.provider == name] if behaviours is None else behaviours
     provider = Provider(
         name, answers or (Answer(),), Keys(keys or {"key-1": None}), rows, models, headers or {}, query or {}
     )
-    with serve_by(provider.respond) as server:
+    with serve_by(provider.respond, tls=tls) as server:
         provider.server = server
         yield provider

@@ -10,12 +10,18 @@ from pydantic import SecretStr
 
 from nbtool.errors import ProviderError
 from nbtool.wire import WIRES, Prompt, Reply, ReplyBuilder, find_wire
+from nbtool.wire.providers.catalog import BUILTIN
 from nbtool.wire.providers.connection import Connection
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy
-from tests.providers.behaviours import BEHAVIOURS, Behaviour
+from tests.providers.__main__ import tables, written
+from tests.providers.behaviour import TEXT_DIALECTS, Behaviour, Topic
+from tests.providers.behaviours import BEHAVIOURS, WITHOUT_ROW
+from tests.providers.conversations import converse
+from tests.providers.observations import OBSERVATIONS
 from tests.providers.replies import STREAMS, Answer
-from tests.providers.simulator import KEY_HEADERS, PATHS, Provider, simulate
+from tests.providers.simulator import PATHS, Provider, key_header, simulate
 
 NAMES = [f"{row.provider}, {row.dialect}: {row.name}" for row in BEHAVIOURS]
 ROWS = [row for row in BEHAVIOURS if row.dialect in WIRES]
@@ -24,7 +30,7 @@ ROWS = [row for row in BEHAVIOURS if row.dialect in WIRES]
 def endpoint_of(provider: Provider, dialect: str, model: str) -> HttpEndpoint:
     return HttpEndpoint(
         find_wire(dialect), provider.url, model, provider=provider.name, key=SecretStr(provider.key),
-        connection=Connection(auth=KEY_HEADERS.get((provider.name, dialect), "bearer")),
+        connection=Connection(auth=key_header(provider.name, dialect)),
         retries=RetryPolicy(attempts=0),
     )  # fmt: skip
 
@@ -59,7 +65,37 @@ def test_a_provider_refuses_in_its_own_words_and_the_error_is_typed(row: Behavio
 
 def words_of(row: Behaviour) -> str:
     error = row.body.get("error", row.body)
-    return str(error["message"]).replace("{model}", row.model).split("\n")[0]
+    text = error if isinstance(error, str) else error.get("message") or error["detail"]
+    return str(text).replace("{model}", row.model).split("\n")[0]
+
+
+def test_every_provider_of_the_catalog_has_a_row_or_a_reason_to_have_none() -> None:
+    with_row = {row.provider for row in BEHAVIOURS} & set(BUILTIN)
+
+    assert set(BUILTIN) - with_row == set(WITHOUT_ROW)
+
+
+def test_every_topic_has_a_row() -> None:
+    assert {row.topic for row in BEHAVIOURS} | {one.topic for one in OBSERVATIONS} == set(Topic)
+
+
+def test_every_text_dialect_is_tried() -> None:
+    tried = {dialect for row in BEHAVIOURS for dialect in row.dialects or (row.dialect,)}
+
+    assert tried == set(TEXT_DIALECTS) == set(WIRES) - set(MEDIA_KINDS)
+
+
+def test_the_page_has_what_a_conversation_with_each_double_gives() -> None:
+    assert tables().strip() == written().strip()
+
+
+@pytest.mark.parametrize("name", ["zai", "anthropic"])
+def test_an_account_without_credit_is_not_asked_again_and_the_fix_names_the_bill(name: str) -> None:
+    row = next(row for row in BEHAVIOURS if (row.provider, row.name) == (name, "has an account without credit"))
+    held = converse(row, row.dialect)
+
+    assert len(held.provider.requests) == 1
+    assert "billing page" in str(held.turns[0].error)
 
 
 # --- the double itself ----------------------------------------------------------------------------------------

@@ -122,8 +122,8 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         )
         address = address if name == access.wire else _address(replace(access, wire=name), base_url)
     abilities = provider.abilities if is_own_host else provider.abilities - HOST_ONLY_ABILITIES
-    if name == "anthropic" and is_own_host and model_data().thinks_by_default.fullmatch(model):
-        abilities |= {"thinking_display"}
+    if name == "anthropic" and model_data().thinks_by_default.search(model):
+        abilities |= {"bound_thinking", *(("thinking_display",) if is_own_host else ())}
     if provider.wire == "gemini" and name != "gemini":
         abilities -= GEMINI_ONLY_ABILITIES
     return HttpEndpoint(

@@ -49,12 +49,15 @@ _CONTEXT_WORDS = (
 _MODEL_WORDS = (
     "model_not_found", "model not found", "deploymentnotfound", "is not a valid model", "unknown model",
     "supported api model names", "invalid model", "no such model", "model does not exist", "invalid_model",
+    "model_decommissioned", "model_not_available", "is not supported by any provider", "not found for account",
+    "no models loaded",
 )  # fmt: skip
 _API_NAME = r"(?:v1/chat/completions|v1/responses|chat completions|responses api)"
 _WIRE_WORDS = re.compile(
     rf"not (?:supported|available|enabled)[^.]* (?:in|with|on|by|via|for|over) [^.]*{_API_NAME}(?!.*use v1/completions)"
     rf"|only (?:supported|available) (?:in|with|on|via|through|over) (?:the )?/?{_API_NAME}"
     rf"|\buse (?:the )?/?(?:v1/responses|responses api)"
+    rf"|does not support the ['\"`]?/?{_API_NAME}['\"`]?(?: api)?"
 )
 """Refusals that name the other API, and not the one of text completions, which has no dialect here: https://developers.openai.com/api/docs/guides/responses-vs-chat-completions."""
 
@@ -73,6 +76,9 @@ NO_DATABASE = "no_db_connection"
 
 QUOTA_CODES = ("insufficient_quota", "billing", "credit", "payment")
 """Substrings of error codes for which waiting does not help."""
+
+_CREDIT_WORDS = ("insufficient balance", "credit balance is too low", "余额不足")
+"""What providers say of an account without credit whose code does not say it."""
 
 _FIXES: dict[type[ProviderError], str] = {
     AuthenticationFailed: "Use a valid key for this server.",
@@ -144,7 +150,7 @@ def provider_error(
     answered = f"answered {status}" if status else "reported an error"
     return error_class(
         f"{answered}: {message if message[-1] in '.!?…' else f'{message}.'}",
-        fix="" if has_message and error_class is ProviderError else _fix(error_class, fields, status),
+        fix=_fix(error_class, fields, status, has_message=has_message),
         status=status,
         code=fields.code or None,
         type=fields.type or None,
@@ -284,11 +290,17 @@ def _error_class(status: int | None, fields: ErrorFields) -> type[ProviderError]
     return ProviderError
 
 
-def _fix(kind: type[ProviderError], fields: ErrorFields, status: int | None) -> str:
+def is_out_of_credit(error: ProviderError | ErrorFields) -> bool:
+    """Whether an error says that the account has no credit left, so that waiting does not help."""
+    codes = f"{error.code} {error.type}".lower()
+    return any(code in codes for code in QUOTA_CODES) or _contains_any(error.message.lower(), _CREDIT_WORDS)
+
+
+def _fix(kind: type[ProviderError], fields: ErrorFields, status: int | None, *, has_message: bool) -> str:
     """Return the fix: billing for an exhausted account, the address for an unknown path, else that of the class."""
-    if status == 402 or any(code in f"{fields.code} {fields.type}".lower() for code in QUOTA_CODES):
+    if status == 402 or is_out_of_credit(fields):
         return "The account has no credit left: see the provider's billing page, or choose another model."
-    if kind is ProviderError and status in (404, 405, 501):
+    if kind is ProviderError and status in (404, 405, 501) and not has_message:
         return "Unknown path: check the address (most end in /v1) and the dialect (`--wire`)."
     return _FIXES.get(kind, "")
 

@@ -51,7 +51,8 @@ TOOL_REFUSALS = (
         "2026-11-22",
     ),
     ToolRefusal(
-        rf"not support(?:ed)? (?:the )?(?:following )?{_FIELD}s?:? ?\[[^\]]*['\"](?:tools|tool_choice|functions)\b",
+        rf"not support(?:ed)? (?:the )?(?:following )?{_FIELD}s?:? ?(?:[\[{{][^\]}}]{{0,200}})?['\"]"
+        r"(?:tools|tool_choice|functions)\b(?!\[|\.)",
         "litellm.UnsupportedParamsError: perplexity does not support parameters: ['tools']",
         "BerriAI/litellm, `UnsupportedParamsError`",
         "2026-11-22",

@@ -22,6 +22,7 @@ ABILITIES = {
     "no_encrypted_reasoning": "rejects `include` for encrypted reasoning (Responses)",
     "reasoning_summary": "summarises its reasoning on request (Responses)",
     "thinking_display": "shows thinking and the text between calls on request (Messages)",
+    "bound_thinking": "refuses thinking back once anything before it was changed (Messages)",
     "no_thought_summaries": "rejects the request for summaries of thoughts (Gemini)",
     "empty_content": "requires `content` in every message, empty next to tool calls",
     "short_call_ids": "requires call ids of nine letters and digits",

@@ -16,7 +16,7 @@ from nbtool.errors import (
     WireError,
 )
 from nbtool.server_url import parse_server_url
-from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, QUOTA_CODES, error_from_response, is_retryable
+from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response, is_out_of_credit, is_retryable
 from nbtool.wire.transport.body import read_body
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ async def read_error(response: httpx.Response, label: str) -> tuple[WireError, b
         return ProviderError(message, fix="Set the server's final address.", status=status), False
     body = await _read_error_body(response, label)
     error = error_from_response(status, response.headers, body, label=label)
-    is_spent = any(code in f"{error.code} {error.type}".lower() for code in QUOTA_CODES)
-    is_final = is_spent or isinstance(error, _NEVER_RETRIED)
+    is_final = is_out_of_credit(error) or isinstance(error, _NEVER_RETRIED)
     return error, is_retryable(status, response.headers) and not is_final
 
 

@@ -37,6 +37,9 @@ NO_CACHE_CONTROL = "no_cache_control"
 THINKING_DISPLAY = "thinking_display"
 """The ability of a target that thinks by default, and shows its thinking and its text between calls on request."""
 
+BOUND_THINKING = "bound_thinking"
+"""The ability of a target that refuses thinking back once anything before it was changed."""
+
 Block = dict[str, Any]
 
 _CACHE_CONTROL = {"type": "ephemeral"}
@@ -70,14 +73,14 @@ class AnthropicMessages:
             body["tools"] = tools
             if (choice := _tool_choice(prompt))["type"] != "auto":
                 body["tool_choice"] = choice
-        is_bound = THINKING_DISPLAY in target.abilities
-        prefix = PrefixDigest([system, tools, prompt.options.get("tools")]) if is_bound else None
+        options, provider_tools = take_provider_tools(prompt.options, self.name)
+        start = [system, tools, provider_tools, options.get("system"), options.get("tools")]
+        prefix = PrefixDigest(start) if BOUND_THINKING in target.abilities else None
         body["messages"] = _MessageEncoder(self.name, target, prefix).write(prompt.messages)
-        if is_bound:
+        if THINKING_DISPLAY in target.abilities:
             body["thinking"] = {"type": "adaptive", "display": "summarized"}
         if NO_CACHE_CONTROL not in target.abilities and "cache_control" not in prompt.options:
             _add_cache_control(body)
-        options, provider_tools = take_provider_tools(prompt.options, self.name)
         if provider_tools:
             body["tools"] = [*provider_tools, *body.get("tools", [])]
             if not prompt.tools:

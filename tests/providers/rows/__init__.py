@@ -1,0 +1,1 @@
+"""The behaviours of providers, by who shows them."""
