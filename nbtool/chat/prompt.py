@@ -8,25 +8,12 @@ requests; a message states only what the messages before it do not.
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.messages import (
-    DateText,
-    Media,
-    Message,
-    ObjectList,
-    Part,
-    Refusal,
-    Text,
-    ToolCall,
-    ToolResult,
-    assistant,
-    user,
-)
+from nbtool.messages import DateText, Message, ObjectList, Part, Text, assistant, user
 
 HistoryMode = Literal["compact", "native", "results", "text", "none"]
 
@@ -93,11 +80,7 @@ def as_message(prompt: str | Message, parts: Iterable[Part]) -> Message:
 
 
 def history_messages(turn: Turn, mode: HistoryMode) -> list[Message]:
-    """Return a finished turn as history for a later one; without a reply, a note says why there is none.
-
-    A completed turn whose compact form is longer than its own messages, because its results are short, is sent as it
-    was. One that was broken off keeps the compact form, which says what ran.
-    """
+    """Return a finished turn as history for a later one; without a reply, a note says why there is none."""
     prompt = turn.messages.context[-1:]
     if mode == "none" or not prompt:
         return []
@@ -109,9 +92,6 @@ def history_messages(turn: Turn, mode: HistoryMode) -> list[Message]:
         messages = _as_assistant("\n\n".join(filter(None, [*results, turn.text, turn.refusal, turn.end_note])))
     else:
         messages = _as_assistant(turn.content)
-        native = history_messages(turn, "native")[1:]
-        if turn.calls and turn.status == "completed" and _size(native) < _size(messages):
-            return [*prompt, *native]
     return [*prompt, *(messages or _as_assistant(NO_REPLY.get(turn.status, NO_REPLY["error"])))]
 
 
@@ -125,32 +105,6 @@ def _with_note(messages: list[Message], note: str) -> list[Message]:
     *before, end = last.parts
     parts = [Text(f"{end.text}\n\n{note}")] if isinstance(end, Text) else [end, Text(note)]
     return [*messages[:-1], last.with_parts([*before, *parts])]
-
-
-def _size(messages: Iterable[Message]) -> int:
-    """Return the number of characters of messages in a request, without the field names of its dialect."""
-    return sum(
-        _json_size(message.native.payload) if message.native else sum(map(_part_size, message.parts))
-        for message in messages
-    )
-
-
-def _part_size(part: Part) -> int:
-    match part:
-        case ToolCall():
-            return _json_size(part.name) + _json_size(part.arguments)
-        case ToolResult():
-            return _json_size(part.text) + sum(map(_part_size, part.media))
-        case Media():
-            return len(part.data or b"") + len(part.url or "")
-        case Text() | Refusal():
-            return _json_size(part.text)
-        case _:
-            return 0
-
-
-def _json_size(value: Any) -> int:
-    return len(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def _as_assistant(text: str) -> list[Message]:
