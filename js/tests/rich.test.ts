@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { loadModule, setModule } from "../src/kernel/lazy";
 import { highlight } from "../src/rich/highlight";
 import sourceRich from "../src/rich/index";
-import { math } from "../src/rich/math";
+import { math, NESTING_LIMIT } from "../src/rich/math";
 import { calls, Looking } from "./approval/desk";
 import { drawn, Kernel, shown, start } from "./page";
 
@@ -121,4 +121,20 @@ test("a reason that was typed on the plain card, and the focus in it, go over to
   page.close();
   vi.unstubAllGlobals();
   vi.useRealTimers();
+});
+
+test.each([
+  ["\\frac{", "}1"],
+  ["\\boxed{", "}"],
+  ["\\cancel{", "}"],
+  ["\\sqrt{", "}"],
+  ["\\hat{", "}"],
+  ["x^{", "}"],
+  ["\\left(", "\\right)"],
+  ["\\begin{matrix}", "\\end{matrix}"],
+])("a formula that nests %s is set up to a depth, and shown as its source beyond it", (open, close) => {
+  const nested = (levels: number): string => open.repeat(levels) + "x" + close.repeat(levels);
+
+  expect(math(nested(5), true)).not.toBeNull();
+  expect(math(nested(NESTING_LIMIT + 1), true)).toBeNull();
 });

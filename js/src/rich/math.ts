@@ -6,6 +6,12 @@ export const FORMULA_LIMIT = 5_000;
 /** Elements of a formula that is set: a macro that writes without end has more. */
 const NODE_LIMIT = 5_000;
 
+/**
+ * Elements inside one another, up to which a formula is set. The layout of deeper ones takes seconds (`menclose`), and
+ * with MathJax, which gets only what is set here, 150 nested fractions crash the page.
+ */
+export const NESTING_LIMIT = 50;
+
 /** Macros that a formula may expand. */
 const EXPANSION_LIMIT = 500;
 
@@ -46,11 +52,11 @@ export function math(tex: string, display: boolean): Node | null {
   }
 }
 
-function buildNode(source: TemmlNode, budget: { left: number }): Node {
-  if (budget.left-- <= 0) throw new RangeError("too large a formula");
+function buildNode(source: TemmlNode, budget: { left: number }, depth = 0): Node {
+  if (budget.left-- <= 0 || depth > NESTING_LIMIT) throw new RangeError("too large a formula");
   if (typeof source.text === "string") return document.createTextNode(source.text);
   const { type = "", attributes = {}, children = [] } = source;
-  const nodes = children.map((child) => buildNode(child, budget));
+  const nodes = children.map((child) => buildNode(child, budget, depth + 1));
   if (!type) {
     const group = document.createDocumentFragment();
     group.append(...nodes);
