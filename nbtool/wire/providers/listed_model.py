@@ -17,6 +17,9 @@ _ABILITY_FIELDS = (
     "supportedGenerationMethods",
 )
 
+MAX_CONTEXT = 1_000_000_000
+"""Largest number of tokens that is taken for the context window of a model."""
+
 MAX_ABILITY = 40
 """Maximum length of the name of an ability; longer ones are skipped."""
 
@@ -34,7 +37,7 @@ class ListedModel:
 def parse_listed_model(item: dict[str, Any], name: str) -> ListedModel:
     """Read one entry of a list of models."""
     contexts = (item.get(field) for field in _CONTEXT_FIELDS)
-    context = next((one for one in contexts if isinstance(one, int) and not isinstance(one, bool) and one > 0), 0)
+    context = next((one for one in contexts if type(one) is int and 0 < one <= MAX_CONTEXT), 0)
     shutdown = next((day for field in _SHUTDOWN_FIELDS if (day := _parse_day(item.get(field)))), None)
     abilities = [one for field in _ABILITY_FIELDS for one in _ability_names(item.get(field)) if len(one) <= MAX_ABILITY]
     return ListedModel(name, context, shutdown, tuple(dict.fromkeys(abilities)))

@@ -154,7 +154,7 @@ def parse_models(body: bytes, label: str) -> list[ListedModel]:
     return [
         parse_listed_model(item, name.removeprefix("models/"))
         for item, name in named
-        if isinstance(name, str) and 0 < len(name) <= MAX_NAME
+        if isinstance(name, str) and 0 < len(name) <= MAX_NAME and name.isprintable()  # Tab offers it
     ]
 
 

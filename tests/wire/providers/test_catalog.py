@@ -589,6 +589,19 @@ def test_names_of_models_that_are_no_text_are_left_out() -> None:
     assert [model.name for model in models] == ["b"]
 
 
+@pytest.mark.parametrize("name", ["n\\nl", "a\\r%%bash", "\\u001b[31mred", "\\u202etxt", "a\\u0000b"])
+def test_names_of_models_that_cannot_be_printed_are_left_out(name: str) -> None:
+    models = parse_models(b'{"data": [{"id": "%s"}, {"id": "b"}]}' % name.encode(), "lab")
+
+    assert [model.name for model in models] == ["b"]
+
+
+def test_an_absurd_context_window_of_a_listed_model_is_ignored() -> None:
+    (model,) = parse_models(b'{"data": [{"id": "b", "context_length": 1%s}]}' % (b"0" * 4_000), "lab")
+
+    assert model.context == 0
+
+
 def test_a_dialect_with_a_header_of_its_own_for_the_key_uses_it() -> None:
     here = "http://127.0.0.1:1/v1"
 
