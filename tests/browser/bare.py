@@ -97,7 +97,8 @@ const extend = async (address) => {
   const shares = (module) => ({ "1.0.0": { get: () => () => module } });
   container.init({ "@lumino/widgets": shares({ Widget, PanelLayout: class {} }), "@jupyterlab/notebook": shares({}),
     "@jupyterlab/rendermime": shares({ IRenderMimeRegistry: {} }) });
-  const { default: plugin } = (await container.get("./extension"))();
+  const { default: plugins } = (await container.get("./extension"))();
+  const [plugin] = [plugins].flat();
   const addFactory = (factory) => { window.turns = factory; };
   const preferredMimeType = () => { throw new Error("The page refuses a turn that Python saved."); };
   plugin.activate({}, { addFactory, preferredMimeType }, null);
