@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from nbtool.toolsets import STANDARD
 from tests.browser.lab import PANEL, Front, Lab, Notebook, screenshot
@@ -147,6 +147,18 @@ def double(n):
     'Twice a number.'"""
 
 
+def press_tab(items: Locator, count: int) -> None:
+    """Press Tab until the menu is there: JupyterLab drops what a busy kernel answers after a second."""
+    for _ in range(5):
+        items.page.keyboard.press("Tab")
+        try:
+            expect(items).to_have_count(count, timeout=3_000)
+        except AssertionError:
+            continue
+        return
+    expect(items).to_have_count(count)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_tab_shows_the_kind_and_help_of_flags_and_tools(lab: Lab, theme: str) -> None:
     lab.set_theme(theme)  # type: ignore[arg-type]  # pytest's parameters are plain texts
@@ -157,8 +169,7 @@ def test_tab_shows_the_kind_and_help_of_flags_and_tools(lab: Lab, theme: str) ->
     notebook.cell(1).locator(".cm-content").click()
 
     keys.type("%%chat --app")
-    keys.press("Tab")
-    expect(items).to_have_count(2)
+    press_tab(items, 2)
     expect(items.nth(0)).to_contain_text("--append")
     expect(items.nth(0)).to_contain_text("flag: add a turn when the cell is run again")
     screenshot(notebook.page, f"tab-flags-{theme}")
@@ -179,14 +190,12 @@ def test_tab_closes_the_backtick_of_a_mention_and_offers_nothing_else(lab: Lab) 
     keys, items = notebook.page.keyboard, notebook.page.locator(".jp-Completer .jp-Completer-item")
     notebook.cell(1).locator(".cm-content").click()
     keys.press("Control+End")
-    keys.press("Tab")
-    expect(items).to_have_count(2)
+    press_tab(items, 2)
     expect(items.nth(1)).to_contain_text("variable: list")
     keys.press("ArrowDown")
     keys.press("Enter")
     keys.type(" and &`dou")
-    keys.press("Tab")
-    expect(items).to_have_count(1)
+    press_tab(items, 1)
     keys.press("Enter")
 
     assert notebook.source(1).endswith("Use $`frames` and &`double`")
