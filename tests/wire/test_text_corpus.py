@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 
 from nbtool.errors import InvalidArguments
+from nbtool.wire.prompted.fenced_scanner import FencedScanner
 from nbtool.wire.prompted.json_repair import parse_object, parse_value
 from nbtool.wire.prompted.scanner import Scanner
-from nbtool.wire.prompted.segments import TextSegment
+from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment
 from nbtool.wire.prompted.wire import parse_calls
 
 CORPUS = Path(os.environ.get("NBTOOL_CORPUS") or Path(__file__).parents[3] / "shared/corpus/open")
@@ -224,3 +225,35 @@ def test_third_party_cases_are_read_or_refused() -> None:
             continue
 
     assert read > 60
+
+
+# --- where calls need the own mark of a chat --------------------------------------------------------------------
+
+CALL_SYNTAX = re.compile(
+    r"tool_call|function_call|<function|tool▁call|DSML|TOOL_CALLS|<\|(?:im_start|python_tag|python_start|tool|action)"
+    r"|[\"']name[\"']\s*:|[\"']recipient_name[\"']|\w\((?:\w+=|\))|\A\w+\s*\n\s*\{",
+    re.IGNORECASE,
+)
+
+
+def pieces_of(row: Row) -> list[Piece]:
+    names = {*(row.get("tool_names") or ()), *(name for name, _ in as_expected(row)), "another_tool"}
+    scanner = FencedScanner("call-7f3a9c21", names)
+    pieces = [*scanner.feed(row["text"]), *scanner.close()]
+    return [piece for piece in pieces if not isinstance(piece, PendingSegment)]
+
+
+def test_nothing_without_the_own_mark_runs_and_every_clear_call_is_hidden() -> None:
+    read = [(row, pieces_of(row)) for row in rows("tool_text")]
+    hidden = {id(row) for row, pieces in read if any(isinstance(piece, MalformedSegment) for piece in pieces)}
+
+    assert not any(isinstance(piece, CallSegment) for _, pieces in read for piece in pieces)
+    assert [row["text"] for row in clear_rows() if row["expected_calls"] and id(row) not in hidden] == []
+
+
+def test_of_recorded_answers_nothing_is_hidden_but_what_is_written_as_a_call() -> None:
+    answers = [row for row in rows("tool_text") if not row["expected_calls"]]
+    hidden = [piece for row in answers for piece in pieces_of(row) if isinstance(piece, MalformedSegment)]
+
+    assert len(answers) > 500
+    assert [piece.source for piece in hidden if not CALL_SYNTAX.search(piece.source)] == []

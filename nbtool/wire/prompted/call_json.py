@@ -21,9 +21,11 @@ RECORD_KEYS = frozenset(
     {"response", "result", "results", "output", "observation", "tool_response", "tool_result", "function_response",
      "function_call_record", "function_call_result", "tool_call_record", "tool_call_result"}
 )  # fmt: skip
-_SIDE_KEYS = frozenset(
+SIDE_KEYS = frozenset(
     {"id", "type", "index", "call_id", "tool_call_id", "thought", "thoughts", "reasoning", "description"}
 )
+"""Keys that a call may have beside its name and its arguments."""
+
 _NAME = re.compile(r"[^\W\d][\w.:/ -]{0,127}\Z")
 _SEPARATORS = re.compile(r"[-_.\s]+")
 MAX_NESTING = 4
@@ -94,10 +96,10 @@ def _parse_call(value: dict[str, Any], is_delimited: bool, repairs: tuple[str, .
     arguments_key = next((key for key in ARGUMENT_KEYS if key in value), None)
     if name_key is None or not _NAME.match(value[name_key].strip()):
         return None
-    if (arguments_key is None and not is_delimited) or value.keys() - {name_key, arguments_key} - _SIDE_KEYS:
+    if (arguments_key is None and not is_delimited) or value.keys() - {name_key, arguments_key} - SIDE_KEYS:
         return None
     args, argument_repairs = _parse_arguments(value[arguments_key] if arguments_key else None)
-    if args is None or _is_schema(args):
+    if args is None or is_schema(args):
         return None
     return [ParsedCall(value[name_key].strip(), args, (*repairs, *argument_repairs), lacks_arguments=not arguments_key)]
 
@@ -116,7 +118,8 @@ def _parse_arguments(value: Any) -> tuple[dict[str, Any] | None, tuple[str, ...]
     return parsed.value, parsed.repairs
 
 
-def _is_schema(args: dict[str, Any]) -> bool:
+def is_schema(args: dict[str, Any]) -> bool:
+    """Whether arguments are the schema of a tool's parameters: its definition, and no call."""
     return args.get("type") in ("object", "dict") and (isinstance(args.get("properties"), dict) or len(args) == 1)
 
 

@@ -41,6 +41,7 @@ _CODE_LANGUAGES = (
     r"|latex|tex|diff|toml|ini|csv|mermaid|dockerfile|makefile"
 )
 _CODE_FENCE = re.compile(rf"[ \t]*(?P<fence>`{{3,}}|~{{3,}})[ \t]*(?:{_CODE_LANGUAGES})[ \t]*", re.IGNORECASE)
+_INLINE_CODE = re.compile(r"`+\Z")
 _EMPTY_LINES = re.compile(r"\n+")
 _WORD = re.compile(r"[\"'`*]*([\w.]*)")
 _MARKS = "<{[`~|'\"*"
@@ -58,7 +59,7 @@ class FencedScanner:
         self._word = word.lower()
         self._names = None if names is None else frozenset(names)
         sorted_names = tuple(sorted(self._names or ())[:MAX_NAMES])
-        self._starts = _start_pattern(self._word, sorted_names)
+        self._line_starts, self._starts = _start_patterns(self._word, sorted_names)
         ends = (self._word, "to=", *sorted_names)  # a name at the end of a line may begin a call too
         self._ends, self._beginnings = _prefixes(ends), _prefixes((*_LABELS, *ends))
         self._longest_end = max(map(len, ends))
@@ -120,7 +121,9 @@ class FencedScanner:
             return self._pass_on(blank.end() - self._position, is_line_end=True)
         end = self._text.find("\n", self._position) + 1
         if not end and not is_final:
-            return self._pass_on(self._safe_size(self._text[self._position :])) or None
+            rest = self._text[self._position :]
+            self._is_holding = len(self._line) + len(rest) >= MAX_LINE_START and self._begins_call(rest)
+            return None if self._holds() else self._pass_on(self._safe_size(rest)) or None
         line = self._text[self._position : end or len(self._text)]
         fence = None if self._code_fence else _CODE_FENCE.fullmatch((self._line + line).rstrip("\r\n"))
         if fence and not self._line and self._may_be_call_in_code(end or len(self._text), is_final=is_final):
@@ -165,9 +168,20 @@ class FencedScanner:
         """Return where in the rest of a line a call may begin; in a fence of code only the own mark counts."""
         if self._code_fence:
             return 0 if self._word in line.lower() else None
-        before = "\0" if self._is_long_line else self._line  # behind it, nothing is the start of a line
+        if self._begins_call(line):
+            return 0
+        before = "" if self._is_long_line else self._line
         match = self._starts.search(before + line)
-        return max(0, match.start() - len(before)) if match else None
+        if not match:
+            return None
+        code = _INLINE_CODE.search(before + line, 0, match.start())  # its marks say that a form is only shown
+        return max(0, (code or match).start() - len(before))
+
+    def _begins_call(self, line: str) -> bool:
+        """Whether the line begins like a call; only its first characters count, however much of it is known."""
+        if self._code_fence or self._is_long_line:
+            return False
+        return self._line_starts.match((self._line + line)[:MAX_LINE_START]) is not None
 
     def _track_code(self, line: str, fence: re.Match[str] | None) -> None:
         if self._code_fence:
@@ -208,16 +222,21 @@ def _prefixes(words: tuple[str, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def _start_pattern(word: str, names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the pattern of everything in a line that may begin a call."""
+def _start_patterns(word: str, names: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of a line that begins like a call, and of everything in a line that may begin one."""
     own = names_alternation(frozenset(names)) or r"(?!)"
     openers = "|".join(re.escape(delimiter.opener) for delimiter in DELIMITERS)
     labels = "|".join(map(re.escape, _LABELS))
-    line_start = r"^[ \t>*#-]*+"
-    parts = (
-        rf"^[ \t>]*(?:`{{3,}}|~{{3,}})(?![ \t]*(?:{_CODE_LANGUAGES})[ \t]*\r?\n)",
+    beginning = r"[ \t>*#-]*+"
+    line_starts = (
+        rf"[ \t>]*(?:`{{3,}}|~{{3,}})(?![ \t]*(?:{_CODE_LANGUAGES})[ \t]*\r?\n)",
+        r"[ \t]*(?:[{\[]|'{3}|\"{3})",
+        rf"{beginning}(?:{labels})[\w \t]*\*{{0,2}}[ \t]*[:=(`]",
+        rf"{beginning}(?:(?:{labels})[ \t:]+)?[\"'`*]{{0,4}}(?:functions\.)?(?:{own})[\"'`*]*[ \t]*"
+        r"(?:[:({,]|\r?\n|$|with\b)",
+    )
+    starts = (
         rf"[`'\"<\[({{*_~|]{{0,8}}{re.escape(word)}",
-        r"^[ \t]*(?:[{\[]|'{3}|\"{3})",
         r"[{\[]\s*[{\"'“]",
         rf"\[\s*(?:functions\.)?(?:{own})\s*\(",
         openers,
@@ -225,11 +244,8 @@ def _start_pattern(word: str, names: tuple[str, ...]) -> re.Pattern[str]:
         rf"(?:functions\.)?(?:{own})[ \t]*\r?\n",
         r"</?[\w:.-]*(?:tool|func|call|invoke|action|api|observation)",
         r"<[|｜]|\bto=\w",  # noqa: RUF001 - as models write it
-        rf"{line_start}(?:{labels})[\w \t]*\*{{0,2}}[ \t]*[:=(`]",
-        rf"{line_start}(?:(?:{labels})[ \t:]+)?[\"'`*]{{0,4}}(?:functions\.)?(?:{own})[\"'`*]*[ \t]*"
-        r"(?:[:({,]|\r?\n|$|with\b)",
     )
-    return re.compile("|".join(parts), re.IGNORECASE | re.MULTILINE)
+    return re.compile("|".join(line_starts), re.IGNORECASE), re.compile("|".join(starts), re.IGNORECASE)
 
 
 def read_held(text: str, word: str, names: frozenset[str] | None, *, complete: bool) -> list[Piece]:

@@ -74,6 +74,11 @@ RUN: dict[str, str] = {
 }
 
 HIDDEN: dict[str, str] = {
+    "python calls in one long line": f"price(ticker='{'A' * 60}'), price(ticker='{'B' * 60}'), price(ticker='C')",
+    "a long call behind a label": f"Action: price(ticker='{'A' * 200}')",
+    "control token, unknown tool": '<|im_start|>\n{"arguments": {"a": 1}, "name": "made_up"}\n<|im_end|>',
+    "an opening mark alone": "<|python_start|>",
+    "an opening mark at the end": "Let me look.\n\n<tool_call>\n",
     "hermes": f"<tool_call>\n{CALL}\n</tool_call>",
     "hermes with prose": f"Let me check.\n<tool_call>\n{CALL}\n</tool_call>",
     "hermes without end": f"<tool_call>\n{CALL}",
@@ -181,6 +186,15 @@ HIDDEN: dict[str, str] = {
 }
 
 PROSE: dict[str, str] = {
+    "a column in json": '{"column": "price", "type": "float", "parameters": {"min": 0}}',
+    "a field in json": '{"name": "price", "input": "close", "output": "float"}',
+    "a tool's definition": '```json\n{"name": "price", "parameters": {"type": "object", "properties": {"ticker": {}}}}\n```',
+    "a package in json": '```json\n{"name": "price", "version": "1.0.0", "dependencies": {"a": "1"}}\n```',
+    "a command in json": '```json\n{"command": "run_python", "args": ["main.py"], "env": {}}\n```',
+    "a task in json": '```json\n{"label": "build", "command": "run_python", "args": ["main.py"]}\n```',
+    "an element in html": '```html\n<price>\n  <b class="new">12</b>\n</price>\n```',
+    "a control token in inline code": 'It is written as `<|im_start|>{"name": "x", "arguments": {}}`.',
+    "a setting": 'Set to=price in the options, {"to": "price"}.',
     "an answer": "The price of A is 12.",
     "a list": "- one\n- two\n\n1. three",
     "a table": "| a | b |\n|---|---|\n| 1 | 2 |",

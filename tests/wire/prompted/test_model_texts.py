@@ -9,7 +9,7 @@ import pytest
 from nbtool.wire.prompted.fenced_scanner import FencedScanner
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
-from tests.wire.prompted.model_texts import HIDDEN, NAMES, PROSE, RUN, WORD
+from tests.wire.prompted.model_texts import CALL, HIDDEN, NAMES, PROSE, RUN, WORD
 
 
 def scan(*parts: str, complete: bool = True) -> list[Piece]:
@@ -77,6 +77,15 @@ def test_nothing_runs_of_a_reply_that_was_cut_anywhere_in_its_call(text: str) ->
         pieces = scan(text[:cut], complete=False)
         if names_of(pieces):
             assert text[:cut].count("}") >= text.count("}") - 1 or text[:cut].rstrip().endswith((")", "]", ">"))
+
+
+@pytest.mark.parametrize("tail", ["\n", "\n<|im_start|>\n", f"\n<|im_start|>\n{CALL}\n"])
+def test_an_answer_behind_a_block_without_end_is_shown(tail: str) -> None:
+    answer = "To solve this, we need the price first, which is 12."
+    pieces = scan(f"<tool_call>\n{CALL}{tail}{answer}")
+
+    assert names_of(pieces) == []
+    assert shown(pieces).strip() == answer
 
 
 @pytest.mark.parametrize("how", HIDDEN)

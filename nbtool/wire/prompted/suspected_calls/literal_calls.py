@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.wire.prompted.call_json import ARGUMENT_KEYS, parse_call_value
+from nbtool.wire.prompted.call_json import ARGUMENT_KEYS, SIDE_KEYS, is_schema, parse_call_value
 from nbtool.wire.prompted.call_python import end_of_call_list, parse_python_calls
 from nbtool.wire.prompted.json_repair import parse_value
 from nbtool.wire.prompted.json_tokens import find_end
@@ -18,6 +18,9 @@ MAX_DEPTH = 8
 """Objects around a call in JSON."""
 
 _JSON = re.compile(r"""(?:\[\s*)?\{\s*["'“]?[\w -]{1,60}["'”]?\s*:""")
+_NAMING = re.compile(r"name|tool|func|action|call|api|command|method|invoke|recipient|use", re.IGNORECASE)
+"""What the key of a tool's name contains."""
+
 _CALL_LIST = re.compile(r"\[\s*(?:functions\.)?([A-Za-z_][\w.]*)\s*\(")
 
 
@@ -54,14 +57,28 @@ def _names_in_json(tools: ToolNames, body: str) -> list[str] | None:
 
 
 def _tools_in(tools: ToolNames, value: Any, depth: int) -> Iterator[str]:
-    """Yield the tools that objects within a JSON value name beside an object or a text of arguments."""
-    if isinstance(value, dict):
-        name = next((tool for item in value.values() if isinstance(item, str) and (tool := tools.match(item))), "")
-        if name and any(isinstance(item, dict) or key in ARGUMENT_KEYS for key, item in value.items()):
-            yield name
+    """Yield the tools that objects within a JSON value name beside arguments."""
+    if isinstance(value, dict) and (name := _tool_of(tools, value)):
+        yield name
     if depth and isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _tools_in(tools, item, depth - 1)
+
+
+def _tool_of(tools: ToolNames, value: dict[str, Any]) -> str:
+    """Return the tool that an object calls: it names it, and has arguments, or an object and nothing else."""
+    named = ((key, tools.match(item)) for key, item in value.items() if isinstance(item, str) and _NAMING.search(key))
+    name_key, name = next((one for one in named if one[1]), ("", ""))
+    others = value.keys() - {name_key} - SIDE_KEYS
+    for key in others if name else ():
+        item, is_only = value[key], len(others) == 1
+        if isinstance(item, dict):
+            has_arguments = (key in ARGUMENT_KEYS or is_only) and not is_schema(item)
+        else:
+            has_arguments = key in ARGUMENT_KEYS and (is_only or str(item).lstrip().startswith("{"))
+        if has_arguments:
+            return name
+    return ""
 
 
 def find_python_calls(searched: SearchedText) -> Iterator[OtherForm]:

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from nbtool.errors import InvalidArguments
+from nbtool.wire.prompted.call_json import parse_call_value
+from nbtool.wire.prompted.json_repair import parse_value
 from nbtool.wire.prompted.json_tokens import find_end
 from nbtool.wire.prompted.model_formats import DELIMITERS, parse_call_body
 from nbtool.wire.prompted.segments import MalformedReason
@@ -14,6 +17,15 @@ from nbtool.wire.prompted.suspected_calls.searched_text import OtherForm, Search
 MAX_BODY_CHARS = 256 * 1024
 """Characters of blocks that are read of one text, for blocks may overlap; a further one is read up to the next opener
 only, and what follows is hidden if it may hold a call."""
+
+MAX_UNCLOSED = 16 * 1024
+"""Characters of a block without its closing mark; all behind a longer one is hidden with it."""
+
+MAX_PARTS = 16
+"""Objects and marks of a block without its closing mark; all behind more of them is hidden with it."""
+
+MAX_UNKNOWN_CALL = 16 * 1024
+"""Characters of a call of an unknown tool behind a control token; a longer one is shown."""
 
 OPENERS = re.compile("|".join(re.escape(one.opener) for one in sorted(DELIMITERS, key=lambda one: -len(one.opener))))
 """The opening marks of all model families."""
@@ -26,7 +38,12 @@ _RESULT = re.compile(
 _WORD_TAG = re.compile(rf"<(?P<tag>[\w:.-]*(?:{_TAG_WORDS})[\w:.-]*)(?:[ =][^<>]*)?>", re.IGNORECASE)
 # ruff: noqa: RUF001 - the marks are written with the very characters that the models use
 _TOKEN = r"(?:<[|｜][\w▁ -]{1,40}[|｜]?>|<[\w▁ -]{1,40}[|｜]>)"
-_SPECIAL = re.compile(rf"{_TOKEN}|\bto=(?:functions\.)?[A-Za-z_][\w.]*")
+_ADDRESS = r"\bto=(?:functions\.[A-Za-z_][\w.]*|[A-Za-z_][\w.]*(?=\s*(?:<|\{|json\b|code\b|\Z)))"
+_SPECIAL = re.compile(rf"{_TOKEN}|{_ADDRESS}")
+_NEXT_PART = re.compile(rf"\s*(?:{_TOKEN}|</?tool_calls?>|[{{\[](?=\s*[{{\"'\]}}]))")
+_ANSWER = re.compile(r"[ \t]*\r?\n\s*[*#]*[ \t]*[^\W\d_]{2,}[ ,.:](?![^\n]*[{}<>\"])")
+"""A line of prose behind a block: it begins with a word and contains nothing of a call."""
+
 _SPECIAL_TAIL = re.compile(rf"\s*(?:{_TOKEN}\s*)*")
 
 
@@ -54,12 +71,27 @@ def find_delimited(searched: SearchedText) -> Iterator[OtherForm]:
         calls = parse_call_body(body, is_closed=end >= 0 and not following, opener=match[0])
         name = searched.tools.match(calls[0].name) if calls else searched.tools.find(body)
         is_meant = bool(name) or not (searched.is_code(match.start()) or searched.is_shown(match.start()))
-        if not is_meant or not (calls or _looks_structured(body)):
+        is_bare = end < 0 and not body.strip() and not text[: match.start()].rpartition("\n")[2].strip()
+        if not is_meant or not (calls or is_bare or _looks_structured(body)):
             searched.unread += [match.start()] if following else []
             continue
         position = end + len(closer) if end >= 0 else len(text)
+        if end < 0:
+            position = _end_of_unclosed(text, match.end())
         reason: MalformedReason = "other_form" if calls else "unreadable"
         yield searched.widen(OtherForm(match.start(), position, name or (calls[0].name if calls else ""), reason))
+
+
+def _end_of_unclosed(text: str, start: int) -> int:
+    """Return where a block without its closing mark ends: behind its objects and marks if an answer follows them."""
+    block, end = text[start : start + MAX_UNCLOSED], 0
+    for _ in range(MAX_PARTS):
+        if (part := _NEXT_PART.match(block, end)) is None:
+            return start + end if end and _ANSWER.match(text, start + end) else len(text)
+        end = find_end(block, part.end() - 1) if part[0].endswith(("{", "[")) else part.end()
+        if end < 0:
+            break
+    return len(text)
 
 
 def _looks_structured(body: str) -> bool:
@@ -82,7 +114,7 @@ def find_tags(searched: SearchedText) -> Iterator[OtherForm]:
             ):
                 continue
             closer = re.compile(rf"</{re.escape(match['tag'])}\s*>").search(text, match.end())
-            stop = closer.end() if closer else len(text)
+            stop = closer.end() if closer else _end_of_unclosed(text, match.end())
             if match[0].endswith("/>"):
                 stop = match.end()
             if mention and mention.start() < match.start():
@@ -97,14 +129,26 @@ def _tag_pattern(alternation: str) -> re.Pattern[str]:
 
 
 def find_control_tokens(searched: SearchedText) -> Iterator[OtherForm]:
-    """Find control tokens of chat templates that address a tool, with the object behind them."""
+    """Find control tokens of chat templates before a call, or that address a tool, with the object behind them."""
     text = searched.text
     for match in searched.matches(_SPECIAL):
         rest = text[match.end() : match.end() + 400]
         name = searched.tools.find(match[0] + rest.partition("\n\n")[0])
         brace = text.find("{", match.end(), match.end() + 400)
+        if not name and brace >= 0 and not text[match.end() : brace].strip() and not searched.is_shown(match.start()):
+            name = _name_of_call(text[brace : brace + MAX_UNKNOWN_CALL])
         if not name or searched.is_code(match.start()) or (brace < 0 and "to=" not in match[0]):
             continue
         end = find_end(text, brace) if brace >= 0 else -1
         tail = _SPECIAL_TAIL.match(text, end if end > 0 else len(text))
         yield OtherForm(match.start(), tail.end() if tail else len(text), name)
+
+
+def _name_of_call(text: str) -> str:
+    """Return the name of the call with whose object a text begins; empty if it begins with something else."""
+    end = find_end(text)
+    try:
+        calls = parse_call_value(parse_value(text[:end]).value, is_delimited=False) if end > 0 else None
+    except InvalidArguments:
+        return ""
+    return calls[0].name if calls else ""

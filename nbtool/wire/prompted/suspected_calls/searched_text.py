@@ -16,7 +16,7 @@ _FENCE = re.compile(
     r"^[ \t>]*+(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^\n`]*)\n(?P<body>.*?)(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_DATA_LANGUAGES = frozenset({"", "json", "json5", "jsonc", "xml", "text", "txt", "plaintext", "yaml", "yml", "html"})
+_DATA_LANGUAGES = frozenset({"", "json", "json5", "jsonc", "xml", "text", "txt", "plaintext", "yaml", "yml"})
 
 
 @dataclass(frozen=True, slots=True)
