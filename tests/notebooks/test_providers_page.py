@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -45,6 +46,7 @@ def company(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChaosSe
     for path, name in zip(authority.certificate("ada"), ("ada.pem", "ada.key"), strict=True):
         path.rename(tmp_path / name)
     (tmp_path / ".env").touch()
+    (tmp_path / "notes.txt").write_text("We promise an answer within a day.")
     (tmp_path / "print_token.py").write_text("print('token-of-program')")
     monkeypatch.chdir(tmp_path)
     find_env_file.cache_clear()
@@ -99,6 +101,7 @@ REQUESTS: list[tuple[str, list[Callable[[Received], bool]]]] = [
     ("chat = Chat", [lambda it: it.json["model"] == "large"]),
     ("chat = Chat", [lambda it: it.json["model"] == "large"]),
     ("chat = Chat", [lambda it: it.json["tools"] == [{"type": "web_search"}]]),
+    ("chat = Chat", [lambda it: '"citations": {"enabled": true}' in json.dumps(it.json["messages"])]),
     ("lab = Chat", []),
     ("%%chat -c lab", [PROJECT]),
     ("%chat use lab", []),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbtool.errors import Unsupported
-from nbtool.text import shorten
+from nbtool.text import left_out, shorten
 
 PROVIDER_TOOLS = "provider_tools"
 """The option of a prompt that lists them; each wire translates it."""
@@ -37,6 +37,17 @@ BETAS = {"web_fetch_20250910": "web-fetch-2025-09-10", "code_execution_20250825"
 
 OUTPUTS = {"web_search": "web_search_call.action.sources", "code_interpreter": "code_interpreter_call.outputs"}
 """What Responses sends of a tool's outcome on request only, by type."""
+
+
+MAX_PASSAGE = 500
+"""Maximum length of the passage of a citation, in characters: each of thousands may name the whole text."""
+
+
+def cited_passage(text: str, start: int = 0, end: int | None = None) -> str:
+    """Return the passage of a text that a citation is for, truncated with a note."""
+    length = (len(text) if end is None else end) - start
+    excerpt = text[start : start + min(length, MAX_PASSAGE)]
+    return f"{excerpt}[{left_out(length - MAX_PASSAGE)}]" if length > MAX_PASSAGE else excerpt
 
 
 def take_provider_tools(options: Mapping[str, Any], wire: str) -> tuple[dict[str, Any], list[Definition]]:

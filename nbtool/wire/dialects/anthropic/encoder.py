@@ -34,6 +34,10 @@ DEFAULT_MAX_TOKENS = 16_000
 NO_CACHE_CONTROL = "no_cache_control"
 """The ability of a target that refuses `cache_control` marks (some gateways do)."""
 
+CITATIONS = "citations"
+"""The option of a prompt with which replies cite the documents of the request:
+https://platform.claude.com/docs/en/build-with-claude/citations."""
+
 THINKING_DISPLAY = "thinking_display"
 """The ability of a target that thinks by default, and shows its thinking and its text between calls on request."""
 
@@ -76,7 +80,10 @@ class AnthropicMessages:
         options, provider_tools = take_provider_tools(prompt.options, self.name)
         start = [system, tools, provider_tools, options.get("system"), options.get("tools")]
         prefix = PrefixDigest(start) if BOUND_THINKING in target.abilities else None
-        body["messages"] = _MessageEncoder(self.name, target, prefix).write(prompt.messages)
+        has_citations = options.pop(CITATIONS, False) is True
+        body["messages"] = _MessageEncoder(self.name, target, prefix, has_citations=has_citations).write(
+            prompt.messages
+        )
         if THINKING_DISPLAY in target.abilities:
             body["thinking"] = {"type": "adaptive", "display": "summarized"}
         if NO_CACHE_CONTROL not in target.abilities and "cache_control" not in prompt.options:
@@ -117,7 +124,10 @@ class PrefixDigest:
 class _MessageEncoder:
     """Builds the alternating messages from nbtool's, in order."""
 
-    def __init__(self, wire: str, target: Target, prefix: PrefixDigest | None = None) -> None:
+    def __init__(
+        self, wire: str, target: Target, prefix: PrefixDigest | None = None, *, has_citations: bool = False
+    ) -> None:
+        self._has_citations = has_citations
         self._prefix = prefix
         self._origin = (wire, target.host, target.model)
         self._ids = CallIds()
@@ -151,7 +161,8 @@ class _MessageEncoder:
 
     def _encode_text(self, message: Message) -> None:
         """Encode a message of the person or of the tools."""
-        content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_empty(part)]
+        parts = [part for part in message.parts if isinstance(part, Text | Media) and not _is_empty(part)]
+        content = [self._content(part) for part in parts]
         if content:
             content, self._pending_images = [*self._pending_images, *content], []
         self._add("user", [*(self._encode_result(result) for result in message.results), *content])
@@ -160,12 +171,19 @@ class _MessageEncoder:
         block: Block = {"type": "tool_result", "tool_use_id": self._ids.id_for_result(result)}
         if result.media:
             parts: list[Text | Media] = [Text(result.text)] if result.text.strip() else []
-            block["content"] = [_content(part) for part in (*parts, *result.media)]
+            block["content"] = [self._content(part) for part in (*parts, *result.media)]
         elif result.text.strip():
             block["content"] = clean_text(result.text)
         if result.is_error:
             block["is_error"] = True
         return block
+
+    def _content(self, part: Text | Media) -> Block:
+        """Encode a part; all documents of a request are cited, or none."""
+        block = _content(part)
+        return (
+            {**block, "citations": {"enabled": True}} if self._has_citations and block["type"] == "document" else block
+        )
 
     def _native(self, message: Message) -> list[Block]:
         """Return the blocks of a reply unchanged, or None if they are not valid for this request."""

@@ -32,12 +32,24 @@ def provider_call(use: Block, outcome: Block | None = None) -> ProviderCall:
 
 
 def citation(value: Any) -> Citation | None:
-    """Return a source of a text; documents of the request have a title and no address."""
+    """Return a source of a text; a document of the request has a title, or its number, and no address."""
     if not isinstance(value, dict):
         return None
     url = _text(value, "url") or _text(value, "source")
     title = _text(value, "title") or _text(value, "document_title")
-    return Citation(Link(url, title), _text(value, "cited_text")) if url or title else None
+    if not (url or title) and isinstance(index := value.get("document_index"), int):
+        title = f"Document {index + 1}"
+    return Citation(Link(url, title + _location(value)), _text(value, "cited_text")) if url or title else None
+
+
+def _location(value: Block) -> str:
+    """Return the pages or parts of a document that are cited; their ends are exclusive, and parts begin with 0."""
+    for name, label, first in (("page_number", "page", 0), ("block_index", "part", 1)):
+        start, end = value.get(f"start_{name}"), value.get(f"end_{name}")
+        if value.get("document_index") is not None and isinstance(start, int) and isinstance(end, int):
+            start, last = start + first, end - 1 + first
+            return f", {label} {start}" if last <= start else f", {label}s {start}-{last}"
+    return ""
 
 
 def _input_text(values: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from nbtool.events import ProviderDelta
 from nbtool.messages import Citation, Link, ProviderCall
+from nbtool.wire.dialects.provider_tools import cited_passage
 
 Part = dict[str, Any]
 
@@ -47,17 +48,22 @@ class ProviderTools:
         yield from (ProviderDelta(call) for call in self._open.values())
         self._open = {}
         grounding = self._grounding.get("groundingMetadata", {})
-        links = [link for chunk in _objects(grounding, "groundingChunks") for link in _chunk_links(chunk)]
+        chunks = [list(_chunk_links(chunk)) for chunk in _objects(grounding, "groundingChunks")]
+        links = [link for chunk in chunks for link in chunk]
         queries = [query for query in _list(grounding, "webSearchQueries") if isinstance(query, str)]
         if queries and not self._has_searches:
             yield ProviderDelta(ProviderCall("google_search", "\n".join(queries), links=tuple(links)))
         pages = _objects(self._grounding.get("urlContextMetadata", {}), "urlMetadata")
         if read := tuple(Link(url) for page in pages if (url := _text(page, "retrievedUrl"))):
             yield ProviderDelta(ProviderCall("url_context", links=read))
-        yield from (ProviderDelta(Citation(link)) for link in links)
-        for source in _objects(self._grounding.get("citationMetadata", {}), "citationSources"):
+        cited = list(_cited_passages(grounding, chunks))
+        with_passage = {citation.link for citation in cited}
+        yield from map(ProviderDelta, cited)
+        yield from (ProviderDelta(Citation(link)) for link in links if link not in with_passage)
+        metadata = self._grounding.get("citationMetadata", {})
+        for source in (*_objects(metadata, "citationSources"), *_objects(metadata, "citations")):
             if url := _text(source, "uri"):
-                yield ProviderDelta(Citation(Link(url)))
+                yield ProviderDelta(Citation(Link(url, _text(source, "title"))))
 
     def _begin(self, key: str, call: ProviderCall) -> Iterator[ProviderDelta]:
         if former := self._open.pop(key, None):
@@ -67,6 +73,16 @@ class ProviderTools:
     def _finish(self, key: str, tool: str, output: str) -> Iterator[ProviderDelta]:
         call = self._open.pop(key, ProviderCall(tool))
         yield ProviderDelta(ProviderCall(call.tool, call.text, output))
+
+
+def _cited_passages(grounding: dict[str, Any], chunks: list[list[Link]]) -> Iterator[Citation]:
+    """Yield the passages of the reply with their sources, whose numbers in a passage are those of chunks."""
+    for support in _objects(grounding, "groundingSupports"):
+        segment = support.get("segment")
+        passage = cited_passage(_text(segment, "text")) if isinstance(segment, dict) else ""
+        for index in dict.fromkeys(_list(support, "groundingChunkIndices")):
+            if isinstance(index, int) and 0 <= index < len(chunks):
+                yield from (Citation(link, passage) for link in chunks[index])
 
 
 def _chunk_links(chunk: dict[str, Any]) -> Iterator[Link]:

@@ -9,12 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbtool.messages import Citation, Link, ProviderCall
-from nbtool.text import left_out
+from nbtool.wire.dialects.provider_tools import cited_passage
 
 Item = dict[str, Any]
-
-MAX_PASSAGE = 500
-"""Maximum length of the passage of a citation, in characters: each of thousands may name the whole text."""
 
 
 def provider_parts(item: Item) -> Sequence[ProviderCall | Citation]:
@@ -32,6 +29,8 @@ def _citations(part: Item) -> list[Citation]:
     for annotation in _objects(part, "annotations"):
         url = _text(annotation, "url")
         title = _text(annotation, "title") or _text(annotation, "filename")
+        if not title and _text(annotation, "type") == "file_citation":  # a `file_path` is a result, and no source
+            title = _text(annotation, "file_id")
         if url or title:
             citations.append(Citation(Link(url, title), _passage(text, annotation)))
     return citations
@@ -44,8 +43,7 @@ def _passage(text: str, annotation: Item) -> str:
         return ""
     if not 0 <= start < end <= len(text):
         return ""
-    excerpt = text[start : min(end, start + MAX_PASSAGE)]
-    return f"{excerpt}[{left_out(end - start - MAX_PASSAGE)}]" if end - start > MAX_PASSAGE else excerpt
+    return cited_passage(text, start, end)
 
 
 def _search(item: Item) -> ProviderCall:
