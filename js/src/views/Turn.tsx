@@ -1,6 +1,5 @@
 import { Component, createRef, type JSX } from "preact";
 import { type Connection, isLive } from "../kernel/turn";
-import { Approval } from "./Approval";
 import { mayAsk } from "./approval/pending";
 import { Blocks } from "./Blocks";
 import { Footer } from "./Footer";
@@ -11,6 +10,7 @@ import { suppressNotebookKeys } from "./keyboard";
 import { LazyView } from "./LazyView";
 import { LiveRegion } from "./LiveRegion";
 import { MediaList } from "./MediaList";
+import { PlainApproval } from "./PlainApproval";
 
 /** One turn: its state, its blocks in order, and what it cost. */
 export class Turn extends Component<{ connection: Connection }> {
@@ -64,7 +64,7 @@ export class Turn extends Component<{ connection: Connection }> {
               media: shown.media,
             }}
           >
-            <Approval connection={connection} />
+            <PlainApproval connection={connection} />
           </LazyView>
         )}
         <Footer document={shown.document} runAction={connection.runAction} />

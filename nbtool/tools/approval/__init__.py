@@ -10,7 +10,8 @@ from nbtool.tools.approval.decisions import BY_POLICY, Approved, Decision, Denie
 from nbtool.tools.approval.digest import canonical_json, make_digest
 from nbtool.tools.approval.policy import Policy, ResultMode, ResultPolicy, RunMode, RunPolicy
 from nbtool.tools.approval.question import Approver, AskFunction, Question
-from nbtool.tools.approval.queue import ApprovalQueue, PendingQuestion, QueueChange, StandingApproval
+from nbtool.tools.approval.queue import ApprovalQueue, PendingQuestion, QueueChange
+from nbtool.tools.approval.remembered_approvals import RememberedApproval
 
 __all__ = [
     "BY_POLICY",
@@ -25,13 +26,13 @@ __all__ = [
     "Question",
     "QueueChange",
     "Released",
+    "RememberedApproval",
     "Resolution",
     "ResultMode",
     "ResultPolicy",
     "RunMode",
     "RunPolicy",
     "Scope",
-    "StandingApproval",
     "Withheld",
     "canonical_json",
     "make_digest",

@@ -1,4 +1,4 @@
-"""The pending questions, and the approvals that skip later ones."""
+"""The queue of pending questions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nbtool.errors import AlreadyDecided, ApprovalError
-from nbtool.messages import new_id
-from nbtool.tools.approval.decisions import Approved, Decision, Denied, Released, Resolution, Scope, Withheld
+from nbtool.tools.approval.decisions import Approved, Decision, Denied, Released, Resolution, Withheld
 from nbtool.tools.approval.digest import json_copy
 from nbtool.tools.approval.question import Question
+from nbtool.tools.approval.remembered_approvals import RememberedApproval, RememberedApprovals, check_scope
 from nbtool.tools.content_hash.tool_states import ToolStates
 
 MAX_DECIDED = 10_000
@@ -30,23 +30,6 @@ class PendingQuestion:
 
     def __await__(self) -> Generator[Any, None, Resolution]:
         return asyncio.wrap_future(self.future).__await__()
-
-
-@dataclass(frozen=True, slots=True)
-class StandingApproval:
-    """An approval that skips later questions until it is revoked or the kernel stops."""
-
-    approval_id: str
-    scope: Scope
-    tool: str
-    shown: str
-    by: str
-    qualified_name: str = ""
-
-    @property
-    def display_name(self) -> str:
-        """The tool's name for a person."""
-        return self.qualified_name or self.tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +59,7 @@ class ApprovalQueue:
         self._lock = threading.Lock()
         self._open: dict[str, PendingQuestion] = {}
         self._decided: OrderedDict[str, str] = OrderedDict()
-        self._remembered: dict[str, StandingApproval] = {}
+        self.remembered_approvals = RememberedApprovals()
         self.tool_states = ToolStates()
         self._listeners: list[Listener] = []
 
@@ -133,44 +116,13 @@ class ApprovalQueue:
         with self._lock:
             return tuple(entry.question.copy() for entry in self._open.values())
 
-    def remember(self, question: Question, scope: Scope, *, by: str) -> StandingApproval:
-        """Skip later questions that this approval covers; in memory only.
-
-        Raises:
-            ApprovalError: approvals of this tool or this call are not remembered.
-        """
-        _check_scope(question, scope)
-        entry = StandingApproval(new_id("approval"), scope, question.tool, question.shown, by, question.qualified_name)
-        with self._lock:
-            return self._remembered.setdefault(question.remember_keys[scope], entry)
-
-    def find_remembered(self, question: Question) -> StandingApproval | None:
-        """Return the remembered approval that covers a question, if there is one."""
-        if not question.can_remember:
-            return None
-        with self._lock:
-            entries = (self._remembered.get(key) for key in question.remember_keys.values())
-            return next((entry for entry in entries if entry), None)
-
-    def remembered(self) -> tuple[StandingApproval, ...]:
+    def remembered(self) -> tuple[RememberedApproval, ...]:
         """Return the remembered approvals, oldest first."""
-        with self._lock:
-            return tuple(self._remembered.values())
+        return self.remembered_approvals.entries()
 
     def revoke(self, approval_id: str) -> None:
-        """Forget a remembered approval.
-
-        Raises:
-            ApprovalError: no approval has this id.
-        """
-        with self._lock:
-            for key, entry in self._remembered.items():
-                if entry.approval_id == approval_id:
-                    del self._remembered[key]
-                    return
-        raise ApprovalError(
-            f"No remembered approval has the id {approval_id!r}.", fix="List them with `%chat approvals`."
-        )
+        """Forget a remembered approval; raises as `RememberedApprovals.revoke`."""
+        self.remembered_approvals.revoke(approval_id)
 
     def add_listener(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` on every change, on the thread that makes it; return a function that removes it.
@@ -216,23 +168,10 @@ def _copy_decision(question: Question, decision: Decision) -> Decision:
         names = " or ".join(kind.__name__ for kind in allowed)
         raise ApprovalError(f"The {question.gate} gate takes {names}, not {type(decision).__name__}.")
     if isinstance(decision, Approved) and decision.remember:
-        _check_scope(question, decision.remember)
+        check_scope(question, decision.remember)
     if not isinstance(decision, Approved) or decision.arguments is None:
         return decision
     try:
         return replace(decision, arguments=json_copy(decision.arguments))
     except (TypeError, ValueError, RecursionError) as error:
         raise ApprovalError(f"The arguments are not JSON: {error}.", fix="Pass a dict of JSON values.") from None
-
-
-def _check_scope(question: Question, scope: Scope) -> None:
-    if not question.can_remember:
-        raise ApprovalError(
-            f"An approval of {question.display_name!r} cannot be remembered.", fix="It asks before every call."
-        )
-    if scope == "call" and not question.can_remember_call:
-        raise ApprovalError(
-            f"An approval of this call of {question.display_name!r} cannot be remembered: its objects, or data that"
-            " the tool uses, cannot be watched for changes.",
-            fix="Approve it once, or remember the tool.",
-        )

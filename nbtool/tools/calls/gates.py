@@ -57,7 +57,7 @@ async def request_decision(
     its decision are written to the journal before anything runs.
     """
     is_edited = question.again is not None and question.again.reason == "invalid"  # the person wants other arguments
-    if not is_edited and getattr(approver, "uses_remembered", True) and approvals.find_remembered(question):
+    if not is_edited and getattr(approver, "uses_remembered", True) and approvals.remembered_approvals.find(question):
         return Resolution(Approved(), BY_REMEMBERED)
     pending = approvals.add(question)
     try:

@@ -89,7 +89,7 @@ class RunGate:
             return
         question = current.question(self.record.call_id, "run", current.arguments_text)
         if scope in question.remember_keys:
-            self.runtime.approvals.remember(question, scope, by=by)
+            self.runtime.approvals.remembered_approvals.add(question, scope, by=by)
 
     async def _read_tool_token(self, bound: BoundCall) -> BoundCall:
         if bound_now := await self.runtime.read_tool_token(bound):

@@ -181,16 +181,16 @@ def test_listeners_are_notified_and_dropped_when_they_fail() -> None:
 
 def test_a_remembered_approval_covers_its_scope_until_it_is_revoked() -> None:
     queue = ApprovalQueue()
-    stored = queue.remember(question("d1"), "call", by="button")
+    stored = queue.remembered_approvals.add(question("d1"), "call", by="button")
 
-    assert queue.find_remembered(question("d1")) == stored
-    assert queue.find_remembered(question("d2")) is None
-    of_tool = queue.remember(question("d1"), "tool", by="button")
-    assert queue.find_remembered(question("d2")) == of_tool
+    assert queue.remembered_approvals.find(question("d1")) == stored
+    assert queue.remembered_approvals.find(question("d2")) is None
+    of_tool = queue.remembered_approvals.add(question("d1"), "tool", by="button")
+    assert queue.remembered_approvals.find(question("d2")) == of_tool
     assert queue.remembered() == (stored, of_tool)
-    assert queue.remember(question("d1"), "tool", by="again") == of_tool
+    assert queue.remembered_approvals.add(question("d1"), "tool", by="again") == of_tool
     queue.revoke(of_tool.approval_id)
-    assert queue.find_remembered(question("d2")) is None
+    assert queue.remembered_approvals.find(question("d2")) is None
     with pytest.raises(ApprovalError, match="No remembered approval"):
         queue.revoke(of_tool.approval_id)
 
@@ -201,10 +201,10 @@ def test_what_must_ask_each_time_is_never_remembered() -> None:
     queue.add(sensitive)
 
     with pytest.raises(ApprovalError, match="cannot be remembered"):
-        queue.remember(sensitive, "tool", by="button")
+        queue.remembered_approvals.add(sensitive, "tool", by="button")
     with pytest.raises(ApprovalError, match="cannot be remembered"):
         queue.decide("d1", Approved(remember="tool"))
-    assert queue.find_remembered(sensitive) is None
+    assert queue.remembered_approvals.find(sensitive) is None
 
 
 def test_the_list_of_closed_questions_is_bounded() -> None:

@@ -186,7 +186,7 @@ def test_no_remembered_approval_answers_in_place_of_a_person_whose_edit_did_not_
         questions.append(question)
         if len(questions) > 1:
             return Denied("not as the model wrote it")
-        harness.runtime.approvals.remember(question, "tool", by="another page")
+        harness.runtime.approvals.remembered_approvals.add(question, "tool", by="another page")
         return Approved(arguments={"n": "x"})
 
     harness = make_harness(double_if_allowed, approver=approve)

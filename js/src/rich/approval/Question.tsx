@@ -2,7 +2,6 @@ import { Component, createRef, type JSX } from "preact";
 import type { TurnState } from "../../kernel/turn";
 import type { Decision } from "../../protocol";
 import { parseObject, plural, singleLine } from "../../text/format";
-import { GATE_LABELS } from "../../views/Approval";
 import {
   decisionStatus,
   isDisabled,
@@ -14,6 +13,7 @@ import {
 import { Remarks } from "../../views/approval/Remarks";
 import { CallSummary, MAX_NAMED_ARGUMENTS } from "../../views/approval/Sentence";
 import { MediaList } from "../../views/MediaList";
+import { GATE_LABELS } from "../../views/PlainApproval";
 import { Arguments, MAX_UNOPENED_ARGUMENTS } from "./Arguments";
 import { ArgumentsForm } from "./ArgumentsForm";
 import { Effect } from "./Diff";

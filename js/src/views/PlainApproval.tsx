@@ -26,7 +26,7 @@ interface State {
  * The pending questions in a plain form: until the card of the second module is loaded, or if it cannot be loaded.
  * It never takes the focus, ignores clicks in its first half second, and approves nothing before all of it was visible.
  */
-export class Approval extends Component<{ connection: Connection }, State> {
+export class PlainApproval extends Component<{ connection: Connection }, State> {
   override state: State = { armed: "", opened: {} };
   #timer = 0;
   #key = "";
