@@ -40,6 +40,7 @@ from nbtool.tools.variables.store import MAX_BYTES, Variables
 from nbtool.wire.base import Endpoint
 from nbtool.wire.prompted.instructions import PromptFormatName
 from nbtool.wire.providers.connection import make_connection
+from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, parse_provider_tools
 from nbtool.wire.transport.key_source import KeyFunction, check_key
 
 STOP_SECONDS = 10.0
@@ -125,7 +126,7 @@ class Chat:
         result_bytes: int = MAX_BYTES,
         history: HistoryMode = "compact",
         options: Mapping[str, Any] | None = None,
-        provider_tools: Sequence[str | Mapping[str, Any]] = (),
+        provider_tools: str | Sequence[str | Mapping[str, Any]] | None = None,
         approver: Approver | None = None,
         plugins: Sequence[Plugin] = (),
         notebook: Mapping[str, Any] | None = None,
@@ -146,6 +147,7 @@ class Chat:
             "proxy": proxy, "verify": verify, "client_certificate": client_certificate,
         })  # fmt: skip
         key = check_key(api_key)
+        chosen_tools = {} if provider_tools is None else {PROVIDER_TOOLS: parse_provider_tools(provider_tools)}
         variables = Variables(notebook)
         variables.max_bytes = result_bytes
         parts = ChatParts(
@@ -164,7 +166,7 @@ class Chat:
             system or "",
             Limits(max_rounds=max_rounds),
             history,
-            options={**(options or {}), **({"provider_tools": list(provider_tools)} if provider_tools else {})},
+            options={**(options or {}), **chosen_tools},
             approver=approver,
             check_results=check_results,
             plugins=list(plugins or ()),

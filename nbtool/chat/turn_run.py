@@ -33,6 +33,7 @@ from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.excerpt import masking
 from nbtool.wire.base import Endpoint
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
+from nbtool.wire.providers.provider_tools import without_provider_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class TurnRun:
     def engine(self, turn: Turn, plan: TurnPlan, emit: Emit) -> tuple[Engine, TurnContext]:
         """Return the engine of a turn, and the context that its plugins get."""
         parts = self.parts
-        is_media = self.endpoint.dialect in MEDIA_KINDS  # its prompt is what the media shows: no objects are listed
+        is_media = self.endpoint.dialect in MEDIA_KINDS  # no tools; its prompt is what is drawn: no objects are listed
         exposed = {one.name: parts.variables.describe(one.name) for one in parts.exposed_variables()}
         limits, history = self.settings.limits or parts.limits, tuple(self._history(plan.node))
         prompt = turn.prompt if is_media else with_context(with_date(turn.prompt, history), exposed, history)
@@ -115,7 +116,7 @@ class TurnRun:
             self.endpoint,
             [calling, MediaVariables(parts.variables), *answer, *plugins],
             system=system_prompt(parts.system, tools.rules()),
-            options=self.options,
+            options=without_provider_tools(self.options) if is_media else self.options,
             stream=self.settings.stream,
             reply_source=plan.carry_over.reply_source(turn.calls) if plan.carry_over.replies else None,
         )

@@ -25,6 +25,14 @@ def test_a_chat_with_an_image_model_gives_an_image() -> None:
     assert [media.data for media in turn.media] == [PNG]
 
 
+def test_an_image_model_runs_no_tools_of_the_provider() -> None:
+    with serve(image_response(as_base64(PNG))) as server:
+        turn = chat(server, provider_tools=["web_search"]).send("a cat")
+
+    assert (turn.status, turn.error) == ("completed", None)
+    assert "web_search" not in server.requests[0].body.decode()
+
+
 def test_an_image_of_a_reply_is_the_target_of_a_reference() -> None:
     with serve(image_response(as_base64(PNG))) as server:
         talk = chat(server)

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 from IPython.core.error import UsageError
+from traitlets import TraitError
 
 from nbtool import Chat
 from nbtool.chat.journal import journal
+from nbtool.errors import NbtoolError
 from nbtool.magics.cell.run import TurnFailed
 from nbtool.plugins.privacy import Privacy
 from nbtool.settings import data_dir
+from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS
 from tests.chaos import ChaosServer, finish, head, serve, serve_each, text, whole
 from tests.company import Authority, proxy
@@ -160,6 +163,7 @@ def body(server: ChaosServer) -> dict[str, Any]:
 SETTINGS: dict[str, tuple[Any, Callable[[ChaosServer], bool]]] = {
     "system": ("Be brief.", lambda server: body(server)["messages"][0]["content"].count("Be brief.") == 1),
     "options": ({"temperature": 0.5}, lambda server: body(server)["temperature"] == 0.5),
+    "provider_tools": (["web_search"], lambda server: {"type": "web_search"} in body(server)["tools"]),
     "wire": ("responses", lambda server: server.requests[-1].path.endswith("/responses")),
     "headers": ({"X-A": SECRET}, lambda server: server.requests[-1].headers["x-a"] == SECRET),
     "query": ({"k": SECRET}, lambda server: server.requests[-1].path.endswith(f"?k={SECRET}")),
@@ -172,6 +176,8 @@ SETTINGS: dict[str, tuple[Any, Callable[[ChaosServer], bool]]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_setting_holds_for_every_cell_until_it_is_changed(name: str, shell: Any, server: ChaosServer) -> None:
     value, holds = SETTINGS[name]
+    if name == "provider_tools":
+        configure(shell, server, wire="responses")
     configure(shell, server, **{name: value})
     for line in ("-q", "-q -c other"):
         with suppress(TurnFailed):  # the server answers in the dialect of Chat Completions only
@@ -179,7 +185,8 @@ def test_a_setting_holds_for_every_cell_until_it_is_changed(name: str, shell: An
         assert holds(server)
 
     setattr(settings(shell), name, settings(shell).class_traits()[name].default(settings(shell)))
-    cell(shell, "-q", "Write to ada@example.org")
+    with suppress(TurnFailed):
+        cell(shell, "-q", "Write to ada@example.org")
     assert not _holds(holds, server)
 
 
@@ -188,6 +195,65 @@ def _holds(holds: Callable[[ChaosServer], bool], server: ChaosServer) -> bool:
         return holds(server)
     except KeyError:
         return False
+
+
+SEARCH, CODE, IMAGE = "web_search", "code_interpreter", "image_generation"
+PLACES: dict[str, dict[str, Any]] = {
+    "providers.toml": {},
+    "%config": {"setting": [CODE]},
+    "a chat": {"setting": [CODE], "chat": {"provider_tools": IMAGE}},
+    "a chat without any": {"setting": [CODE], "chat": {"provider_tools": []}},
+    "a cell": {"setting": [CODE], "chat": {"provider_tools": [CODE]}, "line": f"--provider-tool {IMAGE}"},
+    "a cell without any": {"setting": [CODE], "line": "--option provider_tools=[]"},
+    "none": {"setting": []},
+}
+"""Where tools of the provider are set, each with a lower place that sets others."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_tools_of_the_provider_are_those_of_the_nearest_place(place: str, shell: Any, server: ChaosServer) -> None:
+    how = PLACES[place]
+    (data_dir() / "providers.toml").write_text(
+        f'[lab]\nbase_url = "{server.url}"\nwire = "responses"\nprovider_tools = "{SEARCH}"\n'
+    )
+    if "setting" in how:
+        shell.user_ns["_tools"] = how["setting"]
+        shell.run_line_magic("config", "NbTool.provider_tools = _tools")
+    shell.user_ns["mine"] = Chat("lab:m", **how.get("chat", {}))
+    with suppress(TurnFailed):  # the server answers in the dialect of Chat Completions only
+        cell(shell, f"-q -c mine {how.get('line', '')}")
+
+    expected = {"providers.toml": [SEARCH], "%config": [CODE], "a chat": [IMAGE], "a cell": [IMAGE]}.get(place, [])
+    assert [one["type"] for one in body(server).get("tools", [])] == expected
+
+
+def _set_provider_tools(place: str, value: Any, shell: Any) -> None:
+    if place == "a chat":
+        Chat("lab:m", provider_tools=value)
+    elif place == "%config":
+        settings(shell).provider_tools = value
+    else:
+        table = f'[lab]\nbase_url = "http://127.0.0.1:1"\nprovider_tools = {json.dumps(value)}\n'
+        (data_dir() / "providers.toml").write_text(table)
+        make_endpoint("lab:m")
+
+
+@pytest.mark.parametrize("value", ["teleport", ["web_search", 3], 7, True])
+@pytest.mark.parametrize("place", ["providers.toml", "%config", "a chat"])
+def test_tools_that_no_provider_has_are_refused_where_they_are_set(place: str, value: Any, shell: Any) -> None:
+    with pytest.raises((NbtoolError, TraitError)) as refused:
+        _set_provider_tools(place, value, shell)
+
+    assert "web_search" in str(refused.value)
+    assert settings(shell).provider_tools is None
+
+
+def test_a_gateway_gets_no_tools_that_are_set_for_the_host_of_a_provider(server: ChaosServer) -> None:
+    (data_dir() / "providers.toml").write_text('[openai]\nprovider_tools = ["web_search"]\n')
+    with suppress(NbtoolError):
+        Chat("openai:m", base_url=server.url, api_key="k", wire="responses").send("Hi")
+
+    assert "tools" not in body(server)
 
 
 def test_a_flag_and_a_chat_go_before_a_setting(shell: Any, server: ChaosServer) -> None:

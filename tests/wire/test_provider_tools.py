@@ -17,8 +17,9 @@ from nbtool.errors import Unsupported
 from nbtool.event_json import load_events
 from nbtool.messages import Citation, Link, ProviderCall, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
-from nbtool.wire.dialects.provider_tools import MAX_PASSAGE, NAMED
+from nbtool.wire.dialects.provider_tools import MAX_PASSAGE
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
+from nbtool.wire.providers.provider_tools import NAMED
 from nbtool.wire.registry import WIRES
 from tests.chaos import head, serve
 from tests.providers.replies import Answer

@@ -15,6 +15,7 @@ from nbtool.errors import BadUsage, NbtoolError
 from nbtool.settings import Setting
 from nbtool.wire.providers.catalog import parse_model
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
+from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, parse_provider_tools
 
 APPROVE = ("ask", "input", "park", "auto", "deny")
 REPLAY = ("auto", "only", "off")
@@ -64,6 +65,9 @@ class NbTool(Configurable):
     options = Dict(help="Request options of every cell; those of a chat and of `--option` are merged over them.").tag(
         config=True
     )
+    provider_tools = AnyTrait(
+        None, help="Tools that the provider runs in every cell: names, or definitions; None: those of providers.toml."
+    ).tag(config=True)
     wire = Enum(WIRES, None, allow_none=True, help="API dialect; None: the provider's.").tag(config=True)
     tool_mode = Enum(TOOL_MODES, None, allow_none=True, help="Native tool calls, or tools in the prompt.").tag(
         config=True
@@ -119,6 +123,13 @@ class NbTool(Configurable):
         from nbtool.wire.transport.key_source import check_key  # noqa: PLC0415 - loading the extension has to be fast
 
         return check_key(proposal["value"])
+
+    @validate("provider_tools")
+    def _check_provider_tools(self, proposal: Any) -> Any:
+        try:
+            return None if proposal["value"] is None else parse_provider_tools(proposal["value"])
+        except BadUsage as error:
+            raise TraitError(str(error)) from None
 
     @validate("privacy")
     def _check_privacy(self, proposal: Any) -> bool | tuple[str, ...] | None:
@@ -176,7 +187,8 @@ class NbTool(Configurable):
             if getattr(filled, name, None) is None:
                 setattr(filled, name, getattr(self, name))
         filled.quiet = filled.quiet or self.quiet
-        filled.default_options = dict(self.options)
+        tools = {} if self.provider_tools is None else {PROVIDER_TOOLS: self.provider_tools}
+        filled.default_options = {**self.options, **tools}
         return filled
 
 

@@ -123,7 +123,7 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         address = address if name == access.wire else _address(replace(access, wire=name), base_url)
     abilities = provider.abilities if is_own_host else provider.abilities - HOST_ONLY_ABILITIES
     if name == "anthropic" and model_data().thinks_by_default.search(model):
-        abilities |= {"bound_thinking", *(("thinking_display",) if is_own_host else ())}
+        abilities |= {"bound_thinking", "thinking_display"}
     if provider.wire == "gemini" and name != "gemini":
         abilities -= GEMINI_ONLY_ABILITIES
     return HttpEndpoint(
@@ -136,6 +136,7 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         key_from=address.key_from,
         key_source=address.key_source,
         connection=address.connection,
+        provider_tools=provider.provider_tools if is_own_host and name in TEXT_DIALECTS else None,
         abilities=abilities,
         timeouts=timeouts or Timeouts(),
     )

@@ -45,6 +45,12 @@ class OptionalField:
         return abilities | {self.ability} if self.is_inverse else abilities - {self.ability}
 
 
+_REFUSED_THINKING = re.compile(
+    r"(?s)^(?!.*\b(?:blocks?|signature)\b).*?"  # a block of an earlier reply is no field of the request
+    r"(?:\bthinking\W{0,2}[.:\]]|\badaptive\b|\bdisplay\b|\bthinking\b\W+(?:is|are|parameter|field|option|type)\b"
+    r"|(?:support|parameter|argument|propert|field|input|option)\w*(?:\W+(?:the|supplied|for|of))*\W+thinking\b)"
+)
+
 OPTIONAL_FIELDS = (
     OptionalField(
         "no_encrypted_reasoning", ("include",), re.compile(r"encrypted[ _]content|\binclude\b"),
@@ -56,7 +62,7 @@ OPTIONAL_FIELDS = (
         "{model} gives no summaries of its reasoning here.",
     ),
     OptionalField(
-        "thinking_display", ("thinking",), re.compile(r"thinking\.|adaptive[ _]thinking|\bdisplay\b"),
+        "thinking_display", ("thinking",), _REFUSED_THINKING,
         "{model} does not show its text between calls here.",
     ),
     OptionalField(

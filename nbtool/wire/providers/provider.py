@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -51,7 +51,7 @@ class Provider:
     port of a local server, which needs no key. `compatible_wire` is the dialect at hosts other than its own, if it
     differs from `wire`: compatible servers may support just the older one. `address_path` completes
     a configured address without a path. `{region}` in `base_url` is the region of AWS. `default_model` is used if a key
-    was found and no model was chosen.
+    was found and no model was chosen. Its models run `provider_tools` where a chat sets none.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Provider:
     compatible_wire: str = ""
     abilities: frozenset[str] = frozenset({"tools"})
     connection: Connection = field(default_factory=Connection)
+    provider_tools: tuple[str | dict[str, Any], ...] | None = None
     default_model: str = ""
     address_path: str = ""
     port: Annotated[int, Field(ge=0, le=65535, strict=True)] = 0

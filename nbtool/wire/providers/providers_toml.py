@@ -11,28 +11,32 @@
     query = { api-version = "2026-01-01" }
     key_command = ["lab-login", "print-token"]
     verify = "~/lab-ca.pem"
+    provider_tools = ["web_search"]
 
-See `Connection` for the settings from `auth` on; `${NAME}` in headers, query, proxy and the password of a client
-certificate is an environment variable.
+See `Connection` for the settings from `auth` to `verify`. `${NAME}` in headers, query, proxy and the password of a
+client certificate is an environment variable.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from nbtool.errors import BadUsage, SettingsError
 from nbtool.server_url import parse_server_url
 from nbtool.settings import data_dir, display_path
-from nbtool.wire.providers.connection import CONNECTION_SETTINGS, Connection, make_connection
+from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
 from nbtool.wire.providers.provider import ABILITIES, Provider
+from nbtool.wire.providers.provider_tools import parse_provider_tools
 
 SETTINGS_FILE = "providers.toml"
+
+T = TypeVar("T")
 
 
 def read_overrides(builtin: Mapping[str, Provider]) -> dict[str, Provider]:
@@ -62,6 +66,8 @@ def _override(builtin: Provider, table: Any, location: str) -> Provider:
     others = {key: value for key, value in table.items() if key not in access}
     values = {one.name: getattr(builtin, one.name) for one in fields(builtin)}
     others = {"compatible_wire": "", **others} if "wire" in others else others
+    if "provider_tools" in table:
+        others["provider_tools"] = _parsed(parse_provider_tools, table["provider_tools"], location)
     try:
         provider = _validator().validate_python(values | others)
     except ValidationError as error:
@@ -69,7 +75,7 @@ def _override(builtin: Provider, table: Any, location: str) -> Provider:
     for key, fix in (("name", "The title of the table is the name: remove it."), ("connection", "Remove it.")):
         if key in table:
             raise SettingsError(f"{location} has a field {key!r}.", fix=fix)
-    provider = replace(provider, connection=builtin.connection.merge(_parse_connection(access, location)))
+    provider = replace(provider, connection=builtin.connection.merge(_parsed(make_connection, access, location)))
     _check_abilities(provider.abilities, location)
     if not provider.base_url and not provider.addresses and provider.name != "practice":
         raise SettingsError(f"{location} has no address.", fix='Add `base_url = "https://…/v1"`.')
@@ -93,9 +99,9 @@ def _invalid_field(error: ValidationError, location: str) -> SettingsError:
     return SettingsError(f"{location}: {path}: {first['msg']}.", fix=f"It is {description}.")
 
 
-def _parse_connection(table: dict[str, Any], location: str) -> Connection:
+def _parsed(parse: Callable[[Any], T], value: Any, location: str) -> T:
     try:
-        return make_connection(table)
+        return parse(value)
     except BadUsage as error:
         raise SettingsError(f"{location}: {error.message}", fix=error.fix) from None
 

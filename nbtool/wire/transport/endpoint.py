@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import AuthenticationFailed, BadUsage, IncompleteReply, MissingKey, WireError
 from nbtool.events import Delta, Retrying, UsageDelta
@@ -15,6 +15,7 @@ from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.base import Prompt, Request, Target, Wire
 from nbtool.wire.framing.redaction import redact_error
 from nbtool.wire.providers.connection import Connection, auth_header
+from nbtool.wire.providers.provider_tools import with_provider_tools
 from nbtool.wire.transport.attempt import Attempt, Retryable
 from nbtool.wire.transport.authorization import Authorization
 from nbtool.wire.transport.delta_batches import split_batches
@@ -36,8 +37,8 @@ class HttpEndpoint:
     """A model behind a wire; see `nbtool.wire.base.Endpoint`.
 
     The key, and the headers and query of `connection`, are sent to `base_url` only: redirects are not followed.
-    `key_source` returns keys that expire. `can_retry` is called before each retry; there is no retry once a delta of
-    the reply was yielded.
+    `key_source` returns keys that expire. The provider runs `provider_tools` for a prompt that sets none. `can_retry`
+    is called before each retry; there is no retry once a delta of the reply was yielded.
     """
 
     wire: Wire
@@ -49,6 +50,7 @@ class HttpEndpoint:
     key_from: str = ""
     key_source: KeySource | None = None
     connection: Connection = field(default_factory=Connection)
+    provider_tools: tuple[str | dict[str, Any], ...] | None = None
     abilities: frozenset[str] = frozenset()
     timeouts: Timeouts = field(default_factory=Timeouts)
     retries: RetryPolicy = field(default_factory=RetryPolicy)
@@ -94,7 +96,8 @@ class HttpEndpoint:
 
     def preview(self, prompt: Prompt) -> Request:
         """Return the request that `stream` would send, without sending it."""
-        return self.wire.encode(prompt, self.target)
+        options = with_provider_tools(prompt.options, self.provider_tools)
+        return self.wire.encode(replace(prompt, options=options), self.target)
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Send a prompt and yield the deltas of the reply as they arrive.

@@ -16,6 +16,7 @@ from nbtool.settings import data_dir
 from nbtool.wire.endpoints.fallback import clear_adaptations
 from nbtool.wire.endpoints.refused_fields import OPTIONAL_FIELDS
 from tests.chaos import DONE, ChaosServer, event, finish, head, serve_each, text, whole
+from tests.wire import anthropics
 from tests.wire.test_refusals import SAMPLES
 
 Answer = list[bytes]
@@ -192,6 +193,55 @@ def test_a_field_that_is_refused_is_left_out_once_and_the_user_is_informed(
     assert len(notices(first)) == 1
     assert notices(second) == []
     assert first.text == second.text == "42."
+
+
+REFUSED_DISPLAY = [
+    "thinking.adaptive.display: Extra inputs are not permitted",
+    "thinking: Extra inputs are not permitted",
+    "Unknown parameter: 'thinking'.",
+    "Unrecognized request argument supplied: thinking",
+    "litellm.UnsupportedParamsError: bedrock does not support parameters: ['thinking'], for model=claude-opus-5-5.",
+    "thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags: 'disabled', 'enabled'",
+    'json: unknown field "thinking"',
+    "The `thinking` parameter is not supported by this model.",
+    "thinking type should be enabled or disabled",
+]
+
+
+@pytest.mark.parametrize("message", REFUSED_DISPLAY)
+def test_a_gateway_that_refuses_to_show_thinking_is_asked_without(message: str) -> None:
+    answer = anthropics.stream(
+        {"type": "message_start", "message": {"id": "m", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "42."}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"},
+    )  # fmt: skip
+    refused = whole(400, {"type": "error", "error": {"type": "invalid_request_error", "message": message}})
+    with serve_each([refused], [head(), answer], [head(), answer]) as server:
+        turns = [Chat("claude-opus-5-5", base_url=server.url, wire="anthropic").send("Hi") for _ in range(2)]
+
+    assert [turn.text for turn in turns] == ["42.", "42."]
+    assert ["thinking" in request.json for request in server.requests] == [True, False, False]
+    assert [len(notices(turn)) for turn in turns] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "messages.1.content.0: Invalid `signature` in `thinking` block. Set `thinking.block_binding`.",
+        "messages.1.content.0.type: Expected `thinking`, but found `text`. When `thinking` is enabled, a final "
+        "assistant message must start with a thinking block.",
+        "messages: at least one message is required",
+    ],
+)
+def test_a_refusal_of_anything_else_is_none_of_the_display(message: str) -> None:
+    refused = whole(400, {"type": "error", "error": {"type": "invalid_request_error", "message": message}})
+    with serve_each([refused]) as server:
+        turn = Chat("claude-opus-5-5", base_url=server.url, wire="anthropic").send("Hi")
+
+    assert turn.status == "error"
+    assert len(server.requests) == 1
+    assert notices(turn) == []
 
 
 def test_several_refused_fields_are_left_out_one_after_another(own_host: Any) -> None:

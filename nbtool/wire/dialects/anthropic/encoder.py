@@ -84,7 +84,7 @@ class AnthropicMessages:
         body["messages"] = _MessageEncoder(self.name, target, prefix, has_citations=has_citations).write(
             prompt.messages
         )
-        if THINKING_DISPLAY in target.abilities:
+        if THINKING_DISPLAY in target.abilities and not _is_disabled(options.get("thinking")):
             body["thinking"] = {"type": "adaptive", "display": "summarized"}
         if NO_CACHE_CONTROL not in target.abilities and "cache_control" not in prompt.options:
             _add_cache_control(body)
@@ -236,6 +236,10 @@ def _system(prompt: Prompt) -> list[Block]:
     """Encode the system prompt and the system messages, which this API has outside of the messages."""
     texts = [prompt.system, *(message.text for message in prompt.messages if message.role == "system")]
     return [{"type": "text", "text": clean_text(text)} for text in texts if text.strip()]
+
+
+def _is_disabled(thinking: Any) -> bool:
+    return isinstance(thinking, dict) and thinking.get("type") == "disabled"
 
 
 def _tools(prompt: Prompt) -> list[Block]:

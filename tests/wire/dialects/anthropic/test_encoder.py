@@ -262,16 +262,44 @@ def test_thinking_is_shown_by_models_that_would_omit_it() -> None:
 
     assert body_of(user("Hi"), target=able)["thinking"] == {"type": "adaptive", "display": "summarized"}
     assert "thinking" not in body_of(user("Hi"), target=able, options={"thinking": None})
+    disabled = {"type": "disabled"}
+    assert body_of(user("Hi"), target=able, options={"thinking": disabled})["thinking"] == disabled
     assert "thinking" not in body_of(user("Hi"))
 
 
-@pytest.mark.parametrize(
-    ("model", "shows"),
-    [("claude-opus-5-5", True), ("claude-sonnet-5", True), ("claude-fable-5-1", True), ("claude-opus-4-8", False)],
-)
+THINKING_MODELS = {
+    "claude-opus-5-5": True,
+    "claude-sonnet-5": True,
+    "claude-fable-5-1": True,
+    "claude-opus-5-5@20261001": True,
+    "us.anthropic.claude-opus-5-5-v1:0": True,
+    "anthropic/claude-opus-5.5": True,
+    "bedrock/us.anthropic.claude-sonnet-5-5-20261001-v1:0": True,
+    "vertex_ai/claude-haiku-5-5@20261001": True,
+    "databricks-claude-sonnet-5-5": True,
+    "Claude_Opus_5_5": True,
+    "team/claude-5.5-sonnet": True,
+    "claude-opus-12": True,
+    "claude-opus-4-8": False,
+    "claude-sonnet-4-5-20250929": False,
+    "anthropic/claude-3-5-sonnet-20241022": False,
+    "claude-3-opus-20240229": False,
+    "us.anthropic.claude-sonnet-4-20250514-v1:0": False,
+    "claude-sonnet-20251001": False,
+    "claude-instant-1.2": False,
+    "deepseek-v5": False,
+}
+
+
+@pytest.mark.parametrize("model", THINKING_MODELS)
+@pytest.mark.parametrize("has_gateway", [False, True])
 def test_the_display_of_thinking_is_asked_of_models_that_think_by_default(
-    model: str, shows: bool, monkeypatch: pytest.MonkeyPatch
+    model: str, has_gateway: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    if has_gateway:
+        endpoint = make_endpoint(model, base_url="https://gateway.example/v1", api_key="g", wire="anthropic")
+    else:
+        endpoint = make_endpoint(f"anthropic:{model}")
 
-    assert (THINKING_DISPLAY in make_endpoint(f"anthropic:{model}").abilities) is shows
+    assert (THINKING_DISPLAY in endpoint.abilities) is THINKING_MODELS[model]

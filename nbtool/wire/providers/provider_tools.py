@@ -1,0 +1,61 @@
+"""Tools that the provider runs beside those of the notebook: one name for all dialects, or a definition of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nbtool.errors import BadUsage
+from nbtool.text import shorten
+
+PROVIDER_TOOLS = "provider_tools"
+"""The option of a prompt that lists them; each wire translates it."""
+
+Definition = dict[str, Any]
+
+NAMED: dict[str, dict[str, Definition]] = {
+    "responses": {
+        "web_search": {"type": "web_search"},
+        "code_interpreter": {"type": "code_interpreter", "container": {"type": "auto"}},
+        "image_generation": {"type": "image_generation"},
+    },
+    "anthropic": {
+        "web_search": {"type": "web_search_20250305", "name": "web_search"},
+        "web_fetch": {"type": "web_fetch_20250910", "name": "web_fetch"},
+        "code_interpreter": {"type": "code_execution_20250825", "name": "code_execution"},
+    },
+    "gemini": {
+        "web_search": {"googleSearch": {}},
+        "web_fetch": {"urlContext": {}},
+        "code_interpreter": {"codeExecution": {}},
+    },
+}
+"""The definitions by dialect and name."""
+
+
+def parse_provider_tools(value: Any) -> list[str | Definition]:
+    """Return tools of the provider as a person sets them: one or several, by name or as definitions.
+
+    Raises:
+        nbtool.errors.BadUsage: a name is unknown in all dialects, or something else is set.
+    """
+    tools = [value] if isinstance(value, str | Mapping) else value
+    names = list(dict.fromkeys(name for known in NAMED.values() for name in known))
+    if not isinstance(tools, list | tuple) or not all(isinstance(tool, str | Mapping) for tool in tools):
+        raise BadUsage("provider_tools: expected a list of names or definitions.", fix=f"Names: {', '.join(names)}.")
+    if unknown := next((tool for tool in tools if isinstance(tool, str) and tool not in names), None):
+        raise BadUsage(
+            f"provider_tools: there is no tool {shorten(unknown, 60)!r} of the provider.",
+            fix=f"Choose {', '.join(names)}, or write the provider's definition.",
+        )
+    return [tool if isinstance(tool, str) else dict(tool) for tool in tools]
+
+
+def with_provider_tools(options: Mapping[str, Any], tools: Sequence[str | Definition] | None) -> Mapping[str, Any]:
+    """Return options with these tools of the provider, unless they set their own; None sets nothing."""
+    return options if tools is None else {PROVIDER_TOOLS: list(tools), **options}
+
+
+def without_provider_tools(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options without tools of the provider."""
+    return {name: value for name, value in options.items() if name != PROVIDER_TOOLS}
