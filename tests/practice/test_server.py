@@ -237,15 +237,14 @@ def test_stopping_breaks_a_stream_off_without_its_end() -> None:
 
 def test_a_client_that_goes_away_in_mid_stream_leaves_no_thread_and_no_word(capfd: pytest.CaptureFixture[str]) -> None:
     practice.start()
-    before = threading.active_count()
+    before = set(threading.enumerate())  # those of other tests' connections among them
     with send_request("POST", "/chat/completions", request("Hello", model="thinking", stream=True)) as response:
         response.read(20)
     practice.stop()
-    for thread in threading.enumerate():
-        if "process_request_thread" in thread.name:
-            thread.join(10)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
 
-    assert threading.active_count() <= before
+    assert set(threading.enumerate()) <= before
     assert capfd.readouterr() == ("", "")
 
 

@@ -22,6 +22,7 @@ import pytest
 from nbtool import Approved, Released, ToolFailed, Withheld, tool
 from nbtool.messages import Media
 from nbtool.tools.calls.disclosure import MAX_UNREADABLE
+from nbtool.tools.calls.table_forms import MAX_INSPECTED
 from nbtool.tools.script.tool import script_tools
 from nbtool.tools.tool import as_tools
 from nbtool.tools.values.multipart import MultipartResult
@@ -99,7 +100,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "in an object": lambda it: Own(it),
     "in a part": lambda it: MultipartResult("some words", value=it),
     "among many": lambda it: [*range(9_999), it],
-    "beyond what is looked at": lambda it: [*range(20_000), it],
+    "beyond what is looked at": lambda it: [*range(MAX_INSPECTED + 1), it],
     "in a frame": lambda it: pd.DataFrame({"a": [it]}),
     "as a kind of file": lambda it: Media("application/octet-stream", it) if isinstance(it, bytes) else it,
     "in words of its own": quietly_false,

@@ -107,7 +107,7 @@ def test_any_other_word_in_the_line_is_the_reason_of_a_no(front_end: InputFrontE
 
 
 def test_a_page_that_never_says_hello_is_followed_by_a_line_of_input(front_end: InputFrontEnd) -> None:
-    front_end.run("from nbtool.magics.cell import approver; approver.HELLO_SECONDS = 0.5")
+    front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.5")
     front_end.run(USE.format(flags=""), answer="yes")
 
     assert front_end.run("print(len(received))") == "1\n"
@@ -123,7 +123,7 @@ def test_where_no_line_can_be_asked_for_the_call_is_denied_and_the_cell_says_so(
 
 @pytest.mark.promise("stops")
 def test_an_interrupt_ends_a_waiting_cell(front_end: InputFrontEnd) -> None:
-    front_end.run("from nbtool.magics.cell import approver; approver.HELLO_SECONDS = 60")
+    front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 60")
     # Otherwise the kernel aborts what comes right after a failed cell: the next one, if it is quick.
     front_end.client.execute(USE.format(flags=""), allow_stdin=True, stop_on_error=False)
     _wait_for_output(front_end.client, "'state': 'waiting'")
@@ -136,7 +136,7 @@ def test_an_interrupt_ends_a_waiting_cell(front_end: InputFrontEnd) -> None:
 
 
 def test_a_click_closes_a_line_of_input_that_asks_the_same(front_end: InputFrontEnd) -> None:
-    front_end.run("from nbtool.magics.cell import approver; approver.HELLO_SECONDS = 0.1")
+    front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.1")
 
     front_end.run(USE.format(flags=""), answer=lambda: front_end.click("approve"))
 
@@ -158,7 +158,7 @@ def test_a_parked_cell_ends_and_an_approval_from_another_cell_goes_on_with_it(fr
 
 
 def test_a_front_end_that_takes_no_line_but_names_its_cells_is_parked_for(front_end: InputFrontEnd) -> None:
-    front_end.run("from nbtool.magics.cell import approver; approver.HELLO_SECONDS = 0.1")
+    front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.1")
     front_end.client.session.metadata = {"cellId": "one"}
 
     front_end.run(USE.format(flags=""))
