@@ -173,11 +173,11 @@ class Chat:
         )
         self.builder = TurnBuilder(parts, Conversation())
 
-    def afresh(self, *, chat_id: str = "") -> Self:
+    def fork(self, *, chat_id: str = "") -> Self:
         """Return a chat with the same settings, approvals and exposed variables, without turns."""
-        fresh = type(self).__new__(type(self))
-        fresh.builder = self.builder.fork(chat_id)
-        return fresh
+        other = type(self).__new__(type(self))
+        other.builder = self.builder.fork(chat_id)
+        return other
 
     @property
     def running_turns(self) -> tuple[Turn, ...]:

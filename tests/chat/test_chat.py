@@ -304,15 +304,15 @@ def test_a_rehearsal_that_a_plugin_forbids_says_so() -> None:
         Chat("practice:fast", plugins=[Forbidding()]).rehearse("Hello")
 
 
-def test_a_fresh_chat_has_the_settings_and_exposed_names_but_no_turns() -> None:
+def test_a_forked_chat_has_the_settings_and_exposed_names_but_no_turns() -> None:
     chat = Chat(wire=ScriptedWire(["One.", "Two."]), system="Be brief.")
     chat.expose(n=1)
     chat.send("Go.")
 
-    fresh = chat.afresh(chat_id="other")
-    fresh.expose(m=2)
-    fresh.send("Go on.")
+    forked = chat.fork(chat_id="other")
+    forked.expose(m=2)
+    forked.send("Go on.")
 
-    assert (fresh.system, fresh.chat_id, len(list(fresh.tree.nodes()))) == ("Be brief.", "other", 1)
-    assert {one.name for one in fresh.exposed_variables()} == {"n", "m"}
+    assert (forked.system, forked.chat_id, len(list(forked.tree.nodes()))) == ("Be brief.", "other", 1)
+    assert {one.name for one in forked.exposed_variables()} == {"n", "m"}
     assert {one.name for one in chat.exposed_variables()} == {"n"}

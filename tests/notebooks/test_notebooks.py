@@ -57,7 +57,7 @@ TEXT = {
     "08_mcp.ipynb": {
         "start": "time_convert_time",
         "value": "h'",
-        "no": "denied · No approver is available.",
+        "no": 'denied · No approver is available. Set `run="auto"` on the tool, or pass `approver=` to the chat.',
         "narrow": "time_convert_time\n",
     },
     "09_batch.ipynb": {

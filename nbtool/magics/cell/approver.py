@@ -33,6 +33,7 @@ PARKED_SECONDS = 24 * 60 * 60.0
 """How long a question stays open after its cell has ended, unless set otherwise."""
 
 NO_ONE_TO_ASK = "Nobody can be asked here (no page and no line of input), so the call was denied."
+RUN_UNASKED_FIX = 'Add `--approve auto`, or set `run="auto"` on the tool.'
 DENIED_BY_FLAG = "This turn was started with --approve deny."
 
 
@@ -86,7 +87,8 @@ class CellApprover:
     async def _park(self, question: Question) -> Decision | None:
         """Let the cell end and leave the question in the queue, if somebody could answer it later."""
         if not self.can_park or (self.mode == "input" and self.turn.caller_thread.is_attached):
-            return self._record("nobody", question.denial(NO_ONE_TO_ASK))
+            fix = RUN_UNASKED_FIX if question.gate == "run" and not question.sensitive else ""
+            return self._record("nobody", question.denial(NO_ONE_TO_ASK, fix=fix))
         timeout = self.timeout or PARKED_SECONDS
         self.methods.append("park")
         await self.turn.park(question.digest, timeout)

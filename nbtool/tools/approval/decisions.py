@@ -24,9 +24,10 @@ class Approved:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The call must not run; the reason is sent to the model."""
+    """The call must not run; the reason is sent to the model, and only the person is told `fix`."""
 
     reason: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,10 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """The result must not reach the model in any form; the reason is sent to the model."""
+    """The result must not reach the model in any form; `reason` and `fix` as in `Denied`."""
 
     reason: str = ""
+    fix: str = ""
 
 
 Decision = Approved | Denied | Released | Withheld

@@ -71,9 +71,9 @@ class Question:
             previews={name: dict(preview) for name, preview in self.previews.items()},
         )
 
-    def denial(self, reason: str) -> Decision:
+    def denial(self, reason: str, *, fix: str = "") -> Decision:
         """Return the decision that fails closed at this gate."""
-        return Denied(reason) if self.gate == "run" else Withheld(reason)
+        return Denied(reason, fix) if self.gate == "run" else Withheld(reason, fix)
 
 
 class Approver(Protocol):

@@ -38,6 +38,9 @@ BY_REMEMBERED = "remembered"
 POLICY_SECONDS = 10.0
 """Seconds that a tool's policy may take."""
 
+RUN_UNASKED_FIX = 'Set `run="auto"` on the tool, or pass `approver=` to the chat.'
+APPROVER_FIX = "Pass `approver=` to the chat."
+
 MAX_REASON = 2_000
 """Maximum number of characters of a reason sent to the model."""
 
@@ -101,7 +104,7 @@ async def record_decision(question: Question, resolution: Resolution, emit: Emit
         digest=question.digest,
         verdict=verdict[type(decision).__name__],  # type: ignore[arg-type]  # the four verdicts of the event
         by=resolution.by,
-        reason=shorten(getattr(decision, "reason", ""), MAX_REASON),
+        reason=shorten(refusal_reason(decision), MAX_REASON),
         edited=_is_edited(decision),
     )
     await emit(event)
@@ -114,7 +117,9 @@ async def _ask_approver(
     """Ask the approver and pass its decision to the queue; if it returns None, wait for another decision."""
     try:
         if approver is None:
-            decision: Decision | None = question.denial("No approver is available.")
+            can_run_unasked = question.gate == "run" and not question.sensitive
+            fix = RUN_UNASKED_FIX if can_run_unasked else APPROVER_FIX
+            decision: Decision | None = question.denial("No approver is available.", fix=fix)
             by = BY_POLICY
         else:
             decision = await _call_approver(approver, question, caller_thread)
@@ -182,6 +187,11 @@ def _is_edited(decision: Decision) -> bool:
     return (isinstance(decision, Approved) and decision.arguments is not None) or (
         isinstance(decision, Released) and decision.text is not None
     )
+
+
+def refusal_reason(decision: Decision) -> str:
+    """Return the reason of a denial, and what a person can do about it; empty for an approval."""
+    return f"{decision.reason} {decision.fix}".strip() if isinstance(decision, Denied | Withheld) else ""
 
 
 def refusal_message(decision: Decision, *, subject: str = "its result") -> str:

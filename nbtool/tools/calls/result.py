@@ -14,7 +14,7 @@ from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.approval import Released, ResultMode, RunMode
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
-from nbtool.tools.calls.gates import gate_mode, refusal_message
+from nbtool.tools.calls.gates import gate_mode, refusal_message, refusal_reason
 from nbtool.tools.calls.record import CallEnded, CallRecord, count_images_left_out, extract_images
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.calls.traceback import own_traceback
@@ -154,7 +154,7 @@ class ResultDelivery:
         raise CallEnded(
             "withheld",
             refusal_message(resolution.decision, subject=subject),
-            getattr(resolution.decision, "reason", ""),
+            refusal_reason(resolution.decision),
         )
 
     def _store(self, value: Any, rendered: Rendered, *, readable: bool) -> Rendered:

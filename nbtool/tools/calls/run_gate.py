@@ -9,7 +9,7 @@ from nbtool.events import RepeatedQuestion
 from nbtool.tools.approval import BY_POLICY, Approved, Resolution, Scope
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.differences import find_differences
-from nbtool.tools.calls.gates import BY_REMEMBERED, gate_mode, refusal_message
+from nbtool.tools.calls.gates import BY_REMEMBERED, gate_mode, refusal_message, refusal_reason
 from nbtool.tools.calls.ordering import CallSlot
 from nbtool.tools.calls.reask import CallQuestions
 from nbtool.tools.calls.record import CallEnded, CallRecord
@@ -114,7 +114,7 @@ class RunGate:
         """
         decision = resolution.decision
         if not isinstance(decision, Approved):
-            raise CallEnded("denied", refusal_message(decision), getattr(decision, "reason", ""))
+            raise CallEnded("denied", refusal_message(decision), refusal_reason(decision))
         if decision.arguments is not None:
             edited = await self.runtime.bind(bound.tool.name, decision.arguments)
             bound = replace(edited, tool_token=bound.tool_token, tool_problem=bound.tool_problem)

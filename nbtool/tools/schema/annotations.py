@@ -28,19 +28,32 @@ def annotation_of(raw: inspect.Parameter, function: Any) -> Any:
     """
     if raw.annotation is inspect.Parameter.empty:
         return Any
-    while isinstance(function, functools.partial):
-        function = function.func
-    unwrapped = inspect.unwrap(getattr(function, "__func__", function))
-    unwrapped = unwrapped if hasattr(unwrapped, "__globals__") else type(unwrapped).__call__
+    unwrapped = _unwrap(function)
     names = dict(inspect.getclosurevars(unwrapped).nonlocals) if inspect.isfunction(unwrapped) else {}
     holder = types.SimpleNamespace(__annotations__={"it": raw.annotation})
     try:
         return typing.get_type_hints(holder, getattr(unwrapped, "__globals__", {}), names, include_extras=True)["it"]
     except Exception as error:
         raise BadUsage(
-            f"The annotation {raw.annotation!r} of the parameter {raw.name!r} cannot be resolved: {error}.",
-            fix="Import or define its names at the top level of the notebook or module.",
+            f"The annotation {raw.annotation!r} of the parameter {raw.name!r} of {function_name(function)} cannot be "
+            f"resolved: {error}.",
+            fix="Import or define its names at the top level of the notebook or module, not only under "
+            "`if TYPE_CHECKING:`, or annotate the parameter with Any.",
         ) from error
+
+
+def function_name(function: Any) -> str:
+    """Return the name of a function for a message, with its class if it is a method."""
+    unwrapped = _unwrap(function)
+    return str(getattr(unwrapped, "__qualname__", type(unwrapped).__name__)).rpartition("<locals>.")[2]
+
+
+def _unwrap(function: Any) -> Any:
+    """Return the function behind partials, methods and decorators; of an object, its class's `__call__`."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    unwrapped = inspect.unwrap(getattr(function, "__func__", function))
+    return unwrapped if hasattr(unwrapped, "__globals__") else type(unwrapped).__call__
 
 
 def to_json_type(annotation: Any) -> Any:

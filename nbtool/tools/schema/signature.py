@@ -11,7 +11,7 @@ from typing import Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage
 from nbtool.text import shorten
-from nbtool.tools.schema.annotations import REFERENCE_TYPE, annotation_of, to_json_type
+from nbtool.tools.schema.annotations import REFERENCE_TYPE, annotation_of, function_name, to_json_type
 from nbtool.tools.schema.json_schema import drop_keyword, drop_titles, inline_refs
 from nbtool.tools.schema.parameters import PLAIN_TYPES, Parameter, Parameters
 
@@ -67,10 +67,19 @@ def _make_parameter(raw: inspect.Parameter, function: Callable[..., Any]) -> Par
     annotation = annotation_of(raw, function)
     if raw.default is None:
         annotation = Union[annotation, None]  # noqa: UP007 - built from a value
-    json_type = to_json_type(annotation)
+    json_type = _json_type(annotation, raw.name, function)
     if raw.kind is _KINDS.VAR_POSITIONAL:
         json_type = list[json_type]  # type: ignore[valid-type]
     return Parameter(raw.name, raw.kind, raw.default, TypeAdapter(json_type), _is_plain_annotation(json_type))
+
+
+def _json_type(annotation: Any, name: str, function: Callable[..., Any]) -> Any:
+    try:
+        return to_json_type(annotation)
+    except (BadUsage, NameError) as error:  # NameError: an annotation inside a TypedDict
+        problem = error.message if isinstance(error, BadUsage) else f"{error}."
+        text = f"The parameter {name!r} of {function_name(function)} cannot be described to a model. {problem}"
+        raise BadUsage(text, fix="Use types that can be imported, a class, or Any.") from error
 
 
 def _is_plain_annotation(annotation: Any) -> bool:

@@ -159,7 +159,7 @@ class TreeMachine(RuleBasedStateMachine):
         assert self.tree.active_path[-1] is node
 
     @rule()
-    def begin_afresh(self) -> None:
+    def branch_at_the_root(self) -> None:
         self.apply(TreeChanged("branch", ""))
 
         assert self.tree.active_path == ()

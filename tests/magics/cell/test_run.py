@@ -38,6 +38,8 @@ def test_a_call_that_asks_is_denied_where_nobody_can_be_asked(shell: Any) -> Non
     answer: Turn = shell.user_ns["answer"]
     assert answer.calls[0].status == "denied"
     assert "Nobody can be asked here" in answer.calls[0].reason
+    assert "--approve auto" in answer.calls[0].reason
+    assert "--approve auto" not in answer.calls[0].shown
     assert shell.user_ns["received"] == []
 
 
@@ -84,7 +86,7 @@ def test_the_body_is_sent_as_it_was_typed(shell: Any) -> None:
     assert shell.user_ns["answer"].messages.context[-1].text == body
 
 
-def test_a_chat_has_a_name_and_new_starts_it_afresh(shell: Any) -> None:
+def test_a_chat_has_a_name_and_new_starts_it_without_turns(shell: Any) -> None:
     shell.run_cell("%%chat -m practice:fast -c other -o one\nHello")
     shell.run_cell("%%chat -m practice:fast -c other -o two\nHello")
     shell.run_cell("%%chat -m practice:fast -c other --new -o three\nHello")

@@ -65,6 +65,26 @@ def test_a_denied_call_gives_the_model_the_reason() -> None:
     assert harness.runtime.variables.list_entries() == ()
 
 
+def test_without_an_approver_the_person_reads_the_fix_and_the_model_the_reason() -> None:
+    record = make_harness(double_if_allowed).run(ask_for("double_if_allowed", n=2))
+
+    assert record.shown == "The user did not approve this call. Reason: No approver is available."
+    for reason in (record.reason, record.decisions[0].reason):
+        assert reason.startswith("No approver is available. ")
+        assert 'run="auto"' in reason
+        assert "approver=" in reason
+
+
+def test_only_the_approver_is_the_fix_where_the_policy_cannot_let_a_call_pass() -> None:
+    @tool(sensitive=True)
+    def publish() -> None: ...
+
+    for function, name in [(publish, "publish"), (secret_if_released, "secret_if_released")]:
+        record = make_harness(function).run(ask_for(name))
+
+        assert record.reason == "No approver is available. Pass `approver=` to the chat."
+
+
 class Person:
     """An approver as an object; asynchronous, and with a name."""
 

@@ -8,7 +8,7 @@ import functools
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import pandas as pd
 import pytest
@@ -157,10 +157,32 @@ def test_a_signature_that_cannot_be_read_is_one_clear_error() -> None:
 
 
 def test_an_annotation_that_means_nothing_is_one_clear_error() -> None:
-    with pytest.raises(BadUsage, match=r"annotation '3 \+' of the parameter 'it' cannot be resolved"):
+    with pytest.raises(BadUsage, match=r"annotation '3 \+' of the parameter 'it' of tool cannot be resolved"):
         parameters_of(one("3 +"))
-    with pytest.raises(BadUsage, match="has no JSON schema"):
+    with pytest.raises(BadUsage, match=r"The parameter 'it' of tool cannot be described .* has no JSON schema"):
         parameters_of(one(typing_only()))
+
+
+class Nested(TypedDict):
+    field: Missing  # type: ignore[name-defined]  # noqa: F821 - cannot be resolved
+
+
+def test_an_annotation_error_names_the_function_and_the_fix() -> None:
+    def price(frame: Frame) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - cannot be resolved
+
+    class Shop:
+        def sell(self, frame: Frame) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - the same
+
+        def buy(self, order: Nested) -> None: ...
+
+    unresolved = [(price, "price"), (functools.partial(price), "price"), (Shop().sell, "Shop.sell")]
+    for function, name in unresolved:
+        with pytest.raises(BadUsage, match=f"parameter 'frame' of {name} cannot be resolved") as refused:
+            parameters_of(function)
+        assert "top level" in refused.value.fix
+    with pytest.raises(BadUsage, match=r"parameter 'order' of Shop.buy .*'Missing' is not defined") as refused:
+        parameters_of(Shop().buy)
+    assert "Any" in refused.value.fix
 
 
 def typing_only() -> Any:
