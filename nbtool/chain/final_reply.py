@@ -1,4 +1,4 @@
-"""The final reply of a turn, requested without tools: its prompts and its content."""
+"""The final reply of a turn, requested without tool calls: its prompts and its content."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from nbtool.messages import Message
 from nbtool.wire.reply import Reply
 
-LIMIT_NOTICE = "The turn was ended early: {reason}. A final reply without tools was requested."
+LIMIT_NOTICE = "The turn was ended early: {reason}. A final reply without tool calls was requested."
 NO_ROUND_FOR_TOOLS = "The turn is limited to one request, so no tools were offered."
 CALL_IN_FINAL_REPLY = "The final reply contained a tool call; it did not run."
 NO_REPLY = "The model returned no final reply."
 FINAL_PROMPT = (
-    "[nbtool] No more tool calls are possible: {reason}. Answer the person now, without tools: say what was done and"
-    " found, and what was not done."
+    "[nbtool] No more tool calls are possible: {reason}. Answer the person now, without calling tools: say what was"
+    " done and found, and what was not done."
 )
 EMPTY_REPLY_PROMPT = (
     "[nbtool] The tool calls are done and your reply was empty. Answer the person now, from the results."
@@ -22,10 +22,14 @@ EMPTY_REPLY_PROMPT = (
 
 @dataclass(frozen=True, slots=True)
 class RequestPurpose:
-    """The purpose of a request: the next round, or, if `is_final`, a final reply; `prompt` is sent, not stored."""
+    """The purpose of a request: the next round, or, if `is_final`, a final reply.
+
+    `prompt` is sent, not stored. Without `has_tools`, no tools are offered.
+    """
 
     prompt: str = ""
     is_final: bool = False
+    has_tools: bool = True
 
 
 def is_empty(reply: Reply) -> bool:

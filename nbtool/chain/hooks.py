@@ -63,7 +63,8 @@ class TurnContext:
 class RequestContext:
     """A request that is about to be sent; everything in it may be changed.
 
-    `is_final` marks the request for a final reply without tools: tools added to it are dropped.
+    `is_final` marks the request for a final reply: its tools are offered, so that the prefix stays cached, but must not
+    be called. Without `has_tools`, tools added to it are dropped.
     """
 
     turn: TurnContext
@@ -75,6 +76,7 @@ class RequestContext:
     tool_choice: str = "auto"
     stream: bool = True
     is_final: bool = False
+    has_tools: bool = True
 
     def set_messages(self, messages: Iterable[Message]) -> None:
         """Send these messages instead of the turn's own; the chain is not changed."""
@@ -89,14 +91,15 @@ class RequestContext:
 
     def prompt(self) -> Prompt:
         """Return the request as a `Prompt`."""
-        return Prompt(
+        prompt = Prompt(
             messages=tuple(self.messages),
             system=self.system,
-            tools=() if self.is_final else tuple(self.tools),
+            tools=tuple(self.tools) if self.has_tools else (),
             tool_choice=self.tool_choice,
             options=self.options,
             stream=self.stream,
         )
+        return prompt.without_calls() if self.is_final and self.has_tools else prompt
 
 
 @dataclass(slots=True)

@@ -89,12 +89,13 @@ class Requests:
             options=dict(self.options or {}),
             stream=self.stream,
             is_final=purpose.is_final,
+            has_tools=purpose.has_tools,
         )
         await self.hooks.call_all("on_before_request", request)
         if exceeded := exceeds_budget(request.prompt(), turn.meter):
             self.outcome.end_reason = exceeded.kind
             raise LimitReached(exceeded.text, fix=exceeded.fix)
-        if purpose.is_final and not purpose.prompt and request.tools:
+        if not purpose.has_tools and not turn.meter.rounds and request.tools:
             turn.notice_topics.add("rounds")
             await turn.emit(Notice(NO_ROUND_FOR_TOOLS, topic="rounds"))
         await turn.emit(RequestStarted(request.round, host=self.endpoint.host, final=purpose.is_final))

@@ -115,17 +115,18 @@ class Engine:
         self._outcome.phase = "hook"
         await self._run_start_hooks()
         await self._find_price()
-        turn, purpose = self._turn, RequestPurpose(is_final=self._turn.limits.max_rounds == 1)
+        turn, has_room = self._turn, self._turn.limits.max_rounds > 1
+        purpose = RequestPurpose(is_final=not has_room, has_tools=has_room)
         while True:
             reply = await self._requests.make(purpose)
             is_wanted = await self._run_reply_hooks(reply, purpose)
             if is_wanted and not purpose.is_final:
                 purpose = await self._next_purpose()
             elif is_wanted and turn.meter.can_request():
-                purpose = RequestPurpose(is_final=True)
-            elif not is_wanted and self._can_answer(reply) and not purpose.is_final:
+                purpose = RequestPurpose(is_final=True, has_tools=purpose.has_tools)
+            elif not is_wanted and self._can_answer(reply) and self._may_repeat(purpose):
                 self._require_budget()
-                purpose = RequestPurpose(EMPTY_REPLY_PROMPT, is_final=True)
+                purpose = RequestPurpose(EMPTY_REPLY_PROMPT, is_final=True, has_tools=not purpose.is_final)
             else:
                 break
         if reason := end_reason_of(reply):
@@ -139,6 +140,10 @@ class Engine:
         """Whether a reply is empty although the turn has done work, and one more request may bring an answer."""
         is_open = is_empty(reply) and end_reason_of(reply) not in IMMEDIATE_STOPS
         return is_open and bool(self._turn.chain[:-1]) and self._has_room()
+
+    def _may_repeat(self, purpose: RequestPurpose) -> bool:
+        """Whether an empty reply is requested once more: without tools if it was a final one that called some."""
+        return not purpose.is_final or (purpose.has_tools and bool(self._outcome.rounds[-1].calls))
 
     def _has_room(self) -> bool:
         return self._turn.meter.rounds < self._turn.limits.max_rounds

@@ -74,7 +74,7 @@ class TreeChanged:
 
 @dataclass(slots=True)
 class RequestStarted:
-    """A request is about to be sent; rounds count from 1. `final` marks the request for a final reply without tools.
+    """A request is about to be sent; rounds count from 1. `final` marks the request for a final reply without calls.
 
     If `given`, nothing is sent: the round reuses an earlier reply.
     """

@@ -78,9 +78,10 @@ class Structured:
         """Add the schema to the request; the user's own options take precedence."""
         prompt = ANSWER_SCHEMA_PROMPT + json.dumps(self.schema, ensure_ascii=False)
         request.system = f"{request.system}\n\n{prompt}".lstrip()
-        if self._state_of(request.turn).retries:
-            request.is_final = True  # a retry needs no tools
-        if "json_schema" in request.turn.abilities and not request.prompt().tools:
+        is_enforceable = "json_schema" in request.turn.abilities
+        if self._state_of(request.turn).retries or (request.is_final and is_enforceable):
+            request.has_tools = False
+        if is_enforceable and not request.prompt().tools:
             defaults = response_format(request.turn.dialect, self.schema, strict=is_strict(self.schema))
             request.options = {**defaults, **request.options}
 

@@ -60,7 +60,7 @@ class ParsedRequest:
     """A parsed request for the planner.
 
     `choice` is `auto`, `none`, `required` or the name of the one tool that must be called; `final` requests a final
-    reply without tools; `variables` are the variables that the request names anywhere; `attachments` describes the
+    reply without calls; `variables` are the variables that the request names anywhere; `attachments` describes the
     attachments of the prompt, and `schema` is that of a required JSON answer.
     """
 

@@ -7,7 +7,7 @@ recorded stream at every byte. `transport.endpoint` does the I/O and makes an en
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from nbtool.events import Delta
@@ -28,7 +28,8 @@ class Prompt:
     """One request, independent of the dialect.
 
     `options` are request options in the dialect's names (temperature, reasoning_effort …); they are merged deeply over
-    the request body, and None removes a field.
+    the request body, and None removes a field. `is_final` requests a reply without calls, although `tools` are offered:
+    leaving them out would change the prefix of the request, so that nothing of it would be read from a prompt cache.
     """
 
     messages: tuple[Message, ...]
@@ -37,6 +38,14 @@ class Prompt:
     tool_choice: Literal["auto", "none", "required"] | str = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)
     stream: bool = True
+    is_final: bool = False
+
+    def without_calls(self) -> Prompt:
+        """Return the request for a reply without calls, also without the options that demand them in some dialect."""
+        options = {name: value for name, value in self.options.items() if name != "tool_choice"}
+        if isinstance(config := options.get("toolConfig"), Mapping):
+            options["toolConfig"] = {name: value for name, value in config.items() if name != "functionCallingConfig"}
+        return replace(self, tool_choice="none", options=options, is_final=True)
 
 
 @dataclass(frozen=True, slots=True)

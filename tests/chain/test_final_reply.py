@@ -10,6 +10,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.blocks.labels import footer_line
 from nbtool.blocks.render.mimebundle import turn_mimebundle
+from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY
 from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
@@ -66,12 +67,14 @@ def test_a_limit_that_ends_a_turn_is_reported_once_in_the_view_in_saved_data_and
 
 @pytest.mark.promise("bounded")
 @pytest.mark.parametrize("rounds", [1, 2, 3, 5])
-def test_a_turn_makes_as_many_requests_as_it_may_and_the_last_has_no_tools(rounds: int) -> None:
+def test_a_turn_makes_as_many_requests_as_it_may_and_the_last_forbids_calls(rounds: int) -> None:
     replies: list[ScriptedReply] = [*(call("double", n=n) for n in range(rounds - 1)), "Enough."]
     with ScriptedWire(replies) as wire:
         turn = Chat(wire=wire, tools=[double], max_rounds=rounds).send("Go")
 
-    assert [bool(prompt.tools) for prompt in wire.prompts] == [True] * (rounds - 1) + [False]
+    assert [prompt.is_final for prompt in wire.prompts[1:]] == [False] * (rounds - 2) + [True] * (rounds > 1)
+    assert [prompt.tools for prompt in wire.prompts] == [wire.prompts[0].tools] * rounds
+    assert bool(wire.prompts[0].tools) is (rounds > 1)
     assert (turn.stats.rounds, turn.text) == (rounds, "Enough.")
 
 
@@ -108,7 +111,38 @@ def test_a_final_reply_that_is_cut_off_is_continued_while_there_are_rounds() -> 
         turn = Chat(wire=wire, tools=[double], plugins=[Continuation()]).send("Go")
 
     assert turn.text == "The first half and the second."
-    assert wire.prompts[-1].tools == ()
+    assert [prompt.is_final for prompt in wire.prompts] == [False, False, False, True, True]
+    assert "rounds" not in [event.topic for event in turn.log if event.kind == "notice"]
+
+
+def test_a_final_reply_that_only_calls_a_tool_is_requested_again_without_tools() -> None:
+    with ScriptedWire([*[call("double", n=1)] * 4, "That is all."]) as wire:
+        turn = Chat(wire=wire, tools=[double]).send("Go")
+
+    assert (turn.text, len(turn.calls)) == ("That is all.", 3)
+    assert [bool(prompt.tools) for prompt in wire.prompts] == [True] * 4 + [False]
+    assert CALL_IN_FINAL_REPLY in [event.text for event in turn.log if event.kind == "notice"]
+
+
+@pytest.mark.promise("bounded")
+@pytest.mark.parametrize(("limits", "replies"), [(Limits(max_rounds=3), 3), (Limits(), 5)])
+def test_calls_in_every_final_reply_end_the_turn_and_none_of_them_runs(limits: Limits, replies: int) -> None:
+    with ScriptedWire([call("double", n=1)] * replies) as wire:
+        turn = Chat(wire=wire, tools=[double]).send("Go", settings=TurnSettings(limits=limits))
+
+    assert (turn.stats.rounds, turn.end_reason) == (replies, "rounds" if limits.max_rounds == 3 else "repetition")
+    assert len(turn.calls) == min(replies - 1, 3)
+    assert turn.messages.chain[-1].calls == ()
+
+
+def test_an_option_that_demands_calls_is_left_out_of_the_request_for_a_final_reply() -> None:
+    options = {
+        "tool_choice": "required", "toolConfig": {"functionCallingConfig": {"mode": "ANY"}, "retrievalConfig": {}},
+    }  # fmt: skip
+    with ScriptedWire([call("double", n=1), "Enough."]) as wire:
+        Chat(wire=wire, tools=[double], options=options, max_rounds=2).send("Go")
+
+    assert [prompt.options for prompt in wire.prompts] == [options, {"toolConfig": {"retrievalConfig": {}}}]
 
 
 def test_a_final_reply_that_is_cut_off_with_no_round_left_says_so() -> None:

@@ -105,14 +105,14 @@ def test_an_error_after_the_first_delta_is_one_of_the_stream():
     assert ran.of("error_raised")[0].phase == "stream"
 
 
-def test_when_the_rounds_run_out_the_model_is_asked_once_more_without_tools():
+def test_when_the_rounds_run_out_the_model_is_asked_once_more_without_calls():
     class Offering(Answering):
         def on_before_request(self, request: RequestContext) -> None:
             request.add_tools([ToolSpec("price", "", {})])
 
     ran = run([call("price", n=1), call("price", n=2), "I looked twice."], Offering(), limits=Limits(max_rounds=3))
 
-    assert [len(prompt.tools) for prompt in ran.wire.prompts] == [1, 1, 0]
+    assert [prompt.is_final for prompt in ran.wire.prompts] == [False, False, True]
     assert "limit of 3 rounds" in ran.wire.prompts[-1].messages[-1].text
     assert (ran.outcome.status, ran.outcome.text) == ("completed", "I looked twice.")
     assert all("limit of" not in message.text for message in ran.turn.chain)

@@ -137,6 +137,14 @@ def test_a_provider_that_takes_schemas_is_given_it_in_rounds_without_tools(
     assert named["schema"]["required"] == ["name", "grams"]
 
 
+def test_a_final_reply_has_no_tools_where_the_provider_enforces_the_schema() -> None:
+    with WithSchemas([call("weigh", name="fig"), '{"name": "fig", "grams": 153}'], "chat") as wire:
+        turn = Chat(wire=wire, tools=[weigh], max_rounds=2).send("Weigh a fig.", as_=Fruit)
+
+    assert turn.value == Fruit(name="fig", grams=153)
+    assert [(bool(prompt.tools), bool(prompt.options)) for prompt in wire.prompts] == [(True, False), (False, True)]
+
+
 def test_gemini_is_given_the_schema_itself() -> None:
     with WithSchemas([APPLE], "gemini") as wire:
         Chat(wire=wire).send("Which?", as_=Fruit)

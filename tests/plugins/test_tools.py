@@ -65,7 +65,7 @@ def test_calls_over_the_limit_are_answered_and_do_not_run() -> None:
 
     assert [c.status for c in turn.calls] == ["ok", "ok", "not_run"]
     assert "limit of 2 tool calls" in result_texts(turn)[2]
-    assert wire.prompts[-1].tools == ()
+    assert [prompt.is_final for prompt in wire.prompts] == [False, True]
 
 
 def test_a_call_that_is_not_json_is_an_answer_and_never_an_empty_call() -> None:

@@ -1,4 +1,8 @@
-"""What the dialects have in common for tools of the provider and for citations."""
+"""What the dialects have in common for tools of the provider and for citations.
+
+Tools of the provider stay in the request for a final reply: leaving them out would invalidate the prompt cache.
+Responses forbids their calls there; on the other wires one may still run, within the reply and without another request.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """An endpoint that adapts its requests to what the model refuses, once, and remembers it.
 
-A model may refuse tools (they are then described in the prompt), the dialect (another one is used), or an optional
-field (the request is sent without it). Each change is reported to the user; a refused request costs nothing.
+A model may refuse tools (they are then described in the prompt), the dialect (another one is used), an optional field
+(the request is sent without it), or to offer tools that must not be called (a final reply is then requested without
+them). Each change is reported to the user; a refused request costs nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from nbtool.events import Delta, ReplyEnd, Retrying, StreamNotice
 from nbtool.wire.base import Prompt, Request
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
 from nbtool.wire.endpoints.connect import text_wire
-from nbtool.wire.endpoints.refused_fields import LOST_REASONING, refused_field
+from nbtool.wire.endpoints.refused_fields import LOST_REASONING, NEEDS_CHOICE, is_choice_refused, refused_field
 from nbtool.wire.endpoints.reply_cost import find_price, find_price_now, with_cost
 from nbtool.wire.prompted.instructions import PromptFormatName, format_for
 from nbtool.wire.prompted.wire import PromptedWire
@@ -40,13 +41,15 @@ _UNKNOWN_PATH = frozenset({404, 405, 501})
 class Adaptation:
     """What a model refuses: `wire` replaces the default one, `abilities` those of the provider (None: no change).
 
-    `has_lost_reasoning`: it was reported that its reasoning does not carry over.
+    `has_lost_reasoning`: it was reported that its reasoning does not carry over. `needs_choice`: tools must not be
+    offered unless they may be called.
     """
 
     wire: str = ""
     is_prompted: bool = False
     abilities: frozenset[str] | None = None
     has_lost_reasoning: bool = False
+    needs_choice: bool = False
 
 
 _adaptations: dict[tuple[str, str], Adaptation] = {}
@@ -69,7 +72,7 @@ class FallbackEndpoint:
 
     Tools go through the prompt if `always_prompted`, and never if not `may_prompt`; `tool_format` is then the form of
     calls (None: the one that suits the provider). `offered` are the tools of all requests so far: a final reply, to
-    which no tools are offered, may still contain a call. The dialect changes only if
+    which they may not be offered, may still contain a call. The dialect changes only if
     `may_change_wire`: it was not chosen by the user.
     """
 
@@ -103,7 +106,7 @@ class FallbackEndpoint:
 
     def preview(self, prompt: Prompt) -> Request:
         """Return the request that `stream` would make."""
-        return self._endpoint(prompt).preview(prompt)
+        return self._endpoint(prompt).preview(self._adapt_prompt(prompt))
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Send a prompt; after a refusal, report the change and send it again."""
@@ -139,7 +142,7 @@ class FallbackEndpoint:
     async def _reply(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Send a prompt once, and report a reply whose reasoning is lost."""
         endpoint = self._endpoint(prompt)
-        async with aclosing(with_cost(endpoint, endpoint.stream(prompt))) as deltas:
+        async with aclosing(with_cost(endpoint, endpoint.stream(self._adapt_prompt(prompt)))) as deltas:
             async for delta in deltas:
                 if isinstance(delta, ReplyEnd) and self._has_lost_reasoning(delta):
                     yield StreamNotice(LOST_REASONING.format(model=self.model))
@@ -189,12 +192,21 @@ class FallbackEndpoint:
         form = self.tool_format or format_for(adapted.abilities)
         return replace(adapted, wire=PromptedWire(adapted.wire, self.fence, format=form, names=self.offered))
 
+    def _adapt_prompt(self, prompt: Prompt) -> Prompt:
+        """Leave out tools that must not be called, for a model that refuses them."""
+        if not (prompt.is_final and self._adaptation.needs_choice):
+            return prompt
+        return replace(prompt, tools=(), tool_choice="auto", is_final=False)
+
     def _adapt(self, error: ProviderError | Unsupported, prompt: Prompt, dialects: set[str]) -> str | None:
         """Remember the change after a refusal, and return its notice; None if nothing can be changed.
 
         `dialects` are those that this request was sent in.
         """
         adaptation, native = self._adaptation, self._adapted
+        if prompt.is_final and not self._through_prompt and not adaptation.needs_choice and is_choice_refused(error):
+            self._remember(replace(adaptation, needs_choice=True))
+            return NEEDS_CHOICE.format(model=self.model)
         if isinstance(error, ToolsNotSupported) and prompt.tools:
             if self._through_prompt or not self.may_prompt:
                 return None

@@ -8,13 +8,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from nbtool.errors import AuthenticationFailed, ProviderError
+from nbtool.errors import AuthenticationFailed, ProviderError, ToolsNotSupported
 
 REFUSAL_STATUSES = frozenset({400, 422})
 """The statuses with which a field is refused."""
 
 
 LOST_REASONING = "{model} does not return its reasoning, so it does not carry over from one request to the next."
+
+
+NEEDS_CHOICE = "{model} takes no tools that must not be called, so final replies are requested without tools."
+
+_CHOICE = re.compile(r"tool[_ ]?choice|tool[_ ]?config|function[_ ]?calling[_ ]?config")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,15 @@ OPTIONAL_FIELDS = (
     ),
 )  # fmt: skip
 """The optional fields, in the order in which a refusal is compared with them."""
+
+
+def is_choice_refused(error: Exception) -> bool:
+    """Whether an error refuses tools that must not be called, or reports that the model called one nevertheless."""
+    if isinstance(error, ToolsNotSupported):
+        return True
+    if not isinstance(error, ProviderError) or error.status not in REFUSAL_STATUSES:
+        return False
+    return bool(_CHOICE.search(f"{error.param} {error.code} {error.message}".lower()))
 
 
 def refused_field(error: ProviderError, abilities: frozenset[str]) -> OptionalField | None:

@@ -174,7 +174,7 @@ class _PromptedDecoder(WrappedDecoder):
                         )
 
 
-# --- the history, told without tools ----------------------------------------------------------------------------
+# --- the history, with calls and results as text ----------------------------------------------------------------
 
 
 def _as_plain_messages(messages: Iterable[Message], format: PromptFormat) -> list[Message]:

@@ -14,7 +14,7 @@ from nbtool.events import Notice
 from nbtool.messages import Media, user
 from nbtool.settings import data_dir
 from nbtool.wire.endpoints.fallback import clear_adaptations
-from nbtool.wire.endpoints.refused_fields import OPTIONAL_FIELDS
+from nbtool.wire.endpoints.refused_fields import NEEDS_CHOICE, OPTIONAL_FIELDS
 from tests.chaos import DONE, ChaosServer, event, finish, head, serve_each, text, whole
 from tests.wire import anthropics
 from tests.wire.test_refusals import SAMPLES
@@ -22,6 +22,11 @@ from tests.wire.test_refusals import SAMPLES
 Answer = list[bytes]
 
 CHAT_REPLY: Answer = [head(), text("42."), finish(), DONE]
+
+DOUBLE = {"index": 0, "id": "c1", "type": "function", "function": {"name": "double", "arguments": '{"n": 21}'}}
+CHAT_CALL: Answer = [
+    head(), event({"choices": [{"index": 0, "delta": {"tool_calls": [DOUBLE]}}]}), finish("tool_calls"), DONE,
+]  # fmt: skip
 
 
 def responses_reply(*items: dict[str, Any]) -> Answer:
@@ -261,6 +266,37 @@ def test_a_refused_option_of_the_user_is_an_error(own_host: Any) -> None:
 
     assert len(server.requests) == 1
     assert turn.status == "error"
+
+
+CHOICE_REFUSALS = {
+    "the parameter": refusal("Unsupported value: 'none'.", param="tool_choice"),
+    "the message": refusal("tool_choice: Input should be 'auto' or 'required'", status=422),
+    "the tools": refusal("This model does not support tools"),
+    "a call": refusal("Tool choice is none, but model called a tool", code="tool_use_failed"),
+}
+"""Refusals of a request for a final reply; the last one is of Groq."""
+
+
+@pytest.mark.parametrize("case", CHOICE_REFUSALS)
+def test_a_final_reply_is_requested_without_tools_where_tools_must_be_callable(case: str) -> None:
+    with serve_each(CHAT_CALL, CHOICE_REFUSALS[case], CHAT_REPLY, CHAT_CALL, CHAT_REPLY) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[double], max_rounds=2)
+        first, second = chat.send("Double 21."), chat.send("Again.")
+
+    bodies = [request.json for request in server.requests]
+    assert [("tools" in body, body.get("tool_choice")) for body in bodies] == [
+        (True, None), (True, "none"), (False, None), (True, None), (False, None),
+    ]  # fmt: skip
+    assert (first.text, second.text) == ("42.", "42.")
+    notice = NEEDS_CHOICE.format(model="tiny")
+    assert (notices(first).count(notice), notices(second).count(notice)) == (1, 0)
+
+
+def test_another_refusal_of_a_final_reply_ends_the_turn() -> None:
+    with serve_each(CHAT_CALL, refusal("messages: too many")) as server:
+        turn = Chat("tiny", base_url=server.url, tools=[double], max_rounds=2).send("Double 21.")
+
+    assert (turn.status, len(server.requests)) == ("error", 2)
 
 
 def test_every_optional_field_names_what_is_lost() -> None:

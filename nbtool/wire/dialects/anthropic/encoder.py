@@ -256,6 +256,13 @@ def _tool(spec: ToolSpec) -> Block:
 
 
 def _tool_choice(prompt: Prompt) -> Block:
+    """Encode how tools are called; a final reply is requested like the replies before it.
+
+    Any other choice would invalidate the cache of the messages: its prompt forbids calls, and none of them runs. See
+    https://platform.claude.com/docs/en/build-with-claude/prompt-caching#what-invalidates-the-cache.
+    """
+    if prompt.is_final and prompt.tools:
+        return {"type": "auto"}
     choice = prompt.tool_choice if prompt.tools else "none"
     if choice in ("auto", "none"):
         return {"type": choice}

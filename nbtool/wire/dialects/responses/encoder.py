@@ -68,13 +68,13 @@ class Responses:
                 body["reasoning"] = {"summary": "auto"}
         if prompt.tools:
             body["tools"] = [_tool(spec) for spec in prompt.tools]
-            if prompt.tool_choice != "auto":
-                body["tool_choice"] = _tool_choice(prompt.tool_choice)
         options, provider_tools = take_provider_tools(prompt.options, self.name)
         if provider_tools:
             body["tools"] = [*body.get("tools", []), *provider_tools]
             outputs = [OUTPUTS[kind] for tool in provider_tools if (kind := tool.get("type")) in OUTPUTS]
             body["include"] = [*body.get("include", []), *outputs]
+        if (prompt.tools or (provider_tools and prompt.is_final)) and prompt.tool_choice != "auto":
+            body["tool_choice"] = _tool_choice(prompt.tool_choice)
         body = merge_options(body, rename_options(options, RESPONSES_NAMES))
         return Request("/responses", body, stream=body.get("stream") is True)
 
