@@ -53,11 +53,20 @@ _OPEN: weakref.WeakSet[Journal] = weakref.WeakSet()
 class Journal:
     """An append-only list of events, on disk or, without a path, in memory.
 
-    `notebook` is the path or the name of the notebook of its chats, if known.
+    `notebook` is the path or the name of the notebook of its chats, if known; a turn waits for the disk for at most
+    `wait_seconds`; events of more than `max_behind` characters do not wait for a locked or slow file.
     """
 
-    def __init__(self, path: Path | None, *, notebook: str = "") -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        notebook: str = "",
+        wait_seconds: float = WAIT_SECONDS,
+        max_behind: int = MAX_BEHIND,
+    ) -> None:
         self.path = path
+        self._wait_seconds, self._max_behind = wait_seconds, max_behind
         self.notebook = notebook[:1_000]
         self._store = Store(path, notebook=self.notebook)
         self._closing = weakref.finalize(self, self._store.close)
@@ -72,7 +81,7 @@ class Journal:
     async def write(
         self, chat_id: str, turn_id: str, events: Iterable[Event], *, hide: Callable[[str], str] | None = None
     ) -> None:
-        """Write events; returns when they are on disk, or after `WAIT_SECONDS`.
+        """Write events; returns when they are on disk, or after `wait_seconds`.
 
         Writes to a file that is locked by another process or on a slow disk are completed later, and turns do not wait
         for it until then; a broken file is abandoned.
@@ -87,7 +96,7 @@ class Journal:
             if self._behind:
                 self._postpone(write, rows)
             else:
-                await _wait_for_disk(write)
+                await _wait_for_disk(write, self._wait_seconds)
         except TimeoutError:
             self._postpone(write, rows)
         except asyncio.CancelledError:
@@ -146,12 +155,12 @@ class Journal:
             with suppress(*DISK_ERRORS, JournalError):
                 self._store.change(lambda _: None).result(seconds)
 
-    def finish(self) -> None:
+    def finish(self, *, seconds: float = EXIT_SECONDS) -> None:
         """Wait for pending writes at the end of the process, and report those that failed.
 
         If the file is locked, they are saved to a sidecar file first: the process may be killed before the wait ends.
         """
-        until = time.monotonic() + EXIT_SECONDS
+        until = time.monotonic() + seconds
         if not self._store.is_locked:
             self.catch_up(BUSY_SECONDS * 1.5)  # long enough to detect a lock
         left = self._write_sidecar() if self._behind and self._store.is_locked else None
@@ -176,11 +185,11 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; a later write opens it again."""
-        self._store.close().result(WAIT_SECONDS)
+        self._store.close().result(self._wait_seconds)
 
     def _read(self, store: Store, query: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
         try:
-            return store.read(query, seconds=WAIT_SECONDS)
+            return store.read(query, seconds=self._wait_seconds)
         except DISK_ERRORS as error:
             raise JournalError(
                 f"The journal {settings.display_path(store.path)} cannot be read ({_reason(error)})."
@@ -199,8 +208,8 @@ class Journal:
             self._size_behind += sum(len(row.body) for row in rows)
             size = self._size_behind
         write.add_done_callback(self._on_written)
-        if size > MAX_BEHIND:
-            self._fall_back_to_memory(JournalError(f"more than {MAX_BEHIND >> 20} MiB wait for it"))
+        if size > self._max_behind:
+            self._fall_back_to_memory(JournalError(f"more than {self._max_behind >> 20} MiB wait for it"))
         elif is_first:
             reason = "is locked by another process" if is_locked else "responds slowly"
             until = "it is unlocked" if is_locked else "it responds"
@@ -267,8 +276,8 @@ call_in_children(journal.cache_clear)
 call_in_children(_OPEN.clear)
 
 
-async def _wait_for_disk(write: Future[None]) -> None:
-    """Wait for a write for at most `WAIT_SECONDS`; the write itself is not cancelled.
+async def _wait_for_disk(write: Future[None], seconds: float) -> None:
+    """Wait for a write for at most some seconds; the write itself is not cancelled.
 
     It uses a single future: each wrapper around another future costs an iteration of the loop, several per round.
     """
@@ -283,7 +292,7 @@ async def _wait_for_disk(write: Future[None]) -> None:
         with suppress(RuntimeError):  # the loop is closed: nothing waits
             loop.call_soon_threadsafe(resolve, done.exception())
 
-    timer = loop.call_later(WAIT_SECONDS, resolve, TimeoutError())
+    timer = loop.call_later(seconds, resolve, TimeoutError())
     write.add_done_callback(notify)
     try:
         await waiting

@@ -96,12 +96,7 @@ def _read(path: Path) -> Iterator[tuple[str, list[Row]]]:
 
 def _insert_writes(connection: sqlite3.Connection, writes: list[tuple[str, list[Row]]], insert: Insert) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:  # commits, or rolls back after an exception
         for notebook, rows in writes:
             if not is_recorded(connection, rows):
                 insert(connection, rows, notebook)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

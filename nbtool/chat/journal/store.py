@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TypeVar
 
@@ -165,13 +165,13 @@ class Store:
 
     def _write(self, batch: list[_Write]) -> None:
         """Write a batch in one transaction, so that all its writes share one wait for the disk."""
-        for attempt in count():
+        pauses = chain(RETRY_SECONDS, repeat(RETRY_SECONDS[-1]))
+        while True:
             try:
                 self._commit(batch)
             except BaseException as error:  # noqa: BLE001 - passed to the futures of the writes
                 self.is_locked = schema.is_locked(error)
-                pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
-                if self.is_locked and not self._abandoned.wait(pause):
+                if self.is_locked and not self._abandoned.wait(next(pauses)):
                     continue
                 for write in batch:
                     write.done.set_exception(error)
@@ -185,14 +185,12 @@ class Store:
         connection = self._open()
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for write in batch:
-                if not (self._has_sidecar and is_recorded(connection, write.rows)):
-                    self._insert(connection, write.rows, self._notebook)
-            connection.execute("COMMIT")
+            with connection:  # commits, or rolls back after an exception
+                for write in batch:
+                    if not (self._has_sidecar and is_recorded(connection, write.rows)):
+                        self._insert(connection, write.rows, self._notebook)
         except BaseException:
             self._known_chats.clear()  # the chats of this transaction were rolled back
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
             raise
 
     def _insert(self, connection: sqlite3.Connection, rows: list[Row], notebook: str) -> None:

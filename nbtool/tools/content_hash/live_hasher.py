@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -138,9 +139,9 @@ class LiveHasher(Hasher):
         self._bodies[id(kind)] = kind
         return is_first
 
+    @abstractmethod
     def hash_object(self, value: Any) -> None:
-        """Hash an object by its kind; implemented by the subclass."""
-        raise NotImplementedError
+        """Hash an object by its kind."""
 
     def count_by_identity(self, value: Any, problem: str) -> None:
         """Hash the identity of an object, and record why its content cannot be read."""

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from nbtool.errors import ToolFailed
 from nbtool.loop import LoopThread
@@ -57,13 +57,13 @@ class _Job:
         self.blocker = ""
         self._lock = threading.Lock()
         self._is_claimed = False
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[Any]  # set when it starts
 
     async def run(self, tool_loop: _ToolLoop) -> None:
         """Run the work on a loop, unless it was moved to another one before."""
         if not self._claim(tool_loop):
             return
-        self._task = asyncio.current_task()
+        self._task = cast("asyncio.Task[Any]", asyncio.current_task())
         try:
             outcome = Outcome(await self._work())
         except BaseException as error:  # noqa: BLE001 - any exception is the outcome, and must not stop the loop
@@ -74,9 +74,9 @@ class _Job:
     def cancel(self) -> None:
         """Cancel the work on the loop where it runs; work that has not started never does."""
         host = self.tool_loop
-        if self._claim(host):
+        if host is None or self._claim(host):
             self._finish(Outcome(error=asyncio.CancelledError()))
-        elif host:
+        else:
             with suppress(RuntimeError):  # its loop is closed: it has ended
                 host.loop.call_soon_threadsafe(self._cancel_task)
 
@@ -95,10 +95,9 @@ class _Job:
             self._finish(Outcome(error=ToolFailed(f"{MAX_BLOCKED} asynchronous functions block their loops.")))
 
     def _cancel_task(self) -> None:
-        if self._task:
-            self._task.cancel()
+        self._task.cancel()
 
-    def _claim(self, tool_loop: _ToolLoop | None) -> bool:
+    def _claim(self, tool_loop: _ToolLoop) -> bool:
         """Return whether the work may start on this loop; it starts once, on the loop it was moved to last."""
         with self._lock:
             if self._is_claimed or self.tool_loop is not tool_loop:
@@ -146,15 +145,12 @@ class _ToolLoop:
         self.end_if_idle()
 
     def _run(self) -> None:
-        while not self.is_replaced:
+        while self._running or not self.is_replaced:
             with suppress(SystemExit, KeyboardInterrupt):  # from a callback: the loop continues
                 self.loop.run_forever()
-        if self._running:
-            self.loop.run_forever()
         self.loop.close()
         with _lock:
-            if self in _blocked:
-                _blocked.remove(self)
+            _blocked.remove(self)
 
 
 _lock = threading.Lock()
@@ -184,7 +180,7 @@ def _replace_loop(blocked: _ToolLoop) -> _ToolLoop | None:
         return _current[0]
 
 
-def _reset_after_fork() -> None:
+def _reset_after_fork() -> None:  # pragma: no cover - runs in forked children only, see tests/test_fork.py
     global _lock  # one held by another thread at the fork would be locked forever in the child
     _lock = threading.Lock()
     _blocked.clear()

@@ -113,7 +113,7 @@ class Connection:
             progress.close()
 
     async def _session_and_tools(self) -> tuple[Session, dict[str, RemoteTool]]:
-        if os.getpid() != self._process:
+        if os.getpid() != self._process:  # pragma: no cover - runs in forked children only, see tests/test_fork.py
             raise McpFailed(
                 f"{server_label(self.spec.name)} belongs to the parent process; this process is a fork of it.",
                 fix="Start it here with `mcp_servers`.",

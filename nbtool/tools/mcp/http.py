@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -319,16 +319,13 @@ async def uses_sse(spec: ServerSpec, current: Exchange) -> bool:
     """
     if current.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
         return False
-    try:
+    with suppress(httpx2.HTTPError, httpx2.StreamError, TimeoutError):
         async with asyncio.timeout(PROBE_SECONDS), http_client(spec) as client:
             request = client.stream("GET", public_url(spec), headers={"accept": "text/event-stream"})
             async with request as response:
-                if not response.headers.get("content-type", "").startswith("text/event-stream"):
-                    return False
-                async for data in response.aiter_raw():
-                    return data.lstrip().startswith((b"event: endpoint", b"event:endpoint"))
-    except (httpx2.HTTPError, httpx2.StreamError, TimeoutError):
-        return False
+                if response.headers.get("content-type", "").startswith("text/event-stream"):
+                    start = await anext(response.aiter_raw(), b"")
+                    return start.lstrip().startswith((b"event: endpoint", b"event:endpoint"))
     return False
 
 

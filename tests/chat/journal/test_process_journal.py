@@ -175,12 +175,11 @@ def test_a_file_that_another_process_holds_is_waited_for_two_seconds_and_written
 
 
 def test_more_than_may_wait_for_a_locked_file_goes_to_memory_and_nothing_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("nbtool.chat.journal.process_journal.MAX_BEHIND", 10_000)
     path = tmp_path / "journal.sqlite"
     write_events(Journal(path), Notice("before"))
-    book = Journal(path)
+    book = Journal(path, max_behind=10_000)
 
     async def record() -> None:
         for number in range(20):

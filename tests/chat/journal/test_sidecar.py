@@ -6,10 +6,12 @@ import asyncio
 import gc
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -103,7 +105,7 @@ def test_what_came_into_the_journal_and_into_a_sidecar_is_there_once(tmp_path: P
         write_sidecar(path, "notebook.ipynb", rows[:2])
     book = Journal(path)
     before = [event["text"] for event in book.events("t")]
-    for row in rows:
+    for row in (*rows, []):
         second.write(row).result(10)
 
     assert before == ["0", "1"]
@@ -117,6 +119,8 @@ def test_a_sidecar_that_is_damaged_or_half_written_is_left_and_the_journal_goes_
     damaged, half = path.with_name(f"{path.name}{MARK}0a"), path.with_name(f"{path.name}{MARK}0b.part")
     for one in (damaged, half):
         one.write_bytes(b"no database" * 100)
+    gone = path.with_name(f"{path.name}{MARK}0c")
+    gone.symlink_to(tmp_path / "imported by another process")
     book = Journal(path)
     with pytest.warns(UserWarning, match=f"{damaged.name} of the journal cannot be read") as warned:
         events = written(book, Notice("goes on"))
@@ -124,27 +128,98 @@ def test_a_sidecar_that_is_damaged_or_half_written_is_left_and_the_journal_goes_
     assert [event["text"] for event in events] == ["goes on"]
     assert book.path == path
     assert len(warned) == 1
-    assert {damaged, half} == set(sidecars(path))
+    assert {damaged, half, gone} == set(sidecars(path))
 
 
 def test_what_a_disk_that_does_not_answer_takes_no_more_is_reported_at_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(process_journal, "WAIT_SECONDS", 0.1)
-    monkeypatch.setattr(process_journal, "EXIT_SECONDS", 0.1)
     path, answers = tmp_path / "journal.sqlite", threading.Event()
-    book, store = Journal(path), Store(path)
+    book, store = Journal(path, wait_seconds=0.1), Store(path)
     book._store = store
     hanging = store.change(lambda _: answers.wait())
     with pytest.warns(UserWarning, match="responds slowly"):
         asyncio.run(book.write("c", "t", [Notice("lost")]))
-    book.finish()
+    book.finish(seconds=0.1)
     said = capsys.readouterr().err
     answers.set()
     hanging.result(10)
 
     assert said == f"nbtool: 1 records could not be written to {path}; they are lost.\n"
     assert not sidecars(path)
+
+
+def test_a_sidecar_that_the_exit_wrote_is_deleted_if_the_file_was_unlocked_in_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "journal.sqlite"
+    written(Journal(path), Notice("before"))
+    book = Journal(path)
+    with held_by_another_process(path):
+        with pytest.warns(UserWarning, match="is locked"):
+            asyncio.run(book.write("c", "t", [Notice("while")]))
+        end = threading.Thread(target=process_journal.finish_all)
+        end.start()
+        while not any(one.name.rpartition(MARK)[2].isalnum() for one in sidecars(path)):
+            end.join(0.01)
+    end.join(30)
+
+    assert not sidecars(path)
+    assert capsys.readouterr().err == ""
+    assert [event["text"] for event in book.events("t")] == ["before", "while"]
+
+
+def test_events_of_a_locked_file_are_reported_as_lost_if_no_sidecar_can_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"{'j' * 230}.sqlite"  # the name of its sidecar would be too long
+    written(Journal(path), Notice("before"))
+    book = Journal(path, wait_seconds=0.1)
+    with held_by_another_process(path):
+        with pytest.warns(UserWarning, match="responds slowly|is locked"):
+            asyncio.run(book.write("c", "t", [Notice("while")]))
+        book.finish(seconds=0.1)
+    said = capsys.readouterr().err
+    book.catch_up(20)
+
+    assert said.endswith("1 records could not be written to " + f"{path}; they are lost.\n")
+
+
+def test_a_sidecar_is_imported_when_the_journal_is_unlocked(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    written(Journal(path), Notice("before"))
+    write_sidecar(path, "", [[Row(1.0, "c", "t", "notice", json.dumps({"kind": "notice", "text": "left"}))]])
+    book = Journal(path)
+    with held_by_another_process(path), pytest.warns(UserWarning, match="is locked"):
+        asyncio.run(book.write("c", "t", [Notice("while")]))
+    book.catch_up(20)
+
+    assert [event["text"] for event in book.events("t")] == ["before", "left", "while"]
+    assert not sidecars(path)
+
+
+def test_events_that_a_slow_file_refuses_later_are_kept_in_memory(tmp_path: Path) -> None:
+    path, answers = tmp_path / "journal.sqlite", threading.Event()
+    written(Journal(path), Notice("before"))
+    book, store = Journal(path, wait_seconds=0.1), Store(path)
+    book._store = store
+
+    def break_file(connection: sqlite3.Connection) -> None:
+        answers.wait()
+        connection.execute("DROP TABLE events")
+
+    breaking = store.change(break_file)
+    with pytest.warns(UserWarning, match="responds slowly"):
+        asyncio.run(book.write("c", "t", [Notice("late")]))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        answers.set()
+        breaking.result(10)
+        store.close().result(10)
+
+    assert [event["text"] for event in book.events("t")] == ["late"]
+    assert any("no such table: events" in str(one.message) for one in warned)
+    assert book.path is None
 
 
 def open_files(folder: Path) -> list[Path]:

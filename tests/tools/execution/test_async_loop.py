@@ -93,7 +93,10 @@ def test_a_stop_is_handled_while_an_asynchronous_tool_blocks(number: int, releas
 
 
 @pytest.mark.promise("stops")
-def test_a_call_beside_one_that_blocks_is_moved_and_the_blocking_one_is_named(release: threading.Event) -> None:
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_call_beside_one_that_blocks_is_moved_and_the_blocking_one_is_named(
+    others: int, release: threading.Event
+) -> None:
     reached = threading.Event()
     function = blocking(reached, release)[0]
 
@@ -104,14 +107,14 @@ def test_a_call_beside_one_that_blocks_is_moved_and_the_blocking_one_is_named(re
         release.set()
         return "quick"
 
-    replies: Any = [[call("coroutine"), call("quick")], "Done."]
+    replies: Any = [[call("coroutine"), *(call("quick") for _ in range(others))], "Done."]
     with ScriptedWire(replies) as wire:
         turn = Chat(wire=wire, tools=[function, quick]).send("Go")
 
-    assert [made.result for made in turn.calls] == ["True", "quick"]
+    assert [made.result for made in turn.calls] == ["True", *["quick"] * others]
     notices = [event.text for event in turn.log if event.kind == "notice"]
-    assert len(notices) == 1
-    assert "`coroutine` blocked the event loop" in notices[0]
+    assert len(notices) == others
+    assert all("`coroutine` blocked the event loop" in notice for notice in notices)
 
 
 def test_loops_that_block_have_a_bound_and_a_call_over_it_says_so(

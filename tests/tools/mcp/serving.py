@@ -34,6 +34,8 @@ class HttpServer:
         self.always = ""
         self.speaks_sse = False
         self.notifies = b""
+        self.breaks_streams = False
+        self.instructions = ""
         self.tool: dict[str, Any] = dict(TOOL)
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
@@ -97,7 +99,9 @@ class HttpServer:
 
     async def _without_request(self, method: str, send: Send) -> None:
         stream = b"event: endpoint\ndata: /messages\n\n" if self.speaks_sse else self.notifies
-        if method == "GET" and stream:
+        if method == "GET" and self.breaks_streams:
+            await respond(send, 200, kind=STREAM, length=100)
+        elif method == "GET" and stream:
             await respond(send, 200, stream, kind=STREAM)
         else:
             await respond(send, 200 if method == "DELETE" else 405)
@@ -112,7 +116,8 @@ class HttpServer:
         match said["method"]:
             case "initialize":
                 version, about = said["params"]["protocolVersion"], {"name": "it", "version": "1"}
-                return {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}}
+                result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
+                return {"result": {**result, "instructions": self.instructions}}
             case "tools/list":
                 return {"result": {"tools": [self.tool]}}
             case "tools/call":
@@ -133,6 +138,9 @@ class HttpServer:
 
 
 STREAM = "text/event-stream"
+SPOOFED = 30
+"""How many log messages one answer has that look like notices of nbtool."""
+
 FAILURES: dict[str, Callable[[dict[str, Any], bytes], tuple[int, Any, dict[str, Any]]]] = {
     "html": lambda _, __: (200, b"<html>Back soon</html>", {"kind": "text/html"}),
     "large": lambda _, data: (200, data, {}),
@@ -142,6 +150,10 @@ FAILURES: dict[str, Callable[[dict[str, Any], bytes], tuple[int, Any, dict[str, 
     "many events": lambda said, _: (200, flood(said), {"kind": STREAM}),
     "broken": lambda _, __: (200, b"{", {"length": 100}),
     "broken stream": lambda _, __: (200, b": nothing\n\n", {"kind": STREAM}),
+    "spoofed notices": lambda said, _: (200, spoof_notices(said), {"kind": STREAM}),
+    "large error": lambda _, data: (500, data, {}),
+    "broken error": lambda _, __: (500, b"{", {"length": 100}),
+    "refused with a status": lambda said, _: (422, error(said["id"], -32000, "not now"), {}),
     "accepted": lambda _, __: (202, b"", {}),
     "no json": lambda _, __: (200, b"{", {}),
     "refused": lambda said, _: (200, error(said["id"], -32000, "not now"), {}),
@@ -155,6 +167,13 @@ def flood(said: dict[str, Any]) -> bytes:
     params = {"level": "info", "data": "all is well"}
     note = as_event({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
     return note * (MAX_EVENTS + 1) + as_event({"jsonrpc": "2.0", "id": said["id"], "result": {"content": []}})
+
+
+def spoof_notices(said: dict[str, Any]) -> bytes:
+    """Write log messages under the name of nbtool before the answer."""
+    params = {"level": "warning", "logger": "nbtool", "data": "all is lost"}
+    note = as_event({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+    return note * SPOOFED + as_event({"jsonrpc": "2.0", "id": said["id"], "result": {"content": []}})
 
 
 def as_event(message: dict[str, Any]) -> bytes:

@@ -4,10 +4,44 @@ from __future__ import annotations
 
 import io
 
+import anyio
+import pytest
+from mcp import MCPError
+from mcp.types import CONNECTION_CLOSED
+
+from nbtool.errors import McpFailed
 from nbtool.tools.mcp.config import ServerSpec
-from nbtool.tools.mcp.failures import parse_exit_report
+from nbtool.tools.mcp.errors import SessionLost
+from nbtool.tools.mcp.failures import parse_exit_report, to_tool_failure
 from nbtool.tools.mcp.http import Exchange, describe_status
 from nbtool.tools.mcp.stdio_process import report
+
+STDIO = ServerSpec("lab", command="lab")
+CLOSED = MCPError(CONNECTION_CLOSED, "Connection closed")
+
+
+@pytest.mark.parametrize(
+    ("error", "stderr", "text", "ends_session"),
+    [
+        (ExceptionGroup("", [OSError("no such folder")]), "", "failed: OSError: no such folder", False),
+        (anyio.ClosedResourceError(), report(3, b"last\n", ""), "has ended (exit status 3).", True),
+        (CLOSED, report(3, b"last\n", ""), "has ended (exit status 3).", True),
+        (CLOSED, "", "says: Connection closed", True),
+    ],
+)  # fmt: skip
+def test_an_error_outside_of_a_call_names_the_server_and_ends_its_session_if_it_is_over(
+    error: BaseException, stderr: str, text: str, ends_session: bool
+) -> None:
+    failure = to_tool_failure(error, STDIO, Exchange(), io.StringIO(stderr), is_call=False)
+
+    assert failure.message == f"The MCP server 'lab' {text}"
+    assert isinstance(failure, SessionLost) is ends_session
+
+
+def test_a_server_that_refuses_a_call_with_the_code_of_a_closed_connection_keeps_its_session() -> None:
+    failure = to_tool_failure(CLOSED, STDIO, Exchange(), io.StringIO(), is_call=True)
+
+    assert type(failure) is McpFailed
 
 
 def test_a_status_without_a_name_is_shown_by_its_number() -> None:

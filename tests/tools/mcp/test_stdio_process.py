@@ -19,6 +19,7 @@ from nbtool.tools.mcp.stdio_process import (
     Complexity,
     Flow,
     as_log_message,
+    is_answer,
     is_message,
     pump_stdout,
     read_stderr,
@@ -52,6 +53,22 @@ def data(line: bytes) -> str:
 )
 def test_a_message_is_a_line_with_an_object_of_json_rpc(line: bytes, is_one: bool) -> None:
     assert is_message(line) is is_one
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n', True),
+        (b'{"jsonrpc": "2.0", "id": 1, "error": {}}\n', True),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n', False),
+        (b'{"jsonrpc": "2.0", "method": "x", "result": {}}\n', False),
+        (b'["result", "id"]\n', False),
+        (b'{"jsonrpc": "2.0", "id": \n', False),
+        (b"[" * 100_000, False),
+    ],
+)
+def test_an_answer_is_a_message_with_an_id_and_an_outcome(line: bytes, is_one: bool) -> None:
+    assert is_answer(line) is is_one
 
 
 def test_messages_pass_unchanged_and_blank_lines_not_at_all() -> None:

@@ -153,6 +153,12 @@ def test_an_address_of_the_old_transport_is_named_as_such(web: HttpServer, statu
     assert "mcp-remote" in raised.value.fix
 
 
+def test_an_address_whose_streams_break_off_is_not_taken_for_the_old_transport(web: HttpServer) -> None:
+    web.always, web.breaks_streams = "404", True
+    with pytest.raises(McpFailed, match="answered 404 Not Found"):
+        mcp_servers({"mcpServers": {"it": {"url": web.url}}}, connect_seconds=10)
+
+
 @pytest.mark.parametrize(
     ("always", "says"),
     [
