@@ -119,8 +119,8 @@ def test_a_sidecar_that_is_damaged_or_half_written_is_left_and_the_journal_goes_
     damaged, half = path.with_name(f"{path.name}{MARK}0a"), path.with_name(f"{path.name}{MARK}0b.part")
     for one in (damaged, half):
         one.write_bytes(b"no database" * 100)
-    gone = path.with_name(f"{path.name}{MARK}0c")
-    gone.symlink_to(tmp_path / "imported by another process")
+    dangling = path.with_name(f"{path.name}{MARK}0c")
+    dangling.symlink_to(tmp_path / "imported by another process")
     book = Journal(path)
     with pytest.warns(UserWarning, match=f"{damaged.name} of the journal cannot be read") as warned:
         events = written(book, Notice("goes on"))
@@ -128,7 +128,7 @@ def test_a_sidecar_that_is_damaged_or_half_written_is_left_and_the_journal_goes_
     assert [event["text"] for event in events] == ["goes on"]
     assert book.path == path
     assert len(warned) == 1
-    assert {damaged, half, gone} == set(sidecars(path))
+    assert {damaged, half, dangling} == set(sidecars(path))
 
 
 def test_what_a_disk_that_does_not_answer_takes_no_more_is_reported_at_the_end(
