@@ -177,7 +177,7 @@ def test_the_seconds_of_a_turn_bound_its_end_too(hook: str) -> None:
 
     assert turn.status == ("timeout" if hook == "on_turn_end" else "completed")
     assert "longer than 0.3 s" in str(turn.error)
-    assert turn.stats.seconds < 3
+    assert turn.stats.seconds < 30, "the hook never ends by itself"
 
 
 def test_every_clean_up_runs_though_others_hang_or_fail(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
 
 from nbtool.practice.plan import Plan, make_plan
 from nbtool.practice.request import parse_request
+from tests.cpu_time import run_within
 from tests.practice.asking import REAL, TEXT, TOOLS, call_round, request, tool
 
 PENGUINS = "$VAR_REF{{penguins}}"
@@ -308,11 +308,11 @@ def test_the_objects_that_nbtool_lists_are_known_but_not_read_as_words_of_the_pe
     "noise", ["Aa. 1 `x` ", "price() ", "then &`double` ", "$VAR_REF{{a ", "<notebook-objects> ", '" ']
 )
 def test_a_prompt_of_a_million_characters_is_planned_within_two_seconds(noise: str) -> None:
-    began = time.process_time()
-    reply = planned("&`count` Adelie. " + noise * (1_000_000 // len(noise)))
+    prompt = "&`count` Adelie. " + noise * (1_000_000 // len(noise))
+
+    reply = run_within(2, lambda: planned(prompt))
 
     assert ("count", {"species": "Adelie"}) in calls_of(reply)
-    assert time.process_time() - began < 2
 
 
 def test_hostile_text_is_only_text() -> None:

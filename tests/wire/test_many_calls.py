@@ -24,6 +24,7 @@ from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import MAX_ARGUMENT_CHARS, MAX_REPLY_CALLS, ReplyBuilder
 from tests.chaos import Repeat, serve_each, text
 from tests.chaos import finish as finish_event
+from tests.cpu_time import check_growth, run_within
 from tests.wire import chatting
 
 MANY = 20_000
@@ -183,16 +184,12 @@ def _without_garbage_collection() -> Iterator[None]:
     gc.enable()
 
 
-def seconds_for(wire: str, body: bytes) -> float:
-    best = 9e9
-    for _ in range(2):
-        began = time.process_time()
-        reply = decode(wire, body, stream=not body.startswith(b"{"))
-        best = min(best, time.process_time() - began)
-        assert len(reply.calls) == MAX_REPLY_CALLS
-        assert reply.stop_reason == "calls"
-        assert not any(made.runnable for made in reply.calls)
-    return best
+def check_reply(wire: str, body: bytes) -> None:
+    reply = decode(wire, body, stream=not body.startswith(b"{"))
+
+    assert len(reply.calls) == MAX_REPLY_CALLS
+    assert reply.stop_reason == "calls"
+    assert not any(made.runnable for made in reply.calls)
 
 
 def test_every_dialect_that_has_calls_has_a_row() -> None:
@@ -205,10 +202,10 @@ def test_every_dialect_that_has_calls_has_a_row() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_many_calls_cost_no_more_than_their_number(form: str) -> None:
     wire, make = FORMS[form]
-    few, many = seconds_for(wire, make(range(SMALL))), seconds_for(wire, make(range(LARGE)))
+    bodies = {size: make(range(size)) for size in (SMALL, LARGE)}
 
-    assert many < SECONDS
-    assert many < 2.5 * LARGE / SMALL * max(few, 0.03)
+    check_growth(lambda size: check_reply(wire, bodies[size]), (SMALL, LARGE), room=2.5, floor=0.03)
+    run_within(SECONDS, lambda: check_reply(wire, bodies[LARGE]))
 
 
 def test_a_reply_of_as_many_calls_as_may_be_is_whole() -> None:
@@ -268,7 +265,7 @@ def test_a_reply_of_20_000_calls_is_stopped_while_it_arrives_and_the_model_is_in
     assert len(actual) == MAX_REPLY_CALLS
     assert all("did not run" in message["content"] for message in actual)
     assert server.left.wait(5)
-    assert seconds < 10
+    assert seconds < 60, "the stream never ends by itself"
     assert most < MEGABYTES * 1_000_000
 
 

@@ -166,8 +166,8 @@ def test_a_file_that_another_process_holds_is_waited_for_two_seconds_and_written
     asyncio.run(book.write("c", "t", [Notice("after")]))
 
     assert len(warned) == 1
-    assert first < WAIT_SECONDS + 0.5
-    assert others < 1.0
+    assert first < 5 * WAIT_SECONDS, "it is not waited for until the file is free"
+    assert others < 5 * WAIT_SECONDS, "not each of the 20 waits"
     expected = ["before", "while", *map(str, range(20)), "after"]
     assert [event["text"] for event in Journal(path).events("t")] == expected
     assert [event["text"] for event in book.events("t")] == expected

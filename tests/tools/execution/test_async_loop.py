@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -52,14 +51,14 @@ def blocking(reached: threading.Event, release: threading.Event) -> list[Any]:
     async def coroutine() -> str:
         "Block."
         reached.set()
-        return str(release.wait(SECONDS))
+        return str(release.wait(4 * SECONDS))
 
     @tool(run="auto")
     async def generator() -> AsyncIterator[str]:
         "Block between two pieces."
         yield "a"
         reached.set()
-        release.wait(SECONDS)
+        release.wait(4 * SECONDS)
         yield "b"
 
     @tool(run="auto", thread=True)
@@ -68,7 +67,7 @@ def blocking(reached: threading.Event, release: threading.Event) -> list[Any]:
 
         async def later() -> str:
             reached.set()
-            return str(release.wait(SECONDS))
+            return str(release.wait(4 * SECONDS))
 
         return later()
 
@@ -83,11 +82,9 @@ def test_a_stop_is_handled_while_an_asynchronous_tool_blocks(number: int, releas
     turn, _ = start_turn(Chat(wire=ScriptedWire([call(function.__name__)]), tools=[function]), "call_started")
 
     assert reached.wait(SECONDS)
-    began = time.monotonic()
     turn.cancel()
     turn.done.result(SECONDS)
 
-    assert time.monotonic() - began < 3
     assert not release.is_set()
     assert (turn.status, turn.calls[0].status) == ("cancelled", "unknown")
 
@@ -258,7 +255,7 @@ def test_a_policy_that_hangs_denies_the_call(monkeypatch: pytest.MonkeyPatch, re
     monkeypatch.setattr("nbtool.tools.calls.gates.POLICY_SECONDS", 0.05)
 
     def policy(_: Any) -> Any:
-        release.wait(SECONDS)
+        release.wait(4 * SECONDS)
         return "auto"
 
     @tool(run=policy)
@@ -279,12 +276,12 @@ def test_a_stop_is_handled_while_an_approver_blocks(is_async: bool, release: thr
 
     async def ask_async(_: Question) -> Decision:
         reached.set()
-        release.wait(SECONDS)
+        release.wait(4 * SECONDS)
         return Approved()
 
     def ask(_: Question) -> Decision:
         reached.set()
-        release.wait(SECONDS)
+        release.wait(4 * SECONDS)
         return Approved()
 
     @tool

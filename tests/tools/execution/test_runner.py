@@ -292,7 +292,7 @@ def test_a_cancelled_tool_on_the_caller_thread_is_interrupted() -> None:
     record = cancelled_record(make_harness(slow), ask_for("slow"), started, caller_thread=True)
 
     assert record.status == "cancelled"
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 20, "it never ends by itself"
 
 
 def test_a_cancelled_tool_that_swallows_the_interrupt_still_ends_as_cancelled() -> None:

@@ -20,6 +20,7 @@ from nbtool.tools.mcp.stdio_process import LEFT_OUT, MAX_UNASKED, Flow, log_mess
 from nbtool.tools.mcp.tool_list import MAX_INSTRUCTIONS, quoted_instructions
 from nbtool.tools.tool import Progress
 from tests.beats import STALL, beats
+from tests.cpu_time import slowness
 from tests.tools.calling import ask_for, make_harness
 
 SPEAKING = """
@@ -126,7 +127,7 @@ def test_a_flood_of_a_server_costs_no_time_stalls_nobody_and_their_number_is_rep
     text = "".join(event.text for event in harness.of("call_progress"))
     assert text.count(f"({2 * many - MAX_PROGRESS:,} progress and log messages were omitted)") == 2
     assert max(gaps) < STALL
-    assert seconds < 5
+    assert seconds < 5 or seconds / slowness() < 5
 
 
 def test_an_answer_reaches_the_notebook_whatever_a_server_sent_before_it() -> None:

@@ -346,7 +346,7 @@ def test_a_server_that_stays_away_is_tried_with_growing_pauses_and_each_error_is
     began = time.monotonic()
     records = [harness.run(ask_for("it_say")) for _ in range(40)]
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert {record.status for record in records} == {"error"}
     assert "cannot be reached" in records[0].shown
     assert "Retry in" in records[-1].shown

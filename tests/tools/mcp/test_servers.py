@@ -267,7 +267,7 @@ def test_a_server_that_never_answers_is_left_out_within_the_deadline(start: Star
         servers = start(mute=hostile("mute"), good=hostile(), connect_seconds=2)
 
     assert list(servers.tools()) == ["good_say"]
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30, "its deadline is over after 2 s"
 
 
 @pytest.mark.parametrize(

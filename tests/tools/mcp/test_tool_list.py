@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from nbtool.tools.mcp.content import result_value
 from nbtool.tools.mcp.tool_list import RemoteParameters, RemoteTool, diff_tools, model_tool_name, parse_tools
 from nbtool.tools.tool import NAME
 from nbtool.tools.variables.references import without_references
+from tests.cpu_time import run_within
 
 SCHEMA = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}
 
@@ -104,10 +104,9 @@ def test_a_difference_of_two_hostile_schemas_takes_no_time() -> None:
     chance = random.Random(1)
     schemas = [{"enum": [chance.choice("abc") for _ in range(15_000)]} for _ in range(2)]
     before, now = (RemoteTool("say", "", json.dumps(schema)) for schema in schemas)
-    began = time.process_time()
-    text = diff_tools(before, now)
 
-    assert time.process_time() - began < 2
+    text = run_within(2, lambda: diff_tools(before, now))
+
     assert text.count("\n") > 15_000
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +14,7 @@ from nbtool.errors import InvalidArguments
 from nbtool.wire import parse_calls
 from nbtool.wire.prompted.json_repair import MAX_DEPTH, MAX_LENGTH, parse_object
 from nbtool.wire.prompted.json_tokens import find_end, split_values, tokens
+from tests.cpu_time import check_growth
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -182,17 +182,13 @@ def test_hostile_text_between_marks_takes_time_in_proportion(piece: str) -> None
 
 
 def assert_in_proportion(read: Callable[[int], object]) -> None:
-    """Read a text of so many characters and one that is four times as long; the least of three times counts."""
+    """Read a text of so many characters and one that is four times as long."""
 
-    def seconds(size: int) -> float:
-        began = time.process_time()
+    def try_to_read(size: int) -> None:
         with suppress(InvalidArguments):
             read(size)
-        return time.process_time() - began
 
-    small, large = (min(seconds(size) for _ in range(3)) for size in (10_000, 40_000))
-
-    assert large < 12 * max(small, 0.01)
+    check_growth(try_to_read, (10_000, 40_000), room=3, floor=0.01)
 
 
 def test_an_unknown_escape_makes_no_warning() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from nbtool.wire.prompted.fenced_scanner import FencedScanner
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
+from tests.cpu_time import run_within
 from tests.wire.prompted.model_texts import CALL, HIDDEN, NAMES, PROSE, RUN, WORD
 
 
@@ -98,15 +97,10 @@ def test_without_tools_nothing_looks_like_a_call(how: str) -> None:
 
 @pytest.mark.parametrize("unit", ["*", "`", ">", "[", "<|x|>", "price\n", "tool ", '{"name": "price", '])
 def test_a_long_run_of_marks_is_read_in_linear_time(unit: str) -> None:
-    started = time.process_time()
-    scan(unit * (20_000 // len(unit)))
-
-    assert time.process_time() - started < 5  # a quadratic reading takes minutes
+    run_within(5, lambda: scan(unit * (20_000 // len(unit))))  # a quadratic reading takes minutes
 
 
 def test_a_long_line_of_tildes_after_a_mark_of_a_call_is_read_in_linear_time() -> None:
     text = "<tool_call>\n" + "~" * 100_000
-    started = time.process_time()
-    find_other_forms(text, NAMES)
 
-    assert time.process_time() - started < 1  # a quadratic reading takes 50 s
+    run_within(1, lambda: find_other_forms(text, NAMES))  # a quadratic reading takes 50 s

@@ -5,7 +5,6 @@ import json
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,7 +32,6 @@ from nbtool.wire.providers.credentials import find_key, key_for_host
 from nbtool.wire.providers.env_file import MAX_ENV_FILE, find_env_file, shown_path
 from nbtool.wire.providers.provider import ABILITIES
 from nbtool.wire.registry import WIRES
-from nbtool.wire.transport import discovery
 from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.model_list import parse_models
 from tests.chaos import head, serve, whole
@@ -494,11 +492,9 @@ def test_something_else_on_the_port_is_no_model_server(empty_folder: Path, monke
 def test_a_local_server_that_is_silent_is_not_waited_for(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with models_server([{"id": "slow"}], after=2.0) as port:
         point_local_servers_to(empty_folder, monkeypatch, lmstudio=port)
-        began = time.monotonic()
         model_id, _ = default_model()
 
-    assert model_id == "practice:default"
-    assert time.monotonic() - began < discovery.PROBE_SECONDS + 5
+    assert model_id == "practice:default", "who waits for it finds `slow`"
 
 
 def point_local_servers_to(folder: Path, monkeypatch: pytest.MonkeyPatch, **ports: int) -> None:

