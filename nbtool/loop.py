@@ -186,6 +186,7 @@ class CallerThread:
         self._lock = threading.Lock()
         self._attached_thread: int | None = None
         self._busy = False
+        self._waiting_jobs = 0
         self._is_closed = False
         self.is_interrupting = False
         self.report_blocked: Callable[[str], object] = _warn
@@ -194,6 +195,11 @@ class CallerThread:
     def is_attached(self) -> bool:
         """Whether a thread is waiting, so that queued jobs will run."""
         return self._attached_thread is not None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a job would start at once."""
+        return not self._busy and not self._waiting_jobs
 
     def attach(self) -> None:
         """Attach this thread before it calls `run_until`, so that jobs queued in between wait for it."""
@@ -209,7 +215,11 @@ class CallerThread:
                 self._jobs.put(job)
         if not is_attached:
             return await asyncio.to_thread(work)
-        return await asyncio.wrap_future(job.future)
+        self._waiting_jobs += 1
+        try:
+            return await asyncio.wrap_future(job.future)
+        finally:
+            self._waiting_jobs -= 1
 
     def run_until(
         self,

@@ -50,6 +50,7 @@ class BoundCall:
         tool_token: changes when the data that the tool uses besides its arguments changes; empty until it is
             computed.
         tool_problem: why such a change may go unnoticed.
+        may_tool_change: the person was informed that this data keeps changing, so it is not compared any more.
         previews: the first rows of readable variables, by argument name.
         effect: what the call would change, as reported by the tool.
         unreadable_links: the references to variables that were exposed by reference only.
@@ -68,6 +69,7 @@ class BoundCall:
     unreadable_links: tuple[ReferenceTarget, ...] = field(default=(), repr=False)
     tool_token: str = ""
     tool_problem: str = ""
+    may_tool_change: bool = False
     described_arguments: dict[str, ResolvedArgument] = field(default_factory=dict)
     contents: Mapping[Path, tuple[ContentLines | None, ...]] = field(default_factory=dict, repr=False)
 
@@ -120,7 +122,7 @@ class BoundCall:
         identity_parts = {"tool": tool.name, "identity": tool.identity, "digest": tool.digest, "gate": gate}
         identity_parts["state"] = self.tool_token
         call_parts = {**identity_parts, "arguments": arguments, "references": self.token_digests, "effect": self.effect}
-        notice = "\n\n".join(filter(None, (self._disclosure_notice, tool.notice))) if gate == "run" else ""
+        notice = "\n\n".join(filter(None, (self.disclosure_notice, tool.notice))) if gate == "run" else ""
         call_parts["notice"] = notice
         schema = json.loads(json.dumps(dict(tool.parameters.form_schema or tool.parameters.schema)))
         media_digests = [sha256(item.data or b"").hexdigest() for item in media]
@@ -168,8 +170,17 @@ class BoundCall:
         """Whether another binding would run the same tool."""
         return (self.tool.identity, self.tool.digest) == (other.tool.identity, other.tool.digest)
 
+    def is_unchanged(self, states: ToolStates) -> bool:
+        """Whether the objects and the tool's data are as they were when this call was approved; may take long."""
+        if any(_change_tokens(path, self.resolved) != self.tokens[path] for path in self.resolved.objects):
+            return False
+        if self.may_tool_change or self.tool_problem or states.is_running_elsewhere(self.tool_token):
+            return True
+        return states.first_token(tool_change_token(self.tool.function).digest) == self.tool_token
+
     @property
-    def _disclosure_notice(self) -> str:
+    def disclosure_notice(self) -> str:
+        """What the person must know if values exposed by reference only would leave this kernel; else empty."""
         names = ", ".join(dict.fromkeys(link.reference.name for link in self.unreadable_links))
         return (
             f"This sends the values of {names} to a server; the model may not read them."

@@ -70,10 +70,11 @@ class ResultDelivery:
         self.record.result = value
         is_unreadable = self.record.is_unreadable = await self._is_unreadable(value)
         rendered = _describe_unreadable(value) if is_unreadable else await self._render_in_time(value)
-        edited, images = None, () if is_unreadable else extract_images(value)
+        edited, is_guarded, images = None, False, () if is_unreadable else extract_images(value)
         if images and (more := count_images_left_out(value)):
             rendered = replace(rendered, text=f"{rendered.text}\n[{left_out(more, 'images')}, which are not attached]")
         if await self._result_mode() == "always" or (self.record.received_unreadable and not is_unreadable):
+            is_guarded = not self.runtime.check_results  # which guards every later reading of it too
             edited = await self._pass_result_gate(rendered.text, images)
         if edited is not None:  # a part that the person removed must not be reachable by a reference
             value, rendered, is_unreadable = edited, render(edited, self.runtime.budget), False
@@ -81,7 +82,8 @@ class ResultDelivery:
             self.record.images = images
             await self._extract_media(value)
         if self.bound.tool.stores_result:
-            rendered = self._store(value, rendered, readable=not is_unreadable)
+            is_released_in_part = is_guarded and (rendered.is_object or not rendered.is_complete)
+            rendered = self._store(value, rendered, readable=not is_unreadable and not is_released_in_part)
             self._store_arguments()
         self.record.finish("ok", self._with_edit_notice(rendered.text))
 

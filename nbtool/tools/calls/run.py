@@ -25,6 +25,7 @@ from nbtool.tools.calls.result import ResultDelivery
 from nbtool.tools.calls.run_gate import RunGate
 from nbtool.tools.calls.runtime import RunningCall, ToolRuntime, set_current_call
 from nbtool.tools.execution.runner import BlockedLoop, ToolRun, run_tool, runner_for
+from nbtool.tools.execution.start_check import ChangedBeforeStart
 from nbtool.tools.tool import Progress
 from nbtool.tools.values.render import format_error
 
@@ -36,6 +37,11 @@ UNREADABLE_INPUT = (
 BLOCKED = (
     "The async tool `{name}` blocked the event loop of async tools, so another call was moved to a new loop."
     " Make it a plain function, or use `await asyncio.to_thread(…)`."
+)
+
+CHANGED_BEFORE_START = (
+    "This call did not run: what was approved changed while the call waited for other work to end."
+    " Make the call again if it is still needed."
 )
 
 TIMEOUT_DETAILS = {
@@ -152,8 +158,15 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
     runtime.approvals.tool_states.begin_run(bound.tool_token)
     try:
         tool_run = await run_tool(
-            tool, positional, keywords, caller_thread=runtime.caller_thread, report=report, timeout=timeout
+            tool,
+            partial(tool.function, *positional, **keywords),
+            caller_thread=runtime.caller_thread,
+            report=report,
+            timeout=timeout,
+            is_unchanged=partial(bound.is_unchanged, runtime.approvals.tool_states) if bound.tool_token else None,
         )
+        if isinstance(tool_run.outcome.error, ChangedBeforeStart):
+            raise CallEnded("not_run", CHANGED_BEFORE_START)
         if bound.tool_token and (bound_after := await runtime.read_tool_token(bound)):
             runtime.approvals.tool_states.record(bound.tool_token, bound_after.tool_token)
     finally:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
-from nbtool.tools.approval import BY_POLICY, Approved, Resolution, Scope
+from nbtool.tools.approval import BY_POLICY, Approved, Resolution, RunMode, Scope
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.differences import find_differences
 from nbtool.tools.calls.gates import BY_REMEMBERED, gate_mode, refusal_message, refusal_reason
@@ -40,7 +40,7 @@ class RunGate:
             await self.slot.wait_to_ask()
             if mode == "auto":
                 current = await self._wait_and_rebind(bound)
-                if bound.same_tool_as(current):
+                if bound.same_tool_as(current) and await self._keeps_mode(bound, current, "auto"):
                     return current
                 self._questions.ask_again(current, RepeatedQuestion("changed"))
             elif approved := await self._ask(bound, is_remembered=mode == "ask_once"):
@@ -63,17 +63,24 @@ class RunGate:
             return None
         current = await self._ignore_own_changes(approved, await self._wait_and_rebind(approved, was_asked=True))
         approved = self._ignore_changing_tool(approved, current)
-        if not approved.same_as(current) or not bound.same_tool_as(current):
-            shown = bound if current.arguments_json == bound.arguments_json else approved
+        discloses_more = current.discloses_values and current.disclosure_notice != bound.disclosure_notice
+        if not approved.same_as(current) or not bound.same_tool_as(current) or discloses_more:
+            is_edited = current.arguments_json != bound.arguments_json
+            shown = approved if is_edited and not discloses_more else bound
             differences = find_differences(shown, await self.runtime.read_contents(current))
             questions.ask_again(current, RepeatedQuestion("changed", differences))
             return None
         if current.notes and resolution.by != BY_REMEMBERED and not questions.is_next_to_run:
             questions.ask_again(current, RepeatedQuestion("unwatched"), is_next_to_run=True)
             return None
-        if scope := scope or ("call" if is_remembered else None):
+        if scope := scope or ("call" if is_remembered and await self._keeps_mode(bound, current, "ask_once") else None):
             self._remember(current, scope, resolution.by)
-        return current
+        return replace(current, may_tool_change=questions.is_tool_changing)
+
+    async def _keeps_mode(self, bound: BoundCall, current: BoundCall, mode: RunMode) -> bool:
+        """Whether the policy has the same mode for the call as it is now: edited, or of a tool with another policy."""
+        is_same = current.tool.policy == bound.tool.policy and current.arguments_json == bound.arguments_json
+        return is_same or await gate_mode(current, "run") == mode
 
     def _ignore_changing_tool(self, approved: BoundCall, current: BoundCall) -> BoundCall:
         """Note whether only the data that the tool uses changed; once the person was informed of it, ignore that."""

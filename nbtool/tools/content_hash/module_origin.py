@@ -36,7 +36,7 @@ def _is_user_file(name: str) -> bool:
         return False
     file = getattr(sys.modules.get(name), "__file__", None)
     if type(file) is not str:
-        return name not in sys.modules
+        return True  # created at run time
     if _INSTALLED & set(Path(file).parts):
         return False
     return not any(Path(file).is_relative_to(sysconfig.get_path(scheme)) for scheme in ("stdlib", "platstdlib"))

@@ -41,6 +41,11 @@ class ToolStates:
         with self._lock:
             return self._runs[token] > 0
 
+    def is_running_elsewhere(self, token: str) -> bool:
+        """Whether a tool approved in this state is running besides the run that asks."""
+        with self._lock:
+            return self._runs[token] > 1
+
     def end_run(self, token: str) -> None:
         """Record that a run of a tool has ended."""
         with self._lock:

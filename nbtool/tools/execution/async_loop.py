@@ -44,6 +44,11 @@ async def run_on_tool_loop(work: Work, name: str) -> tuple[Outcome, str]:
         timer.cancel()
 
 
+def is_tool_loop_free() -> bool:
+    """Whether work on the loop of async tools would start at once."""
+    return not _current_loop().has_work
+
+
 class _Job:
     """Work that runs on one tool loop; created on the loop that waits for it."""
 
@@ -118,6 +123,11 @@ class _ToolLoop:
         self.is_replaced = False
         self._running: set[asyncio.Task[None]] = set()
         LoopThread(target=self._run, name="nbtool-async-tools", daemon=True).start()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether any work has started and not ended."""
+        return bool(self._running)
 
     def start(self, job: _Job) -> None:
         """Schedule a job, unless it is moved to another loop before it starts."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from nbtool.errors import ToolFailed
 from nbtool.thread_pool import Outcome, run_in_worker
+from nbtool.tools.execution.start_check import CheckedFunction
 from nbtool.tools.execution.threads import StopResult
 from nbtool.tools.values.describe import describe, type_name
 
@@ -28,6 +29,7 @@ class ExecutorRunner:
 
     name = "executor"
     has_refused = False
+    is_free = False  # its queue is not known
 
     def __init__(self, executor: Executor, on_start: Callable[[], None]) -> None:
         self._executor = executor
@@ -92,6 +94,7 @@ def _explain_pickle_error(error: BaseException, work: Callable[[], Any], executo
 
 
 def _find_unpicklable(work: Callable[[], Any]) -> Iterator[str]:
+    work = work.function if isinstance(work, CheckedFunction) else work
     if not isinstance(work, functools.partial):
         return
     values = {f"the argument {number}": value for number, value in enumerate(work.args, start=1)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,8 +19,9 @@ from typing import Any, Literal
 from nbtool.events import CallStatus
 from nbtool.loop import CallerThread
 from nbtool.thread_pool import Outcome
-from nbtool.tools.execution.async_loop import run_on_tool_loop
+from nbtool.tools.execution.async_loop import is_tool_loop_free, run_on_tool_loop
 from nbtool.tools.execution.executors import ExecutorRunner
+from nbtool.tools.execution.start_check import CheckedFunction
 from nbtool.tools.execution.threads import STOP_GRACE_SECONDS, CallerThreadRunner, Runner, WorkerThreadRunner
 from nbtool.tools.tool import Progress, Tool
 
@@ -64,16 +65,18 @@ class ToolRun:
 
 async def run_tool(
     tool: Tool,
-    arguments: Sequence[Any],
-    keywords: Mapping[str, Any],
+    function: partial[Any],
     *,
     caller_thread: CallerThread,
     report: ReportProgress,
     timeout: float | None = None,
+    is_unchanged: Callable[[], bool] | None = None,
 ) -> ToolRun:
-    """Run a tool until it ends, until its deadline (seconds from its start), or until this task is cancelled.
+    """Run a tool's function until it ends, its deadline (seconds from its start) is over, or this task is cancelled.
 
-    Cancellation does not propagate: the status is `cancelled`, or `unknown` if the tool could not be stopped.
+    If it may not start at once, `is_unchanged` is called right before it starts; if it returns False, the function does
+    not run and the outcome's error is `ChangedBeforeStart`. Cancellation does not propagate: the status is `cancelled`,
+    or `unknown` if the tool could not be stopped.
     """
     loop = asyncio.get_running_loop()
     started = asyncio.Event()
@@ -83,7 +86,10 @@ async def run_tool(
     runner = runner_for(tool, caller_thread, *callbacks)
     if tool.is_async:
         started.set()
-    task = asyncio.create_task(_run_to_end(tool, arguments, keywords, runner, report))
+    is_checked = is_unchanged and not _starts_at_once(tool, runner)
+    checked = CheckedFunction(function, is_unchanged) if is_unchanged and is_checked else function
+    inputs = (*function.args, *function.keywords.values())
+    task = asyncio.create_task(_run_to_end(tool, checked, inputs, runner, report))
     try:
         in_time = await _wait_for_deadline(task, started, timeout)
     except asyncio.CancelledError:
@@ -106,6 +112,10 @@ def runner_for(tool: Tool, caller_thread: CallerThread, on_start: Callable[[], N
         if tool.thread or not caller_thread.is_attached
         else CallerThreadRunner(caller_thread, on_start)
     )
+
+
+def _starts_at_once(tool: Tool, runner: Runner) -> bool:
+    return (tool.is_builtin or is_tool_loop_free()) if tool.is_async else runner.is_free
 
 
 def _set_threadsafe(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
@@ -147,10 +157,10 @@ async def _wait_uncancelled(task: asyncio.Task[Outcome], seconds: float) -> None
 
 
 async def _run_to_end(
-    tool: Tool, arguments: Sequence[Any], keywords: Mapping[str, Any], runner: Runner, report: ReportProgress
+    tool: Tool, function: Callable[[], Any], inputs: Sequence[Any], runner: Runner, report: ReportProgress
 ) -> Outcome:
     """Call the function and run what it returns to its end; raises nothing."""
-    function, report_back = partial(tool.function, *arguments, **keywords), _report_from_any_loop(report)
+    report_back = _report_from_any_loop(report)
     try:
         if tool.is_async:
             outcome = await _run_on_loop(tool, partial(_await_value, function, report_back), report)
@@ -159,7 +169,6 @@ async def _run_to_end(
             if inspect.isawaitable(outcome.value) or inspect.isasyncgen(outcome.value):
                 value = outcome.value
                 outcome = await _run_on_loop(tool, partial(_await_value, lambda: value, report_back), report)
-        inputs = (*arguments, *keywords.values())
         if any(outcome.value is item for item in inputs):
             return outcome  # a returned generator is not the tool's own
         if outcome.error is None and inspect.isgenerator(outcome.value):

@@ -31,6 +31,10 @@ class Runner(Protocol):
     name: str
     has_refused: bool
 
+    @property
+    def is_free(self) -> bool:
+        """Whether work would start at once."""
+
     async def run(self, work: Callable[[], Any]) -> Outcome:
         """Run some work."""
 
@@ -51,6 +55,11 @@ class CallerThreadRunner:
         self._is_running = False
         self._is_closed = False
         self._is_interrupting = False
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the thread has no other work."""
+        return self._caller_thread.is_free
 
     async def run(self, work: Callable[[], Any]) -> Outcome:
         """Run some work on the caller's thread."""
@@ -105,6 +114,7 @@ class WorkerThreadRunner:
     """One daemon thread per running work: a thread that hangs blocks neither other work nor the exit."""
 
     name = "worker"
+    is_free = True
 
     def __init__(self, on_start: Callable[[], None]) -> None:
         self.has_refused = False

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import threading
 
+import pandas as pd
+import pytest
+
 from nbtool import Chat
 from nbtool.blocks.render.static_html import to_html
 from nbtool.events import CallFinished
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools import tool
+from nbtool.tools.approval import Decision, Question, Released, Withheld
 from tests.tools.calling import ask_for, make_harness
 
 
@@ -46,3 +50,49 @@ def test_a_result_of_which_the_model_gets_a_part_says_what_the_whole_is() -> Non
     assert blocks["long"].get("whole") == finished["long"].whole
     assert f"shown in part; the whole is {finished['long'].whole}" in to_html(turn.transcript().document())
     assert (finished["short"].whole, blocks["short"].get("whole")) == ("", None)
+
+
+@pytest.mark.promise("withheld")
+@pytest.mark.parametrize("gate", ["policy", "check_results"])
+def test_what_was_not_shown_of_a_released_result_is_read_only_with_another_approval(gate: str) -> None:
+    rows = [f"row {number}" for number in range(20_000)]
+    questions: list[Question] = []
+
+    def release(question: Question) -> Decision:
+        questions.append(question)
+        return Released() if len(questions) == 1 else Withheld()
+
+    list_rows = tool(lambda: rows, name="rows", run="auto", result="always" if gate == "policy" else "never")
+    read = call("ReadVar", name="rows_1_result", start=100_000, length=50)
+    with ScriptedWire([call("rows"), read, "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[list_rows], approver=release, check_results=gate == "check_results")
+        turn = chat.send("Go.")
+
+    assert [record.status for record in turn.calls] == ["ok", "withheld"]
+    assert "row 19999" not in questions[0].shown
+
+
+@pytest.mark.promise("withheld")
+def test_a_released_object_that_changes_later_is_read_only_with_another_approval() -> None:
+    table = pd.DataFrame({"a": range(3)})
+    questions: list[Question] = []
+
+    def release(question: Question) -> Decision:
+        questions.append(question)
+        table.loc[0, "a"] = 4711
+        return Released() if len(questions) == 1 else Withheld()
+
+    show = tool(lambda: table, name="show", run="auto", result="always")
+    with ScriptedWire([call("show"), call("ReadVar", name="show_1_result"), "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[show], approver=release).send("Go.")
+
+    assert [record.status for record in turn.calls] == ["ok", "withheld"]
+    assert "4711" not in questions[0].shown + turn.calls[0].shown
+
+
+def test_a_short_result_that_was_released_stays_readable() -> None:
+    give = tool(lambda: ["released"], name="give", run="auto", result="always")
+    with ScriptedWire([call("give"), call("ReadVar", name="give_1_result"), "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[give], approver=lambda _: Released()).send("Go.")
+
+    assert [record.shown for record in turn.calls] == ['["released"]'] * 2

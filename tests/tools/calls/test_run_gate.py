@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
 from nbtool import Chat
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools import tool
+from nbtool.tools.approval import Approved, Decision, Question
 from nbtool.tools.tool import Tool, as_tools
 from nbtool.tools.toolset import Toolset
 
@@ -30,3 +36,73 @@ def test_a_tool_that_became_another_before_its_turn_is_checked_again() -> None:
         turn = Chat(wire=wire, tools=[Swapping("swapping")]).send("Go.")
 
     assert [record.result for record in turn.calls] == ["first 1", "second 2"]
+
+
+@pytest.mark.promise("shown-is-run")
+def test_a_tool_whose_policy_became_stricter_before_its_turn_is_asked_about() -> None:
+    ran: list[str] = []
+
+    def first() -> str:
+        chat.tools.add(tool(second, sensitive=True))
+        return "first"
+
+    def second() -> str:
+        ran.append("second")
+        return "second"
+
+    with ScriptedWire([[call("first"), call("second")], "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[tool(first, run="auto"), tool(second, run="auto")])
+        turn = chat.send("Go.")
+
+    assert [record.status for record in turn.calls] == ["ok", "denied"]
+    assert ran == []
+
+
+@pytest.mark.promise("by-reference")
+@pytest.mark.parametrize("run", ["ask_once", "ask_always"])
+@pytest.mark.parametrize("remember", [None, "call", "tool"])
+def test_an_edit_that_sends_closed_values_to_a_server_is_asked_about_as_such(run: Any, remember: Any) -> None:
+    sent: list[object] = []
+    (upload,) = as_tools(tool(sent.append, name="upload", run=run))
+    edit = Approved(arguments={"object": "$VAR_REF{{closed}}"}, remember=remember)
+    decisions: list[Decision] = [edit, Approved(), Approved()]
+    questions: list[Question] = []
+
+    def ask(question: Question) -> Decision:
+        questions.append(question)
+        return decisions[len(questions) - 1]
+
+    with ScriptedWire(
+        [call("upload", object="plain"), "Done.", call("upload", object="$VAR_REF{{closed}}"), "Done."]
+    ) as wire:
+        chat = Chat(wire=wire, tools=[replace(upload, sends_to="server")], approver=ask)
+        chat.expose(closed="the secret")
+        chat.send("Go.")
+        chat.send("Again.")
+
+    assert [(question.sensitive, "closed" in question.notice) for question in questions] == [
+        (False, False),
+        (True, True),
+        (True, True),
+    ]
+    assert sent == ["the secret"] * 2
+
+
+@pytest.mark.promise("fails-closed")
+def test_an_edited_call_is_remembered_only_if_its_policy_allows_that_for_the_edited_arguments() -> None:
+    questions: list[Question] = []
+
+    def ask(question: Question) -> Decision:
+        questions.append(question)
+        return Approved(arguments={"amount": 900}) if len(questions) == 1 else Approved()
+
+    def pay(amount: int) -> str:
+        return f"paid {amount}"
+
+    pay_tool = tool(pay, run=lambda arguments: "ask_once" if arguments["amount"] < 100 else "ask_always")
+    with ScriptedWire([call("pay", amount=1), "Done.", call("pay", amount=900), "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[pay_tool], approver=ask)
+        chat.send("Pay 1.")
+        chat.send("Pay 900.")
+
+    assert len(questions) == 2
