@@ -238,6 +238,7 @@ EXCLUDED: dict[str, str] = {
     "at_wire": "compares the end of an address that was parsed",
     **dict.fromkeys(["read_body", "read_start", "resolve", "resolve_allowed", "client_for", "connect_error",
          "disconnect_error", "proxy_for", "read_error"], "a network"),
+    "unknown_part": "writes what was parsed already as JSON",
     "cited_passage": "takes the first characters of a text, of a bounded number",
     "split_batches": "passes the start of a text on to the last delta",
     **dict.fromkeys(

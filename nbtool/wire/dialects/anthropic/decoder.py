@@ -17,7 +17,8 @@ from nbtool.errors import InvalidReply
 from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Usage
 from nbtool.wire.arguments import parse_arguments
-from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call
+from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call, unknown_block
+from nbtool.wire.dialects.reported_cost import reported_cost
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
 from nbtool.wire.reply import TRUNCATED_REASONS, require_few_items, up_to_ceiling
@@ -249,6 +250,7 @@ class AnthropicDecoder(TypedEventDecoder):
                 self._start_block(index, deltas)
         deltas += (ProviderDelta(provider_call(use.value())) for use in self._provider_uses.values())
         blocks = [self._blocks[index].value() for index in sorted(self._blocks)]
+        deltas += (ProviderDelta(part) for part in map(unknown_block, blocks) if part)
         stop_reason = self._reason()
         is_held = bool(blocks) and stop_reason not in TRUNCATED_REASONS  # a truncated reply is rebuilt from its parts
         deltas.append(ReplyEnd(stop_reason, self._stop_reason or "", blocks if is_held else None, self._explanation))
@@ -288,6 +290,7 @@ def _usage(usage: dict[str, Any]) -> Usage:
         cached_tokens=cached,
         cache_write_tokens=written,
         thinking_tokens=_number(details if isinstance(details, dict) else {}, "thinking_tokens"),
+        cost=reported_cost(usage),
     )
 
 

@@ -6,15 +6,22 @@ https://docs.anthropic.com/en/docs/build-with-claude/citations.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from nbtool.messages import Citation, Link, ProviderCall
+from nbtool.wire.dialects.provider_tools import input_text, unknown_part
 
 Block = dict[str, Any]
 
 USES = frozenset({"server_tool_use", "mcp_tool_use"})
 """The blocks in which a tool of the provider is called."""
+
+
+_OUTPUTS = ("stdout", "stderr", "text", "content", "error_code", "error_message")
+"""The fields of an outcome that contain its text."""
+
+_KNOWN = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "fallback", *USES})
+"""The blocks that are shown otherwise, or contain nothing to show."""
 
 
 def is_outcome(block: Block) -> bool:
@@ -28,7 +35,13 @@ def provider_call(use: Block, outcome: Block | None = None) -> ProviderCall:
     content = outcome.get("content") if outcome else None
     results = [one for one in (content if isinstance(content, list) else [content]) if isinstance(one, dict)]
     links = tuple(Link(url, _text(result, "title")) for result in results if (url := _text(result, "url")))
-    return ProviderCall(name, _input_text(use.get("input")), _output_text(content), links)
+    return ProviderCall(name, input_text(use.get("input")), _output_text(content), links)
+
+
+def unknown_block(block: Block) -> ProviderCall | None:
+    """Return what a block of unknown kind contains, such as a summary with which the API replaced earlier messages."""
+    kind = _text(block, "type")
+    return None if kind in _KNOWN or is_outcome(block) else unknown_part(kind, block)
 
 
 def citation(value: Any) -> Citation | None:
@@ -52,23 +65,13 @@ def _location(value: Block) -> str:
     return ""
 
 
-def _input_text(values: Any) -> str:
-    """Return the query, the address or the code, else all of the input as JSON."""
-    if not isinstance(values, dict):
-        return ""
-    for name in ("query", "url", "code", "command"):
-        if text := _text(values, name):
-            return text
-    return json.dumps(values, ensure_ascii=False) if values else ""
-
-
 def _output_text(content: Any) -> str:
     """Return the text of an outcome: what code printed, the text of blocks, or the code of an error."""
     if isinstance(content, list):
         return "\n".join(filter(None, (_text(one, "text") for one in content if isinstance(one, dict))))
     if not isinstance(content, dict):
         return content if isinstance(content, str) else ""
-    return "\n".join(filter(None, (_text(content, name) for name in ("stdout", "stderr", "error_code"))))
+    return "\n".join(filter(None, (_text(content, name) for name in _OUTPUTS)))
 
 
 def _text(value: Block, name: str) -> str:

@@ -17,6 +17,7 @@ from nbtool.events import (
     RefusalDelta,
     ReplyEnd,
     StopReason,
+    StreamNotice,
     TextDelta,
     ThinkingDelta,
     UsageDelta,
@@ -33,6 +34,7 @@ from nbtool.wire.dialects.chat_completions.fields import (
     read_usage,
     thinking_text,
 )
+from nbtool.wire.dialects.chat_completions.provider_tools import ProviderTools
 from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler
 from nbtool.wire.framing.dialect_check import check_dialect
 from nbtool.wire.framing.json_payloads import DONE, PayloadReader
@@ -58,6 +60,8 @@ class ChatDecoder:
         self._thinking: dict[str, list[str]] = {}
         self._details = ReasoningDetails()
         self._audio = AudioBuffer()
+        self._provider_tools = ProviderTools()
+        self._last_choice = 0
         self._extra: Any = None
         self._finish_reason: str | None = None
         self._native_reason = ""
@@ -130,11 +134,19 @@ class ChatDecoder:
         if usage := get("usage") or get_field(get("x_groq"), "usage"):
             self._usage(usage, deltas)
         if type(choices) is list:
-            for choice in choices:
-                if type(choice) is dict and choice.get("index") in _FIRST_CHOICE:
-                    self._decode_choice(choice, deltas)
+            self._decode_choices(choices, deltas)
+        self._provider_tools.add_sources(value)
         if calls := get("tool_calls"):
             self._emit_calls(calls, deltas)
+
+    def _decode_choices(self, choices: list[Any], deltas: list[Delta]) -> None:
+        for choice in choices:
+            if type(choice) is not dict:
+                continue
+            if (index := choice.get("index")) in _FIRST_CHOICE:
+                self._decode_choice(choice, deltas)
+            elif type(index) is int:
+                self._last_choice = max(self._last_choice, index)
 
     def _non_object(self, value: Any, deltas: list[Delta]) -> None:
         """Handle the end mark, or a document that is wrapped in a list; ignore everything else."""
@@ -223,6 +235,7 @@ class ChatDecoder:
         for image in images if isinstance(images, list) else ():
             if media := parse_image(image):
                 deltas.append(MediaDelta(media))
+        deltas += self._provider_tools.add(fragment)
         self._audio.add(fragment.get("audio"))
         self._extra = fragment.get("extra_content") or self._extra
 
@@ -293,6 +306,9 @@ class ChatDecoder:
             deltas.append(MediaDelta(audio))
         if not self._audio.is_readable:
             deltas.append(TextDelta(UNREADABLE))
+        deltas += self._provider_tools.close("".join(self._text))
+        if self._last_choice:
+            deltas.append(StreamNotice(f"The reply has {self._last_choice + 1} choices; only the first is shown."))
         self._is_finished = True
         deltas.append(ReplyEnd(self._stop_reason(), self._finish_reason or "", self._native(), self._explanation))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from nbtool.events import StopReason
 from nbtool.messages import Media, Usage
+from nbtool.wire.dialects.reported_cost import reported_cost
 
 STOP_REASONS: dict[str, StopReason] = {
     "stop": "end", "eos": "end", "end_turn": "end", "stop_sequence": "end", "completed": "end",
@@ -66,15 +67,12 @@ def read_usage(usage: dict[str, Any]) -> Usage:
     in_prompt = get_field(usage.get("prompt_tokens_details"), "cached_tokens")
     in_output = get_field(usage.get("completion_tokens_details"), "reasoning_tokens")
     cached = in_prompt or usage.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
-    cost = usage.get("cost")
-    if isinstance(cost, dict):
-        cost = cost.get("total_cost")
     return Usage(
         input_tokens=_count(usage.get("prompt_tokens", usage.get("input_tokens"))),
         output_tokens=_count(usage.get("completion_tokens", usage.get("output_tokens"))),
         cached_tokens=_count(cached),
         thinking_tokens=_count(in_output or usage.get("reasoning_tokens")),
-        cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        cost=reported_cost(usage),
     )
 
 

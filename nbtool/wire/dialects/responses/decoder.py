@@ -32,7 +32,7 @@ from nbtool.wire.dialects.responses.output_items import (
     arguments,
     parse_generated_image,
     read_usage,
-    requested_action,
+    requested_actions,
     texts,
 )
 from nbtool.wire.dialects.responses.provider_tools import provider_parts
@@ -172,7 +172,7 @@ class ResponsesDecoder(TypedEventDecoder):
         if media := parse_generated_image(item):
             output_item.is_emitted = True
             deltas.append(MediaDelta(media))
-        elif brought := provider_parts(item):
+        if brought := provider_parts(item):
             output_item.is_emitted = True
             deltas += map(ProviderDelta, brought)
 
@@ -222,7 +222,7 @@ class ResponsesDecoder(TypedEventDecoder):
     def _emit_end(self, response: Item, deltas: list[Delta]) -> None:
         items, is_complete = self._reconcile_items(response, deltas)
         stop_reason = _stop_reason(response, items)
-        explanation = "; ".join(filter(None, map(requested_action, items)))
+        explanation = "; ".join(requested_actions(items))
         if explanation and stop_reason == "end":
             stop_reason = "action"
         # A truncated reply is rebuilt from its parts, and so is one with items that cannot be answered.

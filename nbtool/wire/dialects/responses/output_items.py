@@ -15,6 +15,7 @@ from typing import Any
 from nbtool.errors import InvalidReply
 from nbtool.messages import Media, Usage
 from nbtool.text import shorten
+from nbtool.wire.dialects.reported_cost import reported_cost
 from nbtool.wire.reply import require_few_items
 
 Item = dict[str, Any]
@@ -204,12 +205,32 @@ _ACTIONS = {
 """Items that wait for an action of the client other than a function call."""
 
 
-def requested_action(item: Item) -> str:
-    """Return the action that an item requests from the client, other than a function call; empty for all others."""
+def requested_actions(items: list[Item]) -> list[str]:
+    """Return the actions that items request from the client, other than function calls.
+
+    An action that the provider carried out itself, in a container of its own or with its outcome in the reply, is none.
+    """
+    results = {str(item.get("call_id")) for item in items if str(item.get("type")).endswith("_call_output")}
+    open_items = (item for item in items if not (is_at_provider(item) or str(item.get("call_id", "-")) in results))
+    actions = map(_action, open_items)
+    return list(filter(None, actions))
+
+
+def is_at_provider(item: Item) -> bool:
+    """Whether a command runs in a container of the provider."""
+    environment = item.get("environment")
+    return isinstance(environment, dict) and str(environment.get("type")).startswith("container")
+
+
+def _action(item: Item) -> str:
     action = _ACTIONS.get(str(item.get("type")), "")
     if item.get("type") == "mcp_approval_request":
         return f"{action} {shorten(str(item.get('name')), 80)!r} on {shorten(str(item.get('server_label')), 80)!r}"
-    return action
+    details = item.get("action") or item.get("operation")
+    texts = (details.get(name) for name in ("commands", "command", "path")) if isinstance(details, dict) else ()
+    lines = [" ".join(map(str, text)) if isinstance(text, list) else text for text in texts]
+    detail = next((line for line in lines if isinstance(line, str) and line), "")
+    return f"{action} ({shorten(detail, 80)})" if action and detail else action
 
 
 def parse_generated_image(item: Item) -> Media | None:
@@ -228,13 +249,12 @@ def read_usage(usage: Any) -> Usage | None:
     """Parse the usage of a response; None if it has none."""
     if not isinstance(usage, dict):
         return None
-    cost = usage.get("cost")
     return Usage(
         input_tokens=_count(usage, "input_tokens"),
         output_tokens=_count(usage, "output_tokens"),
         cached_tokens=_count(usage.get("input_tokens_details"), "cached_tokens"),
         thinking_tokens=_count(usage.get("output_tokens_details"), "reasoning_tokens"),
-        cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        cost=reported_cost(usage),
     )
 
 

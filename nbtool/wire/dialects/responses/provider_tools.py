@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbtool.messages import Citation, Link, ProviderCall
-from nbtool.wire.dialects.provider_tools import cited_passage
+from nbtool.wire.dialects.provider_tools import cited_passage, unknown_part
+from nbtool.wire.dialects.responses.output_items import is_at_provider
 
 Item = dict[str, Any]
 
@@ -19,7 +20,10 @@ def provider_parts(item: Item) -> Sequence[ProviderCall | Citation]:
     kind = _text(item, "type")
     if kind == "message":
         return [citation for part in _objects(item, "content") for citation in _citations(part)]
-    return [_CALLS[kind](item)] if kind in _CALLS else []
+    if kind in _CALLS:
+        return [call for call in [_CALLS[kind](item)] if call]
+    unknown = None if kind in _OTHERS else unknown_part(kind, item)
+    return [unknown] if unknown else []
 
 
 def _citations(part: Item) -> list[Citation]:
@@ -72,12 +76,49 @@ def _mcp(item: Item) -> ProviderCall:
     return ProviderCall(name or "mcp", _text(item, "arguments"), _text(item, "output") or _text(item, "error"))
 
 
-_CALLS: dict[str, Callable[[Item], ProviderCall]] = {
+def _image(item: Item) -> ProviderCall | None:
+    prompt = _text(item, "revised_prompt") or _text(item, "prompt")
+    return ProviderCall("image_generation", prompt) if prompt else None
+
+
+def _shell(item: Item) -> ProviderCall | None:
+    if not is_at_provider(item):
+        return None  # the client would run it
+    action = item.get("action")
+    commands = _list(action, "commands") if isinstance(action, dict) else []
+    return ProviderCall("shell", "\n".join(map(str, commands)))
+
+
+def _shell_output(item: Item) -> ProviderCall:
+    texts = [_text(output, name) for output in _objects(item, "output") for name in ("stdout", "stderr")]
+    return ProviderCall("shell", output="\n".join(filter(None, texts)) or _text(item, "output"))
+
+
+def _program(item: Item) -> ProviderCall:
+    output = item.get("output") or item.get("result")
+    return ProviderCall("program", _text(item, "code"), output if isinstance(output, str) else "")
+
+
+_CALLS: dict[str, Callable[[Item], ProviderCall | None]] = {
     "web_search_call": _search,
     "file_search_call": _file_search,
     "code_interpreter_call": _code,
     "mcp_call": _mcp,
+    "image_generation_call": _image,
+    "shell_call": _shell,
+    "shell_call_output": _shell_output,
+    "program": _program,
+    "program_output": _program,
 }
+"""The items of tools that the provider ran."""
+
+_OTHERS = frozenset({
+    "", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+    "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "computer_call", "computer_call_output",
+    "local_shell_call", "local_shell_call_output", "apply_patch_call", "apply_patch_call_output", "tool_search_call",
+    "tool_search_output", "additional_tools", "item_reference",
+})  # fmt: skip
+"""The items that are read elsewhere, or that list tools; all others are shown as they are."""
 
 
 def _list(value: Item, name: str) -> list[Any]:

@@ -1,0 +1,100 @@
+"""Responses: items of tools that the provider ran, and of those that it asks the client to run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from nbtool.messages import Media, ProviderCall
+from nbtool.wire import Reply, decode
+from nbtool.wire.dialects.provider_tools import MAX_UNKNOWN
+from tests.wire import responding
+
+CONTAINER = {"environment": {"type": "container_reference", "container_id": "c"}}
+SHELL = {"type": "shell_call", "id": "sh", "call_id": "c1", "action": {"commands": ["ls", "cat a"]}}
+OUTPUT = {"type": "shell_call_output", "id": "so", "call_id": "c1", "output": [{"stdout": "a", "stderr": "no b"}]}
+IMAGE = {"type": "image_generation_call", "id": "ig", "result": "iVA=", "revised_prompt": "A tabby."}
+
+RAN: dict[str, tuple[list[dict[str, Any]], list[ProviderCall]]] = {
+    "a shell in a container": (
+        [{**SHELL, **CONTAINER}, OUTPUT], [ProviderCall("shell", "ls\ncat a"), ProviderCall("shell", "", "a\nno b")],
+    ),
+    "a program": (
+        [{"type": "program", "id": "p", "call_id": "c", "code": "text(1)", "fingerprint": "x"}],
+        [ProviderCall("program", "text(1)")],
+    ),
+    "an image": ([IMAGE], [ProviderCall("image_generation", "A tabby.")]),
+    "an image of the prompt itself": ([{**IMAGE, "revised_prompt": None}], []),
+    "a tool that is not known": (
+        [{"type": "browse_call", "id": "b", "status": "completed", "page": "https://a.example", "found": "Rain."}],
+        [ProviderCall("browse", output='{"page": "https://a.example", "found": "Rain."}')],
+    ),
+    "a summary of earlier messages": ([{"type": "compaction", "id": "k", "encrypted_content": "sealed"}], []),
+    "nothing": ([{"type": "browse_call", "id": "b", "status": "completed", "page": "", "found": None}], []),
+}  # fmt: skip
+
+
+def read(*items: dict[str, Any], is_stream: bool = True) -> Reply:
+    said = {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "So."}]}
+    output = [{"status": "completed", **item} for item in (*items, said)]
+    done = [{"type": "response.output_item.done", "output_index": at, "item": one} for at, one in enumerate(output)]
+    event = responding.completed_event(*output)
+    if is_stream:
+        return decode("responses", responding.stream(*done, event))
+    return decode("responses", json.dumps(event["response"]).encode(), stream=False)
+
+
+def provider_calls(reply: Reply) -> list[ProviderCall]:
+    return [part for part in reply.message.parts if isinstance(part, ProviderCall)]
+
+
+@pytest.mark.parametrize("how", RAN)
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_what_the_provider_ran_is_shown_and_nothing_is_asked_of_the_client(how: str, is_stream: bool) -> None:
+    items, expected = RAN[how]
+    reply = read(*items, is_stream=is_stream)
+
+    assert provider_calls(reply) == expected
+    assert (reply.text, reply.stop_reason, reply.calls) == ("So.", "end", ())
+    assert reply.message.native
+
+
+def test_an_image_is_there_beside_its_prompt() -> None:
+    parts = read(IMAGE).message.parts
+
+    assert Media("image/png", data=b"\x89P") in parts
+
+
+ACTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "a shell": (SHELL, "a command in a shell (ls cat a)"),
+    "a local shell": (
+        {"type": "local_shell_call", "id": "l", "call_id": "c", "action": {"command": ["ls", "-R"]}},
+        "a command in a shell (ls -R)",
+    ),
+    "a patch": (
+        {"type": "apply_patch_call", "id": "a", "call_id": "c", "operation": {"type": "create_file", "path": "a.md"}},
+        "a change of files (a.md)",
+    ),
+    "a computer": (
+        {"type": "computer_call", "id": "c", "call_id": "c", "action": {"type": "click", "x": 1}},
+        "an action on a computer",
+    ),
+    "a shell without details": ({"type": "shell_call", "id": "s", "call_id": ["x"]}, "a command in a shell"),
+}
+
+
+@pytest.mark.parametrize("how", ACTIONS)
+def test_what_the_client_would_run_is_named_with_its_details(how: str) -> None:
+    item, explanation = ACTIONS[how]
+    reply = read(item)
+
+    assert (reply.stop_reason, reply.explanation) == ("action", explanation)
+    assert provider_calls(reply) == []
+
+
+def test_the_contents_of_an_item_that_is_not_known_are_truncated_with_a_note() -> None:
+    (call,) = provider_calls(read({"type": "browse_call", "id": "b", "page": "x" * 10_000}))
+
+    assert call.output == "x" * MAX_UNKNOWN + "[… 6,000 characters more]"
