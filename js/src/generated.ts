@@ -378,7 +378,7 @@ export interface ConversationData {
 }
 
 /** An action on a whole turn: a cell is inserted below and not run, or another version is shown. */
-export type TurnAction = "rerun" | "edit" | "code" | "version";
+export type TurnAction = "rerun" | "edit" | "code" | "explore" | "version";
 
 /**
  * What a cell can do: rerun a turn, edit its prompt, run its tools again, resume it, switch to it, branch from

@@ -6,8 +6,8 @@ export type * from "./generated";
 
 export const VERSION = 1 satisfies Document["v"];
 
-/** An action on a turn. A saved turn also opens the explorer, by a cell that the page writes; no kernel offers that. */
-export type PageAction = TurnAction | "explore";
+/** An action on a turn. `bind` is offered by saved turns alone: a running turn has a message for it. */
+export type PageAction = TurnAction | "bind";
 
 /** A decision of the person. */
 export type Decision = Extract<PageMessage, { digest: string }>;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { render } from "preact";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { actionsFor, insertActionCell } from "../src/lab/actions";
 import type { NotebookPanel } from "../src/lab/types";
 import type { CallBlock, Document } from "../src/protocol";
@@ -210,8 +210,8 @@ test("a deed is a cell below the turn's own, chosen and not run", () => {
   insertActionCell(own, panel, "rerun", { ...head, chat: "side" });
   insertActionCell(own, panel, "code", head);
   insertActionCell(own, panel, "edit", head);
-  insertActionCell(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, 2);
-  insertActionCell(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, 3);
+  insertActionCell(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, { version: 2 });
+  insertActionCell(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, { version: 3 });
   insertActionCell(globalThis.document.createElement("p"), panel, "code", head);
 
   const made = (source: string) => [1, { cell_type: "code", source, metadata: { trusted: true } }];
@@ -325,11 +325,57 @@ test.each(Object.entries(FORGED_PLACES))(
     } as unknown as NotebookPanel;
     const versions = { ...head, versions: 2, turns: ["t1", "t2"] };
 
-    for (const deed of actionsFor(versions)) insertActionCell(node, panel, deed, versions, 2);
+    const detail = { version: 2, reference: "price_1_result" };
+    for (const deed of actionsFor(versions)) insertActionCell(node, panel, deed, versions, detail);
 
-    expect(put).toEqual(["%%chat --rerun t", "%chat code t", "%chat explore t", "%chat switch t2"]);
+    expect(put).toEqual([
+      "%%chat --rerun t",
+      "%chat code t",
+      "%chat explore t",
+      "%chat bind price_1_result --turn t",
+      "%chat switch t2",
+    ]);
   },
 );
+
+test.each(["x; !rm -rf", "a b", "x\n%run evil.py", "$VAR_REF{{x}}", "--replace", "", "x".repeat(101)])(
+  "a result named %j in a forged turn writes no cell",
+  (reference) => {
+    const node = globalThis.document.createElement("div");
+    const insertCell = vi.fn();
+    const sharedModel = { getCell: () => ({ getSource: () => "%%chat\nHello" }), insertCell };
+    const panel = {
+      node,
+      content: { widgets: [{ node }], model: { sharedModel } },
+    } as unknown as NotebookPanel;
+
+    insertActionCell(node, panel, "bind", head, { reference });
+
+    expect(insertCell).not.toHaveBeenCalled();
+  },
+);
+
+test("a saved turn offers to add each result to the notebook where there is a kernel", async () => {
+  const done: unknown[] = [];
+  const { blocks, ...rest } = finished();
+  const document = { ...rest, blocks: blocks.map((block) => ({ ...block, reference: "price_1_result" })) };
+  const calls = blocks.filter(({ kind }) => kind === "call");
+  const page = shown(document, (...deed: unknown[]) => done.push(deed));
+  const buttons = (): HTMLButtonElement[] => [
+    ...page.el.querySelectorAll<HTMLButtonElement>(".nb-bind-row button"),
+  ];
+  await drawn();
+  const before = buttons().length;
+
+  page.connection.setActions(actionsFor(head));
+  await drawn();
+  for (const one of buttons()) one.click();
+
+  expect(before).toBe(0);
+  expect(calls).not.toEqual([]);
+  expect(done).toEqual(calls.map(() => ["bind", undefined, "price_1_result"]));
+  page.close();
+});
 
 test("the number of the version is shown, with buttons for the others if there is a kernel", async () => {
   const version = { ...head, version: 2, versions: 3, turns: ["t1", "t2", "t3"] };

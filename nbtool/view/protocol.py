@@ -31,7 +31,7 @@ QUERY_LIMIT = 200
 MAX_ROUND = 10_000
 """The highest round number that is accepted."""
 
-TurnAction = Literal["rerun", "edit", "code", "version"]
+TurnAction = Literal["rerun", "edit", "code", "explore", "version"]
 """An action on a whole turn: a cell is inserted below and not run, or another version is shown."""
 
 CellAction = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]

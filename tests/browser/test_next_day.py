@@ -49,6 +49,25 @@ def test_where_it_is_loaded_the_button_works_with_the_tools_that_are_there(lab: 
     expect(again).to_contain_text("2/2")
 
 
+def test_the_result_of_a_saved_turn_is_added_to_the_notebook_or_the_cell_says_how(lab: Lab) -> None:
+    notebook = lab.open_cells(LOAD, ASK, kernel="python3", name="results.ipynb")
+    for cell in (0, TURN):
+        notebook.run_cell(cell)
+    notebook.save()
+    notebook.page.reload()
+    notebook.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
+
+    notebook.output(TURN).get_by_role("button", name="Add to notebook").click()
+    assert notebook.source(BELOW).startswith("%chat bind price_1_result --turn turn_")
+    expect(notebook.run_cell(BELOW)).to_contain_text("Bound price_1_result in the notebook.")
+    notebook.restart()
+    notebook.run_cell(0)
+    lost = notebook.run_cell(BELOW)
+
+    expect(lost).to_contain_text("it belongs to an earlier kernel.")
+    expect(lost).to_contain_text("writes the calls of its turn as a cell; run that to compute it again.")
+
+
 def test_an_earlier_chat_is_opened_by_a_line_typed_by_hand(lab: Lab) -> None:
     notebook = lab.open_cells(LOAD, ASK, "%chat history chats", "# a free cell", kernel="python3", name="open.ipynb")
     for cell in (0, TURN, 2):

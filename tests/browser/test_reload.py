@@ -43,7 +43,8 @@ def test_a_question_is_shown_again_after_a_reload_and_its_click_is_handled_in_th
     card(notebook, 1).get_by_role("button", name="Approve").click()
 
     notebook.wait_output(1, "approved")
-    expect(notebook.output(1).get_by_role("button", name="Rerun")).to_be_visible()
+    for label in ("Rerun", "Edit prompt", "To code", "Explore"):
+        expect(notebook.output(1).get_by_role("button", name=label)).to_be_visible()
     notebook.run_cell(2)
     notebook.wait_output(2, "same object: True | completed | ['ok', 'ok']")
     assert saved_mime_types(notebook) == [{TURN_MIME, "text/html", "text/plain"}]

@@ -214,6 +214,8 @@ def test_forged_turns_of_a_live_notebook_run_and_fetch_nothing_whatever_is_click
     for turn in turns(page).all():
         for label in BUTTONS:
             turn.get_by_role("button", name=label).click()
+        for add in turn.get_by_role("button", name="Add to notebook").all():
+            add.click()
         for fold in turn.locator("details").all():
             fold.evaluate("fold => { fold.open = true; }")
     expect(turns(page).locator(".nb-fold-body section").first).to_be_visible()

@@ -47,7 +47,7 @@ export interface Connection {
   /** Bind the result of a call to a name in the notebook; its state is in `requests` under `bindRequestKey`. */
   bind(callId: string, name: string, replace: boolean): void;
   /** Request a cell that does something with the whole turn; it is inserted below where the page can. */
-  runAction(action: PageAction, version?: number): void;
+  runAction(action: PageAction, version?: number, reference?: string): void;
   dismissCell(): void;
   /** Request the bytes of an image or a sound; they arrive in `media`. Missing where there is no kernel. */
   requestMedia?(key: string): void;
@@ -230,7 +230,7 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     bind: (call_id, name, replace) =>
       request(bindRequestKey(call_id), { kind: "bind", call_id, name, ...(replace && { replace }) }),
     runAction(action, version) {
-      if (action === "explore") return; // offered by saved turns only
+      if (action === "bind") return; // offered by saved turns only
       show({ insertedCell: { state: "requested", text: "" } });
       send({ kind: "act", deed: action, ...(version && { version }) });
     },

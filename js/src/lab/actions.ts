@@ -1,13 +1,23 @@
 import type { Head, PageAction } from "../protocol";
 import type { Kernel, NotebookPanel, NotebookTracker } from "./types";
 
-/** The input for a cell: its first words, the turn, the prompt in the turn's cell, a version. */
+/** What an action applies to, where it is not the whole turn. */
+interface ActionDetail {
+  version?: number | undefined;
+  reference?: string | undefined;
+}
+
+/** A variable that a call's result is kept in: one word of a command line, also in a forged turn. */
+const VARIABLE = /^[\p{L}_][\p{L}\p{N}_]{0,99}$/u;
+
+/** The input for a cell: its first words, the turn, the prompt in the turn's cell, a version, a call's result. */
 interface CellContext {
   cell: string;
   line: string;
   head: Head;
   prompt: string | undefined;
   version: number | undefined;
+  reference: string | undefined;
 }
 
 /** The cells for the actions on a saved turn. They are inserted below the turn's cell and never run. */
@@ -16,6 +26,8 @@ const ACTION_CELLS: Record<PageAction, (of: CellContext) => string | undefined> 
   edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${head.turn_id}\n${prompt}`,
   code: ({ line, head }) => `${line} code ${head.turn_id}`,
   explore: ({ line, head }) => `${line} explore ${head.turn_id}`,
+  bind: ({ line, head, reference = "" }) =>
+    VARIABLE.test(reference) ? `${line} bind ${reference} --turn ${head.turn_id}` : undefined,
   version: ({ line, head, version = 0 }) => {
     const turn = head.turns?.[version - 1];
     return turn && `${line} switch ${turn}`;
@@ -45,13 +57,13 @@ export function insertActionCell(
   panel: NotebookPanel | undefined,
   action: PageAction,
   head: Head,
-  version?: number,
+  detail: ActionDetail = {},
 ): void {
   const content = panel?.content;
   const at = content?.widgets.findIndex((cell) => cell.node.contains(node)) ?? -1;
   if (!content?.model || at < 0) return;
   const { sharedModel } = content.model;
-  const source = cellFor(action, head, sharedModel.getCell(at).getSource(), version);
+  const source = cellFor(action, head, sharedModel.getCell(at).getSource(), detail);
   if (!source) return;
   // A cell that loads nbtool and was inserted before stays above the cells that need it.
   const index = isLoadCell(content, at + 1) ? at + 2 : at + 1;
@@ -117,9 +129,9 @@ function cellFor(
   action: PageAction,
   head: Head,
   cellSource: string,
-  version: number | undefined,
+  { version, reference }: ActionDetail,
 ): string | undefined {
   const [, magic = "chat", prompt] = CHAT_CELL.exec(cellSource) ?? [];
   const line = `%${magic}${head.chat ? ` -c ${head.chat}` : ""}`;
-  return ACTION_CELLS[action]({ cell: `%${line}`, line, head, prompt, version });
+  return ACTION_CELLS[action]({ cell: `%${line}`, line, head, prompt, version, reference });
 }

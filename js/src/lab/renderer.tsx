@@ -46,8 +46,8 @@ function makeRendererClass(
 
     #draw(document: Document): void {
       this.#clear();
-      this.#turn = offlineConnection(document, (action, version) =>
-        insertActionCell(this.node, this.#panel, action, document.head, version),
+      this.#turn = offlineConnection(document, (action, version, reference) =>
+        insertActionCell(this.node, this.#panel, action, document.head, { version, reference }),
       );
       this.#updateActions();
       render(<Saved key={++this.#count} connection={this.#turn} />, this.node);

@@ -16,7 +16,7 @@ interface MediaLoader {
 /** Create the connection of a saved turn; its actions are passed to `act`. */
 export function offlineConnection(
   document: Document,
-  runAction: (action: PageAction, version?: number) => void,
+  runAction: Connection["runAction"],
   bytes?: MediaLoader,
 ): OfflineConnection {
   const listeners = new Set<() => void>();

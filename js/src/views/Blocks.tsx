@@ -86,7 +86,7 @@ function CallGroup({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] 
 }
 
 function renderBlock(block: Block, connection: Connection): JSX.Element {
-  const { bind, requestMedia, state } = connection;
+  const { bind, requestMedia, runAction, state } = connection;
   switch (block.kind) {
     case "text":
       return <Reply block={block} />;
@@ -113,6 +113,17 @@ function renderBlock(block: Block, connection: Connection): JSX.Element {
                 props={{ call: block, request: state().requests[bindRequestKey(block.call_id)], bind }}
               />
             </div>
+          )}
+          {block.reference && state().document.head.acts?.includes("bind") && (
+            <p class="nb-bind-row nb-row">
+              <button
+                type="button"
+                class="nb-button"
+                onClick={() => runAction("bind", undefined, block.reference)}
+              >
+                Add to notebook
+              </button>
+            </p>
           )}
         </>
       );

@@ -17,7 +17,7 @@ interface FooterProps {
   runAction: (action: PageAction, version?: number) => void;
 }
 
-const ACTION_LABELS: Record<Exclude<PageAction, "version">, string> = {
+const ACTION_LABELS: Record<Exclude<PageAction, "version" | "bind">, string> = {
   rerun: "Rerun",
   edit: "Edit prompt",
   code: "To code",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from itertools import pairwise
 
 from nbtool.blocks.render import omission
 from nbtool.errors import BadUsage
@@ -38,8 +39,14 @@ def run(context: CommandContext, args: list[str]) -> str:
     check_options(name, rest)
     if rest and name in WITHOUT_ARGS:
         raise BadUsage(f"%chat {name} takes no arguments, not {shorten(' '.join(rest), 80)!r}.", fix=f"`%chat {name}`")
-    notes = [reopen_chat_of(context, arg) for arg in rest] if name in TURN_COMMANDS else []
-    return "\n".join(filter(None, [*notes, COMMANDS[name](context, rest)]))
+    for turn in rest if name in TURN_COMMANDS else _values_of(bind.TURN, rest):
+        if note := reopen_chat_of(context, turn):
+            print(note)  # noqa: T201 - a notice for the person, which an error of the command must not suppress
+    return COMMANDS[name](context, rest)
+
+
+def _values_of(option: str, args: list[str]) -> list[str]:
+    return [value for before, value in pairwise(args) if before == option]
 
 
 def check_options(name: str, args: list[str]) -> None:
@@ -70,7 +77,7 @@ TURN_ARGUMENTS = (TURN_COMMANDS | {*explore.COMMANDS}) - {"open", "undo"}
 
 OPTIONS: dict[str, frozenset[str]] = {
     "approve": frozenset({approvals.WAIT}),
-    "bind": frozenset({bind.REPLACE}),
+    "bind": frozenset({bind.REPLACE, bind.TURN}),
     "delete": frozenset({"--below"}),
     "explore": frozenset({explore.STATIC}),
     "show": frozenset({omission.WHOLE_FLAG}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.magics.notebook.bind import bind_reference
@@ -11,34 +12,51 @@ from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.tools.variables.references import Reference, parse
 
 REPLACE = "--replace"
+TURN = "--turn"
+USAGE = "`%chat bind price_1_result prices`, or with `--turn TURN` a result of that turn"
 
 
 def bind(context: CommandContext, args: list[str]) -> str:
-    """Bind the result of a call, the object itself, to a name: `bind REFERENCE [NAME] [--replace]`."""
+    """Bind the result of a call, the object itself, to a name: `bind REFERENCE [NAME] [--replace] [--turn TURN]`."""
     match [arg for arg in args if arg != REPLACE]:
-        case [reference, *name] if len(name) < 2:
-            names = context.kernel.shell.user_ns
-            try:
-                bound = bind_reference(context.chat, reference, names, *name, replace=REPLACE in args)
-            except UnknownReference as error:
-                raise _with_chat_hint(context, reference, error) from None
-            return f"Bound {bound} in the notebook."
+        case [reference, *name, flag, turn] if flag == TURN and len(name) < 2:
+            return _bind(context, reference, name, args, turn)
+        case [reference, *name] if len(name) < 2 and TURN not in args:
+            return _bind(context, reference, name, args)
         case _:
-            raise BadUsage("%chat bind takes a reference and a name, if any.", fix="`%chat bind price_1_result prices`")
+            raise BadUsage("%chat bind takes a reference and a name, if any.", fix=USAGE)
 
 
 COMMANDS: dict[str, Command] = {"bind": bind}
 
 
-def _with_chat_hint(context: CommandContext, reference: str, error: UnknownReference) -> UnknownReference:
-    """Return the error with the chat that was searched, and the other chats of this kernel that have the variable."""
+def _bind(context: CommandContext, reference: str, name: list[str], args: list[str], turn: str = "") -> str:
+    names = context.kernel.shell.user_ns
+    try:
+        bound = bind_reference(context.chat, reference, names, *name, replace=REPLACE in args)
+    except UnknownReference as error:
+        raise _with_chat_hint(context, reference, error, turn) from None
+    return f"Bound {bound} in the notebook."
+
+
+def _with_chat_hint(context: CommandContext, reference: str, error: UnknownReference, turn: str) -> UnknownReference:
+    """Return the error with the chat that was searched, and the command that helps.
+
+    That is the command for another chat of this kernel that has the variable, or for the code of the turn that had it.
+    """
     name = _variable_name(reference)
+    turn = turn or _turn_of_lost_result(context.chat, name)
     others = [
         other
         for other, chat in context.kernel.chats.items()
         if other != context.name and any(entry.name == name for entry in chat.variables.list_entries())
     ]
     where = f"In the chat {context.name!r}: {error.message}"
+    if not others and turn:
+        line = CellSource(context.name, context.kernel.magic).line(f"code {shlex.quote(turn)}")
+        return UnknownReference(
+            where, fix=f"`{line}` writes the calls of its turn as a cell; run that to compute it again."
+        )
     if not others:
         return UnknownReference(where, fix=error.fix)
     lines = " or ".join(
@@ -54,3 +72,9 @@ def _variable_name(reference: str) -> str:
     except UnknownReference:
         return reference
     return next((part.name for part in parsed if isinstance(part, Reference)), reference)
+
+
+def _turn_of_lost_result(chat: Chat, name: str) -> str:
+    """Return the id of the turn whose result had this name in an earlier kernel; empty if there is none."""
+    turns = (turn for node in chat.tree.nodes() for turn in node.versions)
+    return next((turn.turn_id for turn in turns if any(call.dead_reference == name for call in turn.calls)), "")

@@ -130,11 +130,13 @@ class WidgetView(OutputView):
 
     def _cell_source(self, action: ActionRequest) -> str:
         """Return the source of the cell that the page requests."""
-        if action.action == "version":
-            return self._cells.turn_command("switch", _version(self._turn, self._chat, action.version))
-        if action.action == "code":
-            return self._cells.turn_command("code", self._turn)
-        return self._cells.rerun_cell(action.action, self._turn)
+        match action.action:
+            case "version":
+                return self._cells.turn_command("switch", _version(self._turn, self._chat, action.version))
+            case "code" | "explore":
+                return self._cells.turn_command(action.action, self._turn)
+            case _:
+                return self._cells.rerun_cell(action.action, self._turn)
 
     async def _switch_to(self, card: TurnWidget) -> None:
         self._widget = card

@@ -20,6 +20,7 @@ WRITTEN = {
     "edit": "%%chat --edit {turn}\nWhat is the price of MSFT?",
     "code": "%chat code {turn}",
     "explore": "%chat explore {turn}",
+    "bind": "%chat bind price_1_result --turn {turn}",
     "version": "%chat switch {turn}",
 }
 """The cell that each button of a saved turn writes."""
@@ -73,6 +74,43 @@ def test_with_its_tool_in_the_notebook_it_works(
     tree = shell.magics_manager.registry["ChatMagics"].chats["main"].tree
     said_now = {"rerun": (1, 2), "edit": (2, 1)}.get(button, (1, 1))
     assert (len(tree.roots), len(tree.roots[0].versions)) == said_now
+
+
+def test_a_lost_result_names_the_command_that_gets_it_again(
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(PRICE)
+    said = run_cell(shell, WRITTEN["bind"].format(turn=yesterday), capsys)
+    line = f"%chat code {yesterday}"
+    shell.run_cell(line)
+    shell.run_cell(shell.rl_next_input)
+
+    assert f"`{line}` writes the calls of its turn as a cell; run that to compute it again." in said
+    assert shell.user_ns["r1"] == 1.5
+    assert f"`{line}`" in run_cell(shell, "%chat bind price_1_result", capsys)
+
+
+def test_a_result_of_this_kernel_is_bound_by_the_button_of_a_saved_turn(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(PRICE)
+    shell.run_cell("%%chat -q -m practice:fast -t price -o answer --approve auto\nUse &`price` for AAPL.")
+    said = run_cell(shell, WRITTEN["bind"].format(turn=shell.user_ns["answer"].turn_id), capsys)
+
+    assert said == "Bound price_1_result in the notebook.\n"
+    assert shell.user_ns["price_1_result"] == 1.5
+
+
+def test_that_a_chat_continues_is_said_although_the_command_fails(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("%%chat -q -m practice:fast -o answer\nGood morning.")
+    turn = shell.user_ns["answer"].turn_id
+    shell.run_line_magic("reload_ext", "nbtool")
+    said = run_cell(shell, f"%chat code {turn}", capsys)
+
+    assert "continues here as 'main': 1 turn on its line." in said
+    assert "This turn has no tool calls" in said
 
 
 @pytest.mark.parametrize("button", CONTINUING)
