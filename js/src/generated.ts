@@ -4,10 +4,10 @@
  * Why a turn ended without a finished answer of the model; empty if it has one, or if an error explains it.
  * The first four are stops of the last reply; `broken_off` is a stop in error, or for an unknown reason.
  * `thinking_only` and `provider_action` (an approval or a computer action that the provider requests from the
- * client) are what the reply held instead of an answer. `interrupted`: the kernel ended before the turn did; the
- * others are limits of the turn.
+ * client) are what the reply held instead of an answer; `too_many_calls`: it was not read to its end, and none
+ * of them ran. `interrupted`: the kernel ended before the turn did; the others are limits of the turn.
  */
-export type EndReason = "" | "length" | "refused" | "filtered" | "broken_off" | "thinking_only" | "provider_action" | "empty" | "rounds" | "calls" | "tokens" | "cost" | "seconds" | "repetition" | "interrupted";
+export type EndReason = "" | "length" | "refused" | "filtered" | "broken_off" | "thinking_only" | "provider_action" | "empty" | "too_many_calls" | "rounds" | "calls" | "tokens" | "cost" | "seconds" | "repetition" | "interrupted";
 
 export type TurnStatus = "running" | "waiting" | "completed" | "cancelled" | "error" | "timeout" | "parked";
 

@@ -133,7 +133,7 @@ class Requests:
             await self.turn.emit(Notice(NO_STOP_REASON, "warning", "no_stop_reason"))
         if (reason := end_reason_of(reply)) in IMMEDIATE_STOPS:
             await self.turn.emit(notice_of(reason, reply.explanation))
-        if not reply.complete and reason != "calls":
+        if not reply.complete and reason != "too_many_calls":
             raise IncompleteReply(
                 "The reply broke off before it was complete; the received part is kept, and none of its calls ran.",
                 fix="`%%chat --resume` continues from the last complete round; running the cell again starts over.",

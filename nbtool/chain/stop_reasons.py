@@ -14,7 +14,7 @@ _STOPS: dict[str, EndReason] = {
     "refused": "refused",
     "filtered": "filtered",
     "action": "provider_action",
-    "calls": "calls",
+    "calls": "too_many_calls",
     "length": "length",
     "error": "broken_off",
 }
@@ -24,7 +24,7 @@ _TEXTS: dict[EndReason, str] = {
     "refused": "The model refused to answer",
     "filtered": "The provider's content filter stopped the reply",
     "provider_action": "The provider asked for something that nbtool cannot do",
-    "calls": "The reply was stopped and none of its calls ran",
+    "too_many_calls": "The reply was stopped and none of its calls ran",
     "broken_off": "The provider broke off the reply",
     "length": "The reply was cut off at its length limit",
     "thinking_only": "The model returned thinking only, and no answer",
@@ -45,7 +45,9 @@ def end_reason_of(reply: Reply) -> EndReason:
     return "thinking_only" if reply.thinking.strip() else "empty"
 
 
-IMMEDIATE_STOPS: frozenset[EndReason] = frozenset({"refused", "filtered", "provider_action", "calls", "broken_off"})
+IMMEDIATE_STOPS: frozenset[EndReason] = frozenset(
+    {"refused", "filtered", "provider_action", "too_many_calls", "broken_off"}
+)
 """The reasons that are reported with the reply; another request would not bring an answer."""
 
 

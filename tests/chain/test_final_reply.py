@@ -54,6 +54,7 @@ def test_a_limit_that_ends_a_turn_is_reported_once_in_the_view_in_saved_data_and
     (notice,) = [event for event in turn.log if event.kind == "notice"]
     assert (notice.topic, notice.level) == (reason, "warning")
     assert (turn.status, turn.text, turn.end_reason) == ("completed", "That is all.", reason)
+    assert turn.end_note == ""  # it has a reply, and its calls ran
     transcript = turn.transcript()
     assert (
         str(turn_mimebundle(transcript.document(), transcript.media)["text/html"]).count(

@@ -142,7 +142,7 @@ for _word, _expected in GEMINI_STOPS.items():
     if _expected == "error":
         WAYS[f"gemini: {_word}"] = ("gemini", gemini(_word, {"text": "So"}), "broken_off", _word)
 
-OF_LIMITS = {"rounds", "calls", "tokens", "cost", "seconds", "repetition", "interrupted"}
+OF_LIMITS = {"too_many_calls", "rounds", "calls", "tokens", "cost", "seconds", "repetition", "interrupted"}
 """Reasons that are limits of a turn, or the end of its kernel; their tests stand beside those."""
 
 

@@ -162,6 +162,8 @@ def test_nobody_may_allow_more_calls_than_the_ceiling_and_the_reply_says_so() ->
 
     assert turn.rounds[0].stop_reason == "calls"
     assert f"more than {CALLS_CEILING} calls" in turn.rounds[0].explanation
+    assert turn.end_reason == "too_many_calls"
+    assert "none of its calls ran" in turn.end_note
 
 
 def test_a_document_of_very_many_values_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

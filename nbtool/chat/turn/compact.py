@@ -87,7 +87,7 @@ _END_NOTES: Mapping[str, str] = {
     "filtered": "The provider's content filter stopped this reply",
     "thinking_only": "The model thought about this and gave no answer",
     "provider_action": "This reply waited for something that cannot be done here",
-    "calls": "This reply was stopped, and none of its calls ran",
+    "too_many_calls": "This reply was stopped, and none of its calls ran",
     "broken_off": "The provider broke off this reply",
     "length": "This reply was cut off at its length limit",
 }

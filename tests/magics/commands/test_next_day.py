@@ -101,7 +101,7 @@ def test_a_result_of_this_kernel_is_bound_by_the_button_of_a_saved_turn(
     assert shell.user_ns["price_1_result"] == 1.5
 
 
-def test_that_a_chat_continues_is_said_although_the_command_fails(
+def test_the_notice_that_a_chat_continues_is_printed_although_the_command_fails(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell("%%chat -q -m practice:fast -o answer\nGood morning.")
