@@ -153,6 +153,11 @@ def reason_line(block: CallBlock) -> str:
     return "" if block["reason"] in shown_texts else long_line(block["reason"])
 
 
+def unread_reason(block: CallBlock) -> str:
+    """Return the reason of an outcome, unless the result contains it; for forms that do not list the decisions."""
+    return "" if block["reason"] in block["result"] else long_line(block["reason"])
+
+
 def long_line(text: str) -> str:
     """Return a text as one visible line; if truncated, with the number of omitted characters."""
     return shorten(one_line(text, sys.maxsize // 8), LONG_LINE)

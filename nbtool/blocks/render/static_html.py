@@ -24,6 +24,7 @@ from nbtool.blocks.labels import (
     reason_line,
     short_arguments,
     status_line,
+    unread_reason,
     with_marker,
 )
 from nbtool.blocks.limits import omitted_marker
@@ -215,7 +216,7 @@ def _call_text(block: CallBlock) -> str:
     question_lines = [*(f"    {line}" for line in remark_lines), *question_lines]
     media_lines = [f"    [{media.describe(one)}]" for one in block.get("media", ())]
     trace = with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))
-    reason = reason_line(block) if block["result"] else ""
+    reason = unread_reason(block) if block["result"] else ""
     output_lines = [f"    {line}" for text in (result, reason, trace) if text for line in text.split("\n")]
     return "\n".join([*lines, *question_lines, *output_lines, *media_lines])
 

@@ -16,8 +16,8 @@ from nbtool.blocks.labels import (
     long_arguments,
     long_line,
     omitted_arguments,
-    reason_line,
     status_line,
+    unread_reason,
     with_marker,
 )
 from nbtool.blocks.limits import omitted_marker
@@ -120,7 +120,7 @@ class Terminal:
         result, mark = _truncate_line(block["result"] or block["reason"], block["more"].get("result", 0))
         if result:
             self._line(f"    {result}{f' [{mark}]' if mark else ''}")
-        if block["result"] and (reason := reason_line(block)):
+        if block["result"] and (reason := unread_reason(block)):
             self._line(f"    {reason}")
         is_short = mark or omitted_arguments(block["arguments"]) or block["progress"] or block.get("shown")
         self._is_cut = self._is_cut or bool(is_short)

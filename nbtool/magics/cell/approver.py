@@ -34,6 +34,8 @@ PARKED_SECONDS = 24 * 60 * 60.0
 
 NO_ONE_TO_ASK = "Nobody can be asked here (no page and no line of input), so the call was denied."
 RUN_UNASKED_FIX = 'Add `--approve auto`, or set `run="auto"` on the tool.'
+RELEASE_UNASKED_FIX = "Add `--approve auto`."
+SENSITIVE_FIX = "Its tool always asks, even with `--approve auto`: run the cell where a page or a terminal can answer."
 DENIED_BY_FLAG = "This turn was started with --approve deny."
 
 
@@ -87,7 +89,8 @@ class CellApprover:
     async def _park(self, question: Question) -> Decision | None:
         """Let the cell end and leave the question in the queue, if somebody could answer it later."""
         if not self.can_park or (self.mode == "input" and self.turn.caller_thread.is_attached):
-            fix = RUN_UNASKED_FIX if question.gate == "run" and not question.sensitive else ""
+            allowed = RUN_UNASKED_FIX if question.gate == "run" else RELEASE_UNASKED_FIX
+            fix = SENSITIVE_FIX if question.sensitive else allowed
             return self._record("nobody", question.denial(NO_ONE_TO_ASK, fix=fix))
         timeout = self.timeout or PARKED_SECONDS
         self.methods.append("park")

@@ -32,7 +32,7 @@ def test_a_cell_calls_the_tools_that_it_mentions(shell: Any) -> None:
     assert "42" in answer.text
 
 
-def test_a_call_that_asks_is_denied_where_nobody_can_be_asked(shell: Any) -> None:
+def test_a_call_that_asks_is_denied_where_nobody_can_be_asked(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell(USE + "Use &`rows` on $`frame`.")
 
     answer: Turn = shell.user_ns["answer"]
@@ -40,7 +40,17 @@ def test_a_call_that_asks_is_denied_where_nobody_can_be_asked(shell: Any) -> Non
     assert "Nobody can be asked here" in answer.calls[0].reason
     assert "--approve auto" in answer.calls[0].reason
     assert "--approve auto" not in answer.calls[0].shown
+    assert answer.calls[0].reason in capsys.readouterr().out
+    assert answer.calls[0].reason in answer._repr_mimebundle_()["text/plain"]
     assert shell.user_ns["received"] == []
+
+
+def test_a_sensitive_call_names_where_it_can_be_approved(shell: Any) -> None:
+    shell.run_cell("@tool(sensitive=True)\ndef publish() -> int:\n    'Publish.'\n    return 1")
+    shell.run_cell("%%chat --approve auto -m practice:fast -o answer\nUse &`publish`.")
+
+    assert shell.user_ns["answer"].calls[0].status == "denied"
+    assert "always asks, even with `--approve auto`" in shell.user_ns["answer"].calls[0].reason
 
 
 def test_approve_auto_lets_it_run_on_the_very_object(shell: Any) -> None:
