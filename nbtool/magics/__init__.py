@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_NAME = "chat"
-"""The default name of the magics; messages that mention them use the actual name."""
+"""The default name of the magics, which messages use; with another name, errors end with a note."""
 
 FALLBACK_NAME = "nbchat"
 """The name of the magics if another extension has the requested one."""
@@ -82,11 +82,12 @@ class ChatMagics(Magics):
 
 @contextmanager
 def _errors_as_usage(name: str) -> Iterator[None]:
-    """Turn errors of usage into one red line without a traceback, with the actual name of the magics."""
+    """Turn errors of usage into one red line without a traceback; it says if the magics have another name."""
     try:
         yield
     except NbtoolError as error:
-        raise UsageError(str(error).replace(f"%{DEFAULT_NAME}", f"%{name}")) from None
+        note = "" if name == DEFAULT_NAME else f" (Here %{DEFAULT_NAME} is called %{name}.)"
+        raise UsageError(f"{error}{note}") from None
     except ValueError as error:
         raise UsageError(f"The line cannot be parsed ({error}).") from None
 

@@ -41,7 +41,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "_INTERRUPTED": "frozen words of older files",
         "_REFERENCE_LINE": "frozen words of older files",
     },
-    "magics/__init__.py": {"%{DEFAULT_NAME}": "texts call the magic by its usual name; here it may have another"},
     "practice/arguments.py": {"LIST_SEPARATOR": A_MODEL},
     "practice/plan.py": {"IDENTITY_QUESTION": A_MODEL, "FAILURE_TEXT": A_MODEL},
     "practice/request.py": {"ANSWER_SCHEMA_PROMPT": A_MODEL + ", by the constant that the prompt is written with"},

@@ -62,7 +62,8 @@ def test_a_magic_of_somebody_else_is_left_alone(bare: Any, capsys: pytest.Captur
     bare.run_cell("%nbchat histori")
     mistaken = capsys.readouterr()
 
-    assert "Unknown command %nbchat histori" in mistaken.out + mistaken.err
+    assert "Unknown command %chat histori" in mistaken.out + mistaken.err
+    assert "(Here %chat is called %nbchat.)" in mistaken.out + mistaken.err
     assert "%%chat is taken, the magics are %%nbchat" in actual
     assert len(actual.splitlines()) == 1
     assert bare.run_line_magic("chat", "") == "theirs"
