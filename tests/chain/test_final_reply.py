@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,11 +14,14 @@ from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY
 from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.chain.limits import Limits
+from nbtool.chain.stop_reasons import end_reason_of
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal
 from nbtool.events import ReplyEnd
+from nbtool.messages import Message, ToolCall
 from nbtool.plugins.continuation import NO_REQUEST_LEFT, Continuation
 from nbtool.testing import ScriptedReply, ScriptedWire, call
+from nbtool.wire.reply import Reply
 
 
 @tool(run="auto")
@@ -205,3 +209,10 @@ def test_every_clean_up_runs_though_others_hang_or_fail(monkeypatch: pytest.Monk
     assert ran == ["d", "c", "b", "a"]
     assert turn.status == "completed"
     assert len(turn.error.exceptions) == 2  # type: ignore[union-attr]  # a group, as the assertion says
+
+
+def test_an_action_that_the_provider_asks_for_beside_calls_is_reported() -> None:
+    reply = Reply(Message("assistant", [ToolCall("go", "{}")]), "tools", "completed", explanation="a computer")
+
+    assert end_reason_of(reply) == "provider_action"
+    assert end_reason_of(replace(reply, explanation="")) == ""

@@ -195,6 +195,19 @@ def test_a_remembered_approval_covers_its_scope_until_it_is_revoked() -> None:
         queue.revoke(of_tool.approval_id)
 
 
+def test_edited_arguments_are_copied_for_listeners_and_have_to_be_json() -> None:
+    queue, received = ApprovalQueue(), list[QueueChange]()
+    queue.add_listener(received.append)
+    queue.add(question())
+    with pytest.raises(ApprovalError, match="The arguments are not JSON"):
+        queue.decide("d1", Approved({"to": object()}))
+    arguments = {"to": ["alice"]}
+    queue.decide("d1", Approved(arguments))
+    arguments["to"].append("mallory")
+
+    assert received[1].resolution == Resolution(Approved({"to": ["alice"]}), "script")
+
+
 def test_what_must_ask_each_time_is_never_remembered() -> None:
     queue = ApprovalQueue()
     sensitive = question(can_remember=False)

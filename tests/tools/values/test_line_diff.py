@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from nbtool.tools.values.line_diff import TOO_DIFFERENT, line_diff
+from nbtool.tools.values.line_diff import MAX_EDITS, TOO_DIFFERENT, changed_lines, line_diff
 from tests.cpu_time import run_within
 
 SECONDS = 1.0
@@ -90,3 +90,9 @@ def test_texts_are_compared_up_to_a_number_of_edits() -> None:
     before, after = "\n".join("abcd"), "\n".join("wxyz")
     assert TOO_DIFFERENT not in line_diff(before, after, "f", max_edits=8)
     assert line_diff(before, after, "f", max_edits=7).split("\n")[2] == TOO_DIFFERENT
+
+
+def test_texts_that_differ_too_much_are_removed_and_added_as_a_whole() -> None:
+    old, new = [f"old {n}" for n in range(MAX_EDITS)], [f"new {n}" for n in range(MAX_EDITS)]
+
+    assert changed_lines(old, new) == (old, new)
