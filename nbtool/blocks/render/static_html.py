@@ -159,7 +159,7 @@ def _details(block: CallBlock) -> list[str]:
 
 def _notice(block: NoticeBlock) -> str:
     label = "" if block["level"] == "info" else f"<strong>{block['level'].capitalize()}.</strong> "
-    return f'<div style="{_BAR}">{label}{_escape(block["text"])}</div>'
+    return f'<div style="{_BAR};white-space:pre-wrap">{label}{_escape(block["text"])}</div>'
 
 
 def _fold(summary: str, inside: str, *, quiet: bool = True) -> str:
