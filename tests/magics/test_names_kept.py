@@ -53,7 +53,12 @@ COMMAND_LINES: dict[str, list[str]] = {
     "deny": ["deny mine"],
     "cancel": ["cancel", "cancel mine"],
     "wait": ["wait", "wait mine"],
-    "bind": ["bind double_1_result mine", "bind mine mine", "bind double_1_result"],
+    "bind": [
+        "bind double_1_result mine",
+        "bind mine mine",
+        "bind double_1_result",
+        "bind double_1_result mine --turn turn_0",
+    ],
     "code": ["code", "code mine"],
     "export": ["export md mine.md", "export mine"],
     "record": ["record mine.json", "record off"],

@@ -12,11 +12,12 @@ import pytest
 from nbtool.blocks.render import conversation
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.journal import journal
-from nbtool.magics.commands import show
+from nbtool.magics.commands import COMMANDS, show
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.history_source import HistorySource
 from nbtool.settings import data_dir
 from nbtool.wire.providers.env_file import find_env_file
+from tests.magics.test_names_kept import COMMAND_LINES
 from tests.shells import end_shell, new_shell
 
 KEY = "sk-canary-0123456789"
@@ -83,6 +84,20 @@ SAVED: dict[str, Callable[[Any], object]] = {
     "show": printed("%chat show"),
     "models without a key": printed("%chat config model mistral:m\n%chat models"),
 }
+
+
+@pytest.mark.promise("no-secret-told")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_output_of_a_command_reveals_where_the_persons_files_and_keys_are(
+    shell: Any, command: str, tmp_path: Path
+) -> None:
+    assert shell.run_cell("%%chat\nHello").success
+    lines = [command, *COMMAND_LINES[command]]
+    text = json.dumps([printed(f"%chat {line}")(shell) for line in lines], default=str)
+
+    assert len(text) > 20
+    for private in (str(tmp_path), "home-of-ada", str(data_dir()), KEY):
+        assert private not in text
 
 
 @pytest.mark.promise("no-secret-told")
