@@ -92,7 +92,11 @@ def _from_rows(template: str, rows: Any) -> PromptSet:
 
 def _from_row(index: int, row: Any, pieces: Pieces) -> PromptItem:
     if not isinstance(row, Mapping):
-        return PromptItem(index, index, problem=BadUsage(f"Row {index} is a {type(row).__name__}, not a dict."))
+        column = next((shorten(name, 60) for _, name in pieces if name is not None), "")
+        fix = f"Pass dicts: [{{{column!r}: value}} for value in rows]."
+        return PromptItem(
+            index, index, problem=BadUsage(f"Row {index} is a {type(row).__name__}, not a dict.", fix=fix)
+        )
     missing = next((name for _, name in pieces if name is not None and name not in row), None)
     if missing is not None:
         return PromptItem(index, index, problem=_no_column(missing, [str(key) for key in row]))
