@@ -37,7 +37,12 @@ const SYMBOLS = new Set([..." ,;:!{}|\\&%_#"]);
 
 /** Whether a formula has only notation: nothing that is defined, linked, styled, loaded or repeated. */
 export function isPlainFormula(tex: string): boolean {
-  if (tex.length > MAX_FORMULA || /(?<!\\)[$%#]/.test(tex) || /\\\\\s*[[*]/.test(tex) || tex.endsWith("\\"))
+  if (
+    tex.length > MAX_FORMULA ||
+    /[$%#]/.test(tex.replace(COMMAND, "")) ||
+    /\\\\\s*[[*]/.test(tex) ||
+    tex.endsWith("\\")
+  )
     return false;
   for (const { 1: name = "", 0: whole, index } of tex.matchAll(COMMAND)) {
     if (!(name.length > 1 || /[A-Za-z]/.test(name) ? COMMANDS : SYMBOLS).has(name)) return false;

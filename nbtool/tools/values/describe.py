@@ -103,7 +103,12 @@ def dtype_name(dtype: Any) -> str:
 
 def declared_name(kind: type) -> str:
     """Return the name of a type as in its code; for a type created at run time, that of its nearest declared base."""
-    return next((type_name(base) for base in kind.__mro__ if _is_declared(base)), "object")
+    return type_name(declared_type(kind))
+
+
+def declared_type(kind: type) -> type:
+    """Return the type itself, or the nearest declared base of a type created at run time."""
+    return next((base for base in kind.__mro__ if _is_declared(base)), object)
 
 
 def has_value_labels(value: Any) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nbtool.messages import Media
-from nbtool.tools.values.describe import describe, type_name
+from nbtool.tools.values.describe import declared_type, describe, type_name
 from nbtool.tools.values.sanitize import strip_controls, without_addresses
 
 MAX_BITS = 10_000
@@ -138,7 +138,7 @@ class JsonConverter:
         """Return an object's own representation; a description if it raises, without affecting the rest."""
         self.has_objects = True
         try:
-            text = without_addresses(strip_controls(llm_repr(value) or repr(value)))
+            text = without_addresses(strip_controls(llm_repr(value) or own_repr(value)))
         except Exception as error:  # noqa: BLE001 - a user's class may raise anything
             self.is_complete = False
             text = f"{describe(value)} (rendering it failed: {type_name(type(error))})"
@@ -149,6 +149,15 @@ class JsonConverter:
 def has_llm_repr(value: Any) -> bool:
     """Whether a class defines `_repr_llm_`, the text of its objects for a model."""
     return inspect.getattr_static(type(value), "_repr_llm_", None) is not None
+
+
+def own_repr(value: Any) -> str:
+    """Return the repr of an object; the default one of an object whose class was created at run time names its base."""
+    kind = type(value)
+    declared = declared_type(kind)
+    if declared is kind or kind.__repr__ is not object.__repr__:
+        return repr(value)
+    return f"<{declared.__module__}.{declared.__qualname__} object>"
 
 
 def llm_repr(value: Any) -> str | None:

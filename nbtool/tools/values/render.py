@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.text import left_out
-from nbtool.tools.values.describe import describe, format_number, type_name
+from nbtool.tools.values.describe import declared_name, describe, format_number, type_name
 from nbtool.tools.values.excerpt import mask_text, restore_text
-from nbtool.tools.values.jsonable import MAX_BITS, JsonConverter, is_json_like, llm_repr
+from nbtool.tools.values.jsonable import MAX_BITS, JsonConverter, is_json_like, llm_repr, own_repr
 from nbtool.tools.values.sanitize import strip_controls, without_addresses, without_paths
 from nbtool.tools.values.silence import suppress_output
 
@@ -245,9 +245,11 @@ def _preview_marker(size: int) -> str:
 
 
 def _render_other(value: Any) -> Rendered:
-    if inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value):
-        kind = "class" if inspect.isclass(value) else "module" if inspect.ismodule(value) else "function"
+    if inspect.isclass(value):
+        return Rendered(f"class {declared_name(value)}", is_object=True)
+    if inspect.isroutine(value) or inspect.ismodule(value):
+        kind = "module" if inspect.ismodule(value) else "function"
         return Rendered(f"{kind} {getattr(value, '__name__', '')}", is_object=True)
     if inspect.isgenerator(value) or inspect.isasyncgen(value):
         return Rendered(type_name(type(value)), is_complete=False, is_object=True)
-    return Rendered(without_paths(without_addresses(repr(value))), is_object=True)
+    return Rendered(without_paths(without_addresses(own_repr(value))), is_object=True)

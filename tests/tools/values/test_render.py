@@ -315,3 +315,20 @@ def test_a_list_that_is_cut_says_once_how_much_is_missing() -> None:
 
     assert not rendered.is_complete
     assert rendered.text.count("more items") == 1
+
+
+class Declared:
+    """A class with the default repr."""
+
+
+@pytest.mark.promise("by-reference")
+def test_a_class_created_at_run_time_is_not_named_in_a_result() -> None:
+    named_by_value = type("alice_at_example", (Declared,), {})
+    values = [named_by_value(), [named_by_value()], {"k": named_by_value()}, named_by_value, type("alice_2", (), {})()]
+
+    texts = [render(value).text for value in values]
+
+    assert not any("alice" in text for text in texts)
+    assert texts[0] == "<tests.tools.values.test_render.Declared object>"
+    assert texts[3:] == ["class Declared", "<builtins.object object>"]
+    assert render(Declared()).text == texts[0]
