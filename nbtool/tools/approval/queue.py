@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nbtool.errors import AlreadyDecided, ApprovalError
+from nbtool.text import clean_text
 from nbtool.tools.approval.decisions import Approved, Decision, Denied, Released, Resolution, Withheld
 from nbtool.tools.approval.digest import json_copy
 from nbtool.tools.approval.question import Question
@@ -162,11 +163,13 @@ class ApprovalQueue:
 
 
 def _copy_decision(question: Question, decision: Decision) -> Decision:
-    """Return the decision with a copy of its arguments, or raise if it does not fit the question."""
+    """Return the decision with a copy of its arguments and a clean reason, or raise if it does not fit the question."""
     allowed = (Approved, Denied) if question.gate == "run" else (Released, Withheld)
     if not isinstance(decision, allowed):
         names = " or ".join(kind.__name__ for kind in allowed)
         raise ApprovalError(f"The {question.gate} gate takes {names}, not {type(decision).__name__}.")
+    if isinstance(decision, Denied | Withheld):
+        return replace(decision, reason=clean_text(str(decision.reason)))
     if isinstance(decision, Approved) and decision.remember:
         check_scope(question, decision.remember)
     if not isinstance(decision, Approved) or decision.arguments is None:

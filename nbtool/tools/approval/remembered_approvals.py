@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from typing import get_args
 
 from nbtool.errors import ApprovalError
 from nbtool.messages import new_id
@@ -79,6 +80,8 @@ class RememberedApprovals:
 
 def check_scope(question: Question, scope: Scope) -> None:
     """Raise if an approval of this question cannot be remembered for this scope."""
+    if scope not in get_args(Scope):
+        raise ApprovalError(f"remember={scope!r} is not a scope.", fix="Use 'call' or 'tool'.")
     if not question.can_remember:
         raise ApprovalError(
             f"An approval of {question.display_name!r} cannot be remembered.", fix="It asks before every call."

@@ -153,7 +153,7 @@ def has_llm_repr(value: Any) -> bool:
 
 def own_repr(value: Any) -> str:
     """Return the repr of an object; the default one of an object whose class was created at run time names its base."""
-    kind = type(value)
+    kind: Any = type(value)
     declared = declared_type(kind)
     if declared is kind or kind.__repr__ is not object.__repr__:
         return repr(value)

@@ -8,7 +8,7 @@ import pytest
 from nbtool import Chat
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools import tool
-from nbtool.tools.approval import Approved, Decision, Question
+from nbtool.tools.approval import Approved, Decision, Denied, Question
 from nbtool.tools.tool import Tool, as_tools
 from nbtool.tools.toolset import Toolset
 
@@ -96,9 +96,6 @@ def test_an_edited_call_is_remembered_only_if_its_policy_allows_that_for_the_edi
         questions.append(question)
         return Approved(arguments={"amount": 900}) if len(questions) == 1 else Approved()
 
-    def pay(amount: int) -> str:
-        return f"paid {amount}"
-
     pay_tool = tool(pay, run=lambda arguments: "ask_once" if arguments["amount"] < 100 else "ask_always")
     with ScriptedWire([call("pay", amount=1), "Done.", call("pay", amount=900), "Done."]) as wire:
         chat = Chat(wire=wire, tools=[pay_tool], approver=ask)
@@ -106,3 +103,27 @@ def test_an_edited_call_is_remembered_only_if_its_policy_allows_that_for_the_edi
         chat.send("Pay 900.")
 
     assert len(questions) == 2
+
+
+def pay(amount: int) -> str:
+    return f"paid {amount}"
+
+
+@pytest.mark.promise("fails-closed")
+def test_a_decision_with_an_unknown_scope_is_a_denial_with_the_reason() -> None:
+    def ask(_: Question) -> Decision:
+        return Approved(remember="forever")  # type: ignore[arg-type]  # what an approver may return
+
+    with ScriptedWire([call("pay", amount=1), "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[pay], approver=ask).send("Go.")
+
+    assert (turn.calls[0].status, "'forever' is not a scope" in turn.calls[0].shown) == ("denied", True)
+
+
+@pytest.mark.promise("typed-errors")
+def test_a_reason_that_cannot_be_encoded_does_not_reach_the_model_as_written() -> None:
+    with ScriptedWire([call("pay", amount=1), "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[pay], approver=lambda _: Denied("\ud800")).send("Go.")
+
+    assert turn.calls[0].shown.endswith("Reason: \ufffd")
+    assert turn.calls[0].reason == "\ufffd"
