@@ -77,8 +77,10 @@ def read_usage(usage: dict[str, Any]) -> Usage:
 
 
 def parse_image(image: Any) -> Media | None:
-    """Parse a generated image; only embedded data is used, a URL is never fetched."""
+    """Parse a generated image; one by address keeps its address, which is never fetched."""
     url = get_field(get_field(image, "image_url"), "url")
+    if isinstance(url, str) and url.startswith(("http://", "https://")):
+        return Media("image/png", url=url)
     head, _, data = url.partition(",") if isinstance(url, str) else ("", "", "")
     if not (head.startswith("data:image/") and head.endswith(";base64")):
         return None

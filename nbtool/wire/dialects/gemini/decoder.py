@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbtool.errors import InvalidReply
-from nbtool.events import Delta, ReplyEnd, StopReason, UsageDelta
+from nbtool.events import Delta, ReplyEnd, StopReason, StreamNotice, UsageDelta
 from nbtool.messages import Usage
 from nbtool.wire.dialects.gemini.parts import ReplyParts
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
@@ -58,6 +58,7 @@ class GeminiDecoder(TypedEventDecoder):
         self._explanation = ""
         self._is_prompt_blocked = False
         self._usage: dict[str, Any] = {}
+        self._last_candidate = 0
 
     @property
     def is_done(self) -> bool:
@@ -89,8 +90,12 @@ class GeminiDecoder(TypedEventDecoder):
             raise error
         candidates = event.get("candidates")
         for candidate in candidates if isinstance(candidates, list) else ():
-            if isinstance(candidate, dict) and candidate.get("index") in (None, 0):
+            if not isinstance(candidate, dict):
+                continue
+            if (index := candidate.get("index")) in (None, 0):
                 self._decode_candidate(candidate, deltas)
+            elif isinstance(index, int):
+                self._last_candidate = max(self._last_candidate, index)
         self._check_prompt(event.get("promptFeedback"))
         self._count(event.get("usageMetadata"), deltas)
 
@@ -128,6 +133,8 @@ class GeminiDecoder(TypedEventDecoder):
 
     def _emit_end(self, deltas: list[Delta]) -> None:
         deltas += self._parts.close()
+        if self._last_candidate:
+            deltas.append(StreamNotice(f"The reply has {self._last_candidate + 1} choices; only the first is shown."))
         stop_reason = self._stop_reason()
         parts = self._parts.native()
         is_held = bool(parts) and self._parts.is_complete and stop_reason not in TRUNCATED_REASONS

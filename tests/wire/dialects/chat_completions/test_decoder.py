@@ -170,14 +170,16 @@ def test_a_message_in_place_of_deltas_is_read() -> None:
     assert calls(reply) == [("f", '{"x": 1}')]
 
 
-def test_a_picture_that_comes_along_is_media_and_one_by_address_is_not_fetched() -> None:
+def test_a_picture_that_comes_along_is_media_and_one_by_address_keeps_its_address() -> None:
     images = [
         {"image_url": {"url": "data:image/png;base64,AAEC"}},
         {"image_url": {"url": "https://host.example/x.png"}},
     ]
     deltas = WIRE.decoder().feed(stream(chunk({"content": "See", "images": images})))
 
-    assert [delta.media for delta in deltas if isinstance(delta, MediaDelta)] == [Media("image/png", data=b"\0\1\2")]
+    assert [delta.media for delta in deltas if isinstance(delta, MediaDelta)] == [
+        Media("image/png", data=b"\0\1\2"), Media("image/png", url="https://host.example/x.png"),
+    ]  # fmt: skip
 
 
 def test_lone_surrogates_are_replaced() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nbtool.errors import InvalidReply, ProviderError
-from nbtool.events import ReplyEnd
+from nbtool.events import ReplyEnd, StreamNotice
 from nbtool.messages import Media, Usage
 from nbtool.wire import Reply, decode
 from nbtool.wire.dialects.gemini.decoder import GeminiDecoder
@@ -176,10 +176,13 @@ def test_a_list_of_partial_replies_is_read_as_their_stream() -> None:
     assert decode("gemini", body, stream=False).text == "So"
 
 
-def test_only_the_first_candidate_is_read() -> None:
+def test_only_the_first_candidate_is_read_and_a_notice_says_so() -> None:
     both = {"candidates": [{**candidate({"text": text})["candidates"][0], "index": at} for at, text in enumerate("ab")]}
+    decoder = GeminiDecoder()
+    deltas = [*decoder.feed(stream(both, end())), *decoder.close()]
 
     assert read(both, end()).text == "a"
+    assert StreamNotice("The reply has 2 choices; only the first is shown.") in deltas
 
 
 def test_thoughts_count_as_output_and_what_provider_tools_read_as_input() -> None:
