@@ -27,7 +27,9 @@ MAX_PROMPT_CHARS = 140
 """Characters of a prompt in a row."""
 
 
-def tree_rows(roots: Sequence[NodeView], line: Container[str]) -> Index:
+def tree_rows(
+    roots: Sequence[NodeView], line: Container[str], *, max_nodes: int = MAX_NODES, max_versions: int = MAX_VERSIONS
+) -> Index:
     """Return the tree as rows; `line` are the ids of the nodes on the active line."""
     rows: list[Row] = []
     left_out = 0
@@ -35,8 +37,9 @@ def tree_rows(roots: Sequence[NodeView], line: Container[str]) -> Index:
     while waiting:
         node, parent, depth, branches = waiting.pop()
         at = len(rows)
-        if at < MAX_NODES:
-            rows.append(_row(node, parent, depth, branches=branches, is_on_line=node.node_id in line))
+        if at < max_nodes:
+            is_on_line = node.node_id in line
+            rows.append(_row(node, parent, depth, branches=branches, is_on_line=is_on_line, max_versions=max_versions))
         else:
             left_out += 1
         main, sides = _split_branches(node.children, line)
@@ -79,9 +82,9 @@ def origin_of(turn: TurnView) -> str:
     return one_line(str(turn.difference), 300) if turn.difference is not None else ""
 
 
-def _row(node: NodeView, parent: int, depth: int, *, branches: bool, is_on_line: bool) -> Row:
+def _row(node: NodeView, parent: int, depth: int, *, branches: bool, is_on_line: bool, max_versions: int) -> Row:
     versions = list(node.versions)
-    dropped = max(0, len(versions) - MAX_VERSIONS)
+    dropped = max(0, len(versions) - max_versions)
     return {
         "node_id": node.node_id,
         "parent": parent,

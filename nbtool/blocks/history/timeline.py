@@ -37,7 +37,7 @@ def timed_log(turn: TurnView) -> TimedLog:
     return list(zip(event_times, log, strict=False))
 
 
-def spans(log: TimedLog) -> list[Span]:
+def spans(log: TimedLog, *, max_spans: int = MAX_SPANS) -> list[Span]:
     """Return the spans of a turn in the order of their starts.
 
     Unknown times are estimated from durations in the events: then a person's thinking time is what the other
@@ -46,7 +46,7 @@ def spans(log: TimedLog) -> list[Span]:
     timeline = _Timeline()
     for at, event in log:
         timeline.feed(at, event)
-    return timeline.close()
+    return timeline.close(max_spans)
 
 
 def total_waits(stretches: Sequence[Span]) -> dict[Party, float]:
@@ -100,15 +100,15 @@ class _Timeline:
             case _:
                 self._at(at)
 
-    def close(self) -> list[Span]:
+    def close(self, max_spans: int) -> list[Span]:
         """Return all spans; open ones end now."""
         for span in self._open.values():
             span["end"] = max(span["start"], self._now)
-        more = len(self._spans) - MAX_SPANS
+        more = len(self._spans) - max_spans
         if more <= 0:
             return self._spans
-        last = self._spans[MAX_SPANS]
-        return [*self._spans[:MAX_SPANS], {**last, "label": left_out(more, "stretches"), "end": self._now}]
+        last = self._spans[max_spans]
+        return [*self._spans[:max_spans], {**last, "label": left_out(more, "stretches"), "end": self._now}]
 
     def _begin(self, at: float | None, who: Party, call_id: str, label: str, round: int = 0) -> None:
         now = self._at(at)

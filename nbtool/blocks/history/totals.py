@@ -18,7 +18,7 @@ SUCCEEDED = ("ok", "withheld")
 """The outcomes of a call that do not count as failed."""
 
 
-def totals(turns: Iterable[TurnView]) -> Totals:
+def totals(turns: Iterable[TurnView], *, max_rows: int = MAX_ROWS) -> Totals:
     """Add turns; rounds whose replies were replayed cost nothing and are not counted."""
     count = 0
     total = _total_row("all")
@@ -36,10 +36,10 @@ def totals(turns: Iterable[TurnView]) -> Totals:
             _count_call(
                 event, tools, [total, rounds.get(_round_label(event)), models.get(model)] if not is_replayed else []
             )
-    in_order = rounds.rows(sort=False)
+    in_order = rounds.rows(max_rows, sort=False)
     return {
-        "turns": count, "all": total, "waited": waits, "tools": tools.rows(), "rounds": in_order,
-        "models": models.rows(),
+        "turns": count, "all": total, "waited": waits, "tools": tools.rows(max_rows), "rounds": in_order,
+        "models": models.rows(max_rows),
     }  # fmt: skip
 
 
@@ -80,15 +80,15 @@ class _Totals:
         """Return the sum of this name."""
         return self._sums.setdefault(name, _total_row(name))
 
-    def rows(self, *, sort: bool = True) -> list[TotalRow]:
+    def rows(self, max_rows: int, *, sort: bool = True) -> list[TotalRow]:
         """Return the non-empty sums, the longest first or in order, and one more for those beyond the limit."""
         nonempty = [one for one in self._sums.values() if one["count"]]
         nonempty = sorted(nonempty, key=lambda one: -one["seconds"]) if sort else nonempty
-        if len(nonempty) > MAX_ROWS:
-            rest = _total_row(f"{len(nonempty) - MAX_ROWS} others")
-            for one in nonempty[MAX_ROWS:]:
+        if len(nonempty) > max_rows:
+            rest = _total_row(f"{len(nonempty) - max_rows} others")
+            for one in nonempty[max_rows:]:
                 _add(rest, one)
-            nonempty = [*nonempty[:MAX_ROWS], rest]
+            nonempty = [*nonempty[:max_rows], rest]
         return nonempty
 
 

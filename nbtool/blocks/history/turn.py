@@ -36,10 +36,13 @@ _MIN_CHARS = 500
 _MAX_NAME_CHARS = 48
 
 
-def detail(turn: TurnView, log: TimedLog | None = None) -> Detail:
+def detail(
+    turn: TurnView, log: TimedLog | None = None, *, max_steps: int = MAX_STEPS, max_bytes: int = DETAIL_LIMIT
+) -> Detail:
     """Return one turn: its steps and its timeline; `log` are its events with times from elsewhere."""
     log = timed_log(turn) if log is None else log
-    return {"turn_id": turn.turn_id, "made": origin_of(turn), "steps": _fit_steps(_steps(log)), "spans": spans(log)}
+    steps = _fit_steps(_steps(log, max_steps), max_bytes)
+    return {"turn_id": turn.turn_id, "made": origin_of(turn), "steps": steps, "spans": spans(log)}
 
 
 def media(turn: TurnView) -> Mapping[str, Media]:
@@ -50,7 +53,7 @@ def media(turn: TurnView) -> Mapping[str, Media]:
     return transcript.media
 
 
-def _steps(log: TimedLog) -> list[Step]:
+def _steps(log: TimedLog, max_steps: int) -> list[Step]:
     transcript, names = Transcript(), _StepLabels()
     began = next((event.started for _, event in log if isinstance(event, TurnStarted)), 0.0)
     steps: list[Step] = []
@@ -58,13 +61,13 @@ def _steps(log: TimedLog) -> list[Step]:
     for at, event in log:
         patches = transcript.feed(_without_result(event))
         label = names.label(event)
-        if steps and (not label or _continues(event, last) or len(steps) > MAX_STEPS):
+        if steps and (not label or _continues(event, last) or len(steps) > max_steps):
             steps[-1]["patches"] += patches
         elif label or patches:
             elapsed = None if at is None else max(0.0, at - began)
             steps.append({"label": label or "Began", "at": elapsed, "patches": patches})
         last = _key(event)
-    if len(steps) > MAX_STEPS:
+    if len(steps) > max_steps:
         steps[-1]["label"] = "All later steps"
     return steps
 
@@ -119,10 +122,10 @@ _LABELS: Mapping[str, Callable[[Any, str], str]] = {
 }
 
 
-def _fit_steps(steps: list[Step]) -> list[Step]:
+def _fit_steps(steps: list[Step], max_bytes: int) -> list[Step]:
     """Truncate the longest texts until all steps fit."""
-    cap = DETAIL_LIMIT
-    while cap > _MIN_CHARS and len(json.dumps(steps)) > DETAIL_LIMIT:
+    cap = max_bytes
+    while cap > _MIN_CHARS and len(json.dumps(steps)) > max_bytes:
         cap //= 4
         truncate_text = partial(_truncate, cap=cap)
         for step in steps:

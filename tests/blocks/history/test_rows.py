@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.blocks.history import rows as indexing
-from nbtool.blocks.history.rows import tree_rows, version_row
+from nbtool.blocks.history.protocol import Row
+from nbtool.blocks.history.rows import MAX_TOOLS, tree_rows, version_row
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.events import CallFinished, TreeChanged
@@ -17,7 +17,7 @@ def build_tree(count: int) -> Tree[Turn]:
     return tree
 
 
-def rows(tree: Tree[Turn]) -> list[indexing.Row]:
+def rows(tree: Tree[Turn]) -> list[Row]:
     return tree_rows(tree.roots, {node.node_id for node in tree.active_path})["rows"]
 
 
@@ -79,12 +79,12 @@ def test_a_row_shows_what_a_turn_took() -> None:
 
 def test_tools_beyond_the_bound_are_counted() -> None:
     turn = make_turn(5, node="n")
-    names = [f"tool_{number}" for number in range(indexing.MAX_TOOLS + 3)]
+    names = [f"tool_{number}" for number in range(MAX_TOOLS + 3)]
     turn.log = [*turn.log, *(CallFinished(name, name, 1, "ok", "") for name in names)]
 
     facts = version_row(turn)
 
-    assert len(facts["tools"]) == indexing.MAX_TOOLS
+    assert len(facts["tools"]) == MAX_TOOLS
     assert facts["more_tools"] == 5  # those three, and the two of the turn
 
 
@@ -98,14 +98,12 @@ def test_a_running_turn_is_shown_as_far_as_it_is_known() -> None:
     assert facts["seconds"] is None
 
 
-def test_too_many_places_and_versions_are_counted_and_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "MAX_NODES", 10)
-    monkeypatch.setattr(indexing, "MAX_VERSIONS", 3)
+def test_too_many_places_and_versions_are_counted_and_cut() -> None:
     tree = build_tree(20)
     for number in range(100, 105):
         add_turn(tree, make_turn(number, node="n_2"))
 
-    found = tree_rows(tree.roots, {node.node_id for node in tree.active_path})
+    found = tree_rows(tree.roots, {node.node_id for node in tree.active_path}, max_nodes=10, max_versions=3)
 
     assert len(found["rows"]) == 10
     assert found["left_out"] == len(list(tree.nodes())) - 10

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.blocks.history import timeline as line
 from nbtool.blocks.history.timeline import spans, timed_log, total_waits
 from nbtool.events import (
     CallAsked,
@@ -86,11 +85,10 @@ def test_a_clock_that_was_set_back_makes_no_stretch_negative() -> None:
     assert all(span["end"] >= span["start"] >= 0 for span in found)
 
 
-def test_a_time_line_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line, "MAX_SPANS", 3)
+def test_a_time_line_is_bounded() -> None:
     calls = [(float(at), CallStarted(str(at), BEGAN + at)) for at in range(10)]
 
-    found = spans(at_seconds((0, start_event()), *calls))
+    found = spans(at_seconds((0, start_event()), *calls), max_spans=3)
 
     assert len(found) == 4
     assert found[-1]["label"] == "… 7 stretches more"

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from nbtool.blocks.history import totals as summing
 from nbtool.blocks.history.search import MAX_HITS, search
 from nbtool.blocks.history.totals import totals
 from nbtool.events import CallFinished, RequestStarted, TurnStarted
@@ -44,12 +43,11 @@ def test_a_round_that_was_replayed_from_the_record_costs_nothing_again() -> None
     assert found["tools"][0]["count"] == 2
 
 
-def test_many_tools_are_reported_as_the_longest_and_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summing, "MAX_ROWS", 3)
+def test_many_tools_are_reported_as_the_longest_and_the_others() -> None:
     turn = make_turn(1, node="n")
     turn.log = [*turn.log, *(CallFinished(f"c{n}", f"tool{n}", 1, "ok", "", seconds=n) for n in range(9))]
 
-    found = totals([turn])["tools"]
+    found = totals([turn], max_rows=3)["tools"]
 
     assert [one["name"] for one in found] == ["tool8", "tool7", "tool6", "8 others"]
     assert sum(one["count"] for one in found) == 11

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, Released, Withheld, tool
-from nbtool.blocks.history import turn as detailing
+from nbtool.blocks.history.protocol import Detail
 from nbtool.blocks.history.turn import detail
 from nbtool.chat.turn import Turn
 from nbtool.events import CallProgress
@@ -14,7 +14,7 @@ from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from tests.history_of_many import make_turn
 
 
-def fold_steps(found: detailing.Detail) -> dict[str, Any]:
+def fold_steps(found: Detail) -> dict[str, Any]:
     """Fold steps as the page does."""
     head: dict[str, Any] = {}
     blocks: dict[str, dict[str, Any]] = {}
@@ -87,23 +87,21 @@ def test_what_one_call_prints_is_one_step() -> None:
     assert fold_steps(found)["blocks"] == turn.transcript().document()["blocks"]
 
 
-def test_steps_are_bounded_and_what_is_over_is_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detailing, "MAX_STEPS", 4)
+def test_steps_are_bounded_and_what_is_over_is_one_more() -> None:
     turn = make_turn(6, node="n")
 
-    found = detail(turn)
+    found = detail(turn, max_steps=4)
 
     assert [step["label"] for step in found["steps"]][-1] == "All later steps"
     assert len(found["steps"]) == 5
     assert fold_steps(found)["blocks"] == turn.transcript().document()["blocks"]
 
 
-def test_long_texts_are_cut_until_a_turn_fits_and_the_cut_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detailing, "DETAIL_LIMIT", 20_000)
+def test_long_texts_are_cut_until_a_turn_fits_and_the_cut_is_marked() -> None:
     wire = ScriptedWire(["word " * 50_000])
     turn: Turn = Chat(wire=wire).send("Talk")
 
-    found = detail(turn)
+    found = detail(turn, max_bytes=20_000)
 
     assert len(json.dumps(found["steps"])) <= 20_000
     assert "characters more" in fold_steps(found)["blocks"][0]["text"]
