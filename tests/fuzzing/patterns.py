@@ -12,6 +12,7 @@ from typing import Any
 
 import nbtool
 from nbtool.wire.prompted.model_formats import MAX_END_CHARS
+from nbtool.wire.prompted.own_fence import MAX_DECORATION
 from nbtool.wire.prompted.undelimited import _MAX_START_CHARS
 
 SAMPLES = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_WORD: "a"}
@@ -30,6 +31,7 @@ BOUNDED = {
     "nbtool.wire.prompted.undelimited._PARTIAL_START": _MAX_START_CHARS,
     "nbtool.wire.prompted.model_formats._END_TOKENS": MAX_END_CHARS,
     "nbtool.practice.plan.FAILURE_TEXT": 80,
+    "nbtool.wire.prompted.own_fence._DECORATION": MAX_DECORATION,
 }
 """Patterns that are used on so many characters alone."""
 

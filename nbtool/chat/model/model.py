@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -192,7 +192,7 @@ class Model:
 
     def list_models(self) -> list[str]:
         """Return the ids of the models that the provider lists. Raises: as `fetch_models`."""
-        return [self.model_id_of(one.name) for one in self.fetch_models()]
+        return self.model_ids_of([one.name for one in self.fetch_models()])
 
     def fetch_models(self) -> list[ListedModel]:
         """Return the models that the provider lists, with what it says of them.
@@ -204,13 +204,13 @@ class Model:
             raise BadUsage("A custom endpoint has no list of models.")
         return self._fetch_models()
 
-    def price_of(self, model: str) -> ModelPrice:
-        """Return the price of a model of the same provider, as far as it is known; may take some tenths of a second."""
+    def prices_of(self, models: Iterable[str]) -> list[ModelPrice]:
+        """Return the prices of models of the same provider, if known; the first takes some tenths of a second."""
         native = self._native()
         provider = native.provider if native.is_own_host else ""
-        return find_price(provider, model, base_url=native.base_url)
+        return [find_price(provider, model, base_url=native.base_url) for model in models]
 
-    def model_id_of(self, name: str) -> str:
-        """Return the id, for `model`, of a model in the provider's list."""
+    def model_ids_of(self, names: Iterable[str]) -> list[str]:
+        """Return the ids, for `model`, of models in the provider's list."""
         provider = self._native().provider
-        return f"{provider}:{name}" if provider else name
+        return [f"{provider}:{name}" if provider else name for name in names]

@@ -21,15 +21,20 @@ def list_models(model: Model, pattern: str, names: list[str]) -> str:
     A pattern without wildcards matches anywhere in the name.
     """
     listed = model.fetch_models()
-    names[:] = [model.model_id_of(one.name) for one in listed]
+    names[:] = model.model_ids_of([one.name for one in listed])
     if not listed:
         return f"The provider of {model.name or 'this chat'} returned no models."
     wanted = pattern if set(pattern) & set("*?[") else f"*{pattern}*"
     provider = names[0].partition(":")[0]
-    rows = [
-        (one_line(model_id, 120), _describe(provider, one, model.price_of(one.name)))
+    matching = [
+        (one, model_id)
         for one, model_id in zip(listed, names, strict=True)
         if fnmatch(one.name.lower(), wanted.lower()) or fnmatch(model_id.lower(), wanted.lower())
+    ]
+    prices = model.prices_of([one.name for one, _ in matching])
+    rows = [
+        (one_line(model_id, 120), _describe(provider, one, price))
+        for (one, model_id), price in zip(matching, prices, strict=True)
     ]
     if not rows:
         return f"None of the {len(listed):,} models matches {pattern!r}."

@@ -34,8 +34,8 @@ _AFTER = re.compile(r"(?:[^\n{\[]|\{[.#:][^}\n]*\})*")
 _INNER_FENCE = re.compile(rf"\s*(?:`{{3,}}|~{{3,}})[ \t]*(?:{_LANGUAGES})?[ \t]*\r?\n", re.IGNORECASE)
 _CLOSING_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}|'{3,}|\"{3,})[ \t]*\r?$", re.MULTILINE)
 _CLOSERS = re.compile(
-    r"(?:[ \t]*(?:\r?\n[ \t]*)?(?:`{3,}(?![\w`])|~{3,}(?!\w)|'{3,}(?!\w)|\"{3,}(?!\w)|</?\s*call-[\w-]+\s*>"
-    r"|</(?:tool_call|function_call|call)>|`(?!`)|\](?=\s*(?:\Z|\n))|\*{2})(?=\s|\Z|`|~|<))*"
+    r"(?:[ \t]*+(?:\r?\n[ \t]*+)?(?:`{3,}+(?!\w)|~{3,}+(?!\w)|'{3,}+(?!\w)|\"{3,}+(?!\w)|</?\s*+call-[\w-]++\s*+>"
+    r"|</(?:tool_call|function_call|call)>|`(?!`)|\](?=\s*(?:\Z|\n))|\*{2})(?=\s|\Z|`|~|<))*+"
 )
 _FENCED = re.compile(r"\s*(?:`{3}|~{3}|'{3}|\"{3}|<|\[)")
 _VALUE_GAP = re.compile(rf"[{re.escape(BLANK)},;]*")

@@ -110,7 +110,8 @@ async def _fetch_models(server: ModelServer, seconds: float) -> list[ListedModel
         raise ReplyTooLarge(
             f"{server.label} sent a list of models that is larger than {MAX_LIST >> 20} MiB.", fix=_NAME_MODEL_FIX
         )
-    return sorted(parse_models(body, server.label), key=lambda model: model.name)
+    models = await asyncio.to_thread(parse_models, body, server.label)
+    return sorted(models, key=lambda model: model.name)
 
 
 async def _request_list(server: ModelServer) -> tuple[httpx.Response, bytes, bool]:

@@ -7,6 +7,11 @@ from typing import Any
 
 import pytest
 
+from nbtool.chat.model import Model
+from nbtool.magics.commands.model_table import list_models
+from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.transport.endpoint import HttpEndpoint
+from tests.beats import STALL, beats
 from tests.chaos import serve, whole
 from tests.magics.commands.saying import run_command
 
@@ -71,3 +76,23 @@ def test_two_patterns_are_refused(shell: Any, capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr()
 
     assert "%chat models takes at most one pattern." in printed.out + printed.err
+
+
+def test_a_long_list_of_models_is_priced_with_one_endpoint_and_parsed_off_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    endpoints: list[str] = []
+
+    def make(name: str, **options: Any) -> HttpEndpoint:
+        endpoints.append(name)
+        return make_endpoint(name, **options)
+
+    monkeypatch.setattr("nbtool.chat.model.model.make_endpoint", make)
+    body = {"data": [{"id": f"model-{number}", "description": "x" * 500} for number in range(10_000)]}
+    with serve(whole(200, body)) as server, beats() as gaps:
+        names: list[str] = []
+        list_models(Model("m", base_url=server.url), "model-99", names)
+
+    assert len(names) == 10_000
+    assert len(endpoints) <= 3, "to fetch the list, to name its models, and to price them"
+    assert max(gaps) < STALL

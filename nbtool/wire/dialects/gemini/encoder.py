@@ -25,7 +25,7 @@ Body = dict[str, Any]
 NO_THOUGHT_SUMMARIES = "no_thought_summaries"
 """The ability of a target that refuses to summarise its thoughts."""
 
-_THINKS = re.compile(r"(?:.*/)?gemini-(?!.*(?:image|tts|audio|live|embedding))(?:2\.5|[3-9]|[1-9]\d|flash|pro)")
+_THINKS = re.compile(r"gemini-(?!.*(?:image|tts|audio|live|embedding))(?:2\.5|[3-9]|[1-9]\d|flash|pro)")
 
 
 class GenerateContent:
@@ -47,7 +47,7 @@ class GenerateContent:
             body["tools"] = tools
         if config := _tool_config(prompt, provider_tools, target):
             body["toolConfig"] = config
-        if _THINKS.match(target.model) and NO_THOUGHT_SUMMARIES not in target.abilities:
+        if _THINKS.match(target.model.rpartition("/")[2]) and NO_THOUGHT_SUMMARIES not in target.abilities:
             body["generationConfig"] = {"thinkingConfig": {"includeThoughts": True}}
         body = merge_options(body, rename_options(options, GEMINI_NAMES))
         stream = body.pop("stream", prompt.stream) is True

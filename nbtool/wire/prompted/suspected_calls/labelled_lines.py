@@ -10,7 +10,7 @@ from nbtool.wire.prompted.json_tokens import find_end
 from nbtool.wire.prompted.suspected_calls.searched_text import OtherForm, SearchedText
 
 _ACTION = re.compile(
-    r"^[ \t*]*+Action:?[ \t*]*:?[ \t]*(?P<name>[^\n]+?)[ \t]*\r?\n(?:[^\n]*\n)??[ \t*]*Action[ _]?Input:?[ \t*]*",
+    r"^[ \t*]*+Action(?!\r?\n):?[ \t*]*+:?[ \t]*+(?P<name>[^\n]*+)\n(?:[^\n]*+\n)??[ \t*]*+Action[ _]?Input:?[ \t*]*+",
     re.MULTILINE | re.IGNORECASE,
 )
 _ACTION_END = re.compile(r"^[ \t*]*+(?:Observation|Thought|Final Answer|Action)\b", re.MULTILINE | re.IGNORECASE)
@@ -19,10 +19,10 @@ _LABELS = (
     r"|invoking|use[_ ]?tool|using[ _]tool|action|name|api|api[_ ]call|command"
 )
 _ARGUMENT_LABEL = re.compile(
-    r"\s*[-*]*[ \t]*(?:\*{2})?(?:arguments?|args|parameters?|params|input|action[_ ]?input)\b(?:\*{2})?[ \t]*[:=]",
+    r"\s*+(?:[-*]++[ \t]*+)?(?:arguments?|args|parameters?|params|input|action[_ ]?input)\b(?:\*{2})?[ \t]*[:=]",
     re.IGNORECASE,
 )
-_OPEN_OBJECT = re.compile(r"\s*(?:`{3,}\w*\s*)?\{")
+_OPEN_OBJECT = re.compile(r"\s*+(?:`{3,}+\w*+\s*+)?\{")
 _FENCE_END = re.compile(r"[ \t]*\r?\n[ \t]*`{3,}[ \t]*(?=\n|\Z)")
 
 
@@ -35,7 +35,7 @@ def find_actions(searched: SearchedText) -> Iterator[OtherForm]:
         yield OtherForm(
             match.start(),
             end.start() if end else len(searched.text),
-            searched.tools.match(match["name"]) or match["name"].strip()[:64],
+            searched.tools.match(match["name"].strip()) or match["name"].strip()[:64],
         )
 
 

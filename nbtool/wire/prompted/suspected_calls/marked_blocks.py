@@ -35,7 +35,7 @@ _TAG_WORDS = r"tool|func|function|call|invoke|action|api"
 _RESULT = re.compile(
     r"<(?P<tag>tool_results?|tool_response|function_results?|function_response|observation)\b[^>]*>", re.IGNORECASE
 )
-_WORD_TAG = re.compile(rf"<(?P<tag>[\w:.-]*(?:{_TAG_WORDS})[\w:.-]*)(?:[ =][^<>]*)?>", re.IGNORECASE)
+_WORD_TAG = re.compile(rf"<(?=[\w:.-]*(?:{_TAG_WORDS}))(?P<tag>[\w:.-]++)(?:[ =][^<>]*+)?>", re.IGNORECASE)
 # ruff: noqa: RUF001 - the marks are written with the very characters that the models use
 _TOKEN = r"(?:<[|｜][\w▁ -]{1,40}[|｜]?>|<[\w▁ -]{1,40}[|｜]>)"
 _ADDRESS = r"\bto=(?:functions\.[A-Za-z_][\w.]*|[A-Za-z_][\w.]*(?=\s*(?:<|\{|json\b|code\b|\Z)))"
