@@ -77,7 +77,7 @@ compat-env: build/.nbtool ## install other kernels, an older JupyterLab and mari
 	test -d build/places/together || $(BIN)/pip install --quiet --no-deps --target build/places/together $(COLLABORATION_PACKAGES)
 compat-table: build/.old install-chromium compat-env ## run the compatibility tests and write the table of docs/compatibility.md
 	$(BIN)/python -m tests.compat.where $(PLACE)
-behaviour-tables: build/.nbtool ## hold a conversation with the double of each provider and write the tables of docs/behaviours.md
+behaviour-tables: build/.nbtool ## hold a conversation with the double of each provider and write the tables of docs/behaviours.md and docs/history.md
 	$(BIN)/python -m tests.providers --write
 bench: build/.nbtool install-chromium ## run the benchmarks, also of other libraries, and write docs/performance.md
 	$(BIN)/python -m benchmarks --write

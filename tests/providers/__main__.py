@@ -1,7 +1,7 @@
-"""What providers refuse, and what a person gets: the tables of docs/behaviours.md. `make behaviour-tables` writes it.
+"""The tables of docs/behaviours.md (what providers refuse) and docs/history.md (what is read from their prompt caches).
 
 python -m tests.providers            # run all rows in all their dialects, and print the tables
-python -m tests.providers --write    # write them into the page
+python -m tests.providers --write    # write them into the pages, as `make behaviour-tables` does
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.providers.behaviour import TEXT_DIALECTS, Topic
 from tests.providers.behaviours import BEHAVIOURS
+from tests.providers.cached_conversations import cache_table, write_cache_table
 from tests.providers.conversations import LABELS, converse
 from tests.providers.observations import OBSERVATIONS
 
@@ -54,13 +55,14 @@ def written() -> str:
 
 
 def main() -> None:
-    """Print the tables, or write them into the page."""
+    """Print the tables, or write them into their pages."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NBTOOL_HOME"] = folder
-        found = tables()
+        found, cached = tables(), cache_table()
     if "--write" not in sys.argv[1:]:
-        sys.stdout.write(found)
+        sys.stdout.write(f"{found}\n{cached}\n")
         return
+    write_cache_table()
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}\n{found}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
 
