@@ -8,14 +8,30 @@ requests; a message states only what the messages before it do not.
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.messages import DateText, Message, ObjectList, Part, Text, assistant, user
+from nbtool.messages import (
+    DateText,
+    Media,
+    Message,
+    ObjectList,
+    Part,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+    assistant,
+    user,
+)
 
 HistoryMode = Literal["compact", "native", "results", "text", "none"]
+
+LEAST_SAVING = 2
+"""How many times shorter the compact form of a turn has to be. Input that is read from a cache costs about a tenth."""
 
 NO_REPLY: Mapping[str, str] = {
     "completed": "[nbtool] The reply to this was empty.",
@@ -79,8 +95,13 @@ def as_message(prompt: str | Message, parts: Iterable[Part]) -> Message:
     return user(prompt, *parts)
 
 
-def history_messages(turn: Turn, mode: HistoryMode) -> list[Message]:
-    """Return a finished turn as history for a later one; without a reply, a note says why there is none."""
+def history_messages(turn: Turn, mode: HistoryMode, *, always_compact: bool = False) -> list[Message]:
+    """Return a finished turn as history for a later one; without a reply, a note says why there is none.
+
+    In compact history, a completed turn whose compact form saves less than half of its own messages is sent as it was,
+    unless `always_compact`: its messages are in the prompt cache already, another form of them is not. A turn that was
+    broken off keeps the compact form, which says what ran.
+    """
     prompt = turn.messages.context[-1:]
     if mode == "none" or not prompt:
         return []
@@ -92,6 +113,10 @@ def history_messages(turn: Turn, mode: HistoryMode) -> list[Message]:
         messages = _as_assistant("\n\n".join(filter(None, [*results, turn.text, turn.refusal, turn.end_note])))
     else:
         messages = _as_assistant(turn.content)
+        native = history_messages(turn, "native")[1:]
+        can_be_native = turn.calls and turn.status == "completed" and not always_compact
+        if can_be_native and _size(native) < LEAST_SAVING * _size(messages):
+            return [*prompt, *native]
     return [*prompt, *(messages or _as_assistant(NO_REPLY.get(turn.status, NO_REPLY["error"])))]
 
 
@@ -105,6 +130,32 @@ def _with_note(messages: list[Message], note: str) -> list[Message]:
     *before, end = last.parts
     parts = [Text(f"{end.text}\n\n{note}")] if isinstance(end, Text) else [end, Text(note)]
     return [*messages[:-1], last.with_parts([*before, *parts])]
+
+
+def _size(messages: Iterable[Message]) -> int:
+    """Return the number of characters of messages in a request, without the field names of its dialect."""
+    return sum(
+        _json_size(message.native.payload) if message.native else sum(map(_part_size, message.parts))
+        for message in messages
+    )
+
+
+def _part_size(part: Part) -> int:
+    match part:
+        case ToolCall():
+            return _json_size(part.name) + _json_size(part.arguments)
+        case ToolResult():
+            return _json_size(part.text) + sum(map(_part_size, part.media))
+        case Media():
+            return len(part.data or b"") + len(part.url or "")
+        case Text() | Refusal():
+            return _json_size(part.text)
+        case _:
+            return 0
+
+
+def _json_size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def _as_assistant(text: str) -> list[Message]:

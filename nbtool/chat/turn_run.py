@@ -68,7 +68,8 @@ class TurnRun:
             plan = self.plan or self.place()
             engine, context = self.engine(turn, plan, emit)
             version = _rerun_count(plan.node) + 2 if turn.is_rerun else 1
-            await recorder.find(context.history, version=version, is_partial=plan.difference is not None)
+            compared = partial(self._history, plan.node, always_compact=True)
+            await recorder.find(context.history, compared, version=version, is_partial=plan.difference is not None)
             started = self._start_event(turn, plan, recorder)
             await emit(started)
             self.conversation.tree.add_version(plan.node, turn)
@@ -142,10 +143,11 @@ class TurnRun:
             check_results=parts.check_results if check_results is None else check_results,
         )
 
-    def _history(self, node: Node[Turn]) -> list[Message]:
+    def _history(self, node: Node[Turn], *, always_compact: bool = False) -> list[Message]:
+        mode = self.settings.history or self.parts.history
         messages: list[Message] = []
         for turn in self.conversation.tree.history_before(node, window=self.parts.window):
-            messages += history_messages(turn, self.settings.history or self.parts.history)
+            messages += history_messages(turn, mode, always_compact=always_compact)
         return repair_history(messages)
 
     def _event_sink(self, turn: Turn) -> Emit:

@@ -44,7 +44,7 @@ def test_later_turns_receive_the_compact_form() -> None:
 @pytest.mark.parametrize(
     ("mode", "roles"),
     [
-        ("compact", ["user", "assistant", "user"]),
+        ("compact", ["user", "assistant", "tool", "assistant", "user"]),  # the result is short
         ("native", ["user", "assistant", "tool", "assistant", "user"]),
         ("results", ["user", "assistant", "user"]),
         ("none", ["user"]),

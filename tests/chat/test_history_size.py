@@ -1,17 +1,20 @@
-"""What later requests repeat: exposed objects are listed once."""
+"""What later requests repeat: exposed objects are listed once, and the compact form is never the longer one."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import get_args
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from nbtool import Chat
+from nbtool import Chat, tool
 from nbtool.chat.prompt import HistoryMode
-from nbtool.testing import ScriptedWire
+from nbtool.testing import ScriptedWire, call
 from nbtool.wire.base import Prompt, Target
 from nbtool.wire.registry import find_wire
 
@@ -63,3 +66,36 @@ def test_objects_of_a_turn_that_is_not_sent_are_listed_again() -> None:
 
     for prompt in wire.prompts:
         assert sum(message.text.count("$VAR_REF{{df}}") for message in prompt.messages) == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 3_000), min_size=1, max_size=4),
+    argument=st.sampled_from(["", "x", 'a"b\n', "x" * 300]),
+    letter=st.sampled_from(["x", '"', "\n", "é", "`"]),
+    is_parallel=st.booleans(),
+)
+def test_the_compact_form_is_never_longer_than_the_messages_themselves(
+    sizes: list[int], argument: str, letter: str, is_parallel: bool
+) -> None:
+    results: Iterator[str] = iter(())
+
+    @tool(run="auto")
+    def read(what: str) -> str:
+        "Read a text."
+        return f"{what}{next(results)}"
+
+    rounds: list[object] = [call("read", what=f"{argument}{number}") for number, _ in enumerate(sizes)]
+    script = [rounds, "Read."] if is_parallel else [*rounds, "Read."]
+    requests: dict[str, list[Prompt]] = {}
+    for mode in ("compact", "native"):
+        results = iter([letter * size for size in sizes])
+        with ScriptedWire([*script, "And now?"]) as wire:
+            chat = Chat(wire=wire, tools=[read], history=mode)
+            chat.send("Read it.")
+            chat.send("And?")
+        requests[mode] = wire.prompts
+
+    for dialect in ("chat", "responses", "anthropic", "gemini"):
+        compact, native = (len(request_text(requests[mode][-1], dialect)) for mode in ("compact", "native"))
+        assert compact <= native

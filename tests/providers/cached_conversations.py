@@ -31,20 +31,21 @@ SYSTEM = "Answer in the terms of the field, with figures. " * 400
 """About 5,000 tokens, as a system text with rules and examples has: more than the minimum of every cache."""
 
 RESULT = 1_500
-
-
-@tool(run="auto")
-def look_up(page: int) -> str:
-    "Look a page up."
-    return random.Random(page).randbytes(RESULT // 2).hex()
+"""Characters of a result."""
 
 
 @cache
-def uses_of(wire: str, tool_mode: str, mode: HistoryMode | None) -> list[CacheUse]:
+def uses_of(wire: str, tool_mode: str, mode: HistoryMode | None, result_size: int = RESULT) -> list[CacheUse]:
     """Return the cache use of ten turns with a call each, or of one turn of ten requests if `mode` is None.
 
     The last of the ten requests is the one for a final reply.
     """
+
+    @tool(run="auto")
+    def look_up(page: int) -> str:
+        "Look a page up."
+        return random.Random(page).randbytes(result_size // 2).hex()
+
     clear_adaptations()
     pages = range(TURNS if mode else REQUESTS - 1)
     with simulate(PROVIDERS.get(wire, "any"), *_answers(tool_mode, pages, mode), behaviours=[]) as provider:

@@ -27,6 +27,8 @@ CHARS_A_TOKEN = 4
 OPENAI_MINIMUM, OPENAI_STEP = 1_024, 128
 ANTHROPIC_MINIMUM, MAX_MARKS, LOOKBACK = 4_096, 4, 20
 GEMINI_MINIMUM = 4_096
+CACHED_PRICE = 0.1
+"""The price of a token that is read from the cache, in prices of another one: of the newest models of all three."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ def measure_cache(dialect: str, bodies: Sequence[Body]) -> list[CacheUse]:
 def share_after_first(uses: Sequence[CacheUse]) -> float:
     """Return the share of the input that is read from the cache, of all requests but the first."""
     return sum(use.cached for use in uses[1:]) / sum(use.tokens for use in uses[1:])
+
+
+def cost(uses: Sequence[CacheUse]) -> float:
+    """Return the price of the input in tokens of full price: what is read from the cache costs a tenth."""
+    return sum(use.tokens - (1 - CACHED_PRICE) * use.cached for use in uses)
 
 
 def _measure_prefix(text: str, earlier: Iterable[str], minimum: int, step: int) -> CacheUse:

@@ -10,7 +10,7 @@ import pytest
 from nbtool.chat.prompt import HistoryMode
 from tests.providers.behaviour import TEXT_DIALECTS
 from tests.providers.cached_conversations import MODES, TOOL_MODES, shares, uses_of, written_shares
-from tests.providers.prompt_cache import measure_cache, share_after_first
+from tests.providers.prompt_cache import cost, measure_cache, share_after_first
 
 LEAST_SHARE = 0.9
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -32,6 +32,15 @@ def test_each_request_of_a_turn_reads_the_request_before_it(wire: str, tool_mode
 
     unread = [before.tokens - use.cached for before, use in pairwise(uses)]
     assert max(unread) <= 160  # a step of the cache, and the end of the JSON
+
+
+@pytest.mark.parametrize("result_size", [4, 400, 1_500, 3_000, 20_000])
+@pytest.mark.parametrize("tool_mode", TOOL_MODES)
+@pytest.mark.parametrize("wire", TEXT_DIALECTS)
+def test_compact_history_is_never_dearer_than_native_history(wire: str, tool_mode: str, result_size: int) -> None:
+    compact, native = (cost(uses_of(wire, tool_mode, mode, result_size)) for mode in ("compact", "native"))
+
+    assert compact <= native
 
 
 def test_the_page_states_the_shares() -> None:

@@ -168,23 +168,32 @@ class TurnRecorder:
         """The model of the recorded turn that is replayed; empty if there is none."""
         return self.match.model if self.match else ""
 
-    async def find(self, history: Sequence[Message], *, version: int = 1, is_partial: bool = False) -> None:
+    async def find(
+        self,
+        history: Sequence[Message],
+        compared: Callable[[], Sequence[Message]],
+        *,
+        version: int = 1,
+        is_partial: bool = False,
+    ) -> None:
         """Look up the turn in the recording.
 
-        `version` counts reruns, which are sent to the model except in replay-only mode. A turn that `is_partial`, with
-        rounds of another one, is neither recorded nor replayed.
+        `compared` returns the history in the form whose digest is part of the key: unlike the form that is sent, it
+        does not depend on the sizes of messages. `version` counts reruns, which are sent to the model except in
+        replay-only mode. A turn that `is_partial`, with rounds of another one, is neither recorded nor replayed.
         """
         if is_partial:
             self._key, self.reason = None, NOT_RECORDABLE
         if self._key and self.recorder.file:
-            key = self._key = self._complete_key(self._key, history, version)
+            self._redactor = Redactor(self.inputs.plugins, partial(_secrets_of, self.endpoint))
+            self._redactor.register(history)
+            key = self._key = self._complete_key(self._key, compared(), version)
             if self.mode == "only" or (self.mode == "auto" and version == 1):
                 await asyncio.to_thread(self._search, self.recorder.file, key)
         if not self.match and isinstance(self.endpoint, ReplayOnlyEndpoint):
             self.endpoint.set_reason(self.reason)
 
     def _complete_key(self, key: CacheKey, history: Sequence[Message], version: int) -> CacheKey:
-        self._redactor = Redactor(self.inputs.plugins, partial(_secrets_of, self.endpoint))
         self._redactor.register(history)
         extra = {Part("history"): history_digest(history, self._redactor.hide)}
         self._redactor.register([self.inputs.prompt])
