@@ -17,7 +17,7 @@ MAX_TRIES = 1_000
 """Maximum number of places in a prompt that are tried as code."""
 
 FENCED = re.compile(r"```(?:python|py)?[ \t]*\n((?:[^`]|`(?!``))*?)\n[ \t]*```")
-QUOTED = re.compile(r"(?<![$&@\w`])`((?:\$`[^`\n]+`|[^`$\n]|\$(?!`)){1,1000}+)`|\"([^\"\n]+)\"|“([^“”\n]+)”")
+QUOTED = re.compile(r"(?<![$&@\w`])`((?:\$`[^`\n]{1,100}`|[^`$\n]|\$(?!`)){1,200}+)`|\"([^\"\n]+)\"|“([^“”\n]+)”")
 _ATOM = r"(?:\$`[^\W\d]\w*`|[^\W\d]\w*)"
 _TAIL = r"(?:\.[^\W\d]\w*|\((?:[^()\n]|\([^()\n]*\)){0,200}\)|\[[^\[\]\n]{0,200}\])"
 EXPRESSION = re.compile(rf"(?<![\w`$&@.]){_ATOM}{_TAIL}+")

@@ -54,12 +54,18 @@ _MODEL_WORDS = (
 )  # fmt: skip
 _API_NAME = r"(?:v1/chat/completions|v1/responses|chat completions|responses api)"
 _WIRE_WORDS = re.compile(
-    rf"not (?:supported|available|enabled)[^.]* (?:in|with|on|by|via|for|over) [^.]*{_API_NAME}(?!.*use v1/completions)"
-    rf"|only (?:supported|available) (?:in|with|on|via|through|over) (?:the )?/?{_API_NAME}"
+    rf"only (?:supported|available) (?:in|with|on|via|through|over) (?:the )?/?{_API_NAME}"
     rf"|\buse (?:the )?/?(?:v1/responses|responses api)"
     rf"|does not support the ['\"`]?/?{_API_NAME}['\"`]?(?: api)?"
 )
-"""Refusals that name the other API, and not the one of text completions, which has no dialect here: https://developers.openai.com/api/docs/guides/responses-vs-chat-completions."""
+"""Refusals that name the other API: https://developers.openai.com/api/docs/guides/responses-vs-chat-completions."""
+
+_TEXT_COMPLETIONS_WORDS = ("use v1/completions",)
+_NOT_SUPPORTED = [
+    re.compile(words)
+    for words in (r"not (?:supported|available|enabled)", r" (?:in|with|on|by|via|for|over) ", _API_NAME)
+]
+"""What a sentence contains, one behind the other, that refuses a model in an API."""
 
 _BUSY_WORDS = ("overloaded", "over capacity", "capacity exceeded", "server is busy", "temporarily unavailable")
 _RATE_WORDS = ("rate_limit", "rate limit", "ratelimit", "insufficient_quota", "quota", "too many requests")
@@ -266,9 +272,26 @@ def _json(data: bytes) -> Any:
         return None
 
 
+def _is_wire_refusal(message: str) -> bool:
+    """Whether a message names the other API, and not the one of text completions, which has no dialect here."""
+    if _WIRE_WORDS.search(message):
+        return True
+    return not _contains_any(message, _TEXT_COMPLETIONS_WORDS) and any(map(_refuses_api, message.split(".")))
+
+
+def _refuses_api(sentence: str) -> bool:
+    position = 0
+    for pattern in _NOT_SUPPORTED:
+        found = pattern.search(sentence, position)
+        if found is None:
+            return False
+        position = found.end()
+    return True
+
+
 def _error_class(status: int | None, fields: ErrorFields) -> type[ProviderError]:
     message = fields.joined
-    if status in (400, 404, 422) and _WIRE_WORDS.search(message):
+    if status in (400, 404, 422) and _is_wire_refusal(message):
         return WireNotSupported
     if is_tool_refusal(status, message):
         return ToolsNotSupported
