@@ -11,6 +11,7 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import nbtool
+from nbtool.wire.framing.provider_errors import MAX_CODE, MAX_MESSAGE
 from nbtool.wire.prompted.model_formats import MAX_END_CHARS
 from nbtool.wire.prompted.own_fence import MAX_DECORATION
 from nbtool.wire.prompted.undelimited import _MAX_START_CHARS
@@ -31,6 +32,7 @@ BOUNDED = {
     "nbtool.wire.prompted.undelimited._PARTIAL_START": _MAX_START_CHARS,
     "nbtool.wire.prompted.model_formats._END_TOKENS": MAX_END_CHARS,
     "nbtool.practice.plan.FAILURE_TEXT": 80,
+    "nbtool.wire.endpoints.refused_fields._REFUSED_THINKING": MAX_CODE + MAX_MESSAGE + 100,
     "nbtool.wire.prompted.own_fence._DECORATION": MAX_DECORATION,
 }
 """Patterns that are used on so many characters alone."""

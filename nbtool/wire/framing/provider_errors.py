@@ -26,6 +26,7 @@ from nbtool.errors import (
     ToolsNotSupported,
     WireNotSupported,
 )
+from nbtool.text import shorten
 from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.framing.tool_refusals import is_tool_refusal
 
@@ -37,6 +38,9 @@ MAX_ERROR_BODY = 64 * 1024
 
 MAX_MESSAGE = 500
 """Maximum length of a provider's message in an error, in characters."""
+
+MAX_CODE = 200
+"""Maximum number of characters of an error's code, type and parameter."""
 
 _KEY_WORDS = ("api key", "api_key", "apikey", "authentication token", "credentials", "unauthorized", "x-api-key")
 _REFUSED_WORDS = ("incorrect", "invalid", "not valid", "missing", "no cookie", "could not parse", "expired", "denied")
@@ -158,10 +162,10 @@ def provider_error(
         f"{answered}: {message if message[-1] in '.!?…' else f'{message}.'}",
         fix=_fix(error_class, fields, status, has_message=has_message),
         status=status,
-        code=fields.code or None,
-        type=fields.type or None,
+        code=shorten(fields.code, MAX_CODE) or None,
+        type=shorten(fields.type, MAX_CODE) or None,
         retry_after=retry_after,
-        param=fields.param or None,
+        param=shorten(fields.param, MAX_CODE) or None,
         source=label,
     )
 

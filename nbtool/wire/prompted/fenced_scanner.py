@@ -41,7 +41,7 @@ _CODE_LANGUAGES = (
     r"|latex|tex|diff|toml|ini|csv|mermaid|dockerfile|makefile"
 )
 _CODE_FENCE = re.compile(rf"[ \t]*(?P<fence>`{{3,}}|~{{3,}})[ \t]*(?:{_CODE_LANGUAGES})[ \t]*", re.IGNORECASE)
-_INLINE_CODE = re.compile(r"`+\Z")
+_INLINE_CODE = re.compile(r"(?<!`)`++\Z")
 _EMPTY_LINES = re.compile(r"\n+")
 _WORD = re.compile(r"[\"'`*]*([\w.]*)")
 _MARKS = "<{[`~|'\"*"

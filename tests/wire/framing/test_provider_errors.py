@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from nbtool.errors import AuthenticationFailed
-from nbtool.wire.framing.provider_errors import error_from_response, is_retryable, parse_error, retry_after, until_reset
+from nbtool.wire.framing.provider_errors import (
+    MAX_CODE,
+    error_from_response,
+    is_retryable,
+    parse_error,
+    provider_error,
+    retry_after,
+    until_reset,
+)
 
 
 @pytest.mark.parametrize(
@@ -139,3 +147,10 @@ def test_a_litellm_proxy_without_a_database_refuses_a_key_with_400() -> None:
 
     assert isinstance(error, AuthenticationFailed)
     assert error.fix == "Use a valid key for this server."
+
+
+@pytest.mark.parametrize("name", ["code", "type", "param"])
+def test_a_long_code_is_cut_with_the_number_of_its_other_characters(name: str) -> None:
+    error = provider_error({"error": {"message": "No.", name: "x" * (MAX_CODE + 7)}}, status=400)
+
+    assert getattr(error, name) == "x" * MAX_CODE + "[… 7 characters more]"

@@ -41,7 +41,7 @@ _TOKEN = r"(?:<[|｜][\w▁ -]{1,40}[|｜]?>|<[\w▁ -]{1,40}[|｜]>)"
 _ADDRESS = r"\bto=(?:functions\.[A-Za-z_][\w.]*|[A-Za-z_][\w.]*(?=\s*(?:<|\{|json\b|code\b|\Z)))"
 _SPECIAL = re.compile(rf"{_TOKEN}|{_ADDRESS}")
 _NEXT_PART = re.compile(rf"\s*(?:{_TOKEN}|</?tool_calls?>|[{{\[](?=\s*[{{\"'\]}}]))")
-_ANSWER = re.compile(r"[ \t]*\r?\n\s*[*#]*[ \t]*[^\W\d_]{2,}[ ,.:](?![^\n]*[{}<>\"])")
+_ANSWER = re.compile(r"[ \t]*+\r?\n\s*+[*#]*+[ \t]*+[^\W\d_]{2,}+[ ,.:](?![^\n]*[{}<>\"])")
 """A line of prose behind a block: it begins with a word and contains nothing of a call."""
 
 _SPECIAL_TAIL = re.compile(rf"\s*(?:{_TOKEN}\s*)*")
