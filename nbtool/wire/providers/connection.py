@@ -178,7 +178,11 @@ def _parse_pairs(name: str, value: Any) -> dict[str, SecretStr]:
     pairs: dict[str, SecretStr] = {}
     for key, item in value.items():
         text = item.get_secret_value() if isinstance(item, SecretStr) else item
-        if not (isinstance(key, str) and key.strip() and isinstance(text, str) and len(text) <= MAX_VALUE):
+        if isinstance(key, str) and not isinstance(text, str):
+            raise BadUsage(
+                f"{name}: the value of {key!r} has to be a text, not {type(text).__name__}.", fix="Quote it."
+            )
+        if not (isinstance(key, str) and key.strip() and len(text) <= MAX_VALUE):
             raise BadUsage(f"{name}: expected names and texts of at most {MAX_VALUE:,} characters.")
         pairs[key.strip()] = SecretStr(text.strip())
     return pairs
