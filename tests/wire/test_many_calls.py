@@ -260,7 +260,7 @@ def test_a_reply_of_20_000_calls_is_stopped_while_it_arrives_and_the_model_is_in
     assert (turn.status, turn.text, ran) == ("completed", "I ask for fewer.", [])
     assert {made.status for made in turn.calls} == {"not_run"}
     assert len(turn.calls) == MAX_REPLY_CALLS
-    assert [n.topic for n in turn.log if isinstance(n, Notice)] == ["calls"]
+    assert [n.topic for n in turn.log if isinstance(n, Notice)] == ["too_many_calls"]
     actual = [message for message in server.requests[1].json["messages"] if message["role"] == "tool"]
     assert len(actual) == MAX_REPLY_CALLS
     assert all("did not run" in message["content"] for message in actual)
