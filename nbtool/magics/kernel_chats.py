@@ -46,6 +46,7 @@ class KernelChats:
         self.current = DEFAULT_CHAT
         self._applied: dict[str, ChatSettings] = {}
         self._from_notebook: set[str] = set()
+        self._replaced: dict[str, Chat] = {}
         name_files_by(self._cell_name)
 
     def _cell_name(self, path: str) -> str:
@@ -53,11 +54,13 @@ class KernelChats:
         return " ".join(self.shell.compile.format_code_name(path) or ())
 
     def chat(self, name: str) -> Chat:
-        """Return the conversation of this name; it is created on first use."""
+        """Return the conversation of this name: a `Chat` of the notebook, else one that is created on first use."""
         own = self.notebook_chat(name)
-        if own is not None and (name not in self.chats or name in self._from_notebook):
-            if self.chats.get(name) is not own:
+        if own is not None:
+            if (former := self.chats.get(name)) is not own:
                 self._applied.pop(name, None)
+                if former and name not in self._from_notebook:
+                    self._replaced[name] = former
             self.chats[name] = own
             self._from_notebook.add(name)
             self.names.attach_notebook(own)
@@ -104,7 +107,9 @@ class KernelChats:
             return
         flags.chat = flags.chat or self.current
         former = self.chats.get(flags.chat)
-        if flags.new and self.notebook_chat(flags.chat) and (not former or flags.chat in self._from_notebook):
+        if not former and flags.chat != DEFAULT_CHAT and self.notebook_chat(flags.chat) is None:
+            print(f"New chat {flags.chat!r}.")  # noqa: T201 - a notice for the person
+        if flags.new and self.notebook_chat(flags.chat):
             raise BadUsage(
                 f"{flags.chat} is a chat of the notebook, so a new one is not started in its place.",
                 fix=f"`{flags.chat}.new()` starts a new branch, or make another `Chat`.",
@@ -124,6 +129,7 @@ class KernelChats:
             if note := reopen_chat_of(CommandContext(self, flags.chat), turn):
                 print(note)  # noqa: T201 - a notice for the person
         chat = self.chat(flags.chat)
+        self._report_replaced(flags.chat)
         if flags.dry_run:
             work: Callable[[], object] = partial(dry_run, self.shell, chat, self.names, flags, body)
         else:
@@ -145,8 +151,16 @@ class KernelChats:
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return
         name, args = _extract_chat_name(args, self.current)
-        if output := commands.run(CommandContext(self, name), args):
+        output = commands.run(CommandContext(self, name), args)
+        self._report_replaced(self.current if args[:1] == ["use"] else name)
+        if output:
             print(output)  # noqa: T201 - the requested output
+
+    def _report_replaced(self, name: str) -> None:
+        """Print once that a `Chat` of the notebook took the place of a chat of the cells, and how to find that one."""
+        if former := self._replaced.pop(name, None):
+            where = f" `%chat open {former.chat_id}` continues the earlier one." if former.tree.active_path else ""
+            print(f"{name!r} is now the Chat of this name in the notebook.{where}")  # noqa: T201 - a notice for the person
 
 
 def _extract_chat_name(args: list[str], current: str) -> tuple[str, list[str]]:

@@ -91,6 +91,32 @@ def test_a_chat_that_the_notebook_recreated_is_taken_instead(shell: Any, server:
     assert len(shell.user_ns["mine"].tree.active_path) == 1
 
 
+@pytest.mark.parametrize("way", ["a cell", "use", "a command"])
+def test_a_chat_of_the_notebook_takes_the_place_of_one_that_cells_made_before_and_says_so(
+    way: str, shell: Any, server: ChaosServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings(shell).base_url, settings(shell).model = server.url, "m"
+    cell(shell, "-c mine")
+    assert "New chat 'mine'." in capsys.readouterr().out
+    earlier, seen = chats(shell).chats["mine"], Seen()
+    own = shell.user_ns["mine"] = Chat("m", base_url=server.url, plugins=[seen])
+
+    if way != "a cell":
+        shell.run_line_magic("chat", "use mine" if way == "use" else "-c mine history")
+        note = capsys.readouterr().out
+        cell(shell, "-c mine")
+    else:
+        cell(shell, "-c mine")
+        note = capsys.readouterr().out
+    cell(shell, "-c mine")
+
+    assert f"'mine' is now the Chat of this name in the notebook. `%chat open {earlier.chat_id}` continues" in note
+    assert "is now the Chat" not in capsys.readouterr().out
+    assert chats(shell).chats["mine"] is own
+    assert len(seen.prompts) == 2
+    assert len(earlier.tree.active_path) == 1
+
+
 def test_an_object_that_is_no_chat_is_left_alone(shell: Any) -> None:
     shell.user_ns["mine"] = "text"
 
