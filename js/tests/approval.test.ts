@@ -155,6 +155,12 @@ describe.each([
     expect(desk.el.querySelector(".nb-card")?.textContent).toContain("a\\u{202e}b\\u{200b}");
   });
 
+  test("has a title of its own for a result", async () => {
+    await ask({ gate: "result", shown: "owner: jane" });
+
+    expect(desk.el.querySelector(".nb-card-title")?.textContent).toBe("Result approval required");
+  });
+
   test("releases a result, or withholds it with a reason", async () => {
     await ask({ gate: "result", shown: "owner: jane" });
     const sentence = desk.el.querySelector(".nb-card-summary")?.textContent;

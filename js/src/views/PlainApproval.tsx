@@ -5,6 +5,7 @@ import { escapeInvisible, longArguments, plural, singleLine } from "../text/form
 import { LongText } from "./AppendOnlyText";
 import {
   ARM_MS,
+  approvalTitle,
   decisionStatus,
   isDisabled,
   MAX_UNOPENED_CHARS,
@@ -65,7 +66,7 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
         onKeyDown={stopKeyPropagation}
         onKeyUp={stopKeyPropagation}
       >
-        <p class="nb-card-title">Approval required</p>
+        <p class="nb-card-title">{approvalTitle(calls)}</p>
         {calls.map((call) => (
           <div key={call.question.digest}>{this.#renderQuestion(call, armed)}</div>
         ))}

@@ -124,10 +124,10 @@ def _line(row: Row, version: Version) -> str:
 
 
 def _headline(index: Index, totals: Totals) -> str:
-    total = totals["all"]
+    total, turns = totals["all"], totals["turns"]
     nodes = len(index["rows"]) + index["left_out"]
     facts = [
-        f"History: {nodes:,} position{'' if nodes == 1 else 's'}, {totals['turns']:,} turns",
+        f"History: {nodes:,} position{'' if nodes == 1 else 's'}, {turns:,} turn{'' if turns == 1 else 's'}",
         f"{total['input_tokens'] + total['output_tokens']:,} tokens",
         f"${total['cost']:.4f}" if total["cost"] is not None else "",
     ]

@@ -30,6 +30,10 @@ def build_tree(count: int) -> Tree[Turn]:
     return tree
 
 
+def test_one_turn_is_reported_in_the_singular() -> None:
+    assert "History: 1 position, 1 turn ·" in render_history(build_tree(1))["text/html"]
+
+
 def test_a_conversation_is_reported_with_its_totals_versions_and_branches() -> None:
     html = render_history(build_tree(50))["text/html"]
 

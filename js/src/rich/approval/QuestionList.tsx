@@ -4,6 +4,7 @@ import type { Block } from "../../protocol";
 import { CALL_STATE_LABELS, decisionLine, plural, singleLine } from "../../text/format";
 import {
   ARM_MS,
+  approvalTitle,
   isDisabled,
   type PendingCall,
   pendingCalls,
@@ -122,7 +123,7 @@ export class Card extends Component<Props, State> {
       <div>
         <p class="nb-visually-hidden" role="status">
           {calls.length > 0
-            ? `Approval required for ${plural(calls.length, "call")}: ${toolNames(calls)}.`
+            ? `${approvalTitle(calls)} for ${plural(calls.length, "call")}: ${toolNames(calls)}.`
             : resolved.map(({ line }) => line).join(" ")}
         </p>
         {isVisible && (
@@ -165,7 +166,7 @@ export class Card extends Component<Props, State> {
     return (
       <div class="nb-card-head">
         <p class="nb-card-title">
-          {calls.length ? "Approval required" : "Decided"}
+          {calls.length ? approvalTitle(calls) : "Decided"}
           {calls.length > 1 && <span> · {plural(calls.length, "call")}</span>}
         </p>
         {open.length > 1 && this.#renderBulkButtons(open)}

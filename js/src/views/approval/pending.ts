@@ -123,3 +123,10 @@ export function isDisabled(digest: string, { requests, link }: TurnState): boole
   const state = requests[digest]?.state;
   return link === "lost" || state === "sent" || state === "accepted";
 }
+
+/** Return the title of a card: whether a run or only results wait for a decision. */
+export function approvalTitle(calls: readonly PendingCall[]): string {
+  return calls.every(({ question }) => question.gate === "result")
+    ? "Result approval required"
+    : "Approval required";
+}
