@@ -130,11 +130,21 @@ class KernelChats:
                 print(note)  # noqa: T201 - a notice for the person
         chat = self.chat(flags.chat)
         self._report_replaced(flags.chat)
+        self._require_model(chat)
         if flags.dry_run:
             work: Callable[[], object] = partial(dry_run, self.shell, chat, self.names, flags, body)
         else:
             work = partial(run_cell, self.shell, chat, self.names, flags, body, self.magic)
         with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))
+
+    def _require_model(self, chat: Chat) -> None:
+        """Refuse to send the name of a model that was chosen for another host to the address of the settings."""
+        address = self.settings.base_url
+        if address and not self.settings.model and chat.model.model_id is None and chat.model.base_url == address:
+            raise BadUsage(
+                "`NbTool.base_url` is set, but no model for it.",
+                fix='Name one: `%config NbTool.model = "NAME"`. `%chat models` lists those of the server.',
+            )
 
     def run_line(self, line_text: str) -> None:
         """Run `%chat`.

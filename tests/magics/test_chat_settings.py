@@ -298,6 +298,17 @@ def test_a_flag_and_a_chat_go_before_a_setting(shell: Any, server: ChaosServer) 
     assert body(server)["messages"][0]["content"].count("Flag.") == 1
 
 
+def test_an_address_without_a_model_is_refused_before_anything_is_sent(shell: Any, server: ChaosServer) -> None:
+    settings(shell).base_url = server.url
+
+    with pytest.raises(UsageError, match=r"no model for it.*%config NbTool\.model"):
+        cell(shell, "")
+    assert server.requests == []
+    settings(shell).model = "m"
+    cell(shell, "")
+    assert server.requests[-1].json["model"] == "m"
+
+
 def test_plugins_of_the_setting_come_first_and_masks_last(shell: Any, server: ChaosServer) -> None:
     seen = Seen()
     configure(shell, server, plugins=[seen], privacy=["email"])
