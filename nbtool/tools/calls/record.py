@@ -87,12 +87,12 @@ class CallRecord:
 
     @property
     def seconds(self) -> float:
-        """Seconds that the tool ran and its result waited; 0 if it never started."""
+        """Seconds from the start of the tool to its end, without the wait for decisions; 0 if it never started."""
         return max(0.0, self.ended - self.started) if self.started and self.ended else 0.0
 
     def finish(self, status: CallStatus, shown: str, reason: str = "") -> None:
         """Set the outcome, once."""
-        self.status, self.shown, self.reason, self.ended = status, shown, reason, time.time()
+        self.status, self.shown, self.reason, self.ended = status, shown, reason, self.ended or time.time()
 
     def override_text(self, texts: Mapping[str, str]) -> None:
         """Replace the text for the model if there is an override for this outcome."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -54,6 +55,7 @@ class ResultDelivery:
         Raises:
             CallEnded: nothing is delivered, or a person withheld it.
         """
+        self.record.ended = time.time()  # a result that waits for a person takes no longer
         if tool_run.status == "unknown":
             raise CallEnded(
                 "unknown", f"The call was cancelled, but {UNKNOWN_REASONS[tool_run.remaining]}: its outcome is unknown."

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pandas as pd
 import pytest
@@ -96,3 +97,22 @@ def test_a_short_result_that_was_released_stays_readable() -> None:
         turn = Chat(wire=wire, tools=[give], approver=lambda _: Released()).send("Go.")
 
     assert [record.shown for record in turn.calls] == ['["released"]'] * 2
+
+
+def test_the_time_of_a_call_ends_with_its_tool_and_not_with_the_decision_on_its_result() -> None:
+    asked: list[float] = []
+
+    @tool(run="auto", result="always")
+    def give() -> str:
+        "Give."
+        return "it"
+
+    def release(_: Question) -> Decision:
+        asked.append(time.time())
+        return Released()
+
+    record = make_harness(give, approver=release).run(ask_for("give"))
+
+    assert record.started is not None
+    assert record.ended is not None
+    assert record.started <= record.ended <= asked[0]
