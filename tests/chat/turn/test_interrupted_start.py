@@ -31,6 +31,9 @@ class Interrupter:
         frame.f_trace_opcodes = True
         if event == "call":
             self.turns.append(frame.f_locals["self"])
+            sys.settrace(
+                self.trace
+            )  # Python 3.12 looks at f_trace_opcodes then: github.com/python/cpython/issues/103615
         if event == "opcode":
             self.count += 1
             if self.count > self.at:
