@@ -111,10 +111,19 @@ def test_each_way_shows_its_text(quiet: Page, way: str) -> None:
     assert quiet.evaluate(RUN, WAYS[way](f"{shown}\n" * 9))
 
 
-@pytest.mark.parametrize("way", ["result", "plain text", "plain result", "explorer, turn, arguments"])
-def test_lines_without_a_letter_take_linear_time(quiet: Page, way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        ("result", "lines without a letter"),
+        ("plain text", "lines without a letter"),
+        ("plain result", "lines without a letter"),
+        ("explorer, turn, arguments", "lines without a letter"),
+        ("conversation, prompt", "a long string of many scripts"),
+    ],
+)
+def test_texts_that_browsers_are_slow_at_take_linear_time(quiet: Page, way: str, name: str) -> None:
     tasks = Tasks(quiet.context, quiet)
-    [family] = [one for one in OWN if one.name == "lines without a letter"]
+    [family] = [one for one in [*OWN, *JSON] if one.name == name]
 
     assert problem(quiet, tasks, way, family, LONGER_SIZES, Figures()) == ""
     tasks.close()

@@ -1,5 +1,6 @@
 import { Component, type JSX } from "preact";
 import { escapeInvisible, plural, singleLine } from "../text/format";
+import { LongText } from "../views/AppendOnlyText";
 import { InsertedCellNotice } from "../views/InsertedCell";
 import { suppressNotebookKeys } from "../views/keyboard";
 import { Turn } from "../views/Turn";
@@ -43,7 +44,7 @@ export class Conversation extends Component<{ client: ConversationClient }> {
         {turns?.map(({ prompt, turn }) => (
           <article key={turn.state().document.head.turn_id} class="nb-exchange">
             <p class="nb-prompt" dir="auto">
-              {escapeInvisible(prompt)}
+              <LongText text={escapeInvisible(prompt)} />
             </p>
             <Turn connection={turn} />
           </article>
