@@ -142,7 +142,7 @@ def models(chats: KernelChats) -> Candidates:
 
     ready = [p for p in providers().values() if p.default_model and (not p.needs_key or find_key(p))]
     found = {f"{p.name}:{p.default_model}": f"model: the default of {p.name}" for p in ready}
-    found |= dict.fromkeys(chats.model_list, "model")
+    found |= dict.fromkeys(chats.model_list, "model") | {"default": _describe("model", "the one before any `-m`")}
     return found | {chat.model.name: f"model: of the chat {name}" for name, chat in chats.chats.items()}
 
 

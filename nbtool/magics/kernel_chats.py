@@ -10,10 +10,11 @@ from functools import partial
 from typing import Any
 
 from nbtool.chat.chat import Chat
+from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics import commands
-from nbtool.magics.cell.run import dry_run, run_cell
+from nbtool.magics.cell.run import DEFAULT_MODEL, dry_run, run_cell
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.magics.env_consent import with_consent
@@ -70,8 +71,15 @@ class KernelChats:
             self._applied.pop(name, None)
             self._from_notebook.discard(name)
         chat = self.chats[name]
-        self._applied.setdefault(name, ChatSettings()).apply(chat, self.settings)
+        if name not in self._applied:
+            self._applied[name] = ChatSettings(chat.model if own is not None else Model())
+        self._applied[name].apply(chat, self.settings)
         return chat
+
+    def default_model(self, name: str) -> Model:
+        """Return the model of a chat when no cell has chosen one with `-m`."""
+        self.chat(name)
+        return self._applied[name].default_model(self.settings)
 
     def notebook_chat(self, name: str) -> Chat | None:
         """Return the `Chat` that the notebook has under a name; None if it has none.
@@ -130,7 +138,9 @@ class KernelChats:
                 print(note)  # noqa: T201 - a notice for the person
         chat = self.chat(flags.chat)
         self._report_replaced(flags.chat)
-        self._require_model(chat)
+        flags.default_model = self.default_model(flags.chat)
+        if flags.model in (None, DEFAULT_MODEL):
+            self._require_model(chat)
         if flags.dry_run:
             work: Callable[[], object] = partial(dry_run, self.shell, chat, self.names, flags, body)
         else:

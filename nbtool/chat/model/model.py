@@ -17,7 +17,13 @@ from nbtool.loop import background_loop, run_sync
 from nbtool.server_url import parse_server_url
 from nbtool.settings import check_choice
 from nbtool.wire.base import Endpoint
-from nbtool.wire.endpoints.connect import find_provider, is_in_process, make_endpoint, register_local_server
+from nbtool.wire.endpoints.connect import (
+    find_provider,
+    is_in_process,
+    make_endpoint,
+    provider_of,
+    register_local_server,
+)
 from nbtool.wire.endpoints.fallback import FallbackEndpoint
 from nbtool.wire.prompted.instructions import PromptFormatName
 from nbtool.wire.providers.connection import Connection
@@ -47,8 +53,9 @@ class Model:
     """The model of a chat.
 
     `model_id` is `provider:model`; None selects one that is available. `wire` is a dialect, or a custom endpoint.
-    `chosen_by` describes who chose it; a model from a setting is replaced by another setting. `fence` is the random
-    token that marks this chat's calls where tools go through the prompt.
+    `chosen_by` describes who chose it; a model from a setting is replaced by another setting. One that `keeps_access`
+    was chosen among the models of its predecessor's server. `fence` is the random token that marks this chat's calls
+    where tools go through the prompt.
     """
 
     model_id: str | None = None
@@ -58,6 +65,7 @@ class Model:
     tool_mode: ToolMode = "auto"
     chosen_by: str = BY_USER
     is_from_setting: bool = False
+    keeps_access: bool = False
     connection: Connection = field(default_factory=Connection)
     tool_format: PromptFormatName | None = None
 
@@ -101,7 +109,7 @@ class Model:
     def _native(self) -> HttpEndpoint:
         """Return the endpoint without fallbacks, of the provider rather than of one kind of model."""
         name, _, _ = self.name.partition(":")
-        model_id = self.name if self.base_url else f"{name}:models"
+        model_id = (self.model_id or "models") if self.base_url else f"{name}:models"
         return make_endpoint(model_id, base_url=self.base_url, api_key=self.api_key, connection=self.connection)
 
     def _fetch_models(self, *, seconds: float = LIST_SECONDS) -> list[ListedModel]:
@@ -128,17 +136,30 @@ class Model:
     ) -> Model:
         """Return a copy with another model, wire or tool mode; None keeps the current value.
 
-        The base URL, the API key and the connection belong to the model: they are not copied to another one.
+        The base URL, the API key and the connection belong to the server: only another model of it gets them.
         """
+        access = self
         if model_id and model_id != self.model_id:
-            return Model(model_id, wire=wire, tool_mode=tool_mode or self.tool_mode, tool_format=tool_format)
+            if not self.is_same_server(model_id):
+                return Model(model_id, wire=wire, tool_mode=tool_mode or self.tool_mode, tool_format=tool_format)
+            access = replace(
+                self, model_id=model_id, chosen_by=BY_USER, is_from_setting=False, keeps_access=True,
+                wire=self.wire if self.base_url else None, tool_format=None,
+            )  # fmt: skip
         changed = replace(
-            self,
-            wire=wire or self.wire,
+            access,
+            wire=wire or access.wire,
             tool_mode=tool_mode or self.tool_mode,
-            tool_format=tool_format or self.tool_format,
+            tool_format=tool_format or access.tool_format,
         )
         return self if changed == self else changed
+
+    def is_same_server(self, model_id: str) -> bool:
+        """Whether an id names a model of the server whose address, key or connection this model has."""
+        if not (self.base_url or self.api_key or self.connection) or not isinstance(self.wire, str | None):
+            return False
+        own = provider_of(self.model_id or "models", self.base_url)
+        return own is not None and own == provider_of(model_id, self.base_url)
 
     def with_default(self, model_id: str | None, *, chosen_by: str) -> Model:
         """Return a copy with the model of a setting (None: one that is available), unless a cell has chosen one."""

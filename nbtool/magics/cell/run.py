@@ -12,6 +12,7 @@ from typing import Any
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, TurnSettings, wait_for_turn
 from nbtool.chat.model import Model
+from nbtool.chat.model.model import BY_USER
 from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound, NotRecorded
@@ -31,6 +32,9 @@ STUCK = (
     " restart the kernel if it never does."
 )
 TURN_FAILED = "The turn failed{output} (see above, or `%chat show`)."
+DEFAULT_MODEL = "default"
+"""The value of `-m` that returns a chat to the model it has when no cell chooses one."""
+
 PARTIAL, NO_OUTPUT = "; partial output is kept", " before any output"
 
 
@@ -254,9 +258,7 @@ def has_prompt(body: str) -> bool:
 def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:
     """Apply a cell's flags to its chat; nothing is changed if one of the names does not exist."""
     mentioned = mentions(body)
-    model = chat.model.with_changes(
-        flags.model, wire=flags.wire, tool_mode=flags.tool_mode, tool_format=flags.tool_format
-    )
+    model = choose_model(chat.model, flags)
     chat.recorder.endpoint(model, flags.replay)  # raises for an unknown model or a missing key, before any change
     tool_names = names.unregistered(chat, mentioned.tools, flags.tool)
     for name in (*flags.var, *flags.read, *mentioned.variables):
@@ -278,6 +280,16 @@ def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> 
     if isinstance(verb, Rerun | Resume | Reexecute):
         restore_for_turn(names, chat, chat.find_turn(verb.turn)[1], flags)
     settle_names(names, chat, flags)
+
+
+def choose_model(current: Model, flags: Flags) -> Model:
+    """Return the model of a cell: the current one, the chat's default, or another one of a server of these two."""
+    name, default = flags.model, flags.default_model
+    if name == DEFAULT_MODEL:
+        current, name = default, None
+    elif name and name != current.model_id and not current.is_same_server(name) and default.is_same_server(name):
+        current = replace(default, chosen_by=BY_USER, is_from_setting=False, keeps_access=True)
+    return current.with_changes(name, wire=flags.wire, tool_mode=flags.tool_mode, tool_format=flags.tool_format)
 
 
 def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]) -> None:

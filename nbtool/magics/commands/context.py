@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbtool.chat.chat import Chat
+from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
@@ -38,6 +39,9 @@ class Kernel(Protocol):
 
     def chat(self, name: str) -> Chat:
         """Return the conversation of this name; it is created on first use."""
+
+    def default_model(self, name: str) -> Model:
+        """Return the model of a chat when no cell has chosen one with `-m`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ def status(context: CommandContext, _: list[str]) -> str:
     turns = [node.turn for node in chat.tree.active_path if node.turn]
     rows = [
         ("model", f"{chat.model.name} ({chat.model.reason})"),
+        *_way_back(context),
         ("host", _host(chat)),
         *_forced_settings(chat),
         ("tools", _tool_names(chat)),
@@ -124,6 +125,13 @@ def _host(chat: Chat) -> str:
         return chat.model.destination or IN_THIS_KERNEL
     except NbtoolError as error:
         return str(error)
+
+
+def _way_back(context: CommandContext) -> list[tuple[str, str]]:
+    """Return how a cell goes back to the default model, if the chat has another one."""
+    default = context.kernel.default_model(context.name)
+    is_default = context.chat.model.model_id == default.model_id
+    return [] if is_default else [("  default", f"{default.name}: `%%chat -m default` goes back to it")]
 
 
 def _forced_settings(chat: Chat) -> list[tuple[str, str]]:

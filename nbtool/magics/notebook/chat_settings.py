@@ -16,9 +16,15 @@ _MODEL_SETTINGS = ("wire", "tool_mode", "tool_format")
 
 @dataclass
 class ChatSettings:
-    """The settings that were applied to one chat; a value that is not the applied one was set by somebody else."""
+    """The settings that were applied to one chat; a value that is not the applied one was set by somebody else.
 
+    `own_model` is the one that the chat had before any cell or setting chose another; `offered` are the settings of the
+    default model, which a cell may have returned to.
+    """
+
+    own_model: Model = field(default_factory=Model)
     applied: dict[str, Any] = field(default_factory=dict)
+    offered: dict[str, Any] = field(default_factory=dict)
     plugins: list[object] = field(default_factory=list)
     privacy: bool | tuple[str, ...] | None = None
 
@@ -30,10 +36,21 @@ class ChatSettings:
         """
         if settings.result_bytes:
             chat.variables.max_bytes = settings.result_bytes
-        wanted = settings.setting("model")
-        chat.model = chat.model.with_default(wanted.value or None, chosen_by=wanted.source)
         chat.system = self._choose("system", chat.system, settings.system, default="")
-        model = chat.model
+        chat.model = self._configured(chat.model, settings)
+        self._apply_plugins(chat, settings)
+
+    def default_model(self, settings: NbTool) -> Model:
+        """Return the model of the chat when no cell has chosen one."""
+        fork = replace(self, applied=dict(self.applied))
+        model = fork._configured(self.own_model, settings)
+        self.offered = fork.applied
+        return model
+
+    def _configured(self, model: Model, settings: NbTool) -> Model:
+        """Return a model with the settings applied."""
+        wanted = settings.setting("model")
+        model = model.with_default(wanted.value or None, chosen_by=wanted.source)
         changes = {
             name: self._choose(
                 name, getattr(model, name), getattr(settings, name), default="auto" if name == "tool_mode" else None
@@ -41,34 +58,35 @@ class ChatSettings:
             for name in _MODEL_SETTINGS
         }
         changes |= self._access(model, settings)
-        if any(getattr(model, name) != value for name, value in changes.items()):
-            chat.model = replace(model, **changes)
-        self._apply_plugins(chat, settings)
+        is_changed = any(getattr(model, name) != value for name, value in changes.items())
+        return replace(model, **changes) if is_changed else model
 
     def _choose(self, name: str, current: Any, wanted: Any, *, default: Any) -> Any:
-        if current not in (default, self.applied.get(name, default)):
+        if not self._is_ours(name, current, default):
             return current
         self.applied[name] = wanted or default
         return self.applied[name]
 
+    def _is_ours(self, name: str, value: Any, default: Any) -> bool:
+        return value in (default, self.applied.get(name, default), self.offered.get(name, default))
+
     def _access(self, model: Model, settings: NbTool) -> dict[str, Any]:
-        """Return address, key and connection: those of the settings for the model that they set, and for no other.
+        """Return address, key and connection: those of the settings for the models of their server, and for no other.
 
         They go together: a chat with one of its own takes none, so that no key or header reaches another address.
         """
         defaults = {"connection": Connection(), "base_url": None, "api_key": None}
-        is_set_model = model.model_id is None or model.is_from_setting or model.model_id == settings.model
-        has_own = any(
-            getattr(model, name) not in (default, self.applied.get(name, default)) for name, default in defaults.items()
-        )
-        wanted: dict[str, Any] = dict.fromkeys(defaults)
-        if is_set_model and not has_own:
-            values = {name: getattr(settings, name) for name in CONNECTION_SETTINGS}
-            wanted = {
-                "connection": make_connection(values),
-                "base_url": settings.base_url or None,
-                "api_key": settings.api_key,
-            }
+        wanted: dict[str, Any] = {
+            "connection": make_connection({name: getattr(settings, name) for name in CONNECTION_SETTINGS}),
+            "base_url": settings.base_url or None,
+            "api_key": settings.api_key,
+        }
+        is_set_model = model.model_id in (None, settings.model) or model.is_from_setting
+        if model.keeps_access and model.model_id:
+            is_set_model |= Model(settings.model or None, **wanted).is_same_server(model.model_id)
+        has_own = any(not self._is_ours(name, getattr(model, name), default) for name, default in defaults.items())
+        if has_own or not is_set_model:
+            wanted = defaults
         return {
             name: self._choose(name, getattr(model, name), wanted[name], default=default)
             for name, default in defaults.items()

@@ -173,7 +173,7 @@ class NbTool(Configurable):
         trait = self.class_traits(config=True)[name]
         try:
             value = trait.default(self) if text == "default" else _from_text(trait, text)
-            if name == "model" and value:
+            if name == "model" and value and not self.base_url:
                 parse_model(value)  # reports a wrong id now instead of in the next cell
             setattr(self, name, value)
         except (TraitError, ValueError) as error:

@@ -127,7 +127,7 @@ def _add_chat(parser: Parser) -> None:
     """Add the flags that choose the chat and the turn."""
     add = parser.add_argument
     add("-h", "--help", action="store_true", help="show this help; nothing is sent")
-    add("-m", "--model", metavar="ID", help="`provider:model`; stays set for the chat until changed")
+    add("-m", "--model", metavar="ID", help="`provider:model`; stays set for the chat; `-m default` goes back")
     add(
         "-c",
         "--chat",

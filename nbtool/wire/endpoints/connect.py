@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pydantic import SecretStr
 
-from nbtool.errors import BadUsage, MissingKey, SettingsError, Unsupported
+from nbtool.errors import BadUsage, MissingKey, NbtoolError, SettingsError, Unsupported
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.base import Wire
 from nbtool.wire.dialects.think_tags import ThinkTagWire
@@ -42,6 +43,7 @@ __all__ = [
     "find_provider",
     "list_models",
     "make_endpoint",
+    "provider_of",
     "register_local_server",
 ]
 
@@ -187,6 +189,13 @@ def _provider_and_model(model_id: str, base_url: str | None) -> tuple[Provider, 
         raise BadUsage("The model id is empty.", fix="Pass the model's name on the server.")
     url = parse_server_url(base_url)
     return Provider("", str(url), wire=wire_at(url) or "chat"), model_id.strip()
+
+
+def provider_of(model_id: str, base_url: str | None) -> str | None:
+    """Return the provider that an id names, "" for a bare name on the server at `base_url`; None if it is invalid."""
+    with suppress(NbtoolError):
+        return _provider_and_model(model_id, base_url)[0].name
+    return None
 
 
 def _names_provider(model_id: str) -> bool:

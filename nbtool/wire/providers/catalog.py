@@ -230,4 +230,7 @@ def _suggestion(model_id: str, name: str, catalog: dict[str, Provider]) -> str:
     for model_prefix, provider in _MODEL_PREFIXES:
         if name.startswith(model_prefix):
             return f"Did you mean {provider}:{model_id}?"
-    return f"Write provider:model; the providers are {', '.join(catalog)}."
+    return (
+        f"Write provider:model; the providers are {', '.join(catalog)}. "
+        "A name on a server of your own needs its address: `%config NbTool.base_url`, or base_url in Python."
+    )
