@@ -39,6 +39,7 @@ from nbtool.wire import decode
 from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.dialects.gemini.contents import is_signed
+from nbtool.wire.endpoints.connect import provider_of
 from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.prompted.call_json import match_tool_name
 from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list
@@ -176,7 +177,10 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     "results of calls": (_results, [WORD, f"</{WORD}>", "</result>", "&lt;", *HTML]),
     "answer of a provider": (_of_provider, JSON),
     "address of a page": (_either(validate_url), ADDRESSES),
-    "name of a model": (_either(lambda text: (is_signed(text), parse_model(text))), [*ADDRESSES, "openai", "gemini-"]),
+    "name of a model": (
+        _either(lambda text: (is_signed(text), provider_of(text, "http://a"), parse_model(text))),
+        [*ADDRESSES, "openai", "gemini-"],
+    ),
     "name of a model in tables": (_named, MODELS),
     "default model of a list": (_chosen, MODELS),
     "model in a list": (_listed, [*MODELS, "2026-", "T00:"]),
