@@ -42,6 +42,9 @@ FETCH_SECONDS = 60.0
 MAX_KEY = 64 * 1024
 """Maximum length of what a program prints, and of a key."""
 
+PIPE_SECONDS = 0.5
+"""Time limit for the rest of what an ended program printed: one that it started may keep its pipe open."""
+
 MAX_FORMER = 8
 """Maximum number of former keys that are still redacted."""
 
@@ -233,10 +236,14 @@ def _parse_output(output: bytes) -> Any:
 async def _run_command(command: tuple[str, ...], label: str) -> bytes:
     """Run a program without a shell and return what it prints; its arguments and its errors stay unseen."""
     process = _start(command, label)
+    output = bytearray()
+    reading = run_in_worker(partial(_read_output, process, output))
+    ending = run_in_worker(process.wait)
     try:
-        output: bytes = (await run_in_worker(partial(_read_output, process))).value or b""
+        await asyncio.wait({reading, ending}, return_when=asyncio.FIRST_COMPLETED)
         if len(output) <= MAX_KEY:
-            await run_in_worker(process.wait)
+            await ending
+            await asyncio.wait({reading}, timeout=PIPE_SECONDS)
     finally:
         _kill(process)
     if len(output) > MAX_KEY:
@@ -245,7 +252,7 @@ async def _run_command(command: tuple[str, ...], label: str) -> bytes:
         raise MissingKey(
             f"{label} ended with exit status {process.returncode}.", fix="Run it in a terminal to see why."
         )
-    return output
+    return bytes(output)
 
 
 def _start(command: tuple[str, ...], label: str) -> subprocess.Popen[bytes]:
@@ -262,12 +269,13 @@ def _start(command: tuple[str, ...], label: str) -> subprocess.Popen[bytes]:
     raise MissingKey(f"{label} cannot be started ({reason}).", fix="Write the full path of the program.")
 
 
-def _read_output(process: subprocess.Popen[bytes]) -> bytes:
-    """Read what a program prints; only this thread waits for a program that it started and that keeps the pipe open."""
+def _read_output(process: subprocess.Popen[bytes], output: bytearray) -> None:
+    """Add what a program prints; only this thread waits for a program that it started and that keeps the pipe open."""
     if process.stdout is None:  # pragma: no cover - it was requested
-        return b""
+        return
     with process.stdout:
-        return process.stdout.read(MAX_KEY + 1)
+        while len(output) <= MAX_KEY and (chunk := os.read(process.stdout.fileno(), MAX_KEY)):
+            output += chunk
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 LIST_SECONDS = 15.0
 """Time limit for a list of models."""
 
-MAX_LIST = 16 * 1024 * 1024
-"""Maximum size of a list of models in bytes; real lists of a few hundred entries are below 2 MB."""
+MAX_LIST = 4 * 1024 * 1024
+"""Maximum size of a list of models in bytes; real lists of a few hundred entries are below 2 MB, and while one is
+parsed nothing else runs."""
 
 MAX_MODELS = 10_000
 """Maximum number of models in a list."""

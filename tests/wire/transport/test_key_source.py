@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from nbtool import Chat
 from nbtool.errors import MissingKey
 from nbtool.wire.transport import key_source
-from nbtool.wire.transport.key_source import key_function_source
+from nbtool.wire.transport.key_source import key_command_source, key_function_source
 from tests.chaos import serve_each, whole
 
 
@@ -48,3 +51,20 @@ def test_a_key_that_the_list_of_models_refuses_is_fetched_again_once() -> None:
     assert listed == ["one"]
     sent = [request.headers["authorization"] for request in server.requests]
     assert sent == ["Bearer issued-key-1", "Bearer issued-key-2"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a named pipe and a shell")
+@pytest.mark.parametrize(
+    ("script", "key"), [("cat {pipe} & echo key-1", "key-1"), ("echo key-2; cat {pipe} &", "key-2")]
+)
+def test_a_program_that_leaves_another_one_running_gives_its_key_when_it_ends(
+    tmp_path: Path, script: str, key: str
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    source = key_command_source(("sh", "-c", script.format(pipe=pipe)))
+
+    issued = asyncio.run(source.key())
+
+    assert issued.get_secret_value() == key
+    pipe.write_text("")  # the one that still runs ends only now: without a reader this would wait
