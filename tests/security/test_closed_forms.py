@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import collections
 import dataclasses
+import decimal
 import json
 import types
 from collections.abc import Callable, Iterator
@@ -252,6 +253,25 @@ COMPUTED: dict[str, Callable[[Any], Any]] = {
     "json": lambda it: json.dumps({"rows": len(it), "of": [1, 2]}),
     "words": lambda it: f"{len(it)} rows, on average {it['mass'].mean():.1f}.",
 }
+
+
+@pytest.mark.promise("by-reference")
+@pytest.mark.parametrize(
+    "value", [9021090210, 9021090210.0, decimal.Decimal(9021090210), np.int64(9021090210)], ids=type
+)
+@pytest.mark.parametrize("form", ["{}", "{:,}", "{:_}", "of {:,} in all", "EUR {:_}"])
+def test_a_closed_number_is_sent_in_no_text_with_grouped_digits(value: Any, form: str) -> None:
+    @tool(run="auto")
+    def write(it: Any) -> str:
+        """Write it."""
+        return form.format(it)
+
+    wire = ScriptedWire([call("write", it="$VAR_REF{{it}}"), "Done."])
+    chat = Chat(wire=wire, tools=[write])
+    chat.expose(it=value)
+    chat.send("Go.")
+
+    assert "9021090210" not in repr(wire.prompts).replace(",", "").replace("_", "")
 
 
 @pytest.mark.parametrize("form", COMPUTED)

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from decimal import Decimal
 from functools import cached_property, partial
 from typing import Any
 
@@ -142,6 +143,8 @@ class UnreadableValues:
         elif isinstance(value, bytes):
             yield from (repr(value), value.decode("utf-8", "ignore"))
         else:
+            if isinstance(value, int | float | Decimal):
+                yield from (f"{value:,}", f"{value:_}")
             yield self._variables.render(value)
             for render_with in (str, repr, json.dumps):
                 with (
