@@ -64,6 +64,10 @@ class NbtoolError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.fix}" if self.fix else self.message
 
+    def __repr__(self) -> str:
+        fix = f", fix={self.fix!r}" if self.fix else ""
+        return f"{type(self).__name__}({self.message!r}{fix})"
+
     def changed(self, *, message: str | None = None, fix: str | None = None) -> Self:
         """Return a copy with another message or fix; a raised error is never modified."""
         copy = type(self).__new__(type(self))

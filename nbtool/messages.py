@@ -236,7 +236,8 @@ class Usage:
 
     `cached_tokens` (read from the provider's cache) and `cache_write_tokens` are part of `input_tokens`,
     `thinking_tokens` part of `output_tokens`. `is_cost_estimated`: the cost, or a part of it, is not reported by the
-    provider but computed from the tokens, or a part is unknown.
+    provider but computed from the tokens, or a part is unknown. `is_cost_unknown`: the requests are charged,
+    but at an unknown price.
     """
 
     input_tokens: int = 0
@@ -246,6 +247,7 @@ class Usage:
     cost: float | None = None
     cache_write_tokens: int = 0
     is_cost_estimated: bool = False
+    is_cost_unknown: bool = False
 
     @property
     def total_tokens(self) -> int:
@@ -262,6 +264,7 @@ class Usage:
             sum(costs) if costs else None,
             self.cache_write_tokens + other.cache_write_tokens,
             bool(costs) and any(one.is_cost_estimated or one.is_unpriced for one in (self, other)),
+            self.is_cost_unknown or other.is_cost_unknown,
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbtool import Chat
-from nbtool.errors import BadUsage, NbtoolError
+from nbtool.errors import BadUsage, ModelNotFound, NbtoolError
 
 
 def traceback_lines(error: NbtoolError) -> list[str]:
@@ -23,6 +23,13 @@ def test_a_notebook_shows_the_callers_lines_and_the_words_and_nothing_of_ours() 
     assert first.endswith(": send_to_unknown_model()")
     assert second.endswith(': Chat("nosuch:model").send("Hello")')
     assert words.startswith("UnknownModel: Unknown provider 'nosuch'.")
+
+
+def test_an_error_that_a_notebook_echoes_shows_its_fix() -> None:
+    assert repr(ModelNotFound("No such model.", fix="Available: a.")) == (
+        "ModelNotFound('No such model.', fix='Available: a.')"
+    )
+    assert repr(BadUsage("No.")) == "BadUsage('No.')"
 
 
 def test_an_error_that_nobody_raised_shows_its_words() -> None:

@@ -181,7 +181,10 @@ export interface NoticeBlock {
 
 export type Block = ProseBlock | CallBlock | NoticeBlock;
 
-/** Tokens of a turn so far; `cost` in US dollars if known, computed from the tokens if `is_cost_estimated`. */
+/**
+ * Tokens of a turn so far; `cost` in US dollars if known, computed from the tokens if `is_cost_estimated`.
+ * `is_cost_unknown`: the turn is charged, but at an unknown price.
+ */
 export interface UsageData {
   input_tokens: number;
   output_tokens: number;
@@ -189,6 +192,7 @@ export interface UsageData {
   thinking_tokens: number;
   cost: number | null;
   is_cost_estimated?: boolean;
+  is_cost_unknown?: boolean;
 }
 
 /**

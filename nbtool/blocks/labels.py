@@ -41,6 +41,9 @@ TURN_STATUS_LABELS = {
 }
 """Shown below a turn that is not completed."""
 
+RESULT_WAITS = "result waits for a decision"
+"""The state of a call that has run, and whose result needs a decision."""
+
 END_REASONS: dict[EndReason, str] = {
     "length": "cut off at the length limit",
     "refused": "refused by the model",
@@ -80,6 +83,9 @@ REASK_REASONS = {
 LONG_LINE = NOTICE_LIMIT + 64
 """Characters of a reason or a notice on one line, including a truncation marker."""
 
+COST_UNKNOWN = "cost unknown (%chat status)"
+"""Shown in place of a cost; the command says how to give the price of the model."""
+
 TRUNCATED = "cut off here"
 EDITED = "edited by you"
 EDITED_ARGUMENTS = "Arguments, edited by you"
@@ -118,15 +124,31 @@ def call_line(block: CallBlock) -> str:
 
 def call_facts(block: CallBlock) -> str:
     """Describe briefly how a call went: state, seconds, and decisions."""
-    state_label = CALL_STATE_LABELS[block["state"]][1]
+    state_label = state_text(block)
     is_explained = block["state"] == "ok" or any(decided["verdict"] == block["state"] for decided in block["decisions"])
     facts = [] if is_explained else [state_label]
     if block["seconds"] is not None and block["started"] is not None:
         facts.append(format_seconds(block["seconds"]))
     effective = [decided for decided in block["decisions"] if "again" not in decided]
-    facts += [decision_text(one["verdict"], one["by"], edited=one["edited"], gate=one["gate"]) for one in effective]
+    facts += [_decision_fact(one, is_result_asked=_waits_for_result(block)) for one in effective]
     facts += [EDITED] if "asked_arguments" in block and not any(one["edited"] for one in effective) else []
     return " · ".join(facts)
+
+
+def state_text(block: CallBlock) -> str:
+    """Return the word for a call's state; for a call that waits, also what the decision is about."""
+    return RESULT_WAITS if _waits_for_result(block) else CALL_STATE_LABELS[block["state"]][1]
+
+
+def _waits_for_result(block: CallBlock) -> bool:
+    question = block["question"]
+    return block["state"] == "waiting" and question is not None and question["gate"] == "result"
+
+
+def _decision_fact(decision: DecisionData, *, is_result_asked: bool) -> str:
+    """Describe a decision briefly, and what it was about where another one is pending."""
+    text = decision_text(decision["verdict"], decision["by"], edited=decision["edited"], gate=decision["gate"])
+    return f"call {text}" if is_result_asked and decision["gate"] == "run" else text
 
 
 def decision_text(verdict: str, by: str, *, edited: bool = False, gate: Gate = "run") -> str:
@@ -173,6 +195,7 @@ def footer_line(head: Head) -> str:
         _plural(head["round"], "round") if head["round"] > 1 else "",
         _plural(head["calls"], "call") if head["calls"] else "",
         _plural(tokens, "token") if tokens else "",
+        COST_UNKNOWN if usage.get("is_cost_unknown") and usage["cost"] is None else "",
         format_cost(usage["cost"], is_estimated=usage.get("is_cost_estimated", False)),
         format_seconds(head["seconds"]) if head["seconds"] is not None else "",
     ]

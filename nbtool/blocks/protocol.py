@@ -193,7 +193,10 @@ Block = ProseBlock | CallBlock | NoticeBlock
 
 
 class UsageData(TypedDict):
-    """Tokens of a turn so far; `cost` in US dollars if known, computed from the tokens if `is_cost_estimated`."""
+    """Tokens of a turn so far; `cost` in US dollars if known, computed from the tokens if `is_cost_estimated`.
+
+    `is_cost_unknown`: the turn is charged, but at an unknown price.
+    """
 
     input_tokens: int
     output_tokens: int
@@ -201,6 +204,7 @@ class UsageData(TypedDict):
     thinking_tokens: int
     cost: float | None
     is_cost_estimated: NotRequired[bool]
+    is_cost_unknown: NotRequired[bool]
 
 
 class Head(TypedDict):

@@ -31,8 +31,8 @@ class TurnContext:
 
     `history` are the messages before the turn, `prompt` is the user's message, `chain` are the messages that the turn
     has added so far. `state` stores data of plugins, under their own keys, for the length of the turn. `host`, `model`,
-    `dialect` and `abilities` describe the endpoint. `text` is the turn's text if a plugin builds it from more than the
-    last reply.
+    `provider` (empty if it has no name), `dialect` and `abilities` describe the endpoint. `text` is the turn's text if
+    a plugin builds it from more than the last reply.
     """
 
     turn_id: str
@@ -49,6 +49,7 @@ class TurnContext:
     status: str = "running"
     host: str = ""
     model: str = ""
+    provider: str = ""
     dialect: str = ""
     abilities: frozenset[str] = frozenset()
     text: str = ""

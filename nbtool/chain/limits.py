@@ -120,7 +120,7 @@ class Meter:
     def add(self, usage: Usage) -> Usage:
         """Add the usage of a reply, and return it with its cost."""
         if self.price_of and usage.total_tokens and (usage.cost is None or usage.is_cost_estimated):
-            usage = replace(usage, cost=self.price_of(usage), is_cost_estimated=True)
+            usage = replace(usage, cost=self.price_of(usage), is_cost_estimated=True, is_cost_unknown=False)
         self.usage += usage
         self.unpriced += usage.cost is None
         return usage
@@ -155,7 +155,9 @@ def budget_error(reached: ReachedLimit) -> LimitReached:
     )
 
 
-def require_known_cost(limits: Limits, abilities: frozenset[str], model: str, *, is_priced: bool = False) -> None:
+def require_known_cost(
+    limits: Limits, abilities: frozenset[str], model: str, *, provider: str = "", is_priced: bool = False
+) -> None:
     """Reject a budget in US dollars that cannot be measured.
 
     Raises:
@@ -163,10 +165,23 @@ def require_known_cost(limits: Limits, abilities: frozenset[str], model: str, *,
     """
     if limits.cost is None or is_priced or REPORTS_COST in abilities:
         return
+    example = price_example(model_id(provider, model), limits.cost)
     raise BadUsage(
         f"A budget of {limits.cost:g} USD cannot be checked: the price of {model} is unknown. Nothing was sent.",
-        fix=f"Set it in tokens (`--budget 20000`), or pass the price: Chat(plugins=[Budget(usd={limits.cost:g},"
-        f" prices={{{model!r}: Price(input, output)}})]).",
+        fix=f"Set it in tokens (`--budget 20000`), or pass the price. {example}",
+    )
+
+
+def model_id(provider: str, model: str) -> str:
+    """Return a model's name with its provider, if that has a name, as `-m` takes it."""
+    return f"{provider}:{model}" if provider else model
+
+
+def price_example(model: str, usd: float = 1) -> str:
+    """Return how to pass the price of a model."""
+    return (
+        "Prices are US dollars per million tokens, for example: `from nbtool.plugins import Budget, Price` and "
+        f"`Chat(plugins=[Budget(usd={usd:g}, prices={{{model!r}: Price(input=0.25, output=2.00)}})])`."
     )
 
 

@@ -80,7 +80,8 @@ class Requests:
     async def _prepare(self, purpose: RequestPurpose) -> RequestContext:
         """Return the request as the plugins have changed it, and announce it."""
         turn = self.turn
-        require_known_cost(turn.limits, turn.abilities, turn.model, is_priced=turn.meter.price_of is not None)
+        is_priced = turn.meter.price_of is not None
+        require_known_cost(turn.limits, turn.abilities, turn.model, provider=turn.provider, is_priced=is_priced)
         request = RequestContext(
             turn,
             turn.meter.rounds + 1,

@@ -45,7 +45,7 @@ class Engine:
     ) -> None:
         self._turn = turn
         turn.host, turn.model, turn.dialect = endpoint.host, endpoint.model, endpoint.dialect
-        turn.abilities = getattr(endpoint, "abilities", frozenset())
+        turn.provider, turn.abilities = getattr(endpoint, "provider", ""), getattr(endpoint, "abilities", frozenset())
         self._hooks = Hooks(plugins)
         is_limited = turn.limits.cost is not None
         self._needs_price = is_limited or any(getattr(plugin, "needs_price", False) for plugin in plugins)

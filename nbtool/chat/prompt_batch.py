@@ -52,7 +52,7 @@ def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
         abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
         if limit.needs_price and isinstance(endpoint, FallbackEndpoint) and endpoint.has_price():
             abilities |= {REPORTS_COST}
-        limit.require_price(endpoint.model, abilities)
+        limit.require_price(endpoint.model, abilities, provider=getattr(endpoint, "provider", ""))
     fork.parts.plugins = [backoff, *([limit] if limit else []), *chat.parts.plugins]
 
     def prepare(one: PromptItem, key: str, caller_thread: CallerThread) -> Turn:

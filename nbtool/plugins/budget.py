@@ -14,7 +14,7 @@ from math import inf
 from typing import ClassVar
 
 from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContext
-from nbtool.chain.limits import Limits, require_known_cost
+from nbtool.chain.limits import Limits, model_id, require_known_cost
 from nbtool.chain.request_size import text_size
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import CallFinished, CallStatus
@@ -52,10 +52,11 @@ class Price:
 class Budget:
     """Stops a chat that has spent its tokens or US dollars, until the same amount is approved again.
 
-        Chat(plugins=[Budget(usd=0.50, prices={"gpt-5-mini": Price(0.25, 2.00, cached=0.025)})])
+        Chat(plugins=[Budget(usd=0.50, prices={"openai:gpt-5-mini": Price(0.25, 2.00, cached=0.025)})])
 
-    The cost is the one that the provider reports, else it is computed: from `prices` by model, or from the price of the
-    model where it is known; with none of them, a budget in dollars rejects the model. `ask` decides (an approver, or a
+    The cost is the one that the provider reports, else it is computed: from `prices` by model (`provider:model`, or
+    the name alone), in US dollars per million tokens, or from the price of the model where it is known; with none of
+    them, a budget in dollars rejects the model. `ask` decides (an approver, or a
     function of one question); without it the turn's own approver and approval queue do, as for calls. If no decision
     can be obtained, the turn ends with `LimitReached`. A reply of unknown usage or price needs an approval too. The
     reported usage of an incomplete reply counts.
@@ -91,7 +92,7 @@ class Budget:
 
     def on_turn_start(self, turn: TurnContext) -> Cleanup:
         """Count the turn when it ends, whatever its status; the price of its model applies to its limits too."""
-        if price := self.prices.get(turn.model):
+        if price := self._price_of(turn):
             turn.meter.price_of = price.cost_of
 
         async def release() -> None:
@@ -111,7 +112,7 @@ class Budget:
         """
         turn = request.turn
         if not turn.meter.price_of:
-            self.require_price(turn.model, turn.abilities)
+            self.require_price(turn.model, turn.abilities, provider=turn.provider)
         size = text_size(request.prompt())
         async with self._changed:
             self._release(turn)
@@ -122,20 +123,27 @@ class Budget:
                 self._raise_limit()
             self._reserved[turn.turn_id] = self._estimate(size, turn)
 
-    def require_price(self, model: str, abilities: frozenset[str]) -> None:
+    def require_price(self, model: str, abilities: frozenset[str], *, provider: str = "") -> None:
         """Reject a model of unknown price if the budget is in dollars.
 
         Raises:
             BadUsage: the budget is in dollars, and the price of this model is unknown.
         """
-        if self.usd is not None and model not in self.prices:
-            require_known_cost(Limits(cost=self.usd), abilities, model)
+        if self.usd is not None and self._price(model, provider) is None:
+            require_known_cost(Limits(cost=self.usd), abilities, model, provider=provider)
+
+    def _price_of(self, turn: TurnContext) -> Price | None:
+        """Return the price of a turn's model."""
+        return self._price(turn.model, turn.provider)
+
+    def _price(self, model: str, provider: str) -> Price | None:
+        return self.prices.get(model_id(provider, model)) or self.prices.get(model)
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Count a reply, and let the next request go."""
         usage = reply.reply.usage
         self._largest_output = max(self._largest_output, usage.output_tokens, 1)
-        if not usage.total_tokens or (self.usd is not None and self._cost_of(usage, reply.turn.model) is None):
+        if not usage.total_tokens or (self.usd is not None and self._cost_of(usage, reply.turn) is None):
             self._unpriced += 1
         async with self._changed:
             self._release(reply.turn)
@@ -143,7 +151,7 @@ class Budget:
     def _estimate(self, size: int, turn: TurnContext) -> tuple[float, float]:
         """Return the tokens and the dollars that a request of so many characters may use, with the largest output."""
         usage = Usage(size // CHARS_PER_TOKEN, max(self._largest_output, EXPECTED_OUTPUT))
-        price = self.prices.get(turn.model)
+        price = self._price_of(turn)
         cost_of = price.cost_of if price else turn.meter.price_of or turn.meter.estimate_of
         return usage.total_tokens, cost_of(usage) if cost_of else 0.0
 
@@ -167,10 +175,10 @@ class Budget:
         added = _usage_since(total, turn.state.get(key, Usage()))
         turn.state[key] = total
         self.spent += added
-        self.cost += self._cost_of(added, turn.model) or 0.0
+        self.cost += self._cost_of(added, turn) or 0.0
 
-    def _cost_of(self, usage: Usage, model: str) -> float | None:
-        price = self.prices.get(model)
+    def _cost_of(self, usage: Usage, turn: TurnContext) -> float | None:
+        price = self._price_of(turn)
         is_reported = usage.cost is not None and not usage.is_cost_estimated
         return usage.cost if is_reported or price is None else price.cost_of(usage)
 
@@ -222,4 +230,5 @@ def _usage_since(after: Usage, before: Usage) -> Usage:
         None if after.cost is None else after.cost - (before.cost or 0.0),
         after.cache_write_tokens - before.cache_write_tokens,
         after.is_cost_estimated,
+        after.is_cost_unknown,
     )

@@ -143,3 +143,17 @@ def test_a_first_edit_that_did_not_fit_is_reported_with_why_and_the_second_as_ap
 )
 def test_who_decided_is_reported_in_plain_words(verdict: str, by: str, words: str) -> None:
     assert decision_text(verdict, by) == words
+
+
+def test_a_call_whose_result_is_asked_about_says_what_waits_and_what_was_approved() -> None:
+    transcript = fold(
+        *START, QUESTION[0], CallDecided("c1", "run", "d1", "approved", "button"),
+        CallAsked("c1", "result", "d2", "send", "the result"),
+    )  # fmt: skip
+    waiting: Any = transcript.block("c1")
+    assert call_facts(waiting) == "result waits for a decision · call approved"
+
+    transcript.feed(CallDecided("c1", "result", "d2", "released", "button"))
+    decided: Any = transcript.block("c1")
+    assert "call approved" not in call_facts(decided)
+    assert "result released" in call_facts(decided)

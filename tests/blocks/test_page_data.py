@@ -22,6 +22,8 @@ PAGE_DATA: dict[str, dict[str, Any]] = {
         "decisionSources": labels.DECISION_SOURCES,
         "reaskReasons": labels.REASK_REASONS,
         "edited": labels.EDITED,
+        "resultWaits": labels.RESULT_WAITS,
+        "costUnknown": labels.COST_UNKNOWN,
     },
     "confusables.json": {
         "foreignScripts": confusables.FOREIGN_SCRIPTS,

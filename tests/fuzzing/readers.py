@@ -228,7 +228,7 @@ EXCLUDED: dict[str, str] = {
         ["run_on_tool_loop", "tool",
          "report", "main", "kill_group", "unknown_tool", "refusal_message", "skip_call", "record",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
-         "is_reference", "missing_argument", "reference_to"],
+         "is_reference", "missing_argument", "reference_to", "price_example"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
@@ -247,7 +247,7 @@ EXCLUDED: dict[str, str] = {
     "split_batches": "passes the start of a text on to the last delta",
     **dict.fromkeys(
         ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination",
-         "check_allowed",
+         "check_allowed", "model_id", "find_variable",
          "key_for_host", "configured_url", "shown_path", "suggest_models", "kind_of", "can_edit", "returns_urls"],
         "takes a model, a provider or a path that the person named",
     ),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from nbtool.messages import Usage
 from nbtool.plugins.budget import Budget, Price
 from nbtool.testing import ScriptedApprover, ScriptedWire, call, cut
 from tests.chain.running import run
+from tests.chaos import event, finish, head, serve, text
 
 END = ReplyEnd("end", "stop")
 
@@ -165,3 +167,31 @@ def test_requests_at_the_same_time_all_go_where_the_budget_suffices() -> None:
 
     assert len(wire.prompts) == 8
     assert batch.errors == []
+
+
+@pytest.mark.parametrize("name", ["lab:large", "large"])
+def test_a_price_is_found_by_the_model_with_its_provider_or_without(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    usage = event({"choices": [], "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0}})
+    budget = Budget(usd=10, prices={name: Price(2, 8)})
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    with serve(head(), text("Well."), finish(), usage) as server:
+        (tmp_path / "providers.toml").write_text(f'[lab]\nbase_url = "{server.url}"\n')
+        turn = Chat("lab:large", plugins=[budget]).send("Hi")
+
+    assert (turn.status, turn.cost, budget.cost) == ("completed", 2.0, 2.0)
+    assert not turn.usage.is_cost_unknown
+
+
+def test_a_budget_without_a_price_names_the_unit_the_import_and_the_model_with_its_provider(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    (tmp_path / "providers.toml").write_text('[lab]\nbase_url = "http://127.0.0.1:9"\n')
+    turn = Chat("lab:large", plugins=[Budget(usd=0.05)]).send("Hi")
+
+    assert isinstance(turn.error, BadUsage)
+    assert "US dollars per million tokens" in turn.error.fix
+    assert "from nbtool.plugins import Budget, Price" in turn.error.fix
+    assert "{'lab:large': Price(input=0.25, output=2.00)}" in turn.error.fix

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock, Document } from "../protocol";
 import {
-  CALL_STATE_LABELS,
+  callState,
   decisionFacts,
   END_REASON_LABELS,
   formatCost,
@@ -196,8 +196,8 @@ function CallPair({ pair: { left, right } }: { pair: Pair<CallBlock> }): JSX.Ele
 
 /** A call as text that can be compared. */
 function callText(call: CallBlock): string {
-  const [sign, word] = CALL_STATE_LABELS[call.state] ?? CALL_STATE_LABELS.unknown;
-  const decisions = decisionFacts(call.decisions).join(", ");
+  const [sign, word] = callState(call);
+  const decisions = decisionFacts(call).join(", ");
   return [
     `${sign} ${singleLine(call.name, 64)}: ${word}${decisions && ` (${decisions})`}`,
     parseObject(call.arguments) ? indentJson(call.arguments) : call.arguments,

@@ -1,7 +1,7 @@
 import { Component, createRef, type JSX } from "preact";
 import type { Block, CallBlock } from "../protocol";
 import {
-  CALL_STATE_LABELS,
+  callState,
   decisionFacts,
   formatSeconds,
   longArguments,
@@ -67,7 +67,7 @@ class StepCall extends Component<StepCallProps, { isOpen: boolean }> {
 
   render(): JSX.Element {
     const { block } = this.props;
-    const [sign, word] = CALL_STATE_LABELS[block.state] ?? CALL_STATE_LABELS.unknown;
+    const [sign, word] = callState(block);
     return (
       <details
         class={`nb-fold nb-call nb-is-${block.state}`}
@@ -123,7 +123,7 @@ function facts(block: CallBlock, stateLabel: string): string {
   return [
     !isExplained && stateLabel,
     block.started !== null && block.seconds !== null && formatSeconds(block.seconds),
-    ...decisionFacts(block.decisions),
+    ...decisionFacts(block),
   ]
     .filter(Boolean)
     .join(" · ");

@@ -1,4 +1,4 @@
-import type { CallState, DecisionData, Head, UsageData } from "../protocol";
+import type { CallBlock, CallState, DecisionData, Head, UsageData } from "../protocol";
 import { limitStacks } from "./combining";
 import labels from "./labels.json";
 
@@ -107,8 +107,9 @@ export function parseObject(text: string): Record<string, unknown> | null {
 }
 
 /** A cost in US dollars, marked where it is computed from the tokens. */
-export function formatCost({ cost, is_cost_estimated }: UsageData): string {
-  return cost === null ? "" : `${is_cost_estimated ? "about " : ""}$${cost.toFixed(4)}`;
+export function formatCost({ cost, is_cost_estimated, is_cost_unknown }: UsageData): string {
+  if (cost === null) return is_cost_unknown ? labels.costUnknown : "";
+  return `${is_cost_estimated ? "about " : ""}$${cost.toFixed(4)}`;
 }
 
 /** A length of time as people read it. */
@@ -133,11 +134,22 @@ const DECISION_SOURCES: ReadonlyMap<string, string> = new Map(Object.entries(lab
 /** Why a decision was discarded, and approval was requested again. */
 const REASK_REASONS = labels.reaskReasons;
 
+/** The sign and the word of a call's state; of a call that waits, also what the decision is about. */
+export function callState(block: CallBlock): readonly [sign: string, word: string] {
+  const [sign, word] = CALL_STATE_LABELS[block.state] ?? CALL_STATE_LABELS.unknown;
+  return [sign, waitsForResult(block) ? labels.resultWaits : word];
+}
+
+function waitsForResult({ state, question }: CallBlock): boolean {
+  return state === "waiting" && question?.gate === "result";
+}
+
 /** What was decided about a call in a few words each, without what did not count. */
-export function decisionFacts(decisions: readonly DecisionData[]): string[] {
-  return decisions
+export function decisionFacts(block: CallBlock): string[] {
+  const subjects = { run: waitsForResult(block) ? "call " : "", result: "result " };
+  return block.decisions
     .filter(({ again }) => again === undefined)
-    .map((decision) => `${decision.gate === "result" ? "result " : ""}${decisionText(decision)}`);
+    .map((decision) => `${subjects[decision.gate]}${decisionText(decision)}`);
 }
 
 /** One decision in full. */

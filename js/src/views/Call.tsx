@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
 import type { CallBlock } from "../protocol";
 import {
-  CALL_STATE_LABELS,
+  callState,
   decisionFacts,
   EDITED_LABEL,
   formatSeconds,
@@ -23,7 +23,7 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
 
   render(): JSX.Element {
     const { block } = this.props;
-    const [sign, word] = CALL_STATE_LABELS[block.state] ?? CALL_STATE_LABELS.unknown;
+    const [sign, word] = callState(block);
     return (
       <details
         class={`nb-fold nb-call nb-is-${block.state}`}
@@ -57,7 +57,7 @@ function facts(block: CallBlock, stateLabel: string): string {
     !isExplained && stateLabel,
     block.fraction !== null && `${Math.round(block.fraction * 100)} %`,
     block.started !== null && block.seconds !== null && formatSeconds(block.seconds),
-    ...decisionFacts(block.decisions),
+    ...decisionFacts(block),
     block.asked_arguments !== undefined && !block.decisions.some(isEffectiveEdit) && EDITED_LABEL,
   ]
     .filter(Boolean)

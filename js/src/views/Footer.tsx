@@ -10,6 +10,7 @@ import {
   TURN_STATUS_LABELS,
 } from "../text/format";
 import { Copy } from "./Copy";
+import { InlineCode } from "./InlineCode";
 import { Notice } from "./Notice";
 
 interface FooterProps {
@@ -42,7 +43,11 @@ export function Footer({ document, runAction }: FooterProps): JSX.Element {
   return (
     <footer>
       {end && <Notice block={{ text: end, level }} />}
-      {head.cut && <p class="nb-muted nb-small">{omissionNotice(head)}</p>}
+      {head.cut && (
+        <p class="nb-muted nb-small">
+          <InlineCode text={omissionNotice(head)} />
+        </p>
+      )}
       <div class="nb-footer nb-muted">
         <span>{facts(head)}</span>
         <span class="nb-actions">

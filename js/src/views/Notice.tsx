@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { NoticeBlock } from "../protocol";
-import { LongText } from "./AppendOnlyText";
+import { InlineCode } from "./InlineCode";
 
 const LEVEL_LABELS = { info: "", warning: "Warning. ", error: "Error. " };
 
@@ -9,7 +9,7 @@ export function Notice({ block }: { block: Pick<NoticeBlock, "text" | "level"> }
   return (
     <p class={`nb-notice nb-prewrap nb-${block.level}`}>
       <strong>{LEVEL_LABELS[block.level]}</strong>
-      <LongText text={block.text} />
+      <InlineCode text={block.text} />
     </p>
   );
 }

@@ -15,6 +15,7 @@ import {
 } from "./approval/pending";
 import { Remarks } from "./approval/Remarks";
 import { CallSummary } from "./approval/Sentence";
+import { InlineCode } from "./InlineCode";
 import { stopKeyPropagation } from "./keyboard";
 import { MediaList } from "./MediaList";
 
@@ -91,7 +92,9 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
       <>
         <Remarks question={call.question} />
         <CallSummary call={call} />
-        <p class="nb-muted">{singleLine(call.question.description, 300)}</p>
+        <p class="nb-muted">
+          <InlineCode text={singleLine(call.question.description, 300)} />
+        </p>
         <pre class="nb-code nb-prewrap">
           <LongText
             text={isReadable ? fullText || "(nothing)" : `${fullText.slice(0, MAX_UNOPENED_CHARS)}…`}

@@ -72,6 +72,7 @@ def usage_data(usage: Usage) -> UsageData:
     """Return a usage as it is shown."""
     fields = asdict(usage)
     del fields["cache_write_tokens"]
-    if not fields["is_cost_estimated"]:
-        del fields["is_cost_estimated"]
+    for mark in ("is_cost_estimated", "is_cost_unknown"):
+        if not fields[mark]:
+            del fields[mark]
     return cast("UsageData", fields)

@@ -6,6 +6,7 @@ notebooks leaves it unchanged.
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from markdown_it.common.utils import escapeHtml
@@ -44,6 +45,12 @@ STATIC_QUESTION_NOTE = (
 )
 """Shown below a saved question."""
 
+MAX_SPANS = 50
+"""Spans of code in one line; further ones are shown with their backticks."""
+
+_CODE_SPANS = re.compile(r"([$&]`[^`\n]*`|``+)|`([^`\n]{1,200})`")
+"""A mention such as &`name`, whose backticks a person types; several backticks; or a span of code on one line."""
+
 _MUTED_STYLE = "opacity:.75"
 _LINE = "1px solid rgba(128,128,128,.35)"
 _PRE = (
@@ -63,7 +70,7 @@ def to_html(document: Document) -> str:
     level: Literal["error", "info"] = "error" if document["head"]["status"] in ("error", "timeout") else "info"
     tail = _notice({"id": "", "kind": "notice", "text": end, "level": level}) if end else ""
     if rest := omission_line(document["head"]):
-        tail += f'<div style="{_MUTED_STYLE}">{_escape(rest)}</div>'
+        tail += f'<div style="{_MUTED_STYLE}">{_with_code(rest)}</div>'
     footer = f'<div style="margin-top:.6em;font-size:85%;{_MUTED_STYLE}">{_escape(footer_line(document["head"]))}</div>'
     # MathJax would read the dollars of a reply as mathematics
     return f'<div class="tex2jax_ignore mathjax_ignore">{blocks}{tail}{footer}</div>'
@@ -145,9 +152,9 @@ def _details(block: CallBlock) -> list[str]:
     if any(one["references"] for one in block["resolved"].values()):
         lines = (escape_invisible(f"{name} = {resolved_text(one)}") for name, one in block["resolved"].items())
         parts.append(_section("Resolved", "\n".join(lines)))
-    parts += [f"<div>{_escape(decision_line(decision))}</div>" for decision in block["decisions"]]
+    parts += [f"<div>{_with_code(decision_line(decision))}</div>" for decision in block["decisions"]]
     reason = reason_line(block)
-    parts.append(f"<div>{_escape(reason)}</div>" if reason else "")
+    parts.append(f"<div>{_with_code(reason)}</div>" if reason else "")
     parts.append(_section("Output", with_marker(block["progress"], block["more"].get("progress", 0))))
     whole = f", shown in part; the whole is {one_line(block['whole'], 200)}" if block.get("whole") else ""
     parts.append(_section(f"Result{whole}", with_marker(block["result"], block["more"].get("result", 0))))
@@ -159,7 +166,7 @@ def _details(block: CallBlock) -> list[str]:
 
 def _notice(block: NoticeBlock) -> str:
     label = "" if block["level"] == "info" else f"<strong>{block['level'].capitalize()}.</strong> "
-    return f'<div style="{_BAR};white-space:pre-wrap">{label}{_escape(block["text"])}</div>'
+    return f'<div style="{_BAR};white-space:pre-wrap">{label}{_with_code(block["text"])}</div>'
 
 
 def _fold(summary: str, inside: str, *, quiet: bool = True) -> str:
@@ -219,6 +226,17 @@ def _call_text(block: CallBlock) -> str:
     reason = unread_reason(block) if block["result"] else ""
     output_lines = [f"    {line}" for text in (result, reason, trace) if text for line in text.split("\n")]
     return "\n".join([*lines, *question_lines, *output_lines, *media_lines])
+
+
+def _with_code(text: str) -> str:
+    """Escape a text, and show its spans in single backticks as code; nothing else in it is markup."""
+    parts: list[str] = []
+    end = 0
+    for match in _CODE_SPANS.finditer(text):
+        if match[2] and len(parts) < 2 * MAX_SPANS:
+            parts += [_escape(text[end : match.start()]), f"<code>{_escape(match[2])}</code>"]
+            end = match.end()
+    return "".join(parts) + _escape(text[end:])
 
 
 def _escape(text: str) -> str:

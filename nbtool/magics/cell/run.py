@@ -262,7 +262,7 @@ def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> 
     chat.recorder.endpoint(model, flags.replay)  # raises for an unknown model or a missing key, before any change
     tool_names = names.unregistered(chat, mentioned.tools, flags.tool)
     for name in (*flags.var, *flags.read, *mentioned.variables):
-        names.find(name, "variable")
+        find_variable(names, chat, name, flags.chat)
     exposed = {entry.name for entry in chat.exposed_variables()}  # a mention does not revoke `--read`
     former = former_needs(names, chat)  # a cell may remove them by flags
     check_hidden(flags, exposed, former.variables)
@@ -290,6 +290,23 @@ def choose_model(current: Model, flags: Flags) -> Model:
     elif name and name != current.model_id and not current.is_same_server(name) and default.is_same_server(name):
         current = replace(default, chosen_by=BY_USER, is_from_setting=False, keeps_access=True)
     return current.with_changes(name, wire=flags.wire, tool_mode=flags.tool_mode, tool_format=flags.tool_format)
+
+
+def find_variable(names: NotebookNamespace, chat: Chat, name: str, chat_name: str) -> None:
+    """Check that the notebook has a variable.
+
+    Raises:
+        BadUsage: it has none of this name; for a stored result of the chat, the error names the command that binds it.
+    """
+    try:
+        names.find(name, "variable")
+    except BadUsage as error:
+        if not any(entry.name == name and entry.kind != "exposed" for entry in chat.variables.list_entries()):
+            raise
+        short = name.removesuffix("_result") if name.endswith("_result") else f"my_{name}"
+        command = CellSource(chat_name).line(f"bind {name} {short}")
+        fix = f"It is stored in the chat: `{command}` makes it the variable {short} of the notebook; "
+        raise error.changed(fix=f"{fix}$VAR_REF{{{{{name}}}}} in the prompt is a reference to it.") from None
 
 
 def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from nbtool.blocks.sanitize import one_line
+from nbtool.chain.limits import price_example
 from nbtool.chat.chat import Chat
+from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.model_table import list_models
@@ -12,6 +14,7 @@ from nbtool.magics.notebook.config import FLAGS
 from nbtool.settings import data_dir, display_path, env
 from nbtool.tools.values.sizes import size_of
 from nbtool.tools.variables.variable import Variable
+from nbtool.wire.providers.providers_toml import SETTINGS_FILE
 from nbtool.wire.transport.traffic import totals
 
 IN_THIS_KERNEL = "127.0.0.1: the practice model runs in this kernel"
@@ -35,7 +38,10 @@ def status(context: CommandContext, _: list[str]) -> str:
         ("results", _results(chat)),
         ("turns", f"{len(turns)} on the active line"),
         ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
+        *_unknown_cost(chat, turns),
         *_settings(context),
+        ("plugins", ", ".join(type(plugin).__name__ for plugin in chat.plugins) or "none"),
+        ("providers.toml", _providers_file()),
         ("replay", describe_recording(context)),
         ("journal", _journal()),
         ("data sent", "" if totals() else "nothing"),
@@ -151,6 +157,21 @@ def _settings(context: CommandContext) -> list[tuple[str, str]]:
     history = f"{history_mode.value} ({history_mode.source})" if history_mode.value else context.chat.history
     others = [(name.replace("_", " "), one) for name, one in values.items() if one.source != "default"]
     return [("history", history), *((name, f"{one.value} ({one.source})") for name, one in others)]
+
+
+def _unknown_cost(chat: Chat, turns: list[Turn]) -> list[tuple[str, str]]:
+    """Return how to give the price of the model, if turns have an unknown cost."""
+    unknown = sum(turn.usage.is_cost_unknown for turn in turns)
+    return [("cost", f"unknown in {unknown} of them. {price_example(chat.model.name)}")] if unknown else []
+
+
+def _providers_file() -> str:
+    """Return where the settings of providers are read, and whether the file exists."""
+    try:
+        path = data_dir() / SETTINGS_FILE
+    except SettingsError as error:
+        return str(error)
+    return f"{display_path(path)}{'' if path.exists() else ' (there is none)'}"
 
 
 def _results(chat: Chat) -> str:

@@ -155,13 +155,16 @@ class WidgetView(OutputView):
 
 
 def _head_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
-    """Return the reason for the model, and the turn's version number if there are several."""
-    versions = chat.tree.find(turn.turn_id).versions
+    """Return the reason for the model where it changed, and the turn's version number if there are several."""
+    node = chat.tree.find(turn.turn_id)
+    versions = node.versions
     fields: dict[str, Any] = {}
     if len(versions) > 1:
         turns = [version.turn_id for version in versions]
         fields = {"version": versions.index(turn) + 1, "versions": len(versions), "turns": turns}
-    reason = chat.model.reason if turn.model == chat.model.name else ""
+    former = node.parent.turn if node.parent else None
+    is_reported = former is not None and former.model == turn.model
+    reason = chat.model.reason if turn.model == chat.model.name and not is_reported else ""
     return ({"why": reason} if reason else {}) | fields
 
 

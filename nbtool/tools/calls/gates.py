@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from nbtool.errors import AlreadyDecided, NbtoolError
-from nbtool.events import CallAsked, CallDecided, Emit, Gate
+from nbtool.events import CallAsked, CallDecided, Emit, Gate, Notice
 from nbtool.loop import CallerThread, is_cancelling
 from nbtool.text import shorten
 from nbtool.thread_pool import capture, run_with_timeout
@@ -41,6 +41,13 @@ POLICY_SECONDS = 10.0
 RUN_UNASKED_FIX = 'Set `run="auto"` on the tool, or pass `approver=` to the chat.'
 APPROVER_FIX = "Pass `approver=` to the chat."
 
+RETURNS = (
+    'It may return Approved() or Denied("why") for a call, Released() or Withheld("why") for a result (all from '
+    "nbtool), or None to leave the decision to somebody else."
+)
+MAX_SHOWN_VALUE = 60
+"""Characters of a wrong return value in the notice about it."""
+
 MAX_REASON = 2_000
 """Maximum number of characters of a reason sent to the model."""
 
@@ -65,7 +72,7 @@ async def request_decision(
     pending = approvals.add(question)
     try:
         await emit(_request_event(question))
-        approver_task = asyncio.create_task(_ask_approver(question, approvals, approver, caller_thread))
+        approver_task = asyncio.create_task(_ask_approver(question, approvals, approver, caller_thread, emit))
         try:
             return await pending
         finally:
@@ -112,7 +119,11 @@ async def record_decision(question: Question, resolution: Resolution, emit: Emit
 
 
 async def _ask_approver(
-    question: Question, approvals: ApprovalQueue, approver: Approver | AskFunction | None, caller_thread: CallerThread
+    question: Question,
+    approvals: ApprovalQueue,
+    approver: Approver | AskFunction | None,
+    caller_thread: CallerThread,
+    emit: Emit,
 ) -> None:
     """Ask the approver and pass its decision to the queue; if it returns None, wait for another decision."""
     try:
@@ -135,7 +146,17 @@ async def _ask_approver(
     except AlreadyDecided:
         return
     except NbtoolError as error:
+        await emit(Notice(_describe_wrong_return(approver, decision, question, error), "warning"))
         approvals.decide(question.digest, question.denial(f"The approver's answer does not fit: {error}"), by="error")
+
+
+def _describe_wrong_return(approver: object, value: object, question: Question, error: NbtoolError) -> str:
+    """Describe what an approver returned in place of a fitting decision, and what it may return."""
+    name = getattr(approver, "__qualname__", type(approver).__qualname__)
+    is_plain = isinstance(value, str | int | float)
+    shown = f"{shorten(repr(value), MAX_SHOWN_VALUE)} ({type(value).__name__})" if is_plain else type(value).__name__
+    effect = "denied" if question.gate == "run" else "withheld"
+    return f"The approver {name} returned {shown}, so `{question.tool}` was {effect}: {error} {RETURNS}"
 
 
 async def _call_approver(

@@ -95,6 +95,11 @@ class FallbackEndpoint:
         return self.native.model
 
     @property
+    def provider(self) -> str:
+        """The name of the provider, empty if there is none."""
+        return self.native.provider
+
+    @property
     def dialect(self) -> str:
         """The dialect of the next request."""
         return self._adapted.dialect

@@ -12,6 +12,7 @@ from nbtool.messages import Usage
 from nbtool.server_url import parse_server_url
 from nbtool.thread_pool import run_in_worker
 from nbtool.wire.providers.model_prices import PriceFunction, find_price_function
+from nbtool.wire.providers.provider import FREE
 from nbtool.wire.transport.clients import is_loopback
 from nbtool.wire.transport.endpoint import HttpEndpoint
 
@@ -44,7 +45,8 @@ async def with_cost(endpoint: HttpEndpoint, deltas: AsyncGenerator[Delta, None])
             async for delta in deltas:
                 if isinstance(delta, UsageDelta):
                     usage = delta.usage
-                elif isinstance(delta, ReplyEnd) and (usage := await _priced(endpoint, usage)).cost is not None:
+                elif isinstance(delta, ReplyEnd) and usage.is_unpriced:
+                    usage = await _priced(endpoint, usage)
                     yield UsageDelta(usage)
                 yield delta
     except Exception:
@@ -56,7 +58,7 @@ async def with_cost(endpoint: HttpEndpoint, deltas: AsyncGenerator[Delta, None])
 
 
 async def _priced(endpoint: HttpEndpoint, usage: Usage) -> Usage:
-    """Return a usage with its computed cost, if it has none and the price is known."""
-    if not usage.is_unpriced or (cost_of := await find_price(endpoint)) is None:
-        return usage
-    return replace(usage, cost=cost_of(usage), is_cost_estimated=True)
+    """Return a usage without a cost with the computed one, or marked as of unknown cost."""
+    if cost_of := await find_price(endpoint):
+        return replace(usage, cost=cost_of(usage), is_cost_estimated=True)
+    return replace(usage, is_cost_unknown=FREE not in endpoint.abilities)

@@ -27,6 +27,7 @@ ABILITIES = {
     "empty_content": "requires `content` in every message, empty next to tool calls",
     "short_call_ids": "requires call ids of nine letters and digits",
     "developer_role": "requires the system prompt under the role `developer`",
+    "free": "charges nothing, such as a server on your own machine",
     "reports_cost": "reports the cost of every reply in US dollars",
     "no_cache_control": "rejects `cache_control` on the Messages wire",
     "prompted:hermes": "tools in the prompt are called as Hermes and Qwen models write it (`<tool_call>`)",
@@ -38,6 +39,9 @@ ABILITIES = {
     "kind:speech": "its models convert text to speech",
 }
 """All abilities of a provider, with a description. Wires read them; chats read the first five."""
+
+FREE = "free"
+"""The ability of a provider whose requests cost nothing."""
 
 KIND_PREFIX = "kind:"
 """The prefix of an ability that sets the kind of all models of a provider; without it their names decide."""

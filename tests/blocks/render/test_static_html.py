@@ -262,3 +262,28 @@ def test_a_turn_of_thousands_of_calls_keeps_its_beginning_and_its_end() -> None:
 @pytest.mark.timeout(20)
 def test_markup_that_no_person_writes_is_still_shown(text: str) -> None:
     assert parse_strictly(to_html(make_document(*turn(text))))
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("Pass `--approve auto`.", "Pass <code>--approve auto</code>."),
+        ("&`bare` or `x`", "&amp;`bare` or <code>x</code>"),
+        ("$`df` and `` `x` ``", "$`df` and `` <code>x</code> ``"),
+        ("`<script>alert(1)</script>`", "<code>&lt;script&gt;alert(1)&lt;/script&gt;</code>"),
+        ("`a` **b** [c](http://d) <b>e</b>", "<code>a</code> **b** [c](http://d) &lt;b&gt;e&lt;/b&gt;"),
+        ("an open ` and\nanother `", "an open ` and\nanother `"),
+        ("`" * 9, "`" * 9),
+    ],
+)
+def test_code_in_a_notice_is_code_and_nothing_else_in_it_is_markup(text: str, html: str) -> None:
+    page = to_html(make_document(*turn("Hi.")[:-1], Notice(text), *turn()[-1:]))
+
+    assert f">{html}</div>" in page
+
+
+def test_a_notice_full_of_code_is_shown_with_a_bounded_number_of_spans() -> None:
+    page = to_html(make_document(*turn("Hi.")[:-1], Notice("`a` " * 900), *turn()[-1:]))
+
+    assert 0 < page.count("<code>") <= 50
+    assert page.count("a</code>") + page.count("`a`") >= 900

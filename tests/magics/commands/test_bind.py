@@ -76,3 +76,26 @@ def test_a_result_of_another_chat_is_named_with_the_line_that_binds_it(
     out = capsys.readouterr()
     assert "In the chat 'main': There is no variable 'nothing_1_result'." in out.out + out.err
     assert "-c NAME" in run_command(shell_with_result, "help", capsys)
+
+
+@pytest.mark.parametrize("line", ["", "-v find_1_result", "--read find_1_result"])
+def test_a_cell_that_takes_a_result_for_a_variable_gets_the_command_that_binds_it(
+    line: str, shell_with_result: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prompt = "Use it." if line else "Look at $`find_1_result`."
+    capsys.readouterr()
+    assert not shell_with_result.run_cell(f"%%chat -m practice:fast {line}\n{prompt}").success
+    printed = "".join(capsys.readouterr())
+
+    assert "`%chat bind find_1_result find_1` makes it the variable find_1 of the notebook" in printed
+    assert "$VAR_REF{{find_1_result}} in the prompt" in printed
+    run_command(shell_with_result, "bind find_1_result find_1", capsys)
+    cell = f"%%chat -m practice:fast {line}\n{prompt}".replace("find_1_result", "find_1")
+    assert shell_with_result.run_cell(cell).success
+
+
+def test_a_name_that_is_no_result_gets_no_such_hint(shell_with_result: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert not shell_with_result.run_cell("%%chat -m practice:fast\nLook at $`find_9_result`.").success
+
+    assert "%chat bind" not in "".join(capsys.readouterr())

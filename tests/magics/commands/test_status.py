@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nbtool import Chat
 from nbtool.magics.commands import COMMANDS, WITHOUT_ARGS
+from nbtool.plugins import Budget, Privacy
 from nbtool.testing import ScriptedWire, call
-from tests.chaos import finish, head, serve_each, text, whole
+from tests.chaos import event, finish, head, serve_each, text, whole
 from tests.magics.commands.saying import run_command
 
 
@@ -144,3 +146,34 @@ def test_status_names_the_host_that_requests_go_to(
 
     rows = [line.split(maxsplit=1) for line in run_command(shell, "status", capsys).splitlines()]
     assert ["host", host] in rows
+
+
+def test_status_shows_the_plugins_of_the_chat(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\nplugins            none\n" in run_command(shell, "status", capsys)
+    shell.user_ns["mine"] = Chat("practice:fast", plugins=[Budget(tokens=1), Privacy()])
+
+    assert "\nplugins            Budget, Privacy\n" in run_command(shell, "-c mine status", capsys)
+
+
+def test_status_shows_where_the_file_of_providers_is_looked_for(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    assert "$NBTOOL_HOME/providers.toml (there is none)" in run_command(shell, "status", capsys)
+    (tmp_path / "providers.toml").write_text("")
+
+    assert "$NBTOOL_HOME/providers.toml\n" in run_command(shell, "status", capsys)
+
+
+def test_status_says_how_to_give_the_price_of_a_model_of_unknown_cost(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usage = event({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 1}})
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    with serve_each([head(), text("Well."), finish(), usage]) as server:
+        (tmp_path / "providers.toml").write_text(f'[lab]\nbase_url = "{server.url}"\n')
+        shell.run_cell("%%chat -q -m lab:large\nHello")
+        actual = run_command(shell, "status", capsys)
+
+    assert "unknown in 1 of them" in actual
+    assert "prices={'lab:large': Price(input=0.25, output=2.00)}" in actual

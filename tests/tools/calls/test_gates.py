@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nbtool.events import Event
 from nbtool.loop import CallerThread
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
 from nbtool.tools.approval import ApprovalQueue, Question, Resolution
@@ -138,6 +139,46 @@ def test_an_answer_that_does_not_fit_approves_nothing(answer: Any) -> None:
 
     assert record.status == "denied"
     assert "does not fit" in record.reason
+
+
+class Careless:
+    def ask(self, _: Question) -> Any:
+        return {"secret": "canary"}
+
+
+def too_expensive(question: Question) -> Any:
+    return "too expensive " * 100
+
+
+@pytest.mark.parametrize(
+    ("approver", "name", "shown"),
+    [
+        (too_expensive, "too_expensive", "'too expensive "),
+        (lambda _: True, "<lambda>", "True (bool)"),
+        (lambda _: Released(), "<lambda>", "Released"),
+        (Careless(), "Careless", "dict"),
+    ],
+)
+def test_a_notice_names_the_approver_its_wrong_return_and_what_it_may_return(
+    approver: Any, name: str, shown: str
+) -> None:
+    harness = make_harness(double_if_allowed, approver=approver)
+    harness.run(ask_for("double_if_allowed", n=1))
+    (notice,) = harness.of("notice")
+
+    assert notice.level == "warning"
+    assert f"The approver {name} returned {shown}" in notice.text.replace("test_gates.", "")
+    assert 'Approved() or Denied("why")' in notice.text
+    assert 'Released() or Withheld("why")' in notice.text
+    assert "canary" not in notice.text
+    assert len(notice.text) < 500
+
+
+def test_an_approver_that_decides_gets_no_notice() -> None:
+    harness = make_harness(double_if_allowed, approver=yes)
+    harness.run(ask_for("double_if_allowed", n=1))
+
+    assert harness.of("notice") == []
 
 
 def test_a_decision_may_come_in_another_way_and_the_first_one_wins() -> None:
@@ -473,6 +514,9 @@ def test_an_approver_that_answers_after_somebody_else_did_changes_nothing() -> N
 
 
 def test_an_answer_that_comes_after_the_decision_is_no_error() -> None:
+    async def ignore(event: Event) -> None:
+        assert event
+
     async def asked() -> tuple[object, object]:
         harness = ApprovalQueue()
         pending = harness.add(Question("c1", "run", "d1", "look", "{}"))
@@ -481,7 +525,7 @@ def test_an_answer_that_comes_after_the_decision_is_no_error() -> None:
             harness.decide(question.digest, Approved(), by="button")
             return Denied("too late")
 
-        await gates._ask_approver(pending.question, harness, late, CallerThread())
+        await gates._ask_approver(pending.question, harness, late, CallerThread(), ignore)
         return await pending, harness.pending()
 
     assert asyncio.run(asked()) == (Resolution(Approved(), "button"), ())

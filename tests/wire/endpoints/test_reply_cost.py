@@ -253,3 +253,27 @@ def test_a_model_without_a_price_still_has_its_context() -> None:
 
 def test_without_a_provider_and_an_address_no_price_is_known() -> None:
     assert find_price("", "gpt-6.1-terra") == ModelPrice()
+
+
+UNKNOWN = "cost unknown (%chat status)"
+
+
+@pytest.mark.parametrize(("provider", "is_charged"), [("openai", True), ("ollama", False), ("litellm", True)])
+def test_a_footer_marks_an_unknown_cost_unless_the_provider_charges_nothing(
+    provider: str, is_charged: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with serve_each(COMPLETE) as server:
+        (tmp_path / "providers.toml").write_text(f'[{provider}]\nbase_url = "{server.url}"\nwire = "chat"\n')
+        turn = Chat(f"{provider}:never-heard-of").send("Hi")
+
+    assert turn.cost is None
+    assert turn.usage.is_cost_unknown == is_charged
+    assert (UNKNOWN in footer_line(turn.transcript().head)) == is_charged
+
+
+def test_an_unknown_cost_beside_a_known_one_is_a_part_of_the_estimate() -> None:
+    both = Usage(10, 10, is_cost_unknown=True) + Usage(10, 10, cost=0.5)
+
+    assert (both.cost, both.is_cost_estimated, both.is_cost_unknown) == (0.5, True, True)

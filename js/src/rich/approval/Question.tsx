@@ -12,6 +12,7 @@ import {
 } from "../../views/approval/pending";
 import { Remarks } from "../../views/approval/Remarks";
 import { CallSummary, MAX_NAMED_ARGUMENTS } from "../../views/approval/Sentence";
+import { InlineCode } from "../../views/InlineCode";
 import { MediaList } from "../../views/MediaList";
 import { GATE_LABELS } from "../../views/PlainApproval";
 import { Arguments, MAX_UNOPENED_ARGUMENTS } from "./Arguments";
@@ -116,7 +117,11 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           </section>
         )}
         <CallSummary call={call} edited={isEdited(call, draft) ? draft.text : null} />
-        {description && <p class="nb-muted nb-description">{singleLine(description, 300)}</p>}
+        {description && (
+          <p class="nb-muted nb-description">
+            <InlineCode text={singleLine(description, 300)} />
+          </p>
+        )}
         <Body {...{ call, draft, readable, change }} />
         {media && <MediaList media={media} bytes={state.media} requestMedia={requestMedia} />}
         {media && isEdited(call, draft) && (

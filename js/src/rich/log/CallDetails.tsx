@@ -11,6 +11,7 @@ import {
 } from "../../text/format";
 import { AppendOnlyText } from "../../views/AppendOnlyText";
 import { Copy } from "../../views/Copy";
+import { InlineCode } from "../../views/InlineCode";
 import { highlight } from "../highlight";
 import { Code } from "../markdown/code";
 import { parseLosslessJson } from "./json";
@@ -46,9 +47,15 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
       </Section>
       <Section title="Decisions" when={block.decisions.length > 0 || hasOtherReason(block)}>
         {block.decisions.map((decision) => (
-          <p>{decisionLine(decision)}</p>
+          <p>
+            <InlineCode text={decisionLine(decision)} />
+          </p>
         ))}
-        {hasOtherReason(block) && <p>{singleLine(block.reason, 2000)}</p>}
+        {hasOtherReason(block) && (
+          <p>
+            <InlineCode text={singleLine(block.reason, 2000)} />
+          </p>
+        )}
       </Section>
       <Section title={state === "running" ? "Output so far" : "Output"} when={progress.trim() !== ""}>
         <ScrollArea title="Output">
