@@ -19,7 +19,7 @@ describe.each([
     desk = await askAbout([call(asked)], { wait, plain });
   }
 
-  test("says in a sentence what will happen", async () => {
+  test("asks in one line, with the call as a person would write it and what its references are", async () => {
     const resolved = {
       rows: reference(
         "df",
@@ -32,8 +32,13 @@ describe.each([
     desk = await askAbout([call({ tool: "save_table", shown }, { resolved })], { plain });
 
     expect(desk.el.querySelector(".nb-card-summary")?.textContent).toBe(
-      'save_table will run with rows = df (DataFrame, 344 rows by 7 columns), path = "out.csv".',
+      'Run save_table(rows=df, path="out.csv")?',
     );
+    expect(desk.el.querySelector(".nb-chip summary")?.textContent).toBe(
+      "df DataFrame, 344 rows by 7 columns",
+    );
+    expect(desk.el.querySelector(".nb-chip")?.textContent).toContain("species (object)");
+    expect(desk.el.querySelector(".nb-card-summary")?.textContent).not.toContain("VAR_REF");
   });
 
   test("shows every argument as it is written", async () => {
@@ -155,10 +160,21 @@ describe.each([
     expect(desk.el.querySelector(".nb-card")?.textContent).toContain("a\\u{202e}b\\u{200b}");
   });
 
-  test("has a title of its own for a result", async () => {
-    await ask({ gate: "result", shown: "owner: jane" });
+  test("looks like a warning only where the call is sensitive", async () => {
+    await ask();
+    const common = desk.el.querySelector(".nb-card")?.className;
+    desk.page.close();
+    await ask({ sensitive: true });
 
-    expect(desk.el.querySelector(".nb-card-title")?.textContent).toBe("Result approval required");
+    expect(common).toBe("nb-card");
+    expect(desk.el.querySelector(".nb-card")?.className).toBe("nb-card nb-sensitive");
+  });
+
+  test("shows a result of a few rows whole, so that it can be released at once", async () => {
+    await ask({ gate: "result", shown: `${"a,b,c\n".repeat(300)}end` });
+
+    expect(desk.button("Release").disabled).toBe(false);
+    expect(desk.el.querySelector(".nb-card")?.textContent).toContain("end");
   });
 
   test("releases a result, or withholds it with a reason", async () => {
@@ -171,7 +187,7 @@ describe.each([
     await desk.type(".nb-reason", "private");
     await desk.press("Withhold");
 
-    expect(sentence).toBe("The model will read the result of price (11 characters).");
+    expect(sentence).toBe("Send the result of price to the model (11 characters)?");
     expect(released).toEqual([{ kind: "release", digest: "d1" }]);
     expect(desk.decisions()).toEqual([{ kind: "withhold", digest: "d2", reason: "private" }]);
   });

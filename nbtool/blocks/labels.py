@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from nbtool.blocks.limits import NOTICE_LIMIT, omitted_marker
+from nbtool.blocks.notation import name_references
 from nbtool.blocks.protocol import CallBlock, CallState, DecisionData, Head
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.events import EndReason, Gate
@@ -96,7 +97,8 @@ def short_arguments(arguments: str, limit: int = 80) -> str:
     values = _object(arguments)
     if values is None:
         return one_line(arguments, limit)
-    return one_line(", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items()), limit)
+    written = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
+    return one_line(name_references(", ".join(written)), limit)
 
 
 def omitted_arguments(arguments: str, limit: int = 80) -> int:

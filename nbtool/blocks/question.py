@@ -1,4 +1,4 @@
-"""The question at a gate in one sentence; the card of the page (`Sentence.tsx`) shows the same."""
+"""The question at a gate in one line; the card of the page (`Sentence.tsx`) shows the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Any
 
 from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.media import media_data
-from nbtool.blocks.protocol import CallBlock, DifferenceData, QuestionData, ReaskData, ResolvedShape
+from nbtool.blocks.protocol import (
+    CallBlock,
+    DifferenceData,
+    QuestionData,
+    ReaskData,
+    ResolvedReferenceShape,
+    ResolvedShape,
+)
 from nbtool.blocks.resolved import only_reference, resolved_text
 from nbtool.blocks.sanitize import escape_invisible, one_line, without_controls
 from nbtool.events import CallAsked, Gate, RepeatedQuestion
@@ -23,10 +30,10 @@ REASK_TITLES = {
 """Why approval is requested again; the card shows the same."""
 
 MAX_ARGUMENT_CHARS = 60
-"""Characters of an argument in the sentence."""
+"""Characters of an argument in the question."""
 
 MAX_ARGUMENTS = 6
-"""Arguments in the sentence."""
+"""Arguments in the question."""
 
 
 def question_data(event: CallAsked, store: dict[str, Media]) -> QuestionData:
@@ -102,15 +109,16 @@ def summarize_call(gate: Gate, tool: str, shown: str, resolved: Mapping[str, Res
     tool = _line(tool, 80)
     if gate == "result":
         images_note = f" and {_plural(images, 'image')}" if images else ""
-        return f"The model will read the result of {tool} ({_plural(len(shown), 'character')}{images_note})."
+        return f"Send the result of {tool} to the model ({_plural(len(shown), 'character')}{images_note})?"
     values = _arguments(shown)
     if values is None:
         return f"{tool} asks: {_line(shown, 300)}"
-    arguments = [_argument_text(name, value, resolved.get(name)) for name, value in values.items()]
-    more = f" and {_plural(len(arguments) - MAX_ARGUMENTS, 'argument')} more" if len(arguments) > MAX_ARGUMENTS else ""
-    return (
-        f"{tool} will run{' with ' if arguments else ' without arguments'}{', '.join(arguments[:MAX_ARGUMENTS])}{more}."
-    )
+    arguments = [f"{_line(name)}={_value_text(value, resolved.get(name))}" for name, value in values.items()]
+    more = len(arguments) - MAX_ARGUMENTS
+    omitted = f", … {_plural(more, 'argument')} more" if more > 0 else ""
+    references = [_reference_text(found) for name in values if (found := only_reference(resolved.get(name)))]
+    notes = f" {'; '.join(references)}." if references else ""
+    return f"Run {tool}({', '.join(arguments[:MAX_ARGUMENTS])}{omitted})?{notes}"
 
 
 def effect_text(effect: str) -> str:
@@ -123,13 +131,17 @@ def notice_text(notice: str) -> str:
     return escape_confusables(escape_invisible(notice.strip()))
 
 
-def _argument_text(name: str, value: Any, resolved: ResolvedShape | None) -> str:
+def _value_text(value: Any, resolved: ResolvedShape | None) -> str:
     lines = len(value.rstrip().split("\n")) if isinstance(value, str) else 1
     if lines > 1:
-        return f"{_line(name)} = {_plural(lines, 'line')}"
+        return f"… {_plural(lines, 'line')}"
     if reference := only_reference(resolved):
-        return f"{_line(name)} = {_line(reference['name'])} ({_line(reference['summary'] or reference['text'])})"
-    return f"{_line(name)} = {_line(resolved_text(resolved) if resolved else '…')}"
+        return _line(reference["name"])
+    return _line(resolved_text(resolved) if resolved else "…")
+
+
+def _reference_text(reference: ResolvedReferenceShape) -> str:
+    return f"{_line(reference['name'])}: {_line(reference['summary'] or reference['text'])}"
 
 
 def _line(text: str, limit: int = MAX_ARGUMENT_CHARS) -> str:

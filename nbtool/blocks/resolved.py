@@ -20,7 +20,7 @@ def resolved_shapes(
 
 def resolved_text(shape: ResolvedShape) -> str:
     """Return the target of an argument as one text."""
-    references = "; ".join(f"$VAR_REF{{{{{one['name']}}}}}: {one['text']}" for one in shape["references"])
+    references = "; ".join(f"{one['name']}: {one['text']}" for one in shape["references"])
     return references if shape["is_reference"] else f"{shape['text']} ({references})" if references else shape["text"]
 
 

@@ -47,6 +47,6 @@ def test_the_sentence_and_the_effect_hide_no_letter() -> None:
         "run", "s\u0430ve", '{"path": "\u0441lean.py"}', resolved_shapes({"path": plain('"\u0441lean.py"')})
     )
 
-    assert said == 's\\u{0430}ve will run with path = "\\u{0441}lean.py".'
+    assert said == 'Run s\\u{0430}ve(path="\\u{0441}lean.py")?'
     assert effect_text("-a\n+\u0430b\u202e\n") == "What will change:\n-a\n+\\u{0430}b\\u{202e}"
     assert effect_text(" \n") == ""

@@ -125,7 +125,7 @@ def test_an_image_that_is_asked_about_is_there_for_the_person_until_it_is_decide
     transcript.feed(CallDecided("c1", "result", "d", verdict, "button"))
 
     assert before == IMAGE
-    assert said.endswith("(8 characters and 1 image).")
+    assert said.endswith("(8 characters and 1 image)?")
     assert shape["key"] not in saved_then
     assert transcript.find_media(shape["key"]) is None
     assert transcript.media == {}

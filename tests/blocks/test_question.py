@@ -33,23 +33,23 @@ def block_of(transcript: Transcript) -> CallBlock:
 @pytest.mark.parametrize(
     ("shown", "resolved", "said"),
     [
-        ("{}", {}, "save will run without arguments."),
+        ("{}", {}, "Run save()?"),
         (
             '{"rows": "$VAR_REF{{df}}", "path": "out.csv"}',
             {"rows": reference("df", "DataFrame, 344 rows by 7 columns", "a (int64)"), "path": plain('"out.csv"')},
-            'save will run with rows = df (DataFrame, 344 rows by 7 columns), path = "out.csv".',
+            'Run save(rows=df, path="out.csv")? df: DataFrame, 344 rows by 7 columns.',
         ),
-        ('{"code": "a\\nb\\n"}', {"code": plain('"a\\nb\\n"')}, "save will run with code = 2 lines."),
-        ('{"a": "x\\u202ey"}', {"a": plain('"x\u202ey"')}, 'save will run with a = "x\\u{202e}y".'),
+        ('{"code": "a\\nb\\n"}', {"code": plain('"a\\nb\\n"')}, "Run save(code=… 2 lines)?"),
+        ('{"a": "x\\u202ey"}', {"a": plain('"x\u202ey"')}, 'Run save(a="x\\u{202e}y")?'),
         (
             '{"n": 12345678901234567890}',
             {"n": plain("12345678901234567890")},
-            "save will run with n = 12345678901234567890.",
+            "Run save(n=12345678901234567890)?",
         ),
         (
             json.dumps({str(n): n for n in range(8)}),
             {str(n): plain(str(n)) for n in range(8)},
-            "save will run with 0 = 0, 1 = 1, 2 = 2, 3 = 3, 4 = 4, 5 = 5 and 2 arguments more.",
+            "Run save(0=0, 1=1, 2=2, 3=3, 4=4, 5=5, … 2 arguments more)?",
         ),
         ("Allow as much again?", {}, "save asks: Allow as much again?"),
     ],
@@ -61,7 +61,7 @@ def test_one_sentence_says_what_will_happen(shown: str, resolved: dict[str, Reso
 def test_a_result_is_reported_by_its_length() -> None:
     said = question_summary(block_of(make_question("owner: jane", gate="result")))
 
-    assert said == "The model will read the result of save (11 characters)."
+    assert said == "Send the result of save to the model (11 characters)?"
 
 
 def test_a_saved_turn_shows_its_question_and_nothing_to_press() -> None:
@@ -70,9 +70,9 @@ def test_a_saved_turn_shows_its_question_and_nothing_to_press() -> None:
     html, text = to_html(transcript.document()), to_text(transcript.document())
 
     assert "Approval needed" in html
-    assert "save will run with path = &quot;&lt;b&gt;out&lt;/b&gt;&quot;." in html
+    assert "Run save(path=&quot;&lt;b&gt;out&lt;/b&gt;&quot;)?" in html
     assert "<button" not in html
-    assert 'Approval needed: save will run with path = "<b>out</b>".' in text
+    assert 'Approval needed: Run save(path="<b>out</b>")?' in text
 
 
 def test_a_result_that_waits_is_not_saved() -> None:

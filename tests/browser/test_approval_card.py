@@ -82,7 +82,7 @@ def test_calls_of_a_round_are_decided_on_one_card_singly_and_together(lab: Lab) 
 
     asked = card(notebook, 1)
     expect(asked.locator(".nb-item")).to_have_count(3)
-    expect(asked).to_contain_text('price will run with ticker = "AAA".')
+    expect(asked).to_contain_text('Run price(ticker="AAA")?')
     notebook.page.keyboard.press("Enter")
     notebook.page.keyboard.press("y")
     expect(asked.locator(".nb-item")).to_have_count(3)

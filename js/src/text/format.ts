@@ -40,6 +40,15 @@ export function singleLine(text: string, limit = 120): string {
   return line.length <= limit && text.length <= limit * 4 ? line : `${line.slice(0, limit - 1)}…`;
 }
 
+/** A string of JSON that is nothing but a reference; as in nbtool/blocks/notation.py. */
+const REFERENCE =
+  /(?<!\\)"\$VAR_REF\{\{([\p{L}\p{M}\p{N}_\-/.]{1,128}(?:\[(?:-?\d+|'[\p{L}\p{N}_ .-]{1,64}')\])*(?::\d+){0,2})\}\}"/gu;
+
+/** JSON with its references as people write them: `df` for `"$VAR_REF{{df}}"`. */
+export function nameReferences(json: string): string {
+  return json.replace(REFERENCE, "$1");
+}
+
 const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 /** A call's arguments on one line, as Python would write them; its numbers stay as they were written. */
@@ -51,7 +60,7 @@ export function shortArguments(text: string, limit = 80): string {
     if (token === "}" || token === "]") depth--;
     if (token === ":") line = depth === 1 ? `${unquoteKey(line)}=` : `${line}: `;
     else if (token === ",") line += ", ";
-    else if (depth > 0) line += token;
+    else if (depth > 0) line += nameReferences(token);
     if (token === "{" || token === "[") depth++;
     if (line.length > limit * 4) break;
   }

@@ -7,7 +7,7 @@ export function onlyReference(argument: ResolvedShape): ResolvedReferenceShape |
 
 /** The target of an argument as one text. */
 export function resolvedText(argument: ResolvedShape): string {
-  const references = argument.references.map(({ name, text }) => `$VAR_REF{{${name}}}: ${text}`).join("; ");
+  const references = argument.references.map(({ name, text }) => `${name}: ${text}`).join("; ");
   if (argument.is_reference) return references;
   return references ? `${argument.text} (${references})` : argument.text;
 }

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { bindRequestKey, type Connection } from "../kernel/turn";
+import { bindRequestKey, type Connection, isLive } from "../kernel/turn";
 import type { Block, CallBlock } from "../protocol";
 import { formatSeconds, plural, singleLine } from "../text/format";
 import { Call } from "./Call";
@@ -85,7 +85,7 @@ function CallGroup({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] 
   );
 }
 
-function renderBlock(block: Block, connection: Connection): JSX.Element {
+function renderBlock(block: Block, connection: Connection): JSX.Element | null {
   const { bind, requestMedia, runAction, state } = connection;
   switch (block.kind) {
     case "text":
@@ -95,6 +95,7 @@ function renderBlock(block: Block, connection: Connection): JSX.Element {
     case "notice":
       return <Notice block={block} />;
     case "call":
+      if (block.question?.gate === "run" && isLive(state().document)) return null; // it is on the card
       return (
         <>
           <Call block={block} />

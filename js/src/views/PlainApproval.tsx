@@ -5,13 +5,13 @@ import { escapeInvisible, longArguments, plural, singleLine } from "../text/form
 import { LongText } from "./AppendOnlyText";
 import {
   ARM_MS,
-  approvalTitle,
+  cardClass,
   decisionStatus,
   isDisabled,
-  MAX_UNOPENED_CHARS,
   type PendingCall,
   pendingCalls,
   questionKey,
+  unopenedLimit,
 } from "./approval/pending";
 import { Remarks } from "./approval/Remarks";
 import { CallSummary } from "./approval/Sentence";
@@ -61,13 +61,12 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
     const armed = this.state.armed === questionKey(calls);
     return (
       <fieldset
-        class="nb-card"
+        class={cardClass(calls)}
         aria-label="Approval"
         data-lm-suppress-shortcuts="true"
         onKeyDown={stopKeyPropagation}
         onKeyUp={stopKeyPropagation}
       >
-        <p class="nb-card-title">{approvalTitle(calls)}</p>
         {calls.map((call) => (
           <div key={call.question.digest}>{this.#renderQuestion(call, armed)}</div>
         ))}
@@ -85,7 +84,8 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
       effect && escapeInvisible(effect),
     ];
     const fullText = escapeConfusables(parts.filter(Boolean).join("\n\n"));
-    const isReadable = this.state.opened[digest] || fullText.length <= MAX_UNOPENED_CHARS;
+    const limit = unopenedLimit(call.question);
+    const isReadable = this.state.opened[digest] || fullText.length <= limit;
     const isLocked = !armed || isDisabled(digest, state());
     const labels = GATE_LABELS[gate];
     return (
@@ -96,9 +96,7 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
           <InlineCode text={singleLine(call.question.description, 300)} />
         </p>
         <pre class="nb-code nb-prewrap">
-          <LongText
-            text={isReadable ? fullText || "(nothing)" : `${fullText.slice(0, MAX_UNOPENED_CHARS)}…`}
-          />
+          <LongText text={isReadable ? fullText || "(nothing)" : `${fullText.slice(0, limit)}…`} />
         </pre>
         {call.question.media && (
           <MediaList media={call.question.media} bytes={state().media} requestMedia={requestMedia} />

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { dangers } from "../page";
+import { plain } from "../resolved";
 import { ask, calls, type Desk, screen } from "./desk";
 
 let desk: Desk;
@@ -66,28 +67,68 @@ test("a call that comes after the card was drawn is not among those approved tog
   expect(desk.decisions()).toEqual([]);
 });
 
-test("a sensitive call is decided by itself, and so are those beside it", async () => {
-  desk = await ask(calls({}, { sensitive: true, can_remember: false }));
+test("a sensitive call is approved by itself, and can be denied with the others", async () => {
+  desk = await ask(calls({}, { sensitive: true, can_remember: false }, {}));
+  const text = desk.el.textContent;
 
+  await desk.press("Approve all 2");
+  const approved = desk.decisions();
+  desk.page.close();
+  desk = await ask(calls({}, { sensitive: true, can_remember: false }));
+  await desk.press("Deny all");
+
+  expect(text).toContain("tool2 is decided by itself");
+  expect(approved).toEqual([
+    { kind: "approve", digest: "d1" },
+    { kind: "approve", digest: "d3" },
+  ]);
   expect(desk.el.textContent).not.toContain("Approve all");
-  expect(desk.el.textContent).toContain("tool2 is decided by itself");
+  expect(desk.decisions()).toEqual([
+    { kind: "deny", digest: "d1" },
+    { kind: "deny", digest: "d2" },
+  ]);
+});
+
+test("several short calls are one line each, and the fields of one open on demand", async () => {
+  const asked = calls({ shown: '{"ticker": "AAA"}' }, { shown: '{"ticker": "AAA"}' });
+  desk = await ask(asked.map((one) => ({ ...one, resolved: { ticker: plain('"AAA"') } })));
+  const closed = desk.el.querySelectorAll(".nb-compact").length;
+  const fields = desk.el.querySelectorAll(".nb-reason").length;
+
+  await desk.press("More");
+
+  expect([closed, fields]).toEqual([2, 0]);
+  expect(desk.el.querySelector(".nb-compact .nb-card-summary")?.textContent).toBe('Run tool2(ticker="AAA")?');
+  expect(desk.el.querySelectorAll(".nb-reason")).toHaveLength(1);
+});
+
+test("an argument whose name could be read as more than one is shown in a row of its own", async () => {
+  const name = 'path="safe", x';
+  const known = calls({ shown: JSON.stringify({ [name]: 1 }) }, {});
+  desk = await ask(known.map((one) => ({ ...one, resolved: { [name]: plain("1") } })));
+
+  expect(desk.el.querySelector(".nb-item")?.className).toBe("nb-item");
+  expect(desk.el.querySelector(".nb-arguments dt")?.textContent).toBe(name);
 });
 
 test("nothing is decided for all before each was seen in full", async () => {
   screen.isInView = false;
   desk = await ask(calls({}, {}));
-  const unseen = desk.button("Approve all 2").disabled;
+  await desk.press("Approve all 2");
+  const unseen = desk.decisions();
   desk.page.close();
   screen.isInView = true;
   desk = await ask(calls({}, { shown: JSON.stringify({ text: "x".repeat(900) }) }));
-  const unopened = desk.button("Approve all 2").disabled;
+  await desk.press("Approve all 2");
+  const unopened = desk.decisions();
   const told = desk.el.querySelector(".nb-card-head")?.textContent;
 
   await desk.press("Show all");
+  await desk.press("Approve all 2");
 
-  expect([unseen, unopened]).toEqual([true, true]);
+  expect([unseen, unopened]).toEqual([[], []]);
   expect(told).toContain("1 call not fully shown yet");
-  expect(desk.button("Approve all 2").disabled).toBe(false);
+  expect(desk.decisions()).toHaveLength(2);
 });
 
 test.each(["call", "tool"])("an approval can be remembered for this %s", async (scope) => {
@@ -153,16 +194,77 @@ test("what was decided on this page leaves no card behind", async () => {
 test("Ctrl+Enter approves where the focus is in the card, Enter alone only on a question itself", async () => {
   desk = await ask(calls({}, {}));
 
-  await desk.key(".nb-reason", "Enter");
-  const typed = desk.decisions();
-  await desk.key(".nb-reason", "Enter", { ctrlKey: true });
+  await desk.key(".nb-item button", "Enter", { ctrlKey: true });
   await desk.key(".nb-item:last-of-type", "Enter");
 
-  expect(typed).toEqual([]);
   expect(desk.decisions()).toEqual([
     { kind: "approve", digest: "d1" },
     { kind: "approve", digest: "d2" },
   ]);
+});
+
+test.each([
+  [".nb-reason", {}],
+  [".nb-reason", { ctrlKey: true }],
+  ["select", { ctrlKey: true, shiftKey: true }],
+])("in %s, Enter with %j denies with the reason", async (where, keys) => {
+  desk = await ask(calls({}));
+  await desk.type(".nb-reason", "not today");
+
+  await desk.key(where, "Enter", keys);
+
+  expect(desk.decisions()).toEqual([{ kind: "deny", digest: "d1", reason: "not today" }]);
+});
+
+test("with a reason typed the button that stands out is the one that denies", async () => {
+  desk = await ask(calls({}));
+  const primary = (): unknown => desk.el.querySelector(".nb-primary")?.textContent;
+  const before = primary();
+
+  await desk.type(".nb-reason", "not today");
+
+  expect([before, primary()]).toEqual(["Approve", "Deny"]);
+});
+
+test("the keys of a decision are in the tooltips of its buttons", async () => {
+  desk = await ask(calls({}));
+
+  expect(desk.button("Approve").title).toBe("Approve (Ctrl+Enter)");
+  expect(desk.button("Deny").title).toBe("Deny (Ctrl+Shift+Enter, or Enter in the reason)");
+});
+
+test("the title of the page counts what waits, also after the page has changed its title", async () => {
+  document.title = "scratch.ipynb";
+  desk = await ask(calls({}, {}));
+  const waiting = document.title;
+  document.title = "scratch.ipynb - JupyterLab";
+  await vi.advanceTimersByTimeAsync(10);
+  const renamed = document.title;
+
+  await desk.press("Approve");
+  await desk.decided("c1", "d1", "approved");
+  await vi.advanceTimersByTimeAsync(600);
+  const less = document.title;
+  desk.page.close();
+
+  expect(waiting).toBe("(2) scratch.ipynb");
+  expect([renamed, less]).toEqual(["(2) scratch.ipynb - JupyterLab", "(1) scratch.ipynb - JupyterLab"]);
+  expect(document.title).toBe("scratch.ipynb - JupyterLab");
+});
+
+test("a card comes into view, except where the person is typing", async () => {
+  const scroll = vi.spyOn(Element.prototype, "scrollIntoView").mockReturnValue();
+  desk = await ask(calls({}));
+  const calm = scroll.mock.calls.length;
+  desk.page.close();
+  const editor = document.createElement("textarea");
+  document.body.append(editor);
+  editor.focus();
+  desk = await ask(calls({}));
+
+  expect([calm, scroll.mock.calls.length]).toEqual([1, 1]);
+  editor.remove();
+  scroll.mockRestore();
 });
 
 test("a key that is held down approves nothing", async () => {

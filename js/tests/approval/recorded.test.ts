@@ -40,23 +40,21 @@ async function replay(name: string): Promise<string> {
 }
 
 test("a call that waits", async () => {
-  expect(await replay("waiting")).toContain(
-    "price will run with ticker = 'ACME', table = df (DataFrame, 250 rows).",
-  );
+  expect(await replay("waiting")).toContain("Run price(ticker='ACME', table=df)?df DataFrame, 250 rows");
   expect(dangers(page.el.querySelector(".nb-card") as Element)).toEqual([]);
 });
 
 test("a result that waits", async () => {
-  expect(await replay("result_gate")).toContain("The model will read the result of price (33 characters).");
+  expect(await replay("result_gate")).toContain("Send the result of price to the model (33 characters)?");
 });
 
 test("three calls at once, of which one was decided elsewhere and one is decided by itself", async () => {
   const text = await replay("round");
 
-  expect(text).toContain("Approval required · 2 calls");
+  expect(text).toContain("2 calls wait for you");
   expect(text).toContain("run_python is decided by itself");
   expect(text).toContain("price: The call was denied by %chat: one is enough.");
-  expect(text).toContain("df (DataFrame, 250 rows by 3 columns)");
+  expect(text).toContain("df DataFrame, 250 rows by 3 columns");
   expect(page.el.querySelectorAll(".nb-item")).toHaveLength(2);
 });
 

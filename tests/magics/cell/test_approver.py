@@ -96,7 +96,7 @@ def front_end() -> Iterator[InputFrontEnd]:
 def test_a_yes_in_a_line_of_input_lets_the_call_run(front_end: InputFrontEnd) -> None:
     front_end.run(USE.format(flags=" --approve input"), answer="y")
 
-    assert "double will run with n = 21." in front_end.asked[0]
+    assert "Run double(n=21)?" in front_end.asked[0]
     assert front_end.run("print(received, answer.calls[0].status)") == "[21] ok\n"
 
 
@@ -140,7 +140,7 @@ def test_a_click_closes_a_line_of_input_that_asks_the_same(front_end: InputFront
 
     front_end.run(USE.format(flags=""), answer=lambda: front_end.click("approve"))
 
-    assert "double will run with n = 21." in front_end.asked[0]
+    assert "Run double(n=21)?" in front_end.asked[0]
     assert front_end.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
 
 

@@ -121,12 +121,12 @@ function ArgumentRows({ call, rows, entries, opened }: ArgumentRowsProps): JSX.E
             </code>
           </dt>
           <dd>
-            <Value
+            <ArgumentValue
+              call={call}
               entry={entry}
               language={detectLanguage(entry, ownProperty(properties, entry.name), entries)}
               opened={opened}
             />
-            <ReferenceNote text={referenceText(call, entry.name)} />
           </dd>
         </div>
       ))}
@@ -134,24 +134,30 @@ function ArgumentRows({ call, rows, entries, opened }: ArgumentRowsProps): JSX.E
   );
 }
 
-function ReferenceNote({ text }: { text: string }): JSX.Element | null {
-  if (!text) return null;
-  return (
-    <div class="nb-muted nb-reference-note">
-      <MarkedText text={text} />
-    </div>
-  );
-}
-
-function Value({
-  entry,
-  language,
-  opened,
-}: {
+interface ValueProps {
   entry: ArgumentEntry;
   language: string;
   opened: boolean;
-}): JSX.Element {
+}
+
+/** A value; a reference as people write it, with what it is. */
+function ArgumentValue({ call, ...props }: ValueProps & { call: PendingCall }): JSX.Element {
+  const argument = ownProperty(call.resolved, props.entry.name);
+  const reference = argument && onlyReference(argument);
+  if (!reference) return <Value {...props} />;
+  return (
+    <>
+      <code class="nb-prewrap">
+        <MarkedText text={reference.name} />
+      </code>
+      <div class="nb-muted nb-reference-note">
+        <MarkedText text={reference.text} />
+      </div>
+    </>
+  );
+}
+
+function Value({ entry, language, opened }: ValueProps): JSX.Element {
   const text = toText(entry.raw);
   const shown = truncate(text ?? indentJson(entry.raw), opened);
   if (text !== null && language && !hasHidden(text))
@@ -208,12 +214,6 @@ class HighlightedCode extends Component<{ text: string; language: string }> {
       </pre>
     );
   }
-}
-
-/** Return the target of an argument in full; empty if it is not a reference. */
-function referenceText({ resolved }: PendingCall, name: string): string {
-  const argument = ownProperty(resolved, name);
-  return (argument && onlyReference(argument)?.text) ?? "";
 }
 
 function findEdit(

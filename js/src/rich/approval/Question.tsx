@@ -11,14 +11,22 @@ import {
   summarizeArguments,
 } from "../../views/approval/pending";
 import { Remarks } from "../../views/approval/Remarks";
-import { CallSummary, MAX_NAMED_ARGUMENTS } from "../../views/approval/Sentence";
+import { CallSummary } from "../../views/approval/Sentence";
 import { InlineCode } from "../../views/InlineCode";
 import { MediaList } from "../../views/MediaList";
 import { GATE_LABELS } from "../../views/PlainApproval";
 import { Arguments, MAX_UNOPENED_ARGUMENTS } from "./Arguments";
 import { ArgumentsForm } from "./ArgumentsForm";
 import { Effect } from "./Diff";
-import { approveMessage, contentLength, type Draft, denyMessage, isEdited, isReadable } from "./drafts";
+import {
+  approveMessage,
+  contentLength,
+  type Draft,
+  denyMessage,
+  isEdited,
+  isOneLine,
+  isReadable,
+} from "./drafts";
 import { Result } from "./Result";
 
 interface Props {
@@ -26,6 +34,8 @@ interface Props {
   draft: Draft;
   state: TurnState;
   isArmed: boolean;
+  /** Whether it is one line of several. */
+  isCompact: boolean;
   change: (change: Partial<Draft>) => void;
   decide: (decision: Decision) => void;
   requestMedia: ((key: string) => void) | undefined;
@@ -76,11 +86,16 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   }
 
   #onKeyDown = (event: KeyboardEvent): void => {
-    const { key, target, ctrlKey, metaKey, repeat } = event;
+    const { key, target, ctrlKey, metaKey, shiftKey, repeat } = event;
     if (key === "Escape") this.#el.current?.focus({ preventScroll: true });
     if (key !== "Enter") return;
+    const isReason = target instanceof Element && target.matches(".nb-reason");
+    const hasControl = ctrlKey || metaKey;
     if (repeat) event.preventDefault();
-    else if (ctrlKey || metaKey || target === this.#el.current) {
+    else if (isReason || (hasControl && shiftKey)) {
+      event.preventDefault();
+      this.#deny();
+    } else if (hasControl || target === this.#el.current) {
       event.preventDefault();
       this.#approve();
     }
@@ -99,36 +114,21 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   };
 
   render(): JSX.Element {
-    const { call, draft, state, change, requestMedia } = this.props;
-    const { digest, gate, tool, description, media, notice } = call.question;
+    const { call, draft, state, isCompact } = this.props;
+    const { digest, gate, tool } = call.question;
     const readable = isReadable(call, draft);
+    const status =
+      (!isCorrected(digest, state, draft) && decisionStatus(digest, state)) ||
+      (this.state.isBeingDrawn ? STILL_DRAWING : hintFor(draft, readable));
     return (
       <fieldset
         ref={this.#el}
-        class="nb-item"
+        class={isCompact ? "nb-item nb-compact" : "nb-item"}
         tabIndex={-1}
         aria-label={`${gate === "run" ? "Run" : "Result of"} ${singleLine(tool, 80)}`}
         onKeyDown={this.#onKeyDown}
       >
-        <Remarks question={call.question} isEditedAgain={isInvalidEditChanged(call, draft)} />
-        {notice && (
-          <section aria-label="Read this first">
-            <Effect text={readable ? notice : `${notice.slice(0, MAX_UNOPENED_CHARS)}…`} />
-          </section>
-        )}
-        <CallSummary call={call} edited={isEdited(call, draft) ? draft.text : null} />
-        {description && (
-          <p class="nb-muted nb-description">
-            <InlineCode text={singleLine(description, 300)} />
-          </p>
-        )}
-        <Body {...{ call, draft, readable, change }} />
-        {media && <MediaList media={media} bytes={state.media} requestMedia={requestMedia} />}
-        {media && isEdited(call, draft) && (
-          <p class="nb-muted">
-            Only the edited text is sent to the model, without the {plural(media.length, "image")}.
-          </p>
-        )}
+        {isCompact ? <CallSummary call={call} /> : this.#renderBody(readable)}
         <div ref={this.#end} />
         {!readable && (
           <button type="button" class="nb-text-button" onClick={this.#open}>
@@ -137,38 +137,87 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
         )}
         {this.#renderButtons(readable)}
         <p class="nb-muted nb-status" role="status">
-          {(!isCorrected(digest, state, draft) && decisionStatus(digest, state)) ||
-            (this.state.isBeingDrawn ? STILL_DRAWING : hintFor(draft, readable))}
+          {status}
         </p>
       </fieldset>
     );
   }
 
-  #renderButtons(readable: boolean): JSX.Element {
-    const { call, draft, state, isArmed, change } = this.props;
-    const { gate, can_remember, digest } = call.question;
-    const labels = GATE_LABELS[gate];
+  #renderBody(readable: boolean): JSX.Element {
+    const { call, draft, state, change, requestMedia } = this.props;
+    const { description, media, notice } = call.question;
     const edited = isEdited(call, draft);
+    return (
+      <>
+        <Remarks question={call.question} isEditedAgain={isInvalidEditChanged(call, draft)} />
+        {notice && (
+          <section aria-label="Read this first">
+            <Effect text={readable ? notice : `${notice.slice(0, MAX_UNOPENED_CHARS)}…`} />
+          </section>
+        )}
+        <CallSummary call={call} edited={edited ? draft.text : null} />
+        {description && (
+          <p class="nb-muted nb-description">
+            <InlineCode text={singleLine(description, 300)} />
+          </p>
+        )}
+        <Body {...{ call, draft, readable, change }} />
+        {media && <MediaList media={media} bytes={state.media} requestMedia={requestMedia} />}
+        {media && edited && (
+          <p class="nb-muted">
+            Only the edited text is sent to the model, without the {plural(media.length, "image")}.
+          </p>
+        )}
+      </>
+    );
+  }
+
+  #renderButtons(readable: boolean): JSX.Element {
+    const { call, draft, state, isArmed, isCompact, change } = this.props;
+    const { gate, digest } = call.question;
+    const labels = GATE_LABELS[gate];
+    const primary = draft.reason ? labels.no : labels.yes;
+    const buttonClass = (label: string): string => (label === primary ? "nb-button nb-primary" : "nb-button");
     return (
       <div class="nb-row">
         <button
           type="button"
-          class="nb-button nb-primary"
+          class={buttonClass(labels.yes)}
+          title={`${labels.yes} (Ctrl+Enter)`}
           disabled={!this.#canApprove()}
           onClick={this.#approve}
         >
           {labels.yes}
-          {edited && " as edited"}
+          {isEdited(call, draft) && " as edited"}
         </button>
         <button
           type="button"
-          class="nb-button"
+          class={buttonClass(labels.no)}
+          title={`${labels.no} (Ctrl+Shift+Enter, or Enter in the reason)`}
           disabled={!isArmed || isDisabled(digest, state)}
           onClick={this.#deny}
         >
           {labels.no}
         </button>
-        {(gate === "result" || parseObject(call.question.shown)) && (
+        {isCompact ? (
+          <button type="button" class="nb-text-button" onClick={() => change({ isExpanded: true })}>
+            More
+          </button>
+        ) : (
+          this.#renderFields(readable)
+        )}
+      </div>
+    );
+  }
+
+  /** What goes with a decision: an edit, a reason, and for how long it is remembered. */
+  #renderFields(readable: boolean): JSX.Element {
+    const { call, draft, change } = this.props;
+    const { gate, can_remember, can_remember_call, digest, shown, tool } = call.question;
+    const { reason } = GATE_LABELS[gate];
+    return (
+      <>
+        {(gate === "result" || parseObject(shown)) && (
           <button type="button" class="nb-text-button" disabled={!readable} onClick={this.#toggleEditor}>
             {draft.isEditing || draft.text !== null ? "Undo the edit" : "Edit"}
           </button>
@@ -177,25 +226,23 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           class="nb-reason"
           data-digest={digest}
           maxLength={4000}
-          placeholder={labels.reason}
-          aria-label={labels.reason}
+          placeholder={reason}
+          aria-label={reason}
           value={draft.reason}
           onInput={({ currentTarget }) => change({ reason: currentTarget.value })}
         />
-        {gate === "run" && can_remember && !edited && (
+        {gate === "run" && can_remember && !isEdited(call, draft) && (
           <select
             aria-label="Remember the decision"
             value={draft.remember}
             onChange={({ currentTarget }) => change({ remember: currentTarget.value as Draft["remember"] })}
           >
             <option value="">Ask every time</option>
-            {call.question.can_remember_call !== false && (
-              <option value="call">Remember for this call</option>
-            )}
-            <option value="tool">Remember for this tool</option>
+            {can_remember_call !== false && <option value="call">Approve these arguments from now on</option>}
+            <option value="tool">Approve every call of {singleLine(tool, 40)}</option>
           </select>
         )}
-      </div>
+      </>
     );
   }
 }
@@ -233,14 +280,7 @@ function Body({ call, draft, readable, change }: BodyProps): JSX.Element | null 
         <FoldedArguments>{all}</FoldedArguments>
       </>
     );
-  const summaries = summarizeArguments(call);
-  if (!parseObject(shown) || !summaries.length) return null;
-  return summaries.length <= MAX_NAMED_ARGUMENTS &&
-    summaries.every(({ isComplete, note }) => isComplete && !note) ? (
-    <FoldedArguments>{all}</FoldedArguments>
-  ) : (
-    all
-  );
+  return parseObject(shown) && summarizeArguments(call).length && !isOneLine(call) ? all : null;
 }
 
 /** How much is folded. */
@@ -254,7 +294,7 @@ function contentSize(call: PendingCall): string {
 function FoldedArguments({ children }: { children: JSX.Element }): JSX.Element {
   return (
     <details class="nb-fold">
-      <summary class="nb-muted">All arguments</summary>
+      <summary class="nb-muted">Arguments</summary>
       {children}
     </details>
   );

@@ -1,10 +1,11 @@
 import { Component, createRef, type JSX } from "preact";
-import type { Connection, TurnState } from "../../kernel/turn";
+import { type Connection, isLive, type TurnState } from "../../kernel/turn";
 import type { Block } from "../../protocol";
 import { CALL_STATE_LABELS, decisionLine, plural, singleLine } from "../../text/format";
 import {
   ARM_MS,
   approvalTitle,
+  cardClass,
   isDisabled,
   type PendingCall,
   pendingCalls,
@@ -12,7 +13,8 @@ import {
   STILL_DRAWING,
 } from "../../views/approval/pending";
 import { stopKeyPropagation } from "../../views/keyboard";
-import { approveMessage, type Draft, denyMessage, EMPTY_DRAFT, isReadable } from "./drafts";
+import { scrollToCard, setWaiting } from "./attention";
+import { approveMessage, type Draft, denyMessage, EMPTY_DRAFT, isOneLine, isReadable } from "./drafts";
 import { Question } from "./Question";
 
 interface State {
@@ -20,6 +22,8 @@ interface State {
   armed: string;
   /** Whether an approval was refused because a question was still being rendered. */
   isBeingDrawn: boolean;
+  /** Whether all were to be approved when some had not been read. */
+  isUnread: boolean;
   drafts: Record<string, Draft>;
   /** Questions that were on the card, by digest; the next round's leave no trace of them. */
   questions: Record<string, { id: string; tool: string; round: number }>;
@@ -34,7 +38,7 @@ interface Props {
  * second, and in the half second after a question was added or removed.
  */
 export class Card extends Component<Props, State> {
-  override state: State = { armed: "", isBeingDrawn: false, drafts: {}, questions: {} };
+  override state: State = { armed: "", isBeingDrawn: false, isUnread: false, drafts: {}, questions: {} };
   #el = createRef<HTMLFieldSetElement>();
   #timer = 0;
   #key = "";
@@ -65,6 +69,7 @@ export class Card extends Component<Props, State> {
 
   override componentWillUnmount(): void {
     clearTimeout(this.#timer);
+    setWaiting(this.props.connection, 0);
   }
 
   #calls(): PendingCall[] {
@@ -77,6 +82,10 @@ export class Card extends Component<Props, State> {
     if (key === this.#key) return;
     const isNew = this.#key === "";
     this.#key = key;
+    if (isLive(this.props.connection.state().document)) {
+      setWaiting(this.props.connection, calls.length);
+      requestAnimationFrame(() => key && this.#el.current && scrollToCard(this.#el.current));
+    }
     clearTimeout(this.#timer);
     const fresh = Object.fromEntries(
       calls.map(({ id, round, question }) => [question.digest, { id, round, tool: question.tool }]),
@@ -98,15 +107,25 @@ export class Card extends Component<Props, State> {
     return { ...EMPTY_DRAFT, reason, ...(edited && { isEditing: true, text: edited }) };
   }
 
-  #decideAll(isApproval: boolean): void {
-    const { decide } = this.props.connection;
-    const isBeingDrawn = isApproval && Boolean(this.#el.current?.querySelector("[aria-busy=true]"));
-    this.setState({ isBeingDrawn });
-    if (isBeingDrawn) return; // what is not rendered yet was not read
-    for (const call of this.#calls()) {
-      const draft = this.#draft(call);
-      decide(isApproval ? approveMessage(call, draft) : denyMessage(call, draft.reason));
+  #approveAll(calls: readonly PendingCall[]): void {
+    const isBeingDrawn = Boolean(this.#el.current?.querySelector("[aria-busy=true]"));
+    const unread = this.#unread(calls)[0];
+    this.setState({ isBeingDrawn, isUnread: Boolean(unread) });
+    if (unread) {
+      const items = this.#el.current?.querySelectorAll(".nb-item");
+      items?.[this.#calls().indexOf(unread)]?.scrollIntoView({ block: "nearest" });
     }
+    if (unread || isBeingDrawn) return; // what is not rendered yet was not read
+    for (const call of calls) this.props.connection.decide(approveMessage(call, this.#draft(call)));
+  }
+
+  #denyAll(calls: readonly PendingCall[]): void {
+    for (const call of calls) this.props.connection.decide(denyMessage(call, this.#draft(call).reason));
+  }
+
+  /** The calls that a person has not had before their eyes. */
+  #unread(calls: readonly PendingCall[]): PendingCall[] {
+    return calls.filter((call) => !this.#draft(call).isSeen || !isReadable(call, this.#draft(call)));
   }
 
   #draft({ question }: PendingCall): Draft {
@@ -129,7 +148,7 @@ export class Card extends Component<Props, State> {
         {isVisible && (
           <fieldset
             ref={this.#el}
-            class="nb-card"
+            class={cardClass(calls)}
             aria-label="Approval"
             tabIndex={-1}
             data-lm-suppress-shortcuts="true"
@@ -150,6 +169,7 @@ export class Card extends Component<Props, State> {
                 draft={this.#draft(call)}
                 state={state}
                 isArmed={this.state.armed === questionKey(calls)}
+                isCompact={calls.length > 1 && isOneLine(call) && !this.#draft(call).isExpanded}
                 change={(change) => this.#changeDraft(call.question.digest, change)}
                 decide={this.props.connection.decide}
                 requestMedia={this.props.connection.requestMedia}
@@ -161,43 +181,50 @@ export class Card extends Component<Props, State> {
     );
   }
 
-  #renderHead(calls: PendingCall[], shown: TurnState): JSX.Element {
+  #renderHead(calls: PendingCall[], shown: TurnState): JSX.Element | null {
     const open = calls.filter(({ question }) => !isDisabled(question.digest, shown));
+    if (calls.length === 1) return null;
     return (
       <div class="nb-card-head">
-        <p class="nb-card-title">
-          {calls.length ? approvalTitle(calls) : "Decided"}
-          {calls.length > 1 && <span> · {plural(calls.length, "call")}</span>}
-        </p>
+        <p class="nb-card-title">{calls.length ? `${calls.length} calls wait for you` : "Decided"}</p>
         {open.length > 1 && this.#renderBulkButtons(open)}
       </div>
     );
   }
 
-  /** The buttons for all questions, or why there are none. */
+  /** The buttons for all questions; a sensitive one is approved by itself. */
   #renderBulkButtons(calls: PendingCall[]): JSX.Element {
-    const single = calls.find(({ question }) => question.sensitive);
-    if (single)
-      return (
-        <span class="nb-muted">
-          One by one: <code>{singleLine(single.question.tool, 60)}</code> is decided by itself.
-        </span>
-      );
-    const drafts = calls.map((call) => this.#draft(call));
-    const unreadCount = calls.filter(
-      (call, at) => !drafts[at]?.isSeen || !isReadable(call, drafts[at]),
-    ).length;
-    const isBroken = drafts.some(({ problems }) => Object.keys(problems).length);
-    const disabled = this.state.armed !== this.#key || unreadCount > 0 || isBroken;
+    const alone = calls.filter(({ question }) => question.sensitive);
+    const together = calls.filter(({ question }) => !question.sensitive);
+    const unread = this.state.isUnread ? this.#unread(together).length : 0;
+    const isBroken = together.some((call) => Object.keys(this.#draft(call).problems).length);
+    const isArmed = this.state.armed === this.#key;
     const verb = calls.every(({ question }) => question.gate === "result") ? "Release" : "Approve";
+    const names = alone.map(({ question }) => singleLine(question.tool, 60)).join(", ");
     return (
       <span class="nb-row">
         {this.state.isBeingDrawn && <span class="nb-muted">{STILL_DRAWING}</span>}
-        {unreadCount > 0 && <span class="nb-muted">{plural(unreadCount, "call")} not fully shown yet</span>}
-        <button type="button" class="nb-button" disabled={disabled} onClick={() => this.#decideAll(true)}>
-          {verb} all {calls.length}
-        </button>
-        <button type="button" class="nb-button" disabled={disabled} onClick={() => this.#decideAll(false)}>
+        {unread > 0 && (
+          <span class="nb-muted" role="status">
+            {plural(unread, "call")} not fully shown yet
+          </span>
+        )}
+        {names && (
+          <span class="nb-muted">
+            <code>{names}</code> is decided by itself
+          </span>
+        )}
+        {together.length > 1 && (
+          <button
+            type="button"
+            class="nb-button nb-primary"
+            disabled={!isArmed || isBroken}
+            onClick={() => this.#approveAll(together)}
+          >
+            {verb} all {together.length}
+          </button>
+        )}
+        <button type="button" class="nb-button" disabled={!isArmed} onClick={() => this.#denyAll(calls)}>
           Deny all
         </button>
       </span>

@@ -1,7 +1,7 @@
 import { Component, createRef, type JSX } from "preact";
 import { plural } from "../../text/format";
 import type { PendingCall } from "../../views/approval/pending";
-import { MAX_UNOPENED_CHARS } from "../../views/approval/pending";
+import { unopenedLimit } from "../../views/approval/pending";
 import { Diff } from "./Diff";
 import { type Draft, MAX_FIELD_CHARS, tooLongToEdit } from "./drafts";
 import { MarkedText } from "./hiddenCharacters";
@@ -67,7 +67,9 @@ export class Result extends Component<Props, State> {
           />
         ) : (
           <pre ref={this.#pre} class="nb-code nb-prewrap">
-            <MarkedText text={readable ? text || "(nothing)" : `${text.slice(0, MAX_UNOPENED_CHARS)}…`} />
+            <MarkedText
+              text={readable ? text || "(nothing)" : `${text.slice(0, unopenedLimit(call.question))}…`}
+            />
           </pre>
         )}
         {readable && (

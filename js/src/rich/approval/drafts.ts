@@ -1,6 +1,7 @@
 import type { Decision } from "../../protocol";
-import { plural } from "../../text/format";
-import { MAX_UNOPENED_CHARS, type PendingCall } from "../../views/approval/pending";
+import { parseObject, plural } from "../../text/format";
+import { type PendingCall, summarizeArguments, unopenedLimit } from "../../views/approval/pending";
+import { MAX_NAMED_ARGUMENTS } from "../../views/approval/Sentence";
 
 /** What a person has done about one question so far, and not yet sent. */
 export interface Draft {
@@ -8,6 +9,8 @@ export interface Draft {
   isOpened: boolean;
   /** The end of the question was on the screen. */
   isSeen: boolean;
+  /** Whether the fields of a call are open that is one line among several. */
+  isExpanded: boolean;
   /** Whether the editor is open. */
   isEditing: boolean;
   /** The replacement of what was asked: arguments as JSON, or the text of a result. */
@@ -24,6 +27,7 @@ export interface Draft {
 export const EMPTY_DRAFT: Draft = {
   isOpened: false,
   isSeen: false,
+  isExpanded: false,
   isEditing: false,
   text: null,
   problems: {},
@@ -46,7 +50,16 @@ export function contentLength({ question }: PendingCall): number {
 
 /** Whether a whole question is visible without opening anything. */
 export function isReadable(call: PendingCall, draft: Draft): boolean {
-  return draft.isOpened || contentLength(call) <= MAX_UNOPENED_CHARS;
+  return draft.isOpened || contentLength(call) <= unopenedLimit(call.question);
+}
+
+/** Whether the line of a question holds all of it, so that there is nothing more to read. */
+export function isOneLine(call: PendingCall): boolean {
+  const { gate, effect, notice, media, again, notes = [], shown } = call.question;
+  const hasMore = effect || notice || media || again || notes.length;
+  if (gate === "result" || hasMore || !parseObject(shown)) return false;
+  const summaries = summarizeArguments(call);
+  return summaries.length <= MAX_NAMED_ARGUMENTS && summaries.every(({ isComplete }) => isComplete);
 }
 
 /** Whether something other than the original would be sent. */

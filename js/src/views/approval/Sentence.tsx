@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
 import { parseObject, plural } from "../../text/format";
-import { type PendingCall, safeLine, summarizeArguments } from "./pending";
+import { type ArgumentSummary, type PendingCall, safeLine, summarizeArguments } from "./pending";
 
-/** Maximum number of arguments in the sentence; further ones are counted. */
+/** Maximum number of arguments in the question; further ones are counted. */
 export const MAX_NAMED_ARGUMENTS = 6;
 
-/** What will happen, in one sentence; the model's text is only quoted in it. */
+/** What is asked, in one line, with the call as a person would write it; the model's text is only quoted in it. */
 export function CallSummary({
   call,
   edited = null,
@@ -15,37 +15,57 @@ export function CallSummary({
   edited?: string | null;
 }): JSX.Element {
   const { question } = call;
-  const tool = <code>{safeLine(question.tool, 80)}</code>;
+  const tool = safeLine(question.tool, 80);
   if (question.gate === "result")
     return (
       <p class="nb-card-summary">
-        The model will read the result of {tool} ({plural(question.shown.length, "character")}
-        {question.media && ` and ${plural(question.media.length, "image")}`}).
+        Send the result of <code>{tool}</code> to the model ({plural(question.shown.length, "character")}
+        {question.media && ` and ${plural(question.media.length, "image")}`})?
       </p>
     );
   if (!parseObject(question.shown))
     return (
       <p class="nb-card-summary">
-        {tool} asks: {safeLine(question.shown, 300)}
+        <code>{tool}</code> asks: {safeLine(question.shown, 300)}
       </p>
     );
   const summaries = summarizeArguments(call, edited);
-  const parts = summaries
-    .slice(0, MAX_NAMED_ARGUMENTS)
-    .map(({ name, value, note }, index) => [
-      index ? ", " : " with ",
-      <code class="nb-argument-name">{name}</code>,
-      " = ",
-      <code>{value}</code>,
-      note && ` (${note})`,
-    ]);
   const omitted = summaries.length - MAX_NAMED_ARGUMENTS;
+  const written = summaries.slice(0, MAX_NAMED_ARGUMENTS).map(({ name, value }) => `${name}=${value}`);
   return (
-    <p class="nb-card-summary">
-      {tool} will run{edited !== null && ", as you edited it,"}
-      {parts}
-      {omitted > 0 && ` and ${plural(omitted, "argument")} more`}
-      {summaries.length ? "." : " without arguments."}
-    </p>
+    <>
+      <p class="nb-card-summary">
+        Run{" "}
+        <code>
+          <b>{tool}</b>({written.join(", ")}
+          {omitted > 0 && `, … ${plural(omitted, "argument")} more`})
+        </code>
+        {edited !== null && " as you edited it"}?
+      </p>
+      <Chips references={summaries.filter(({ note }) => note)} />
+    </>
+  );
+}
+
+/** What the references among the arguments are: the name, the type and the shape of each, and in a fold all of it. */
+function Chips({ references }: { references: ArgumentSummary[] }): JSX.Element | null {
+  if (!references.length) return null;
+  return (
+    <div class="nb-row nb-chips">
+      {references.map(({ value, note, details }) =>
+        details ? (
+          <details class="nb-chip">
+            <summary>
+              <code>{value}</code> {note}
+            </summary>
+            {details}
+          </details>
+        ) : (
+          <span class="nb-chip">
+            <code>{value}</code> {note}
+          </span>
+        ),
+      )}
+    </div>
   );
 }

@@ -10,6 +10,14 @@ export const ARM_MS = 500;
 /** Characters above which a question has to be opened before it can be approved. */
 export const MAX_UNOPENED_CHARS = 600;
 
+/** The same of a result, which is one text in one box. */
+const MAX_UNOPENED_RESULT_CHARS = 2_000;
+
+/** The characters of a question that are shown before it is opened. */
+export function unopenedLimit({ gate }: QuestionData): number {
+  return gate === "result" ? MAX_UNOPENED_RESULT_CHARS : MAX_UNOPENED_CHARS;
+}
+
 /** Why a click on approve had no effect: what is not rendered yet was not read. */
 export const STILL_DRAWING = "Still loading. Approve again when all of it is shown.";
 
@@ -37,11 +45,14 @@ export function ownProperty<T>(record: Record<string, T>, name: string): T | und
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
-/** One argument in the sentence; `whole` if nothing of it is omitted or rephrased. */
+/** One argument in the question; `isComplete` if nothing of it is omitted or rephrased. */
 export interface ArgumentSummary {
   name: string;
   value: string;
+  /** The type and shape of what a reference names. */
   note: string;
+  /** All that is said of it; empty if that is the note. */
+  details: string;
   isComplete: boolean;
 }
 
@@ -51,6 +62,15 @@ export function safeLine(text: string, limit = MAX_LINE_CHARS): string {
 }
 
 const MAX_LINE_CHARS = 60;
+
+/** The value of an argument that does not fit into a line. */
+const UNKNOWN = "…";
+
+/** A name of an argument that cannot be read as more than one argument. */
+const ARGUMENT_NAME = /^[\w-]{1,60}$/;
+
+/** Characters of what is said of a referenced object in the fold of its chip. */
+const MAX_DETAIL_CHARS = 1_000;
 
 /** What was made of a question last: a card draws one often, and of one that was edited each text is another. */
 const summaryCache = new WeakMap<
@@ -81,23 +101,22 @@ function computeSummaries(
     const isUnchanged = JSON.stringify(ownProperty(original, name)) === JSON.stringify(value);
     // the kernel's text, not the parsed value: numbers in JavaScript lose precision
     const argument = isUnchanged ? ownProperty(resolved, name) : undefined;
-    const text = isUnchanged ? (argument ? resolvedText(argument) : "…") : exactJson(value);
+    const text = isUnchanged ? (argument ? resolvedText(argument) : UNKNOWN) : exactJson(value);
     const reference = argument && onlyReference(argument);
     const lines = typeof value === "string" ? value.trimEnd().split("\n").length : 1;
-    const line = lines > 1 ? plural(lines, "line") : safeLine(reference?.name ?? text);
-    return {
-      name: safeLine(name),
-      value: line,
-      note: reference ? singleLine(reference.summary || reference.text, MAX_LINE_CHARS) : "",
-      isComplete: line === (reference?.name ?? text),
-    };
+    const whole = reference?.name ?? text;
+    const line = lines > 1 ? `… ${plural(lines, "line")}` : safeLine(whole);
+    const note = reference ? safeLine(reference.summary || reference.text) : "";
+    const details = reference && note !== reference.text ? safeLine(reference.text, MAX_DETAIL_CHARS) : "";
+    const isComplete = line === whole && whole !== UNKNOWN && ARGUMENT_NAME.test(name);
+    return { name: safeLine(name), value: line, note, details, isComplete };
   });
 }
 
 /** A value as JSON where this is what was typed for certain. */
 function exactJson(value: unknown): string {
   const isExact = typeof value !== "object" && (typeof value !== "number" || Number.isSafeInteger(value));
-  return isExact || value === null ? JSON.stringify(value) : "…";
+  return isExact || value === null ? JSON.stringify(value) : UNKNOWN;
 }
 
 /** The state of a decision, or why none is possible. */
@@ -124,7 +143,12 @@ export function isDisabled(digest: string, { requests, link }: TurnState): boole
   return link === "lost" || state === "sent" || state === "accepted";
 }
 
-/** Return the title of a card: whether a run or only results wait for a decision. */
+/** The classes of a card: only what is sensitive looks like a warning. */
+export function cardClass(calls: readonly PendingCall[]): string {
+  return calls.some(({ question }) => question.sensitive) ? "nb-card nb-sensitive" : "nb-card";
+}
+
+/** What waits for a decision, in a few words. */
 export function approvalTitle(calls: readonly PendingCall[]): string {
   return calls.every(({ question }) => question.gate === "result")
     ? "Result approval required"
