@@ -13,8 +13,9 @@ export const BOX_LIMIT = 10_000;
 /** Maximum characters of one text node: breaking one of many scripts into lines takes quadratic time in browsers. */
 export const NODE_LIMIT = 1_000;
 
-/** Characters that are written in one task; what is longer is written piece by piece, and the page stays usable. */
+/** Characters and lines that are written in one task; what is longer is written piece by piece: the page stays usable. */
 const SLICE_CHARS = 20_000;
+const SLICE_LINES = 2_000;
 
 /** Characters from which on a text that does not grow is written so, too. */
 const MIN_GRADUAL_CHARS = 2_000;
@@ -75,9 +76,8 @@ export class AppendOnlyText extends Component<{ text: string | Rope }> {
   #writeSlice(): void {
     const el = this.#el.current;
     if (!el) return;
-    const end = codePointEnd(this.#unwritten, SLICE_CHARS);
-    const slice = this.#unwritten.slice(0, end);
-    this.#unwritten = this.#unwritten.slice(end);
+    const slice = firstLines(this.#unwritten.slice(0, codePointEnd(this.#unwritten, SLICE_CHARS)));
+    this.#unwritten = this.#unwritten.slice(slice.length);
     for (let at = 0; at < slice.length; ) at = this.#fillBox(el, slice, at);
     if (!this.#unwritten) {
       el.removeAttribute("aria-busy");
@@ -144,6 +144,16 @@ function append(box: HTMLElement, text: string): void {
 function codePointEnd(text: string, at: number): number {
   const code = text.charCodeAt(at - 1);
   return code >= 0xd800 && code < 0xdc00 ? at + 1 : at;
+}
+
+/** Return the first lines of a text, at most as many as one task writes. */
+function firstLines(text: string): string {
+  let at = 0;
+  for (let line = 0; line < SLICE_LINES; line++) {
+    at = text.indexOf("\n", at) + 1;
+    if (!at) return text;
+  }
+  return text.slice(0, at);
 }
 
 function createBox(): HTMLElement {
