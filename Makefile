@@ -20,6 +20,7 @@ PY_SOURCES := README.md $(shell find nbtool -type f -not -path '*/static/*' -not
 UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
 .PHONY: help lab servers gateways test check unit browser notebooks js docs screenshots state-images readme-images coverage nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets

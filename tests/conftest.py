@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
@@ -29,6 +30,19 @@ def pytest_configure() -> None:
     assert spec
     assert spec.loader
     spec.loader.exec_module(module_from_spec(spec))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector away from the thousands of tests, which stay until the end: collecting them is
+    quicker without it, and a later `gc.collect` looks only at what the tests made.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
