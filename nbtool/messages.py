@@ -235,9 +235,12 @@ class Usage:
     """The tokens that a request used; `cost` in US dollars if it is known.
 
     `cached_tokens` (read from the provider's cache) and `cache_write_tokens` are part of `input_tokens`,
-    `thinking_tokens` part of `output_tokens`. `is_cost_estimated`: the cost, or a part of it, is not reported by the
-    provider but computed from the tokens, or a part is unknown. `is_cost_unknown`: the requests are charged,
-    but at an unknown price.
+    `thinking_tokens` part of `output_tokens`. `extra_input_tokens` and `extra_output_tokens` were used in further steps
+    of the request, and are not part of the other counts (Claude's compaction and advisor).
+
+    `is_cost_estimated`: the cost, or a part of it, is not reported by the provider but computed from the tokens, or a
+    part is unknown. `is_cost_unknown`: the requests are charged, but at an unknown price. `lacks_tool_cost`: the
+    computed cost lacks what the provider charges for tools that it runs, such as searches.
     """
 
     input_tokens: int = 0
@@ -248,6 +251,9 @@ class Usage:
     cache_write_tokens: int = 0
     is_cost_estimated: bool = False
     is_cost_unknown: bool = False
+    lacks_tool_cost: bool = False
+    extra_input_tokens: int = 0
+    extra_output_tokens: int = 0
 
     @property
     def total_tokens(self) -> int:
@@ -265,6 +271,21 @@ class Usage:
             self.cache_write_tokens + other.cache_write_tokens,
             bool(costs) and any(one.is_cost_estimated or one.is_unpriced for one in (self, other)),
             self.is_cost_unknown or other.is_cost_unknown,
+            self.lacks_tool_cost or other.lacks_tool_cost,
+            self.extra_input_tokens + other.extra_input_tokens,
+            self.extra_output_tokens + other.extra_output_tokens,
+        )
+
+    def with_extra_tokens(self) -> Usage:
+        """Return the usage with the tokens of further steps in its input and output."""
+        if not (self.extra_input_tokens or self.extra_output_tokens):
+            return self
+        return replace(
+            self,
+            input_tokens=self.input_tokens + self.extra_input_tokens,
+            output_tokens=self.output_tokens + self.extra_output_tokens,
+            extra_input_tokens=0,
+            extra_output_tokens=0,
         )
 
     @property

@@ -183,7 +183,8 @@ export type Block = ProseBlock | CallBlock | NoticeBlock;
 
 /**
  * Tokens of a turn so far; `cost` in US dollars if known, computed from the tokens if `is_cost_estimated`.
- * `is_cost_unknown`: the turn is charged, but at an unknown price.
+ * `is_cost_unknown`: the turn is charged, but at an unknown price. `lacks_tool_cost`: the computed cost lacks
+ * what the provider charges for the tools that it ran.
  */
 export interface UsageData {
   input_tokens: number;
@@ -193,6 +194,7 @@ export interface UsageData {
   cost: number | null;
   is_cost_estimated?: boolean;
   is_cost_unknown?: boolean;
+  lacks_tool_cost?: boolean;
 }
 
 /**

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbtool.blocks.limits import NOTICE_LIMIT, omitted_marker
 from nbtool.blocks.notation import name_references
-from nbtool.blocks.protocol import CallBlock, CallState, DecisionData, Head
+from nbtool.blocks.protocol import CallBlock, CallState, DecisionData, Head, UsageData
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.events import EndReason, Gate
 from nbtool.text import shorten
@@ -86,6 +86,9 @@ LONG_LINE = NOTICE_LIMIT + 64
 
 COST_UNKNOWN = "cost unknown (%chat status)"
 """Shown in place of a cost; the command says how to give the price of the model."""
+
+TOOLS_NOT_PRICED = " without the provider's tools"
+"""Follows a computed cost that lacks what the provider charges for searches and other tools that it ran."""
 
 TRUNCATED = "cut off here"
 EDITED = "edited by you"
@@ -197,16 +200,18 @@ def footer_line(head: Head) -> str:
         _plural(head["round"], "round") if head["round"] > 1 else "",
         _plural(head["calls"], "call") if head["calls"] else "",
         _plural(tokens, "token") if tokens else "",
-        COST_UNKNOWN if usage.get("is_cost_unknown") and usage["cost"] is None else "",
-        format_cost(usage["cost"], is_estimated=usage.get("is_cost_estimated", False)),
+        format_cost(usage),
         format_seconds(head["seconds"]) if head["seconds"] is not None else "",
     ]
     return " · ".join(fact for fact in facts if fact)
 
 
-def format_cost(cost: float | None, *, is_estimated: bool) -> str:
-    """Format a cost in US dollars; an estimated one is marked, an unknown one is empty."""
-    return "" if cost is None else f"{'about ' if is_estimated else ''}${cost:.4f}"
+def format_cost(usage: UsageData) -> str:
+    """Format a cost in US dollars; an estimated, incomplete or unknown one is marked."""
+    if usage["cost"] is None:
+        return COST_UNKNOWN if usage.get("is_cost_unknown") else ""
+    estimate = "about " if usage.get("is_cost_estimated") else ""
+    return f"{estimate}${usage['cost']:.4f}{TOOLS_NOT_PRICED if usage.get('lacks_tool_cost') else ''}"
 
 
 def status_line(head: Head) -> str:

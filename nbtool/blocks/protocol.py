@@ -195,7 +195,8 @@ Block = ProseBlock | CallBlock | NoticeBlock
 class UsageData(TypedDict):
     """Tokens of a turn so far; `cost` in US dollars if known, computed from the tokens if `is_cost_estimated`.
 
-    `is_cost_unknown`: the turn is charged, but at an unknown price.
+    `is_cost_unknown`: the turn is charged, but at an unknown price. `lacks_tool_cost`: the computed cost lacks what the
+    provider charges for the tools that it ran.
     """
 
     input_tokens: int
@@ -205,6 +206,7 @@ class UsageData(TypedDict):
     cost: float | None
     is_cost_estimated: NotRequired[bool]
     is_cost_unknown: NotRequired[bool]
+    lacks_tool_cost: NotRequired[bool]
 
 
 class Head(TypedDict):

@@ -84,7 +84,7 @@ USAGE = object_of(
         **dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "thinking_tokens"), COUNT),
         "cost": or_null(NUMBER),
     },
-    {"is_cost_estimated": {"const": True}, "is_cost_unknown": {"const": True}},
+    {mark: {"const": True} for mark in ("is_cost_estimated", "is_cost_unknown", "lacks_tool_cost")},
 )
 HEAD = object_of(
     {

@@ -9,7 +9,10 @@ from nbtool.wire.reply import Reply
 
 LIMIT_NOTICE = "The turn was ended early: {reason}. A final reply without tool calls was requested."
 NO_ROUND_FOR_TOOLS = "The turn is limited to one request, so no tools were offered."
-CALL_IN_FINAL_REPLY = "The final reply contained a tool call; it did not run."
+CALL_IN_FINAL_REPLY = (
+    "The final reply contained a tool call; it did not run. To let the model go on, send another prompt, or run the "
+    "cell again with a larger `--max-rounds` (in Python `max_rounds`)."
+)
 NO_REPLY = "The model returned no final reply."
 FINAL_PROMPT = (
     "[nbtool] No more tool calls are possible: {reason}. Answer the person now, without calling tools: say what was"

@@ -14,11 +14,11 @@ from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics import commands
-from nbtool.magics.cell.run import DEFAULT_MODEL, dry_run, run_cell
+from nbtool.magics.cell.run import dry_run, run_cell
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.magics.env_consent import with_consent
-from nbtool.magics.notebook.chat_settings import ChatSettings
+from nbtool.magics.notebook.chat_settings import DEFAULT_MODEL, ChatSettings
 from nbtool.magics.notebook.config import NbTool
 from nbtool.magics.notebook.namespace import NotebookNamespace
 from nbtool.magics.notebook.options import MAX_LINE, cell_parser, parse

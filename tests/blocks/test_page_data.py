@@ -24,6 +24,7 @@ PAGE_DATA: dict[str, dict[str, Any]] = {
         "edited": labels.EDITED,
         "resultWaits": labels.RESULT_WAITS,
         "costUnknown": labels.COST_UNKNOWN,
+        "toolsNotPriced": labels.TOOLS_NOT_PRICED,
     },
     "confusables.json": {
         "foreignScripts": confusables.FOREIGN_SCRIPTS,

@@ -7,6 +7,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 from nbtool.magics.candidates import MAX_HELP, NO_BREAK_SPACE
+from nbtool.magics.commands import COMMANDS
 from nbtool.wire.providers.model_data import default_model_of
 
 
@@ -169,6 +170,16 @@ def test_tab_after_attach_offers_files_and_variables(tab: Any, tmp_path: Path, m
     Path("frames.png").touch()
 
     assert tab("%%chat -a fra") == {"frame", "frames.png"}
+
+
+def test_tab_shows_each_command_with_a_whole_short_line_of_help(kinds: Any) -> None:
+    shown = kinds("%chat ")
+
+    assert set(shown) == set(COMMANDS)
+    assert [
+        name for name, kind in shown.items() if kind.endswith(" …") or len(kind) > len("command: ") + MAX_HELP
+    ] == []
+    assert [name for name, kind in shown.items() if not kind.endswith(".")] == []
 
 
 def test_tab_shortens_a_long_help_and_says_so(shell: Any, kinds: Any) -> None:

@@ -116,9 +116,9 @@ export function parseObject(text: string): Record<string, unknown> | null {
 }
 
 /** A cost in US dollars, marked where it is computed from the tokens. */
-export function formatCost({ cost, is_cost_estimated, is_cost_unknown }: UsageData): string {
+export function formatCost({ cost, is_cost_estimated, is_cost_unknown, lacks_tool_cost }: UsageData): string {
   if (cost === null) return is_cost_unknown ? labels.costUnknown : "";
-  return `${is_cost_estimated ? "about " : ""}$${cost.toFixed(4)}`;
+  return `${is_cost_estimated ? "about " : ""}$${cost.toFixed(4)}${lacks_tool_cost ? labels.toolsNotPriced : ""}`;
 }
 
 /** A length of time as people read it. */

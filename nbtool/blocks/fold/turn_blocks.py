@@ -71,8 +71,9 @@ def _head() -> Head:
 def usage_data(usage: Usage) -> UsageData:
     """Return a usage as it is shown."""
     fields = asdict(usage)
-    del fields["cache_write_tokens"]
-    for mark in ("is_cost_estimated", "is_cost_unknown"):
+    for name in ("cache_write_tokens", "extra_input_tokens", "extra_output_tokens"):
+        del fields[name]
+    for mark in ("is_cost_estimated", "is_cost_unknown", "lacks_tool_cost"):
         if not fields[mark]:
             del fields[mark]
     return cast("UsageData", fields)

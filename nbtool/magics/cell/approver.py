@@ -9,11 +9,12 @@ asked, the call is denied with that reason. No question waits without notice.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event as ThreadEvent
-from typing import Literal
+from typing import Any, Literal
 
 from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.question import effect_text, format_remarks, notice_text, summarize_call
@@ -28,6 +29,14 @@ Mode = Literal["ask", "input", "park", "auto", "deny"]
 
 PAGE_READY_SECONDS = 10.0
 """How long to wait for a page's hello before the next option is tried; loading the first widget is slow."""
+
+PAGE_NOTICE_SECONDS = 1.0
+"""Seconds of that wait after which the cell says what it waits for; a page that is open has connected by then."""
+
+UNPAGED_INPUT = "a line of input follows"
+UNPAGED_PARK = "the cell ends, and the call waits for a decision"
+UNPAGED_DENY = "the call is denied"
+WAITING_FOR_PAGE = "Waiting up to {seconds:g} s for a page of this notebook to connect; without one, {next}."
 
 PARKED_SECONDS = 24 * 60 * 60.0
 """How long a question stays open after its cell has ended, unless set otherwise."""
@@ -56,6 +65,8 @@ class CellApprover:
     can_park: bool = False
     timeout: float | None = None
     methods: list[str] = field(default_factory=list)
+    has_waited_for_page: bool = False
+    page_wait: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     @property
     def name(self) -> str:
@@ -75,16 +86,29 @@ class CellApprover:
             return self._record(BY_POLICY, Approved() if question.gate == "run" else Released())
         if self.mode == "park" or not self.turn.caller_thread.is_attached:
             return await self._park(question)
-        if (
-            self.mode != "input"
-            and self.page_ready
-            and await asyncio.to_thread(self.page_ready.wait, PAGE_READY_SECONDS)
-        ):
+        if self.mode != "input" and self.page_ready and await self._wait_for_page(self.page_ready):
             self.methods.append("click")
             return await self._wait_for_click(question, self.timeout)
         if self.can_input:
             return self._record("input", await self._ask_by_input(question))
         return await self._park(question)
+
+    async def _wait_for_page(self, page_ready: ThreadEvent) -> bool:
+        """Wait for a page, and say so unless it connects soon; return whether it has connected.
+
+        Questions at the same time wait together; after one wait in vain, a later question only checks for a page.
+        """
+        async with self.page_wait:
+            if page_ready.is_set() or self.has_waited_for_page:
+                return page_ready.is_set()
+            if await asyncio.to_thread(page_ready.wait, min(PAGE_NOTICE_SECONDS, PAGE_READY_SECONDS)):
+                return True
+            if (rest := PAGE_READY_SECONDS - PAGE_NOTICE_SECONDS) > 0:
+                unpaged = UNPAGED_INPUT if self.can_input else UNPAGED_PARK if self.can_park else UNPAGED_DENY
+                await self._in_cell(partial(print, WAITING_FOR_PAGE.format(seconds=rest, next=unpaged), flush=True))
+                await asyncio.to_thread(page_ready.wait, rest)
+            self.has_waited_for_page = True
+            return page_ready.is_set()
 
     async def _park(self, question: Question) -> Decision | None:
         """Let the cell end and leave the question in the queue, if somebody could answer it later."""
@@ -107,16 +131,20 @@ class CellApprover:
 
     async def _ask_by_input(self, question: Question) -> Decision:
         """Ask with a line of input; a decision by another option closes the line."""
-        line = CallerThreadRunner(self.turn.caller_thread, lambda: None)
+        answer: Decision = await self._in_cell(partial(ask_by_input, question))
+        return answer
+
+    async def _in_cell(self, work: Callable[[], Any]) -> Any:
+        """Run a function on the thread of the cell, where it can ask and print; it is stopped if this is cancelled."""
+        runner = CallerThreadRunner(self.turn.caller_thread, lambda: None)
         try:
-            outcome = await line.run(partial(ask_by_input, question))
+            outcome = await runner.run(work)
         except asyncio.CancelledError:
-            line.stop()
+            runner.stop()
             raise
         if outcome.error:
             raise outcome.error
-        answer: Decision = outcome.value
-        return answer
+        return outcome.value
 
     def _record(self, method: str, decision: Decision | None) -> Decision | None:
         self.methods.append(method)

@@ -12,7 +12,6 @@ from typing import Any
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, TurnSettings, wait_for_turn
 from nbtool.chat.model import Model
-from nbtool.chat.model.model import BY_USER
 from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound, NotRecorded
@@ -21,6 +20,7 @@ from nbtool.magics.cell.approver import CellApprover
 from nbtool.magics.cell.interrupts import Interrupts, one_interrupt
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id, has_front_end
 from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.chat_settings import choose_model
 from nbtool.magics.notebook.namespace import NotebookNamespace
 from nbtool.magics.notebook.options import budget, mentions
 from nbtool.magics.notebook.restored_names import former_needs, restore_for_turn, settle_names
@@ -32,9 +32,6 @@ STUCK = (
     " restart the kernel if it never does."
 )
 TURN_FAILED = "The turn failed{output} (see above, or `%chat show`)."
-DEFAULT_MODEL = "default"
-"""The value of `-m` that returns a chat to the model it has when no cell chooses one."""
-
 PARTIAL, NO_OUTPUT = "; partial output is kept", " before any output"
 
 
@@ -280,16 +277,6 @@ def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> 
     if isinstance(verb, Rerun | Resume | Reexecute):
         restore_for_turn(names, chat, chat.find_turn(verb.turn)[1], flags)
     settle_names(names, chat, flags)
-
-
-def choose_model(current: Model, flags: Flags) -> Model:
-    """Return the model of a cell: the current one, the chat's default, or another one of a server of these two."""
-    name, default = flags.model, flags.default_model
-    if name == DEFAULT_MODEL:
-        current, name = default, None
-    elif name and name != current.model_id and not current.is_same_server(name) and default.is_same_server(name):
-        current = replace(default, chosen_by=BY_USER, is_from_setting=False, keeps_access=True)
-    return current.with_changes(name, wire=flags.wire, tool_mode=flags.tool_mode, tool_format=flags.tool_format)
 
 
 def find_variable(names: NotebookNamespace, chat: Chat, name: str, chat_name: str) -> None:

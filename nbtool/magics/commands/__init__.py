@@ -65,8 +65,13 @@ def check_options(name: str, args: list[str]) -> None:
 
 def help_command(_: CommandContext, __: list[str]) -> str:
     """List the commands."""
-    rows = [(name, (command.__doc__ or "").splitlines()[0]) for name, command in COMMANDS.items()]
+    rows = [(name, _help_text(command)) for name, command in COMMANDS.items()]
     return format_table(*rows, ("-c NAME", "Before or after any command: the chat it applies to (default: `main`)."))
+
+
+def _help_text(command: Command) -> str:
+    """Return the help of a command as one line: its docstring without the errors that it raises."""
+    return " ".join((command.__doc__ or "").partition("Raises:")[0].split())
 
 
 TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, "code"))

@@ -31,7 +31,10 @@ BACKGROUND_NOTE = (
 
 
 def approvals(context: CommandContext, args: list[str]) -> str:
-    """List pending approvals and remembered ones; `approvals revoke ID` removes a remembered one."""
+    """List pending approvals and remembered ones.
+
+    `approvals revoke ID` removes a remembered one.
+    """
     queue = context.chat.approvals
     match args:
         case ["revoke", approval_id]:
@@ -51,7 +54,10 @@ def approvals(context: CommandContext, args: list[str]) -> str:
 
 
 def approve(context: CommandContext, args: list[str]) -> str:
-    """Approve a pending call: `approve [ID] [--wait]`; the id may be omitted when only one call is pending."""
+    """Approve a pending call: `approve [ID] [--wait]`.
+
+    The id may be omitted when only one call is pending.
+    """
     ids = [arg for arg in args if arg != WAIT]
     chat, question = _pending(context, ids)
     if len(ids) > 1:
@@ -61,7 +67,10 @@ def approve(context: CommandContext, args: list[str]) -> str:
 
 
 def deny(context: CommandContext, args: list[str]) -> str:
-    """Deny a pending call, with a reason for the model: `deny [ID] [REASON] [--wait]`."""
+    """Deny a pending call: `deny [ID] [REASON] [--wait]`.
+
+    The reason is sent to the model.
+    """
     arguments = [arg for arg in args if arg != WAIT]
     ids = [arg for arg in arguments[:1] if _questions_by_id(context, arg)]
     chat, question = _pending(context, ids)
@@ -70,7 +79,10 @@ def deny(context: CommandContext, args: list[str]) -> str:
 
 
 def wait(context: CommandContext, args: list[str]) -> str:
-    """Wait for the background turn until it ends or needs a decision; its synchronous tools run in this cell."""
+    """Wait for the background turn.
+
+    Until it ends or needs a decision; its synchronous tools run in this cell.
+    """
     if args:
         raise BadUsage("%chat wait takes no arguments.")
     if not (turns := context.chat.running_turns):
@@ -83,7 +95,10 @@ def wait(context: CommandContext, args: list[str]) -> str:
 
 
 def cancel(context: CommandContext, args: list[str]) -> str:
-    """Stop the parked and background turns of the chat; partial output is kept."""
+    """Stop the parked and background turns of the chat.
+
+    Partial output is kept.
+    """
     if args:
         raise BadUsage("%chat cancel takes no arguments.", fix="`%chat -c NAME cancel` selects another chat.")
     turns = [turn for turn in context.chat.running_turns if not turn.caller_thread.is_attached]

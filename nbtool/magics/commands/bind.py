@@ -17,7 +17,10 @@ USAGE = "`%chat bind price_1_result prices`, or with `--turn TURN` a result of t
 
 
 def bind(context: CommandContext, args: list[str]) -> str:
-    """Bind the result of a call, the object itself, to a name: `bind REFERENCE [NAME] [--replace] [--turn TURN]`."""
+    """Bind a result to a name: `bind REFERENCE [NAME]`.
+
+    The object itself; `--replace` replaces an existing name, `--turn TURN` selects the turn that has it.
+    """
     match [arg for arg in args if arg != REPLACE]:
         case [reference, *name, flag, turn] if flag == TURN and len(name) < 2:
             return _bind(context, reference, name, args, turn)

@@ -14,14 +14,20 @@ MAX_PROMPT = 60
 
 
 def branch(context: CommandContext, args: list[str]) -> str:
-    """Continue after a turn in a new branch, or without TURN, with a sibling of the last turn: `branch [TURN]`."""
+    """Continue after a turn in a new branch: `branch [TURN]`.
+
+    Without TURN, with a sibling of the last turn.
+    """
     turn = _single_word(args, "branch [TURN]", may_lack=True)
     node = context.chat.branch(turn)
     return f"The next turn follows {_label(node)}." if node else "The next turn starts the conversation."
 
 
 def switch(context: CommandContext, args: list[str]) -> str:
-    """Switch to a branch, by its number in `%chat history` or one of its turns, or to another version of a turn."""
+    """Switch to a branch or a version of a turn: `switch TURN`.
+
+    A branch is selected by its number in `%chat history` or by one of its turns.
+    """
     node = context.chat.switch(_single_word(args, "switch BRANCH") or "")
     path = context.chat.tree.active_path
     count = len(node.versions)
@@ -31,7 +37,10 @@ def switch(context: CommandContext, args: list[str]) -> str:
 
 
 def hide(context: CommandContext, args: list[str]) -> str:
-    """Exclude a turn from what is sent to the model; it stays visible."""
+    """Exclude a turn from what is sent: `hide TURN`.
+
+    It stays visible.
+    """
     return f"{_label(context.chat.hide(_single_word(args, 'hide [TURN]', may_lack=True)))} is not sent to the model."
 
 
@@ -41,17 +50,26 @@ def unhide(context: CommandContext, args: list[str]) -> str:
 
 
 def pin(context: CommandContext, args: list[str]) -> str:
-    """Always send a turn to the model, even outside the window of turns."""
+    """Always send a turn to the model: `pin TURN`.
+
+    Even outside the window of turns.
+    """
     return f"{_label(context.chat.pin(_single_word(args, 'pin [TURN]', may_lack=True)))} is always sent to the model."
 
 
 def unpin(context: CommandContext, args: list[str]) -> str:
-    """Unpin a turn: it is sent only while it is inside the window of turns."""
+    """Undo `pin`: `unpin TURN`.
+
+    The turn is sent only while it is inside the window of turns.
+    """
     return f"{_label(context.chat.unpin(_single_word(args, 'unpin [TURN]', may_lack=True)))} is no longer pinned."
 
 
 def delete(context: CommandContext, args: list[str]) -> str:
-    """Delete a version of a turn; with --below, all its versions and every turn after it; `undo` restores them."""
+    """Delete a version of a turn: `delete TURN [--below]`.
+
+    With --below, all its versions and every turn after it; `undo` restores them.
+    """
     below = "--below" in args
     turn = _single_word([arg for arg in args if arg != "--below"], "delete TURN [--below]")
     _, version = context.chat.find_turn(turn)

@@ -76,7 +76,7 @@ class CommandContext:
 
 
 Command = Callable[[CommandContext, list[str]], str]
-"""Runs a command with its arguments and returns its output; the first line of its docstring is its help text."""
+"""Runs a command with its arguments and returns its output; its docstring is its help, of which Tab shows one line."""
 
 
 def format_table(*rows: tuple[str, Any]) -> str:

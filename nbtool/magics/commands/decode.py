@@ -16,7 +16,9 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 def decode_file(_: CommandContext, args: list[str]) -> str:
-    """Parse a recorded response body and print the reply: `decode FILE [WIRE]`.
+    """Parse a recorded response body: `decode FILE [WIRE]`.
+
+    The reply is printed.
 
     Without WIRE, the dialect that parses most of it is used.
 

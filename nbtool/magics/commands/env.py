@@ -9,7 +9,10 @@ from nbtool.wire.providers.env_file import find_env_file, shown_path
 
 
 def env(_: CommandContext, args: list[str]) -> str:
-    """Show whether the nearest .env may select models and addresses; `env allow` allows it, `env forget` revokes."""
+    """Show or set whether .env may select models: `env [allow]`.
+
+    And addresses; `env allow` allows the nearest .env, `env forget` revokes.
+    """
     values, path = find_env_file()
     if not path:
         return "There is no .env in this folder or its parents."

@@ -18,7 +18,9 @@ EMPTY_HISTORY = "This chat is empty. `%chat history chats` lists earlier chats, 
 
 
 def explore(context: CommandContext, args: list[str]) -> str:
-    """Explore the history: tree, timelines, search, comparison, totals; `explore [CHAT_ID|TURN_ID] [--static]`.
+    """Explore the history: `explore [CHAT|TURN] [--static]`.
+
+    With tree, timelines, search, comparison and totals.
 
     In a page it is a widget, with a text version below it that a saved notebook keeps. Its actions insert cells below
     for the person to run. A past chat of the journal is selected by its id or by the id of one of its turns; it is only

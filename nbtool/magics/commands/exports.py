@@ -24,7 +24,9 @@ USAGE = "`%chat export md|json|code|ipynb [FILE] [--overwrite]`"
 
 
 def code(context: CommandContext, args: list[str]) -> str:
-    """Insert the calls of one turn, by default the last, as plain Python: `code [TURN]`; `code --all`: the whole chat.
+    """Insert the calls of a turn as Python: `code [TURN]`.
+
+    By default of the last turn; `code --all`: of the whole chat.
 
     Raises:
         BadUsage: the arguments are invalid, or there are no calls.
@@ -46,7 +48,9 @@ def code(context: CommandContext, args: list[str]) -> str:
 
 
 def export(context: CommandContext, args: list[str]) -> str:
-    """Write the whole chat to a file: `export md|json|code|ipynb [FILE] [--overwrite]`; json includes all branches.
+    """Write the chat to a file: `export md|json|code|ipynb`.
+
+    `export FORMAT [FILE] [--overwrite]`; json includes all branches.
 
     Except for json it is the active line of the chat. `py` is another name of `code`.
 

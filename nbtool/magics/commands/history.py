@@ -12,7 +12,10 @@ from nbtool.magics.commands.journal import history_admin
 
 
 def history(context: CommandContext, args: list[str]) -> str:
-    """List the active line and the branches; with arguments, query the journal of all chats (`history chats` …)."""
+    """List the turns of the chat and its branches.
+
+    With arguments, query the journal of all chats (`history chats` …).
+    """
     if args:
         return history_admin(context, args)
     turns = context.chat.tree.numbered_turns()
@@ -22,7 +25,10 @@ def history(context: CommandContext, args: list[str]) -> str:
 
 
 def new(context: CommandContext, _: list[str]) -> str:
-    """Start a new conversation; the former one stays in the history."""
+    """Start a new conversation; the former one is kept.
+
+    It stays in the history.
+    """
     context.chat.new()
     return "The next cell starts a new conversation."
 

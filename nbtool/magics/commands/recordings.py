@@ -9,7 +9,9 @@ from nbtool.magics.commands.context import Command, CommandContext
 
 
 def record(context: CommandContext, args: list[str]) -> str:
-    """Replay the turns recorded in a file where nothing relevant changed, and add new ones: `record FILE`, `off`.
+    """Replay turns from a file, and add new ones: `record FILE`.
+
+    Turns are replayed where nothing relevant changed; `record off` ends it.
 
     Applies to all conversations of this kernel. Without a file, show the current recording.
     """
@@ -17,7 +19,10 @@ def record(context: CommandContext, args: list[str]) -> str:
 
 
 def replay(context: CommandContext, args: list[str]) -> str:
-    """Replay the turns recorded in a file, without ever writing to it: `replay FILE`, `off`."""
+    """Replay turns from a file, without writing: `replay FILE`.
+
+    `replay off` ends it.
+    """
     return _use(context, args, "replay", writes=False)
 
 

@@ -20,7 +20,9 @@ from nbtool.magics.notebook.cell_source import CellSource
 
 
 def show(context: CommandContext, args: list[str]) -> str:
-    """Show the active line as one conversation, with a box for the next prompt; `show TURN` shows one turn.
+    """Show the chat as one conversation: `show [TURN]`.
+
+    With a box for the next prompt; `show TURN` shows one turn, and `--whole` prints all of it.
 
     `show [TURN] --whole` prints a turn, by default the last, without omissions.
     Sending from the box and the buttons insert a cell below for the person to run. Below the widget is a text version,

@@ -24,7 +24,10 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def status(context: CommandContext, _: list[str]) -> str:
-    """Show the model, settings, tools and variables of the chat, their sources, and what has left this kernel."""
+    """Show the model, settings and tools, and what has been sent.
+
+    Also the plugins, the variables, the sources of settings, and what has left this kernel for which host.
+    """
     chat = context.chat
     turns = [node.turn for node in chat.tree.active_path if node.turn]
     rows = [
@@ -51,7 +54,10 @@ def status(context: CommandContext, _: list[str]) -> str:
 
 
 def models(context: CommandContext, args: list[str]) -> str:
-    """List the models of the chat's provider, or those that match a pattern, with price, context and abilities."""
+    """List the models of the provider: `models [PATTERN]`.
+
+    Each by the name that `-m` takes, with price, context and abilities.
+    """
     if len(args) > 1:
         raise BadUsage("%chat models takes at most one pattern.", fix="For example `%chat models *mini*`.")
     return list_models(context.chat.model, args[0] if args else "", context.kernel.model_list)
@@ -67,7 +73,10 @@ def tools(context: CommandContext, _: list[str]) -> str:
 
 
 def variables(context: CommandContext, _: list[str]) -> str:
-    """List the exposed variables as the model sees them, and the results available to `bind`."""
+    """List the exposed variables, and the results for `bind`.
+
+    Each as the model sees it.
+    """
     results = [entry for entry in context.chat.variables.list_entries() if entry.kind != "exposed"]
     rows = [(entry.name, _visibility(context.chat, entry)) for entry in context.chat.exposed_variables()]
     rows += [(entry.name, f"{entry.kind}: {context.chat.variables.describe(entry.name)}") for entry in results]
@@ -75,7 +84,10 @@ def variables(context: CommandContext, _: list[str]) -> str:
 
 
 def use(context: CommandContext, args: list[str]) -> str:
-    """Use another chat in cells without `-c`: a conversation of this kernel, or a `Chat` of the notebook."""
+    """Use another chat in cells without `-c`: `use [NAME]`.
+
+    NAME is a conversation of this kernel, or a `Chat` of the notebook.
+    """
     match args:
         case []:
             return f"Cells without `-c` use the chat {context.kernel.current!r}."
@@ -87,7 +99,10 @@ def use(context: CommandContext, args: list[str]) -> str:
 
 
 def config(context: CommandContext, args: list[str]) -> str:
-    """List the settings and their sources; `config KEY VALUE` sets one, `config KEY default` resets it."""
+    """List the settings, or set one: `config [KEY [VALUE]]`.
+
+    Each with its source; `config KEY default` resets one.
+    """
     settings = context.kernel.settings
     match args:
         case []:

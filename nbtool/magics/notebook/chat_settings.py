@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from argparse import Namespace as Flags
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.model import Model
+from nbtool.chat.model.model import BY_USER
 from nbtool.magics.notebook.config import NbTool
 from nbtool.plugins.privacy import Privacy
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, Connection, make_connection
+
+DEFAULT_MODEL = "default"
+"""The value of `-m` that returns a chat to the model it has when no cell chooses one."""
 
 _MODEL_SETTINGS = ("wire", "tool_mode", "tool_format")
 
@@ -108,3 +113,13 @@ class ChatSettings:
         if wanted or removed:
             chat.plugins[:] = [*wanted, *(one for one in chat.plugins if one not in removed)]
             self.plugins = [one for one in self.plugins if one not in removed] + wanted
+
+
+def choose_model(current: Model, flags: Flags) -> Model:
+    """Return the model of a cell: the current one, the chat's default, or another one of a server of these two."""
+    name, default = flags.model, flags.default_model
+    if name == DEFAULT_MODEL:
+        current, name = default, None
+    elif name and name != current.model_id and not current.is_same_server(name) and default.is_same_server(name):
+        current = replace(default, chosen_by=BY_USER, is_from_setting=False, keeps_access=True)
+    return current.with_changes(name, wire=flags.wire, tool_mode=flags.tool_mode, tool_format=flags.tool_format)

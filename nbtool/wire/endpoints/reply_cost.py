@@ -7,8 +7,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
-from nbtool.events import Delta, ReplyEnd, UsageDelta
-from nbtool.messages import Usage
+from nbtool.events import Delta, ProviderDelta, ReplyEnd, UsageDelta
+from nbtool.messages import ProviderCall, Usage
 from nbtool.server_url import parse_server_url
 from nbtool.thread_pool import run_in_worker
 from nbtool.wire.providers.model_prices import PriceFunction, find_price_function
@@ -39,26 +39,32 @@ async def with_cost(endpoint: HttpEndpoint, deltas: AsyncGenerator[Delta, None])
 
     The tokens of a partial reply are priced too.
     """
-    usage = Usage()
+    usage, has_tools = Usage(), False
     try:
         async with aclosing(deltas):
             async for delta in deltas:
+                passed: Delta = delta
                 if isinstance(delta, UsageDelta):
-                    usage = delta.usage
+                    usage = delta.usage.with_extra_tokens()
+                    passed = UsageDelta(usage)
                 elif isinstance(delta, ReplyEnd) and usage.is_unpriced:
-                    usage = await _priced(endpoint, usage)
+                    usage = await _priced(endpoint, usage, has_tools=has_tools)
                     yield UsageDelta(usage)
-                yield delta
+                has_tools = has_tools or (isinstance(delta, ProviderDelta) and isinstance(delta.part, ProviderCall))
+                yield passed
     except Exception:
         if usage.is_unpriced:
-            yield UsageDelta(await _priced(endpoint, usage))
+            yield UsageDelta(await _priced(endpoint, usage, has_tools=has_tools))
         raise
     if usage.is_unpriced:
-        yield UsageDelta(await _priced(endpoint, usage))
+        yield UsageDelta(await _priced(endpoint, usage, has_tools=has_tools))
 
 
-async def _priced(endpoint: HttpEndpoint, usage: Usage) -> Usage:
-    """Return a usage without a cost with the computed one, or marked as of unknown cost."""
+async def _priced(endpoint: HttpEndpoint, usage: Usage, *, has_tools: bool) -> Usage:
+    """Return a usage without a cost with the computed one, or marked as of unknown cost.
+
+    Prices are per token: what the provider charges for the tools that it runs is not known.
+    """
     if cost_of := await find_price(endpoint):
-        return replace(usage, cost=cost_of(usage), is_cost_estimated=True)
-    return replace(usage, is_cost_unknown=FREE not in endpoint.abilities)
+        return replace(usage, cost=cost_of(usage), is_cost_estimated=True, lacks_tool_cost=has_tools)
+    return replace(usage, is_cost_unknown=FREE not in endpoint.abilities, lacks_tool_cost=has_tools)

@@ -113,6 +113,16 @@ def test_a_page_that_never_says_hello_is_followed_by_a_line_of_input(front_end: 
     assert front_end.run("print(len(received))") == "1\n"
 
 
+def test_a_wait_for_a_page_is_reported_once_before_the_line_of_input(front_end: InputFrontEnd) -> None:
+    front_end.run(
+        "from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS, approver.PAGE_NOTICE_SECONDS = 0.3, 0.1"
+    )
+    said = front_end.run(USE.format(flags="") + " And use &`double` with 4.", answer="yes")
+
+    assert said.count("for a page of this notebook to connect; without one, a line of input follows.") == 1
+    assert len(front_end.asked) >= 1
+
+
 @pytest.mark.promise("fails-closed")
 def test_where_no_line_can_be_asked_for_the_call_is_denied_and_the_cell_says_so(front_end: InputFrontEnd) -> None:
     said = front_end.run(USE.format(flags=""))

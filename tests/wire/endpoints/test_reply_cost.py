@@ -24,6 +24,7 @@ from nbtool.plugins.budget import Budget, Price
 from nbtool.wire.endpoints.fallback import clear_adaptations
 from nbtool.wire.providers.model_prices import ModelPrice, find_price, find_price_function
 from tests.chaos import DONE, ChaosServer, Reset, event, finish, head, serve_each, text, whole
+from tests.wire import anthropics, responding
 
 USAGE = event({"choices": [], "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 100_000}})
 
@@ -277,3 +278,47 @@ def test_an_unknown_cost_beside_a_known_one_is_a_part_of_the_estimate() -> None:
     both = Usage(10, 10, is_cost_unknown=True) + Usage(10, 10, cost=0.5)
 
     assert (both.cost, both.is_cost_estimated, both.is_cost_unknown) == (0.5, True, True)
+
+
+def test_the_cost_of_a_reply_counts_the_tokens_of_its_further_steps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    steps = [{"type": "compaction", "input_tokens": 60_000, "output_tokens": 500}, {"type": "message"}]
+    usage = {"input_tokens": 600, "output_tokens": 1_000, "iterations": steps}
+    body = anthropics.stream(
+        {"type": "message_start", "message": {"id": "m", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Well."}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}, {"type": "message_stop"},
+    )  # fmt: skip
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    with serve_each([head(), body]) as server:
+        (tmp_path / "providers.toml").write_text(f'[anthropic]\nbase_url = "{server.url}"\n')
+        turn = Chat("anthropic:claude-opus-4-5").send("Hi")
+    price = find_price("anthropic", "claude-opus-4-5")
+    assert price.input
+    assert price.output
+
+    assert (turn.usage.input_tokens, turn.usage.output_tokens) == (60_600, 1_500)
+    assert turn.cost == pytest.approx((60_600 * price.input + 1_500 * price.output) / 1e6)
+
+
+WITHOUT_TOOLS = " without the provider's tools"
+
+
+@pytest.mark.parametrize("is_searched", [True, False])
+def test_a_computed_cost_says_that_it_lacks_the_searches_of_the_provider(
+    is_searched: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    search = {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "rain"}}
+    usage = {"input_tokens": 1_000, "output_tokens": 1_000}
+    items = [*([search] if is_searched else []), responding.message_item("Well.")]
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with serve_each([head(), responding.stream(responding.completed_event(*items, usage=usage))]) as server:
+        (tmp_path / "providers.toml").write_text(f'[openai]\nbase_url = "{server.url}"\nwire = "responses"\n')
+        turn = Chat("openai:gpt-6.1-terra").send("Hi")
+
+    assert turn.cost
+    assert turn.usage.lacks_tool_cost == is_searched
+    assert (f"about ${turn.cost:.4f}{WITHOUT_TOOLS}" in footer_line(turn.transcript().head)) == is_searched

@@ -284,6 +284,7 @@ def _usage(usage: dict[str, Any]) -> Usage:
     cached = _number(usage, "cache_read_input_tokens")
     details = usage.get("output_tokens_details")
     written = _number(usage, "cache_creation_input_tokens")
+    extra_input, extra_output = _extra_tokens(usage.get("iterations"))
     return Usage(
         input_tokens=_number(usage, "input_tokens") + cached + written,
         output_tokens=_number(usage, "output_tokens"),
@@ -291,6 +292,21 @@ def _usage(usage: dict[str, Any]) -> Usage:
         cache_write_tokens=written,
         thinking_tokens=_number(details if isinstance(details, dict) else {}, "thinking_tokens"),
         cost=reported_cost(usage),
+        extra_input_tokens=extra_input,
+        extra_output_tokens=extra_output,
+    )
+
+
+def _extra_tokens(iterations: Any) -> tuple[int, int]:
+    """Return input and output of the steps that the totals lack: those of messages are part of them.
+
+    See https://docs.claude.com/en/docs/build-with-claude/compaction.
+    """
+    steps = iterations if isinstance(iterations, list) else []
+    extra = [step for step in steps if isinstance(step, dict) and step.get("type") not in (None, "message")]
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    return sum(_number(step, name) for step in extra for name in names), sum(
+        _number(step, "output_tokens") for step in extra
     )
 
 

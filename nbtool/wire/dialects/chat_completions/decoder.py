@@ -36,6 +36,7 @@ from nbtool.wire.dialects.chat_completions.fields import (
 )
 from nbtool.wire.dialects.chat_completions.provider_tools import ProviderTools
 from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler
+from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.framing.dialect_check import check_dialect
 from nbtool.wire.framing.json_payloads import DONE, PayloadReader
 from nbtool.wire.framing.provider_errors import parse_error, provider_error
@@ -233,8 +234,8 @@ class ChatDecoder:
         if legacy and isinstance(legacy, dict):
             deltas += self._calls.add_function_call(legacy)
         for image in images if isinstance(images, list) else ():
-            if media := parse_image(image):
-                deltas.append(MediaDelta(media))
+            media = parse_image(image)
+            deltas.append(MediaDelta(media) if media else UNREADABLE_MEDIA)
         deltas += self._provider_tools.add(fragment)
         self._audio.add(fragment.get("audio"))
         self._extra = fragment.get("extra_content") or self._extra

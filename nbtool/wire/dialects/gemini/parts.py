@@ -11,10 +11,11 @@ from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
-from nbtool.events import CallDelta, Delta, MediaDelta, TextDelta, ThinkingDelta
+from nbtool.events import CallDelta, Delta, MediaDelta, StreamNotice, TextDelta, ThinkingDelta
 from nbtool.messages import Media
 from nbtool.wire.dialects.gemini.partial_arguments import PartialArguments
 from nbtool.wire.dialects.gemini.provider_tools import ProviderTools
+from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.reply import CALLS_CEILING, require_few_items
 
 Part = dict[str, Any]
@@ -51,7 +52,7 @@ class ReplyParts:
         self._append(part)
         yield from self.provider_tools.add(part)
         if not part.get("thought") and (media := _media(part)):
-            yield MediaDelta(media)
+            yield media
 
     def close(self) -> Iterator[Delta]:
         """Signal the end of the reply: a call that is still open is not complete."""
@@ -142,18 +143,18 @@ def _dump(arguments: Any) -> str:
     return json.dumps(arguments, ensure_ascii=False)
 
 
-def _media(part: Part) -> Media | None:
-    """Return the image, sound or file of a part."""
+def _media(part: Part) -> MediaDelta | StreamNotice | None:
+    """Return the image, sound or file of a part; a notice if it is unreadable."""
     inline, file = part.get("inlineData"), part.get("fileData")
     if isinstance(inline, dict):
         mime = _text(inline, "mimeType") or DEFAULT_MIME
         try:
             data = b64decode(_text(inline, "data").replace("-", "+").replace("_", "/"), validate=True)
         except ValueError:
-            return None
-        return Media(mime, data=data, name=_text(inline, "displayName")) if data else None
+            return UNREADABLE_MEDIA
+        return MediaDelta(Media(mime, data=data, name=_text(inline, "displayName"))) if data else None
     if isinstance(file, dict) and (url := _text(file, "fileUri")):
-        return Media(_text(file, "mimeType") or DEFAULT_MIME, url=url, name=_text(file, "displayName"))
+        return MediaDelta(Media(_text(file, "mimeType") or DEFAULT_MIME, url=url, name=_text(file, "displayName")))
     return None
 
 

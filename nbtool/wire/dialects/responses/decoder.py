@@ -15,7 +15,6 @@ from nbtool.errors import InvalidReply, WireError
 from nbtool.events import (
     CallDelta,
     Delta,
-    MediaDelta,
     ProviderDelta,
     RefusalDelta,
     ReplyEnd,
@@ -30,6 +29,8 @@ from nbtool.wire.dialects.responses.output_items import (
     OutputItem,
     OutputItems,
     arguments,
+    is_call,
+    is_x_search,
     parse_generated_image,
     read_usage,
     requested_actions,
@@ -137,7 +138,7 @@ class ResponsesDecoder(TypedEventDecoder):
     def _decode_arguments(self, item_type: str, stage: str, event: Item, deltas: list[Delta]) -> None:
         """Handle a fragment of a call's arguments, or all of them."""
         output_item = self._output_items.on_delta(event, item_type)
-        if output_item.type not in CALLS:
+        if output_item.type not in CALLS or is_x_search(output_item.item):
             return
         if stage == "done":
             self._emit_call(output_item, {**event, "type": item_type}, deltas)
@@ -148,13 +149,13 @@ class ResponsesDecoder(TypedEventDecoder):
     def _item_added(self, event: Item, item: Item, deltas: list[Delta]) -> None:
         output_item = self._output_items.on_added(event, item)
         is_new, output_item.item = not output_item.item, output_item.item or item
-        if output_item.type in CALLS and is_new:
+        if is_new and is_call(item):
             self._emit_call(output_item, item, deltas)
 
     def _finish_item(self, output_item: OutputItem, item: Item, deltas: list[Delta]) -> None:
         """Handle a completed item, and emit what the fragments did not contain."""
         output_item.item = item
-        if output_item.type in CALLS:
+        if output_item.type in CALLS and not is_x_search(item):
             self._emit_call(output_item, item, deltas)
             return
         for kind, parts in texts(item).items():
@@ -169,9 +170,9 @@ class ResponsesDecoder(TypedEventDecoder):
                 )
         if output_item.is_emitted:
             return
-        if media := parse_generated_image(item):
+        if image := parse_generated_image(item):
             output_item.is_emitted = True
-            deltas.append(MediaDelta(media))
+            deltas.append(image)
         if brought := provider_parts(item):
             output_item.is_emitted = True
             deltas += map(ProviderDelta, brought)
@@ -205,7 +206,7 @@ class ResponsesDecoder(TypedEventDecoder):
         """
         output = response.get("output")
         items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
-        items = list(up_to_ceiling(items, lambda item: _text(item, "type") in CALLS))
+        items = list(up_to_ceiling(items, is_call))
         streamed = list(self._output_items.all)
         pairs = self._output_items.on_final(items[:MAX_ITEMS])
         for output_item, item in pairs:
@@ -256,7 +257,7 @@ def _stop_reason(response: Item, items: list[Item]) -> StopReason:
         return "filtered"
     if isinstance(reason, str) and reason not in ("", "max_output_tokens", "max_tokens"):
         return "error"
-    calls = [item for item in items if _text(item, "type") in CALLS]
+    calls = [item for item in items if is_call(item)]
     if reason or response.get("status") == "incomplete" or any(call.get("status") == "incomplete" for call in calls):
         return "length"
     return "tools" if calls else "end"

@@ -25,6 +25,7 @@ from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.options import RESPONSES_NAMES, merge_options, rename_options
 from nbtool.wire.dialects.provider_tools import OUTPUTS, take_provider_tools
 from nbtool.wire.dialects.responses.decoder import ResponsesDecoder
+from nbtool.wire.dialects.responses.output_items import CALLS, is_x_search
 
 NO_ENCRYPTED_REASONING = "no_encrypted_reasoning"
 """The ability of a target that refuses `include`; elsewhere encrypted reasoning is requested, to be sent back."""
@@ -122,14 +123,17 @@ class _InputEncoder:
         return {"type": kind, "call_id": call_id, "output": output}
 
     def _native(self, message: Message) -> list[Item]:
-        """Return the items of a round unchanged, or None if they are not valid for this request."""
+        """Return the items of a round unchanged, or None if they are not valid for this request.
+
+        Searches of X are left out: they have the form of calls, which need a result of the client.
+        """
         native = message.native
         if native is None or (native.wire, native.host, native.model) != self._origin:
             return []
-        items = [_input_item(item) for item in native.payload]
+        items = [_input_item(item) for item in native.payload if not is_x_search(item)]
         while items and items[-1].get("type") == "reasoning":
             items.pop()  # refused without the item after it
-        calls = [item for item in items if item.get("type") in ("function_call", "custom_tool_call")]
+        calls = [item for item in items if item.get("type") in CALLS]
         if not is_replayable(items) or [item.get("call_id") for item in calls] != [call.id for call in message.calls]:
             return []
         if any(len(call.id) > MAX_ID for call in message.calls) or not self._ids.reserve(message):

@@ -13,15 +13,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.errors import InvalidReply
+from nbtool.events import MediaDelta, StreamNotice
 from nbtool.messages import Media, Usage
 from nbtool.text import shorten
 from nbtool.wire.dialects.reported_cost import reported_cost
+from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.reply import require_few_items
 
 Item = dict[str, Any]
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 """The types of items that request a call from the client, and the field with the model's text."""
+
+
+X_SEARCH_ID = "xs_call_"
+"""The start of the ids of calls that xAI runs itself: it reports its searches of X as custom tool calls."""
+
+
+def is_x_search(item: Item) -> bool:
+    """Whether an item is a search of X, which xAI has run."""
+    return item.get("type") == "custom_tool_call" and str(item.get("call_id")).startswith(X_SEARCH_ID)
+
+
+def is_call(item: Item) -> bool:
+    """Whether an item requests a call from the client."""
+    return str(item.get("type")) in CALLS and not is_x_search(item)
 
 
 @dataclass(slots=True)
@@ -233,16 +249,16 @@ def _action(item: Item) -> str:
     return f"{action} ({shorten(detail, 80)})" if action and detail else action
 
 
-def parse_generated_image(item: Item) -> Media | None:
-    """Return the finished image of an image generation, if the item contains one."""
+def parse_generated_image(item: Item) -> MediaDelta | StreamNotice | None:
+    """Return the finished image of an image generation, if the item contains one; a notice if it is unreadable."""
     result = item.get("result")
     if item.get("type") != "image_generation_call" or not isinstance(result, str) or not result:
         return None
     try:
         data = b64decode(result, validate=True)
     except ValueError:
-        return None
-    return Media(f"image/{item.get('output_format') or 'png'}", data=data)
+        return UNREADABLE_MEDIA
+    return MediaDelta(Media(f"image/{item.get('output_format') or 'png'}", data=data))
 
 
 def read_usage(usage: Any) -> Usage | None:

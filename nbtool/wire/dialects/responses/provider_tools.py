@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbtool.messages import Citation, Link, ProviderCall
+from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.dialects.provider_tools import cited_passage, unknown_part
-from nbtool.wire.dialects.responses.output_items import is_at_provider
+from nbtool.wire.dialects.responses.output_items import is_at_provider, is_x_search
 
 Item = dict[str, Any]
 
@@ -20,6 +21,8 @@ def provider_parts(item: Item) -> Sequence[ProviderCall | Citation]:
     kind = _text(item, "type")
     if kind == "message":
         return [citation for part in _objects(item, "content") for citation in _citations(part)]
+    if is_x_search(item):
+        return [ProviderCall("x_search", _x_query(item))]
     if kind in _CALLS:
         return [call for call in [_CALLS[kind](item)] if call]
     unknown = None if kind in _OTHERS else unknown_part(kind, item)
@@ -58,6 +61,13 @@ def _search(item: Item) -> ProviderCall:
     sources = _objects(action, "sources")
     links = tuple(Link(url, _text(source, "title")) for source in sources if (url := _text(source, "url")))
     return ProviderCall("web_search", text, links=links)
+
+
+def _x_query(item: Item) -> str:
+    """Return the query of a search of X, or its whole input if that is no JSON object with one."""
+    text = _text(item, "input")
+    arguments, _ = parse_arguments(text)
+    return _text(arguments or {}, "query") or text
 
 
 def _file_search(item: Item) -> ProviderCall:

@@ -199,6 +199,23 @@ def test_an_error_in_mid_stream_keeps_what_came_before_it() -> None:
         decoder.close()
 
 
+def test_the_tokens_of_further_steps_are_counted_beside_those_of_the_messages() -> None:
+    steps = [
+        {"type": "compaction", "input_tokens": 60_000, "cache_read_input_tokens": 300, "output_tokens": 500},
+        {"type": "message", "input_tokens": 600, "output_tokens": 1_000},
+        {"type": "advisor_message", "model": "another", "input_tokens": 2_000, "output_tokens": -18},
+        {"type": 7}, "no step",
+    ]  # fmt: skip
+    usage = read(
+        begin(), EMPTY_TEXT, stop("end_turn", input_tokens=600, output_tokens=1_000, iterations=steps), END
+    ).usage
+    whole = usage.with_extra_tokens()
+
+    assert (usage.input_tokens, usage.output_tokens) == (600, 1_000)
+    assert (whole.input_tokens, whole.output_tokens, whole.total_tokens) == (62_900, 1_500, 64_400)
+    assert whole.with_extra_tokens() == whole
+
+
 def test_usage_is_overwritten_and_counts_the_whole_prompt() -> None:
     head = begin(usage={"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 10})
     tail = stop("end_turn", input_tokens=7, output_tokens=3, output_tokens_details={"thinking_tokens": 2})

@@ -153,6 +153,13 @@ def test_tools_of_the_server_go_back_where_they_were() -> None:
     assert items[1:4] == [REASONING, search, message_item("Found.")]
 
 
+def test_a_search_of_x_is_left_out_beside_the_calls_of_the_client() -> None:
+    search = {"type": "custom_tool_call", "id": "x", "call_id": "xs_call_1", "name": "x_user_search", "input": "{}"}
+    items = input_of(user("Hi"), round_of(search, CALL_ITEM), results(RESULT))
+
+    assert items[1:] == [CALL_ITEM, {"type": "function_call_output", "call_id": "call_1", "output": "12.5"}]
+
+
 def test_the_result_of_a_custom_call_has_a_type_of_its_own() -> None:
     custom = {"type": "custom_tool_call", "id": "ct_1", "call_id": "call_1", "name": "shell", "input": "ls"}
     call = ToolCall("shell", "ls", id="call_1", call_id="ours_1", error="The arguments are not JSON.")

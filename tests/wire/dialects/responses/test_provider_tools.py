@@ -17,6 +17,11 @@ SHELL = {"type": "shell_call", "id": "sh", "call_id": "c1", "action": {"commands
 OUTPUT = {"type": "shell_call_output", "id": "so", "call_id": "c1", "output": [{"stdout": "a", "stderr": "no b"}]}
 IMAGE = {"type": "image_generation_call", "id": "ig", "result": "iVA=", "revised_prompt": "A tabby."}
 
+X_SEARCH = {
+    "type": "custom_tool_call", "id": "ctc_1_xs_call_1", "call_id": "xs_call_1", "name": "x_keyword_search",
+    "input": '{"query":"rain from:weather","limit":5}',
+}  # fmt: skip
+
 RAN: dict[str, tuple[list[dict[str, Any]], list[ProviderCall]]] = {
     "a shell in a container": (
         [{**SHELL, **CONTAINER}, OUTPUT], [ProviderCall("shell", "ls\ncat a"), ProviderCall("shell", "", "a\nno b")],
@@ -31,6 +36,8 @@ RAN: dict[str, tuple[list[dict[str, Any]], list[ProviderCall]]] = {
         [{"type": "browse_call", "id": "b", "status": "completed", "page": "https://a.example", "found": "Rain."}],
         [ProviderCall("browse", output='{"page": "https://a.example", "found": "Rain."}')],
     ),
+    "a search of X": ([X_SEARCH], [ProviderCall("x_search", "rain from:weather")]),
+    "a search of X without a query": ([{**X_SEARCH, "input": "rain"}], [ProviderCall("x_search", "rain")]),
     "a summary of earlier messages": ([{"type": "compaction", "id": "k", "encrypted_content": "sealed"}], []),
     "nothing": ([{"type": "browse_call", "id": "b", "status": "completed", "page": "", "found": None}], []),
 }  # fmt: skip
@@ -98,3 +105,33 @@ def test_the_contents_of_an_item_that_is_not_known_are_truncated_with_a_note() -
     (call,) = provider_calls(read({"type": "browse_call", "id": "b", "page": "x" * 10_000}))
 
     assert call.output == "x" * MAX_UNKNOWN + "[… 6,000 characters more]"
+
+
+def test_a_search_of_x_that_is_streamed_is_no_call_and_goes_back_with_the_calls_of_the_client() -> None:
+    started = {**X_SEARCH, "input": "", "status": "in_progress"}
+    searched = {**X_SEARCH, "status": "completed"}
+    own = {
+        "type": "function_call",
+        "id": "f",
+        "call_id": "call_1",
+        "name": "price",
+        "arguments": "{}",
+        "status": "completed",
+    }
+    place = {"item_id": X_SEARCH["id"], "output_index": 0}
+    reply = decode(
+        "responses",
+        responding.stream(
+            {"type": "response.output_item.added", "output_index": 0, "item": started},
+            {"type": "response.custom_tool_call_input.delta", **place, "delta": X_SEARCH["input"]},
+            {"type": "response.custom_tool_call_input.done", **place, "input": X_SEARCH["input"]},
+            {"type": "response.output_item.done", "output_index": 0, "item": searched},
+            {"type": "response.output_item.done", "output_index": 1, "item": own},
+            responding.completed_event(searched, own),
+        ),
+    )
+
+    assert [(call.id, call.name) for call in reply.calls] == [("call_1", "price")]
+    assert provider_calls(reply) == [ProviderCall("x_search", "rain from:weather")]
+    assert reply.message.native
+    assert [item["type"] for item in reply.message.native.payload] == ["custom_tool_call", "function_call"]
