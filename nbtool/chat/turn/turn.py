@@ -30,6 +30,7 @@ from nbtool.events import (
     Emit,
     EndReason,
     Event,
+    Notice,
     ReplyFinished,
     TurnEnded,
     TurnParked,
@@ -139,8 +140,18 @@ class Turn:
 
     @property
     def cost(self) -> float | None:
-        """The cost in US dollars, None if unknown; `usage.is_cost_estimated` if it is computed from the tokens."""
+        """The cost in US dollars; None if unknown."""
         return self.usage.cost
+
+    @property
+    def cost_is_estimate(self) -> bool:
+        """Whether the cost is computed from the tokens, because the provider reports none."""
+        return self.usage.is_cost_estimated
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What the user was told during the turn, in order."""
+        return tuple(event for event in self.log if isinstance(event, Notice))
 
     @property
     def system_hint(self) -> str:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from nbtool import Chat
 from nbtool.chat.turn import Turn
 from nbtool.messages import user
+from nbtool.testing import ScriptedWire, call
 
 
 def refuse(_: Turn) -> Coroutine[Any, Any, None]:
@@ -59,3 +61,12 @@ def test_a_turn_is_done_whatever_its_work_raises(work: Any, status: str, error: 
 
     assert turn.done.result(5) is turn
     assert (turn.status, type(turn.error).__name__) == (status, error)
+
+
+def test_the_notices_of_a_turn_are_those_shown_to_the_user() -> None:
+    turn = Chat(wire=ScriptedWire([call("missing")] * 3), max_rounds=1).send("Go.")
+    actual = [notice.text for notice in turn.notices]
+
+    shown = [block["text"] for block in turn.transcript().document()["blocks"] if block["kind"] == "notice"]
+    assert actual
+    assert actual == shown

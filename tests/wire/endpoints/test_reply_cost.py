@@ -77,7 +77,7 @@ def test_the_cost_of_a_known_model_is_computed_and_marked(own_host: Any) -> None
 
     assert turn.cost is not None
     assert turn.cost > 0
-    assert turn.usage.is_cost_estimated
+    assert turn.cost_is_estimate
     assert f"about ${turn.cost:.4f}" in footer_line(turn.transcript().document()["head"])
 
 
@@ -87,7 +87,7 @@ def test_a_reported_cost_is_neither_replaced_nor_marked(own_host: Any) -> None:
         own_host(server)
         turn = Chat("openai:gpt-6.1-terra").send("Hi")
 
-    assert (turn.cost, turn.usage.is_cost_estimated) == (0.5, False)
+    assert (turn.cost, turn.cost_is_estimate) == (0.5, False)
     assert "· $0.5000" in footer_line(turn.transcript().document()["head"])
 
 
