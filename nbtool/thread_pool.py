@@ -25,8 +25,6 @@ IDLE_SECONDS = 30.0
 BUSY_NAME, IDLE_NAME = "nbtool-tool", "nbtool-idle"
 """The name of a thread while it runs a job, and while it is idle."""
 
-_idle_workers: list[_Worker] = []
-
 
 @dataclass(slots=True)
 class Outcome:
@@ -73,19 +71,27 @@ def capture(work: Callable[[], Any], *, reraise: tuple[type[BaseException], ...]
         return Outcome(error=error)
 
 
-def submit_daemon(work: Callable[[], Any], on_outcome: Callable[[Any], object]) -> None:
-    """Run `work` in a thread and pass its outcome to `on_outcome` there; neither may raise."""
-    try:
-        worker = _idle_workers.pop()  # the one that ran last: its caches are warm
-    except IndexError:
-        worker = _Worker()
-    worker.jobs.put((work, on_outcome))
+class ThreadPool:
+    """Daemon threads without an upper bound; a few idle ones are kept for the next jobs."""
+
+    def __init__(self, max_idle: int = MAX_IDLE, idle_seconds: float = IDLE_SECONDS) -> None:
+        self.max_idle, self.idle_seconds = max_idle, idle_seconds
+        self.idle_workers: list[_Worker] = []
+
+    def submit(self, work: Callable[[], Any], on_outcome: Callable[[Any], object]) -> None:
+        """Run `work` in a thread and pass its outcome to `on_outcome` there; neither may raise."""
+        try:
+            worker = self.idle_workers.pop()  # the one that ran last: its caches are warm
+        except IndexError:
+            worker = _Worker(self)
+        worker.jobs.put((work, on_outcome))
 
 
 class _Worker:
     """One thread and its queue of jobs."""
 
-    def __init__(self) -> None:
+    def __init__(self, pool: ThreadPool) -> None:
+        self._pool = pool
         self.jobs: queue.SimpleQueue[tuple[Callable[[], Any], Callable[[Any], object]]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=BUSY_NAME, daemon=True)
         self._thread.start()
@@ -97,21 +103,24 @@ class _Worker:
     def _run_job(self) -> bool:
         """Run the next job and return whether to wait for another. No reference to it outlives this frame."""
         try:
-            work, on_outcome = self.jobs.get(timeout=IDLE_SECONDS)
+            work, on_outcome = self.jobs.get(timeout=self._pool.idle_seconds)
         except queue.Empty:
             with suppress(ValueError):
-                _idle_workers.remove(self)
+                self._pool.idle_workers.remove(self)
                 return False
             return True  # another thread has just taken it off the list, and a job is coming
         self._thread.name = BUSY_NAME
         outcome = work()
         self._thread.name = IDLE_NAME
-        is_reusable = len(_idle_workers) < MAX_IDLE
+        is_reusable = len(self._pool.idle_workers) < self._pool.max_idle
         if is_reusable:
-            _idle_workers.append(self)  # before the callback, which may submit the next job
+            self._pool.idle_workers.append(self)  # before the callback, which may submit the next job
         on_outcome(outcome)
         return is_reusable
 
 
+_pool = ThreadPool()
+submit_daemon = _pool.submit
+
 if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no forks
-    os.register_at_fork(after_in_child=_idle_workers.clear)  # a forked child inherits the list, but not the threads
+    os.register_at_fork(after_in_child=_pool.idle_workers.clear)  # a forked child inherits the list, not the threads

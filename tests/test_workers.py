@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from nbtool import thread_pool
-from nbtool.thread_pool import run_in_worker, run_with_timeout
+from nbtool.thread_pool import ThreadPool, run_in_worker, run_with_timeout
 
 
 def name_of_thread() -> int:
@@ -47,9 +47,8 @@ def test_pieces_at_the_same_time_have_threads_of_their_own() -> None:
     assert len(set(asyncio.run(together()))) == 3
 
 
-def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thread_pool, "MAX_IDLE", 1)
-    monkeypatch.setattr(thread_pool, "_idle_workers", [])
+def test_no_more_threads_wait_than_may() -> None:
+    pool = ThreadPool(max_idle=1)
     meeting, actual = threading.Barrier(3), threading.Barrier(4)
     threads: list[threading.Thread] = []
 
@@ -58,9 +57,9 @@ def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
         meeting.wait(10)
 
     for _ in range(3):
-        thread_pool.submit_daemon(meet, lambda _: actual.wait(10))
+        pool.submit(meet, lambda _: actual.wait(10))
     actual.wait(10)
-    idle = [worker._thread for worker in thread_pool._idle_workers]
+    idle = [worker._thread for worker in pool.idle_workers]
     for thread in threads:
         if thread not in idle:
             thread.join(10)
@@ -69,17 +68,16 @@ def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(thread.is_alive() for thread in threads) == [False, False, True]
 
 
-def test_a_thread_that_waits_in_vain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thread_pool, "IDLE_SECONDS", 0.01)
-    monkeypatch.setattr(thread_pool, "_idle_workers", [])
+def test_a_thread_that_waits_in_vain_ends() -> None:
+    pool = ThreadPool(idle_seconds=0.01)
     actual, threads = threading.Event(), []
 
-    thread_pool.submit_daemon(threading.current_thread, lambda thread: (threads.append(thread), actual.set()))
+    pool.submit(threading.current_thread, lambda thread: (threads.append(thread), actual.set()))
     actual.wait(10)
     threads[0].join(10)
 
     assert not threads[0].is_alive()
-    assert thread_pool._idle_workers == []
+    assert pool.idle_workers == []
 
 
 def test_an_idle_thread_keeps_nothing_alive_and_says_that_it_is_idle() -> None:

@@ -54,7 +54,7 @@ VERSION = len(_MIGRATIONS)
 """The version of the tables, stored in the file as `user_version`."""
 
 
-def connect(path: Path | None) -> sqlite3.Connection:
+def connect(path: Path | None, migrations: tuple[str, ...] = _MIGRATIONS) -> sqlite3.Connection:
     """Open a journal for writing; create or migrate it if necessary. None is one in memory.
 
     On a network file system the rollback journal is used in place of the write-ahead log, which needs memory that all
@@ -74,7 +74,7 @@ def connect(path: Path | None) -> sqlite3.Connection:
     )
     try:
         _set(connection, "DELETE" if path and is_network_path(path) else "WAL")
-        _migrate(connection)
+        _migrate(connection, migrations)
     except BaseException:
         connection.close()
         raise
@@ -143,24 +143,24 @@ def _set(connection: sqlite3.Connection, mode: str) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _migrate(connection: sqlite3.Connection) -> None:
-    if version(connection) == VERSION:
+def _migrate(connection: sqlite3.Connection, migrations: tuple[str, ...]) -> None:
+    if version(connection) == len(migrations):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for number in range(version(connection), VERSION):
-            for statement in filter(str.strip, _MIGRATIONS[number].split(";")):
+        for number in range(version(connection), len(migrations)):
+            for statement in filter(str.strip, migrations[number].split(";")):
                 connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK") if connection.in_transaction else None
         raise
 
 
-def _find_damage(connection: sqlite3.Connection) -> str:
-    """Return the first damage found within `CHECK_SECONDS`; empty if there is none."""
-    deadline = time.monotonic() + CHECK_SECONDS
+def _find_damage(connection: sqlite3.Connection, seconds: float = CHECK_SECONDS) -> str:
+    """Return the first damage found in time; empty if there is none."""
+    deadline = time.monotonic() + seconds
     connection.set_progress_handler(lambda: time.monotonic() > deadline, 1_000)
     try:
         (report,) = connection.execute("PRAGMA quick_check(1)").fetchone()

@@ -37,11 +37,18 @@ class TurnWriter:
     """
 
     def __init__(
-        self, journal: Journal, chat_id: str, turn_id: str, *, hide: Callable[[str], str] | None = None
+        self,
+        journal: Journal,
+        chat_id: str,
+        turn_id: str,
+        *,
+        hide: Callable[[str], str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._journal = journal
         self._ids = (chat_id, turn_id)
         self._hide = hide
+        self._clock = clock
         self._pending: list[Event] = []
         self._pieces: list[str] = []
         self._since = 0.0
@@ -100,7 +107,7 @@ class TurnWriter:
         self._pieces = []
 
     def _is_due(self) -> bool:
-        now = time.monotonic()
+        now = self._clock()
         self._since = self._since or now
         return now - self._since > FLUSH_SECONDS
 

@@ -19,11 +19,11 @@ RETRY_SECONDS = 0.004
 
 
 @contextmanager
-def file_lock(path: Path) -> Iterator[None]:
+def file_lock(path: Path, seconds: float = WAIT_SECONDS) -> Iterator[None]:
     """Hold the lock for writing a file.
 
     Raises:
-        JournalError: another kernel has held it for `WAIT_SECONDS`.
+        JournalError: another kernel has held it for `seconds`.
         OSError: the lock file cannot be created.
     """
     from filelock import FileLock, Timeout  # noqa: PLC0415 - only where a recording is written
@@ -33,7 +33,7 @@ def file_lock(path: Path) -> Iterator[None]:
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
     lock = FileLock(folder / f"{name}.lock", mode=0o600)
     try:
-        held = lock.acquire(timeout=WAIT_SECONDS, poll_interval=RETRY_SECONDS)
+        held = lock.acquire(timeout=seconds, poll_interval=RETRY_SECONDS)
     except Timeout:  # an OSError as well, which would read as a file that cannot be written
         raise JournalError(f"Another kernel is writing {path.name}.") from None
     with held:

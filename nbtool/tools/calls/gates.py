@@ -35,9 +35,6 @@ from nbtool.tools.values.render import format_error
 BY_REMEMBERED = "remembered"
 """The `by` of a resolution covered by an earlier approval."""
 
-POLICY_SECONDS = 10.0
-"""Seconds that a tool's policy may take."""
-
 RUN_UNASKED_FIX = 'Set `run="auto"` on the tool, or pass `approver=` to the chat.'
 APPROVER_FIX = "Pass `approver=` to the chat."
 
@@ -81,7 +78,7 @@ async def request_decision(
         approvals.withdraw(question.digest)
 
 
-async def gate_mode(bound: BoundCall, gate: Gate) -> RunMode | ResultMode:
+async def gate_mode(bound: BoundCall, gate: Gate, seconds: float) -> RunMode | ResultMode:
     """Return the mode of the tool's policy for a gate, calling a function off the event loop.
 
     Raises:
@@ -90,11 +87,11 @@ async def gate_mode(bound: BoundCall, gate: Gate) -> RunMode | ResultMode:
     policy = bound.tool.policy
     evaluate = partial(policy.run_mode if gate == "run" else policy.result_mode, bound.arguments)
     is_literal = not callable(policy.run if gate == "run" else policy.result)
-    outcome = capture(evaluate) if is_literal else await run_with_timeout(evaluate, POLICY_SECONDS)
+    outcome = capture(evaluate) if is_literal else await run_with_timeout(evaluate, seconds)
     if outcome and outcome.error is None:
         mode: RunMode | ResultMode = outcome.value
         return mode
-    problem = format_error(outcome.error) if outcome and outcome.error else f"it took longer than {POLICY_SECONDS:g} s"
+    problem = format_error(outcome.error) if outcome and outcome.error else f"it took longer than {seconds:g} s"
     reason = f"The policy of the tool failed: {problem}"
     if gate == "run":
         raise CallEnded("denied", refusal_message(Denied(reason)), reason)

@@ -141,7 +141,11 @@ class ResultDelivery:
         self.record.finish("error", self._with_edit_notice(text), text)
 
     async def _result_mode(self) -> RunMode | ResultMode:
-        return "always" if self.runtime.check_results else await gate_mode(self.bound, "result")
+        return (
+            "always"
+            if self.runtime.check_results
+            else await gate_mode(self.bound, "result", self.runtime.policy_seconds)
+        )
 
     def _with_edit_notice(self, text: str) -> str:
         return f"{EDITED_NOTICE}\n{text}" if self.record.edited else text

@@ -10,6 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from nbtool.errors import ToolError, UnknownTool
@@ -162,7 +163,7 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
             partial(tool.function, *positional, **keywords),
             caller_thread=runtime.caller_thread,
             report=report,
-            timeout=timeout,
+            limits=replace(runtime.run_limits, timeout=timeout),
             is_unchanged=partial(bound.is_unchanged, runtime.approvals.tool_states) if bound.tool_token else None,
         )
         if isinstance(tool_run.outcome.error, ChangedBeforeStart):

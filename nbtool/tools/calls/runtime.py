@@ -18,6 +18,7 @@ from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction, Question
 from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
 from nbtool.tools.calls.gates import record_decision, request_decision
 from nbtool.tools.calls.record import CallEnded, CallRecord
+from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.render import RESULT_CHARS, format_error
 from nbtool.tools.variables.store import Variables
@@ -27,6 +28,9 @@ BIND_SECONDS = 10.0
 
 RENDER_SECONDS = 5.0
 """Seconds that rendering a result may take."""
+
+POLICY_SECONDS = 10.0
+"""Seconds that a tool's policy may take."""
 
 RunNested = Callable[[ToolCall, "ToolRuntime", int], Awaitable[CallRecord]]
 
@@ -41,6 +45,8 @@ class ToolRuntime:
         run_nested: makes a call for a tool of the chat; the turn counts, limits and records it.
         bind_seconds: seconds that resolving and rendering references may take.
         render_seconds: seconds that rendering a result may take.
+        policy_seconds: seconds that the policy of a tool may take.
+        run_limits: the limits of each run; its timeout is the one that applies to the tool.
         outcome_texts: replace the text for the model, per outcome; `{name}` and `{reason}` are filled in.
         plugins: the plugins of the chat; they also process what a tool sends to a model itself.
         has_unreadable_input: the calls are made by a script that received unreadable values.
@@ -63,6 +69,8 @@ class ToolRuntime:
     run_nested: RunNested | None = None
     bind_seconds: float = BIND_SECONDS
     render_seconds: float = RENDER_SECONDS
+    policy_seconds: float = POLICY_SECONDS
+    run_limits: RunLimits = field(default_factory=RunLimits)
 
     async def request_decision(self, question: Question, record: CallRecord) -> Resolution:
         """Return the decision on a question and write it to the journal."""

@@ -33,12 +33,14 @@ def content_hash(value: Any) -> str | None:
     return content_hash_or_reason(value).digest
 
 
-def content_hash_or_reason(value: Any, *, seconds: float = MAX_SECONDS) -> ContentHash:
+def content_hash_or_reason(
+    value: Any, *, seconds: float = MAX_SECONDS, max_bytes: int = MAX_BYTES, max_items: int = MAX_ITEMS
+) -> ContentHash:
     """Return the content hash of a value, or the reason why it has none.
 
-    At most `MAX_BYTES`, `MAX_ITEMS` and `seconds` are spent on it; a larger object cannot be compared.
+    At most these bounds are spent on it; a larger object cannot be compared.
     """
-    hasher = Hasher(seconds)
+    hasher = Hasher(seconds, max_bytes=max_bytes, max_items=max_items)
     try:
         hash_value(value, hasher)
     except NotHashable as unhashable:

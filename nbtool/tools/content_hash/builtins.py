@@ -54,14 +54,14 @@ def hash_value(value: Any, hasher: Hasher) -> None:
         raise NotHashable(f"{short_name(kind)} cannot be compared")
 
 
-def hash_column(values: list[Any], hasher: Hasher) -> None:
+def hash_column(values: list[Any], hasher: Hasher, max_leaves: int = MAX_LEAVES) -> None:
     """Hash a list of values, much faster if all are plain: by type, and all values of a type at once.
 
     Raises:
         NotHashable: one of them cannot be compared.
     """
     hasher.update_text(f"column {len(values)}")
-    if len(values) > MAX_LEAVES:
+    if len(values) > max_leaves:
         raise OverLimit("it is too large to compare")
     kinds = list(map(id, map(type, values)))
     kind_set = sorted(set(kinds), key=lambda kind: _LEAVES.get(kind, 0))

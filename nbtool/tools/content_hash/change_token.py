@@ -35,9 +35,9 @@ MAX_TOOL_BYTES = 64 * 1024 * 1024
 MAX_TOOL_ITEMS = 20_000
 """Maximum number of Python objects inspected in it."""
 
-
-MAX_TOOL_WORK = 2 * MAX_TOOL_ITEMS
-"""Maximum number of objects inspected over all passes until no new names are found; then all attributes count."""
+MAX_TOOL_WORK = 2
+"""Maximum number of objects inspected over all passes until no new names are found, as a multiple of the number that
+one pass may inspect; then all attributes count."""
 
 MAX_WRAPPERS = 20
 """Maximum number of nested function wrappers that are followed."""
@@ -60,16 +60,18 @@ class ChangeToken:
     problem: str = ""
 
 
-def change_token(value: Any) -> ChangeToken:
+def change_token(
+    value: Any, *, seconds: float = MAX_SECONDS, max_bytes: int = MAX_BYTES, max_items: int = MAX_ITEMS
+) -> ChangeToken:
     """Return the token of an object as it is now."""
-    hasher = LiveObjectHasher(MAX_SECONDS, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
+    hasher = LiveObjectHasher(seconds, max_bytes=max_bytes, max_items=max_items)
     problem = _hash_or_problem(value, hasher) or "; ".join(
         [*hasher.problems, *([TOO_LARGE] if hasher.is_partial else [])]
     )
     return ChangeToken(f"{object_token(value)}:{describe(value)}:{hasher.hexdigest()}", problem)
 
 
-def tool_change_token(function: Callable[..., Any]) -> ChangeToken:
+def tool_change_token(function: Callable[..., Any], *, max_items: int = MAX_TOOL_ITEMS) -> ChangeToken:
     """Return the token of a tool's function with all data that it uses besides its arguments, as it is now.
 
     It covers its code, defaults, closure, wrappers, the object that it is bound to, and the functions, classes and data
@@ -77,22 +79,24 @@ def tool_change_token(function: Callable[..., Any]) -> ChangeToken:
     that cannot be read count by identity; beyond the bounds only the code counts, and the token has a problem.
     """
     deadline, reach, digest, work = time.thread_time() + MAX_SECONDS, Reach(frozenset()), "", 0
-    while work <= MAX_TOOL_WORK:
+    while work <= MAX_TOOL_WORK * max_items:
         previous = (reach.names, reach.passed_names, digest)
-        hasher, problem = _read_tool(function, reach, deadline)
+        hasher, problem = _read_tool(function, reach, deadline, max_items)
         next_reach, digest = hasher.next_reach(), hasher.hexdigest()
-        work += MAX_TOOL_ITEMS - hasher.items_left
+        work += max_items - hasher.items_left
         if problem or previous == (next_reach.names, next_reach.passed_names, digest):
             return _tool_token(function, hasher, problem)
         if hasher.found_names & READS_ALL:
             break
         reach = next_reach
-    return _tool_token(function, *_read_tool(function, Reach(), deadline))
+    return _tool_token(function, *_read_tool(function, Reach(), deadline, max_items))
 
 
-def _read_tool(function: Callable[..., Any], reach: Reach, deadline: float) -> tuple[LiveObjectHasher, str]:
+def _read_tool(
+    function: Callable[..., Any], reach: Reach, deadline: float, max_items: int
+) -> tuple[LiveObjectHasher, str]:
     seconds = deadline - time.thread_time()
-    hasher = LiveObjectHasher(seconds, max_bytes=MAX_TOOL_BYTES, max_items=MAX_TOOL_ITEMS, reach=reach)
+    hasher = LiveObjectHasher(seconds, max_bytes=MAX_TOOL_BYTES, max_items=max_items, reach=reach)
     return hasher, _hash_or_problem(function, hasher)
 
 

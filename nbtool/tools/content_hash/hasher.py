@@ -61,15 +61,9 @@ class Hasher:
 
     is_live = False
 
-    def __init__(
-        self, seconds: float = MAX_SECONDS, *, max_bytes: int | None = None, max_items: int | None = None
-    ) -> None:
+    def __init__(self, seconds: float = MAX_SECONDS, *, max_bytes: int = MAX_BYTES, max_items: int = MAX_ITEMS) -> None:
         self._digest = hashlib.sha256()
-        self._budget = _ReadBudget(
-            MAX_BYTES if max_bytes is None else max_bytes,
-            MAX_ITEMS if max_items is None else max_items,
-            self.clock() + seconds,
-        )
+        self._budget = _ReadBudget(max_bytes, max_items, self.clock() + seconds)
         self._ancestors: list[int] = []
 
     def clock(self) -> float:

@@ -36,6 +36,16 @@ MAX_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class RunLimits:
+    """The limits of a run; `timeout` is in seconds from its start, None if it has no deadline."""
+
+    timeout: float | None = None
+    stop_grace: float = STOP_GRACE_SECONDS
+    progress_interval: float = PROGRESS_INTERVAL
+    max_steps: int = MAX_STEPS
+
+
+@dataclass(frozen=True, slots=True)
 class BlockedLoop:
     """Reported if another function, named here, blocked the loop of async tools."""
 
@@ -69,10 +79,10 @@ async def run_tool(
     *,
     caller_thread: CallerThread,
     report: ReportProgress,
-    timeout: float | None = None,
+    limits: RunLimits = RunLimits(),
     is_unchanged: Callable[[], bool] | None = None,
 ) -> ToolRun:
-    """Run a tool's function until it ends, its deadline (seconds from its start) is over, or this task is cancelled.
+    """Run a tool's function until it ends, its deadline is over, or this task is cancelled.
 
     If it may not start at once, `is_unchanged` is called right before it starts; if it returns False, the function does
     not run and the outcome's error is `ChangedBeforeStart`. Cancellation does not propagate: the status is `cancelled`,
@@ -81,7 +91,7 @@ async def run_tool(
     loop = asyncio.get_running_loop()
     started = asyncio.Event()
     callbacks = (
-        () if timeout is None else (partial(_set_threadsafe, loop, started),)
+        () if limits.timeout is None else (partial(_set_threadsafe, loop, started),)
     )  # the start time is needed only for a deadline
     runner = runner_for(tool, caller_thread, *callbacks)
     if tool.is_async:
@@ -89,14 +99,14 @@ async def run_tool(
     is_checked = is_unchanged and not _starts_at_once(tool, runner)
     checked = CheckedFunction(function, is_unchanged) if is_unchanged and is_checked else function
     inputs = (*function.args, *function.keywords.values())
-    task = asyncio.create_task(_run_to_end(tool, checked, inputs, runner, report))
+    task = asyncio.create_task(_run_to_end(tool, checked, inputs, runner, report, limits))
     try:
-        in_time = await _wait_for_deadline(task, started, timeout)
+        in_time = await _wait_for_deadline(task, started, limits.timeout)
     except asyncio.CancelledError:
-        remaining = await _stop(task, runner)
+        remaining = await _stop(task, runner, limits.stop_grace)
         return ToolRun("cancelled" if remaining == "nothing" else "unknown", Outcome(), task, remaining)
     if not in_time:
-        return ToolRun("timed_out", Outcome(), task, await _stop(task, runner))
+        return ToolRun("timed_out", Outcome(), task, await _stop(task, runner, limits.stop_grace))
     outcome = task.result()
     if outcome.is_interrupt:
         return ToolRun("cancelled", outcome)
@@ -135,7 +145,7 @@ async def _wait_for_deadline(task: asyncio.Task[Outcome], started: asyncio.Event
     return bool(done)
 
 
-async def _stop(task: asyncio.Task[Outcome], runner: Runner) -> Remaining:
+async def _stop(task: asyncio.Task[Outcome], runner: Runner, grace: float) -> Remaining:
     """Stop a run; return what remains of it."""
     stop_result = runner.stop()
     if stop_result == "out_of_reach":
@@ -143,7 +153,7 @@ async def _stop(task: asyncio.Task[Outcome], runner: Runner) -> Remaining:
         return "nothing" if task.done() and runner.has_refused else "running"
     if stop_result != "interrupted":
         task.cancel()
-    await _wait_uncancelled(task, STOP_GRACE_SECONDS)
+    await _wait_uncancelled(task, grace)
     if not task.done():
         return "running"
     return "perhaps" if stop_result == "uncertain" else "nothing"
@@ -157,22 +167,27 @@ async def _wait_uncancelled(task: asyncio.Task[Outcome], seconds: float) -> None
 
 
 async def _run_to_end(
-    tool: Tool, function: Callable[[], Any], inputs: Sequence[Any], runner: Runner, report: ReportProgress
+    tool: Tool,
+    function: Callable[[], Any],
+    inputs: Sequence[Any],
+    runner: Runner,
+    report: ReportProgress,
+    limits: RunLimits,
 ) -> Outcome:
     """Call the function and run what it returns to its end; raises nothing."""
     report_back = _report_from_any_loop(report)
     try:
         if tool.is_async:
-            outcome = await _run_on_loop(tool, partial(_await_value, function, report_back), report)
+            outcome = await _run_on_loop(tool, partial(_await_value, function, report_back, limits), report)
         else:
             outcome = await runner.run(function)
             if inspect.isawaitable(outcome.value) or inspect.isasyncgen(outcome.value):
                 value = outcome.value
-                outcome = await _run_on_loop(tool, partial(_await_value, lambda: value, report_back), report)
+                outcome = await _run_on_loop(tool, partial(_await_value, lambda: value, report_back, limits), report)
         if any(outcome.value is item for item in inputs):
             return outcome  # a returned generator is not the tool's own
         if outcome.error is None and inspect.isgenerator(outcome.value):
-            return await _run_generator(outcome.value, runner, _GeneratorOutput(report))
+            return await _run_generator(outcome.value, runner, _GeneratorOutput(report, limits))
         return outcome
     except BaseException as error:  # noqa: BLE001 - SystemExit and the like must not reach the loop
         return Outcome(error=error)
@@ -188,11 +203,11 @@ async def _run_on_loop(tool: Tool, work: Callable[[], Awaitable[Any]], report: R
     return outcome
 
 
-async def _await_value(function: Callable[[], Any], report: ReportProgress) -> Any:
+async def _await_value(function: Callable[[], Any], report: ReportProgress, limits: RunLimits) -> Any:
     value = function()
     if inspect.isawaitable(value):
         value = await value
-    return await _run_async_generator(value, _GeneratorOutput(report)) if inspect.isasyncgen(value) else value
+    return await _run_async_generator(value, _GeneratorOutput(report, limits)) if inspect.isasyncgen(value) else value
 
 
 def _report_from_any_loop(report: ReportProgress) -> ReportProgress:
@@ -239,8 +254,9 @@ async def _run_async_generator(steps: AsyncIterator[Any], output: _GeneratorOutp
 class _GeneratorOutput:
     """The values of a generator tool: progress, and pieces of its result."""
 
-    def __init__(self, report: ReportProgress) -> None:
+    def __init__(self, report: ReportProgress, limits: RunLimits) -> None:
         self._report = report
+        self._limits = limits
         self._values: list[Any] = []
         self._unreported: list[str] = []
         self._fraction: float | None = None
@@ -249,15 +265,15 @@ class _GeneratorOutput:
 
     async def add(self, value: Any) -> None:
         self._count += 1
-        if self._count > MAX_STEPS:
-            raise RuntimeError(f"the tool yielded more than {MAX_STEPS} values")
+        if self._count > self._limits.max_steps:
+            raise RuntimeError(f"the tool yielded more than {self._limits.max_steps} values")
         if isinstance(value, Progress):
             self._fraction = value.fraction if value.fraction is not None else self._fraction
             self._unreported.append(f"{value.text}\n" if value.text else "")
         else:
             self._values.append(value)
             self._unreported.append(value if isinstance(value, str) else "")
-        if time.monotonic() - self._last >= PROGRESS_INTERVAL:
+        if time.monotonic() - self._last >= self._limits.progress_interval:
             await self.flush()
 
     async def flush(self) -> None:

@@ -45,14 +45,17 @@ class _ScriptText(str):
 class ScriptRun:
     """A running script."""
 
-    def __init__(self, call: RunningCall, loop: asyncio.AbstractEventLoop, *, excluded: str) -> None:
+    def __init__(
+        self, call: RunningCall, loop: asyncio.AbstractEventLoop, *, excluded: str, seconds: float = SCRIPT_SECONDS
+    ) -> None:
         self._call = call
+        self._seconds = seconds
         self._loop = loop
         self._runtime = replace(call.runtime, tools=_TransientVariables(call.runtime.tools))
         self._tools = {name: tool for name, tool in call.runtime.tools.tools().items() if name != excluded}
         self._printed: list[str] = []
         self._remaining_chars = MAX_PRINTED
-        self._deadline = time.monotonic() + SCRIPT_SECONDS
+        self._deadline = time.monotonic() + seconds
         self._call_started: float | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_stopped = False
@@ -81,7 +84,7 @@ class ScriptRun:
         try:
             value = self._run_traced(names[MAIN_NAME])
         except _ScriptStopped:
-            raise ToolFailed(self.output(f"The script took more than {SCRIPT_SECONDS:g} s and was stopped.")) from None
+            raise ToolFailed(self.output(f"The script took more than {self._seconds:g} s and was stopped.")) from None
         except Exception as error:
             raise ToolFailed(self.output(_error_with_line(error))) from error
         if not self._printed:

@@ -17,7 +17,6 @@ from nbtool.errors import IncompleteReply, InvalidReply, RateLimited, ServerOver
 from nbtool.events import Delta, ReplyEnd
 from nbtool.server_url import parse_server_url
 from nbtool.wire.base import Decoder, Request, Wire
-from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.authorization import Authorization
@@ -60,6 +59,7 @@ class Attempt:
     request: Request
     content: bytes
     authorization: Authorization
+    max_bytes: int
 
     async def deltas(self) -> AsyncGenerator[list[Delta], None]:
         """Send the request and yield the deltas of each chunk.
@@ -73,7 +73,7 @@ class Attempt:
         decoder = self.wire.decoder(stream=request.stream)
         async with (
             self._response(deadline) as response,
-            aclosing(ReadAhead(read_body(response, MAX_BODY_BYTES, self.label))) as body,
+            aclosing(ReadAhead(read_body(response, self.max_bytes, self.label))) as body,
         ):
             size = buffered = 0
             while chunk := await self._read_chunk(body, deadline, decoder):

@@ -97,10 +97,10 @@ def _probe_servers(local: list[Provider]) -> list[str]:
     return [future.result() if future.done() and not future.cancelled() else "" for future in requests]
 
 
-def _first_model(base_url: str) -> str:
+def _first_model(base_url: str, seconds: float = PROBE_SECONDS) -> str:
     """Return the first model of a local server; empty if no server, or another service, listens there."""
     parts = urlsplit(base_url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PROBE_SECONDS)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=seconds)
     try:
         connection.request("GET", f"{parts.path}/models", headers={"connection": "close"})
         answer = connection.getresponse()

@@ -13,6 +13,7 @@ from nbtool.errors import AuthenticationFailed, BadUsage, IncompleteReply, Missi
 from nbtool.events import Delta, Retrying, UsageDelta
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.base import Prompt, Request, Target, Wire
+from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
 from nbtool.wire.framing.redaction import redact_error
 from nbtool.wire.providers.connection import Connection, auth_header
 from nbtool.wire.providers.provider_tools import with_provider_tools
@@ -55,6 +56,7 @@ class HttpEndpoint:
     timeouts: Timeouts = field(default_factory=Timeouts)
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     can_retry: Callable[[], bool] | None = None
+    max_reply_bytes: int = MAX_BODY_BYTES
 
     def __post_init__(self) -> None:
         url = _parse_base_url(self.base_url)
@@ -143,8 +145,17 @@ class HttpEndpoint:
         return replace(request, headers={"content-type": content_type, **request.headers}), content
 
     def _attempt(self, request: Request, content: bytes, key: SecretStr | None) -> Attempt:
-        authorization, connection = self.authorization(key), self.connection
-        return Attempt(self.wire, self.base_url, self.label, connection, self.timeouts, request, content, authorization)
+        return Attempt(
+            self.wire,
+            self.base_url,
+            self.label,
+            self.connection,
+            self.timeouts,
+            request,
+            content,
+            self.authorization(key),
+            self.max_reply_bytes,
+        )
 
     def _sanitized(self, error: WireError) -> WireError:
         """Return the error with its source, and without what gives access to the server."""

@@ -76,6 +76,7 @@ class KeySource:
     fetch: Callable[[], Awaitable[IssuedKey]] = field(repr=False)
     label: str
     default_seconds: float = 0.0
+    fetch_seconds: float = FETCH_SECONDS
     clock: Callable[[], float] = field(default=time.time, repr=False)
     _current: IssuedKey | None = field(default=None, repr=False)
     _renew_at: float = 0.0
@@ -120,10 +121,12 @@ class KeySource:
 
     async def _fetch_in_time(self) -> IssuedKey:
         try:
-            async with asyncio.timeout(FETCH_SECONDS):
+            async with asyncio.timeout(self.fetch_seconds):
                 return await self.fetch()
         except TimeoutError:
-            raise MissingKey(f"{self.label} returned no key within {FETCH_SECONDS:g} s.", fix="Try again.") from None
+            raise MissingKey(
+                f"{self.label} returned no key within {self.fetch_seconds:g} s.", fix="Try again."
+            ) from None
 
 
 def key_function_source(function: KeyFunction) -> KeySource:

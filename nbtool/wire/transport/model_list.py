@@ -77,31 +77,35 @@ class ModelServer(Protocol):
         """Return what adds a key, the headers and the query to a request."""
 
 
-async def fetch_model_list(server: ModelServer, *, seconds: float = LIST_SECONDS) -> list[str]:
+async def fetch_model_list(
+    server: ModelServer, *, seconds: float = LIST_SECONDS, max_bytes: int = MAX_LIST
+) -> list[str]:
     """Return the sorted names of a server's models. Raises: as `fetch_models`."""
-    return [model.name for model in await fetch_models(server, seconds=seconds)]
+    return [model.name for model in await fetch_models(server, seconds=seconds, max_bytes=max_bytes)]
 
 
-async def fetch_models(server: ModelServer, *, seconds: float = LIST_SECONDS) -> list[ListedModel]:
+async def fetch_models(
+    server: ModelServer, *, seconds: float = LIST_SECONDS, max_bytes: int = MAX_LIST
+) -> list[ListedModel]:
     """Return a server's models, sorted by name.
 
     Raises:
         nbtool.errors.WireError: it does not answer with a list of models.
     """
     try:
-        return await _fetch_models(server, seconds)
+        return await _fetch_models(server, seconds, max_bytes)
     except WireError as error:
         failure = redact_error(error, server.secrets)
     raise failure  # outside of `except`: the first error may contain what the server repeated
 
 
-async def _fetch_models(server: ModelServer, seconds: float) -> list[ListedModel]:
+async def _fetch_models(server: ModelServer, seconds: float, max_bytes: int) -> list[ListedModel]:
     try:
         async with asyncio.timeout(seconds):
-            response, body, is_complete = await _request_list(server)
+            response, body, is_complete = await _request_list(server, max_bytes)
             if response.status_code == 401 and server.key_source:  # once: the key may have ended early
                 server.key_source.discard(server.key_source.current)
-                response, body, is_complete = await _request_list(server)
+                response, body, is_complete = await _request_list(server, max_bytes)
     except TimeoutError:
         raise TimedOut(f"{server.label} did not list its models within {seconds:g} s.", fix="Try again.") from None
     if response.status_code != 200:
@@ -109,13 +113,13 @@ async def _fetch_models(server: ModelServer, seconds: float) -> list[ListedModel
         raise error_from_response(response.status_code, response.headers, body, label=server.label)
     if not is_complete:
         raise ReplyTooLarge(
-            f"{server.label} sent a list of models that is larger than {MAX_LIST >> 20} MiB.", fix=_NAME_MODEL_FIX
+            f"{server.label} sent a list of models that is larger than {max_bytes >> 20} MiB.", fix=_NAME_MODEL_FIX
         )
     models = await asyncio.to_thread(parse_models, body, server.label)
     return sorted(models, key=lambda model: model.name)
 
 
-async def _request_list(server: ModelServer) -> tuple[httpx.Response, bytes, bool]:
+async def _request_list(server: ModelServer, max_bytes: int) -> tuple[httpx.Response, bytes, bool]:
     """Return the response, its body, and whether the body is complete."""
     import httpx  # noqa: PLC0415 - the network loads when it is first used
 
@@ -129,7 +133,7 @@ async def _request_list(server: ModelServer) -> tuple[httpx.Response, bytes, boo
         request = client.build_request("GET", url, headers=headers, params=params)
         response = await client.send(request, auth=authorization, stream=True)
         async with aclosing(response):
-            return response, *await read_start(response, MAX_LIST, server.label)
+            return response, *await read_start(response, max_bytes, server.label)
     except (httpx.HTTPError, ssl.SSLError) as error:
         proxy = server.connection.proxy
         failure, _ = connect_error(error, server.label, url, proxy=proxy.get_secret_value() if proxy else "")

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from nbtool.chat.journal import Journal, TurnWriter, blobs, redaction, turn_writer
+from nbtool.chat.journal import Journal, TurnWriter, blobs, redaction
+from nbtool.chat.journal.turn_writer import FLUSH_SECONDS, MAX_WITHHELD_CHUNKS
 from nbtool.events import CallDecided, CallFinished, CallProgress, CallStarted, Notice
 
 LONG = "A long text. " * 200
@@ -22,16 +23,14 @@ def texts(book: Journal) -> list[str]:
     return [event["text"] for event in book.events("t")]
 
 
-def test_a_content_that_is_too_large_leaves_its_beginning_and_its_hash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(blobs, "MAX_CONTENT", 1_000)
+def test_a_content_that_is_too_large_leaves_its_beginning_and_its_hash(tmp_path: Path) -> None:
+    large = LONG * (blobs.MAX_CONTENT // len(LONG) + 1)
     book = Journal(tmp_path / "journal.sqlite")
-    asyncio.run(book.write("c", "t", [Notice(LONG)]))
+    asyncio.run(book.write("c", "t", [Notice(large)]))
 
-    assert texts(book) == [LONG[: blobs.PREVIEW]]
+    assert texts(book) == [large[: blobs.PREVIEW]]
     with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as connection, connection:
-        assert connection.execute("SELECT hash FROM places").fetchall() == [(blobs.digest(LONG),)]
+        assert connection.execute("SELECT hash FROM places").fetchall() == [(blobs.digest(large),)]
         assert connection.execute("SELECT * FROM contents").fetchall() == []
 
 
@@ -68,15 +67,17 @@ def test_a_writer_with_nothing_to_write_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_what_a_guarded_call_prints_only_so_much_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn_writer, "MAX_WITHHELD_CHUNKS", 2)
+def test_of_what_a_guarded_call_prints_only_so_much_is_held(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
     writer = TurnWriter(book, "c", "t")
-    events = [CallStarted("c1", 1.0, "loop", "", True), *(CallProgress("c1", text) for text in "abc")]
-    for event in [*events, CallFinished("c1", "f", 1, "ok", "done")]:
-        asyncio.run(writer.write(event))
+    events = [
+        CallStarted("c1", 1.0, "loop", "", True),
+        *(CallProgress("c1", f"{number} ") for number in range(MAX_WITHHELD_CHUNKS + 1)),
+    ]
+    asyncio.run(writer.write(*events, CallFinished("c1", "f", 1, "ok", "done")))
+    (printed,) = (event["text"] for event in book.events("t") if event["kind"] == "call_progress")
 
-    assert [event["text"] for event in book.events("t") if event["kind"] == "call_progress"] == ["ab"]
+    assert printed.split() == [str(number) for number in range(MAX_WITHHELD_CHUNKS)]
 
 
 @pytest.mark.parametrize("verdict", ["withheld", "released"])
@@ -100,14 +101,11 @@ def test_what_a_guarded_call_printed_is_kept_with_a_result_that_was_released_and
     assert stored == ([("ab", 0.5)] if verdict == "released" and status != "cancelled" else [])
 
 
-def test_what_a_call_prints_is_gathered_for_a_while_and_then_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    book = Journal(tmp_path / "journal.sqlite")
-    writer = TurnWriter(book, "c", "t")
+def test_what_a_call_prints_is_gathered_for_a_while_and_then_written(tmp_path: Path) -> None:
+    book, times = Journal(tmp_path / "journal.sqlite"), iter([1.0, 1.1 + FLUSH_SECONDS])
+    writer = TurnWriter(book, "c", "t", clock=lambda: next(times))
     asyncio.run(writer.write(CallProgress("c1", "a")))
     before = book.events("t")
-    monkeypatch.setattr(turn_writer, "FLUSH_SECONDS", -1.0)
     asyncio.run(writer.write(CallProgress("c1", "b")))
 
     assert before == []

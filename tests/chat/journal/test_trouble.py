@@ -136,20 +136,16 @@ def test_a_vacuum_to_less_than_anything_takes_ends(tmp_path: Path) -> None:
     assert store.change(lambda connection: retention_module.vacuum(connection, retention)).result(10).turns == 1
 
 
-def test_a_share_of_windows_is_a_network_and_a_system_without_mounts_says_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_share_of_windows_is_a_network_and_a_system_without_mounts_says_nothing(tmp_path: Path) -> None:
     assert filesystem.is_network_path(Path("//server/share/journal.sqlite"))
-    monkeypatch.setattr(filesystem, "MOUNTS", tmp_path / "none")
-    assert not filesystem.is_network_path(tmp_path)
+    assert not filesystem.is_network_path(tmp_path, tmp_path / "none")
 
 
-def test_a_check_that_takes_too_long_has_found_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_takes_too_long_has_found_no_damage(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
     store.write([row(json.dumps({"text": f"{number} " * 200})) for number in range(500)]).result(10)
-    monkeypatch.setattr(schema, "CHECK_SECONDS", -1.0)
 
-    assert store.change(schema._find_damage).result(10) == ""
+    assert store.change(lambda connection: schema._find_damage(connection, -1.0)).result(10) == ""
 
 
 def test_a_check_that_fails_otherwise_is_no_check() -> None:
@@ -168,12 +164,11 @@ def test_of_two_disks_on_one_place_the_later_covers_the_earlier() -> None:
     assert filesystem.file_system(Path("/home"), "") == ""
 
 
-def test_mounts_that_are_no_utf8_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mounts_that_are_no_utf8_are_read(tmp_path: Path) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_bytes(b"26 1 259:1 / / rw - nfs4 \xff rw\n")
-    monkeypatch.setattr(filesystem, "MOUNTS", mounts)
 
-    assert filesystem.is_network_path(tmp_path)
+    assert filesystem.is_network_path(tmp_path, mounts)
 
 
 def test_each_statement_is_committed_by_itself_until_a_transaction_starts(tmp_path: Path) -> None:

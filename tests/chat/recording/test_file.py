@@ -99,20 +99,15 @@ def test_several_kernels_write_one_file_and_nothing_is_lost(path: Path) -> None:
     assert [other.name for other in path.parent.iterdir()] == [path.name]
 
 
-def test_a_kernel_that_holds_the_file_for_too_long_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "WAIT_SECONDS", 0.05)
-
+def test_a_kernel_that_holds_the_file_for_too_long_is_named(path: Path) -> None:
     said = pytest.raises(JournalError, match=r"Another kernel is writing notebook\.nbtool\.json")
-    with lock.file_lock(path), said, lock.file_lock(path):
+    with lock.file_lock(path), said, lock.file_lock(path, 0.05):
         pass
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no forks")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_child_that_was_forked_during_a_write_does_not_keep_the_file_locked(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lock, "WAIT_SECONDS", 0.5)
+def test_a_child_that_was_forked_during_a_write_does_not_keep_the_file_locked(path: Path) -> None:
     end_child, ended = os.pipe()
     with lock.file_lock(path):
         child = os.fork()
@@ -216,20 +211,20 @@ def test_a_date_that_is_none_is_refused(path: Path) -> None:
         Recording(path).turns()
 
 
-def test_the_bounds_of_a_recording_are_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Recording(path, writes=True).add(turn("one"))
+def test_the_bounds_of_a_recording_are_reported(path: Path) -> None:
+    path.write_bytes(files._serialize([turn(str(number)) for number in range(files.MAX_TURNS)]))
+    full = path.read_bytes()
 
-    monkeypatch.setattr(files, "MAX_TURNS", 1)
     with pytest.raises(BadRecording, match="is full"):
         Recording(path, writes=True).add(turn("two"))
-    monkeypatch.setattr(files, "MAX_TURN_BYTES", 10)
-    with pytest.raises(BadRecording, match="larger than 0 MiB and was not recorded"):
-        Recording(path, writes=True).add(turn("two"))
-    monkeypatch.setattr(files, "MAX_BYTES", 10)
-    with pytest.raises(BadRecording, match="it is larger than 0 MiB"):
+    with pytest.raises(BadRecording, match="larger than 16 MiB and was not recorded"):
+        Recording(path, writes=True).add(turn("2" * files.MAX_TURN_BYTES))
+    assert path.read_bytes() == full
+    os.truncate(path, files.MAX_BYTES + 1)
+    with pytest.raises(BadRecording, match="it is larger than 64 MiB"):
         Recording(path).turns()
 
-    assert path.stat().st_size > 10
+    assert path.stat().st_size > files.MAX_BYTES
 
 
 def test_threads_of_one_kernel_write_one_file(path: Path) -> None:

@@ -46,8 +46,8 @@ def notebook(source: str, **names: Any) -> dict[str, Any]:
     return found
 
 
-def cost(function: FunctionType) -> int:
-    return cost_of(lambda: tool_change_token(function))
+def cost(function: FunctionType, max_items: int = limits.MAX_TOOL_ITEMS) -> int:
+    return cost_of(lambda: tool_change_token(function, max_items=max_items))
 
 
 def cost_of(work: Callable[[], object]) -> int:
@@ -84,23 +84,21 @@ def test_a_tool_that_may_read_any_attribute_is_read_no_more_often_than_another()
     assert cost(reading) < 1.2 * cost(plain)  # type: ignore[arg-type]  # functions
 
 
-def test_names_that_lead_to_names_cost_no_more_than_a_few_readings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_lead_to_names_cost_no_more_than_a_few_readings() -> None:
     """Each method names the next one, so that each reading finds one name more."""
-    monkeypatch.setattr(limits, "MAX_TOOL_ITEMS", 2_000)
-    monkeypatch.setattr(limits, "MAX_TOOL_WORK", 4_000)
-    depth = 60
+    depth, few = 60, 2_000
     steps = "".join(f"    def step{n}(self): return self.step{n + 1}()\n" for n in range(depth))
     cell = f"class Chain:\n{steps}    def step{depth}(self): return self.end\nchain = Chain()\nchain.end = 1\n"
     around = notebook(
         f"{cell}def act(n: int) -> int: return chain.step0() + len(rows)\ndef all_of() -> str: return f'{{rows}}'\n",
-        rows=[{"n": [{}]} for _ in range(limits.MAX_TOOL_ITEMS // 5)],
+        rows=[{"n": [{}]} for _ in range(few // 5)],
     )
-    before = tool_change_token(around["act"])
+    before = tool_change_token(around["act"], max_items=few)
 
-    assert cost(around["act"]) < BOUND * cost(around["all_of"]) / 2  # which is read twice
+    assert cost(around["act"], few) < BOUND * cost(around["all_of"], few) / 2  # which is read twice
     assert not before.problem
     around["chain"].end = 2
-    assert tool_change_token(around["act"]) != before
+    assert tool_change_token(around["act"], max_items=few) != before
 
 
 def _loggers(count: int) -> Iterator[logging.Logger]:
@@ -154,14 +152,13 @@ def test_what_belongs_to_the_whole_process_cannot_be_watched_as_an_object() -> N
     assert change_token(logging.getLogger("nbtool-tests")).problem
 
 
-def test_what_lies_in_a_set_counts_as_much_as_what_lies_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_ITEMS", 1_000)
+def test_what_lies_in_a_set_counts_as_much_as_what_lies_in_a_list() -> None:
     inner = itertools.count()
     small = {frozenset((next(inner), "x") for _ in range(2)) for _ in range(20)}
     large = {frozenset((next(inner), "x") for _ in range(50)) for _ in range(50)}
 
-    assert not change_token(small).problem
-    assert change_token(large).problem
+    assert not change_token(small, max_items=1_000).problem
+    assert change_token(large, max_items=1_000).problem
 
 
 def test_what_is_too_large_in_a_tool_is_a_problem_and_the_rest_is_watched_all_the_same() -> None:

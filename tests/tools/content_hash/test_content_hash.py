@@ -22,7 +22,7 @@ import polars as pl
 import pydantic
 import pytest
 
-from nbtool.tools.content_hash import content_hash, content_hash_or_reason, hasher
+from nbtool.tools.content_hash import content_hash, content_hash_or_reason
 from nbtool.tools.content_hash.code import global_data
 
 KERNEL = """
@@ -275,12 +275,11 @@ def test_why_there_is_none_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bound", "value"), [("MAX_ITEMS", [[] for _ in range(11)]), ("MAX_BYTES", np.zeros(2)), ("MAX_BYTES", "a" * 11)]
+    ("bounds", "value"),
+    [({"max_items": 10}, [[] for _ in range(11)]), ({"max_bytes": 10}, np.zeros(2)), ({"max_bytes": 10}, "a" * 11)],
 )
-def test_what_is_too_large_is_not_compared(bound: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hasher, bound, 10)
-
-    assert content_hash_or_reason(value).reason == "it is too large to compare"
+def test_what_is_too_large_is_not_compared(bounds: Any, value: Any) -> None:
+    assert content_hash_or_reason(value, **bounds).reason == "it is too large to compare"
 
 
 def test_what_takes_too_long_is_not_compared() -> None:

@@ -24,6 +24,7 @@ from xarray.core.indexing import LazilyIndexedArray
 
 from nbtool.tools.content_hash import builtins, content_hash, content_hash_or_reason
 from nbtool.tools.content_hash.code import NOTEBOOK, global_data
+from nbtool.tools.content_hash.hasher import Hasher, OverLimit
 from nbtool.tools.values.multipart import MultipartResult
 
 PERIODS = pd.Series(pd.period_range("2026", periods=2, freq="M"))
@@ -147,11 +148,11 @@ def test_why_an_object_has_no_content_hash_is_reported(value: Any, why: str) -> 
     assert content_hash([value]) is None
 
 
-def test_a_list_of_too_many_values_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builtins, "MAX_LEAVES", 3)
+def test_a_list_of_too_many_values_is_not_compared() -> None:
+    builtins.hash_column([1, 2, 3], Hasher(), max_leaves=3)
 
-    assert content_hash([1, 2, 3]) is not None
-    assert content_hash_or_reason([1, 2, 3, 4]).reason == "it is too large to compare"
+    with pytest.raises(OverLimit, match="it is too large to compare"):
+        builtins.hash_column([1, 2, 3, 4], Hasher(), max_leaves=3)
 
 
 def test_where_python_itself_can_go_no_deeper_it_is_reported() -> None:

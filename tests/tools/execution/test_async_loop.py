@@ -18,6 +18,7 @@ from nbtool.loop import background_loop, run_sync
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
 from nbtool.tools.execution import async_loop
+from tests.tools.calling import ask_for, make_harness
 
 SECONDS = 15
 
@@ -251,8 +252,7 @@ def test_a_generator_that_never_ends_is_stopped(kind: str) -> None:
 
 
 @pytest.mark.promise("fails-closed")
-def test_a_policy_that_hangs_denies_the_call(monkeypatch: pytest.MonkeyPatch, release: threading.Event) -> None:
-    monkeypatch.setattr("nbtool.tools.calls.gates.POLICY_SECONDS", 0.05)
+def test_a_policy_that_hangs_denies_the_call(release: threading.Event) -> None:
 
     def policy(_: Any) -> Any:
         release.wait(4 * SECONDS)
@@ -263,10 +263,10 @@ def test_a_policy_that_hangs_denies_the_call(monkeypatch: pytest.MonkeyPatch, re
         "Act."
         return "acted"
 
-    turn = Chat(wire=ScriptedWire([call("act"), "Done."]), tools=[act]).send("Go")
+    record = make_harness(act, policy_seconds=0.05).run(ask_for("act"))
 
-    assert turn.calls[0].status == "denied"
-    assert "took longer than 0.05 s" in turn.calls[0].reason
+    assert record.status == "denied"
+    assert "took longer than 0.05 s" in record.reason
 
 
 @pytest.mark.promise("stops")

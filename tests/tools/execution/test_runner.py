@@ -17,7 +17,7 @@ from nbtool.thread_pool import run_in_worker
 from nbtool.tools import Progress, tool
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call
-from nbtool.tools.execution import runner
+from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.execution.threads import CallerThreadRunner
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
@@ -94,11 +94,7 @@ def test_a_plain_function_may_give_a_coroutine_or_a_generator() -> None:
     assert harness.run(ask_for("stepped")).result == "ab"
 
 
-def test_generators_report_progress_and_give_their_result_by_return_or_by_yield(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(runner, "PROGRESS_INTERVAL", 0)
-
+def test_generators_report_progress_and_give_their_result_by_return_or_by_yield() -> None:
     @tool(run="auto")
     def load() -> Iterator[Any]:
         yield Progress("half", 0.5)
@@ -120,7 +116,7 @@ def test_generators_report_progress_and_give_their_result_by_return_or_by_yield(
     async def nothing() -> AsyncIterator[Progress]:
         yield Progress("done", 1.0)
 
-    harness = make_harness(load, words, numbers, nothing)
+    harness = make_harness(load, words, numbers, nothing, run_limits=RunLimits(progress_interval=0))
     results = [harness.run(ask_for(name)).result for name in ("load", "words", "numbers", "nothing")]
     (stepped,) = harness.run_lent(ask_for("words"))
 
@@ -144,15 +140,13 @@ def test_fast_progress_is_joined_and_nothing_of_it_lost() -> None:
     assert len(said) < 100
 
 
-def test_an_endless_generator_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "MAX_STEPS", 10)
-
+def test_an_endless_generator_is_stopped() -> None:
     @tool(run="auto")
     def endless() -> Iterator[int]:
         while True:
             yield 1
 
-    record = make_harness(endless).run(ask_for("endless"))
+    record = make_harness(endless, run_limits=RunLimits(max_steps=10)).run(ask_for("endless"))
 
     assert (record.status, record.shown) == ("error", "RuntimeError: the tool yielded more than 10 values")
 
@@ -226,9 +220,7 @@ def test_a_worker_past_its_deadline_is_reported_to_be_still_running_and_is_not_r
     assert later.status == "ok"
 
 
-def test_a_tool_that_swallows_being_cancelled_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "STOP_GRACE_SECONDS", 0.05)
-
+def test_a_tool_that_swallows_being_cancelled_is_left_behind() -> None:
     @tool(run="auto", timeout=0.05)
     async def stubborn() -> None:
         for _ in range(2):
@@ -237,7 +229,7 @@ def test_a_tool_that_swallows_being_cancelled_is_left_behind(monkeypatch: pytest
             except asyncio.CancelledError:
                 continue
 
-    record = make_harness(stubborn).run(ask_for("stubborn"))
+    record = make_harness(stubborn, run_limits=RunLimits(stop_grace=0.05)).run(ask_for("stubborn"))
 
     assert (record.status, record.shown) == ("timed_out", "The call timed out after 0.05 s, still running.")
 

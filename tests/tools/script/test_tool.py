@@ -15,9 +15,8 @@ from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call
-from nbtool.tools.script import run as run_module
 from nbtool.tools.script.compile import validate
-from nbtool.tools.script.tool import script_tools
+from nbtool.tools.script.tool import ScriptTool, script_tools
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 
@@ -61,8 +60,8 @@ def yes(_: object) -> Approved:
     return Approved()
 
 
-def run(script: str, *tools: Any, **settings: Any) -> tuple[CallRecord, ToolHarness]:
-    harness = make_harness(*tools, script_tools(), **{"approver": yes, **settings})
+def run(script: str, *tools: Any, scripts: ScriptTool | None = None, **settings: Any) -> tuple[CallRecord, ToolHarness]:
+    harness = make_harness(*tools, scripts.toolset() if scripts else script_tools(), **{"approver": yes, **settings})
     return harness.run(ask_for("RunScript", script=script)), harness
 
 
@@ -228,11 +227,13 @@ def test_a_script_that_may_not_run_is_refused_before_anybody_is_asked(script: st
     assert harness.of("call_asked") == []
 
 
-def test_an_endless_script_is_stopped_and_the_time_of_its_calls_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "SCRIPT_SECONDS", 0.3)
+def test_an_endless_script_is_stopped_and_the_time_of_its_calls_does_not_count() -> None:
+    short = ScriptTool(seconds=0.3)
     patient = tool(lambda: time.sleep(0.5), name="wait", run="auto")
-    waited, _ = run("wait()\nprint('still here')", patient)
-    endless, _ = run("print('so far')\nwhile True:\n    try:\n        1 / 0\n    except Exception:\n        pass")
+    waited, _ = run("wait()\nprint('still here')", patient, scripts=short)
+    endless, _ = run(
+        "print('so far')\nwhile True:\n    try:\n        1 / 0\n    except Exception:\n        pass", scripts=short
+    )
     left = [thread for thread in threading.enumerate() if thread.name == "nbtool-tool"]
     for thread in left:
         thread.join(5)  # it has said what came of it, and may still be on its way out
@@ -242,14 +243,10 @@ def test_an_endless_script_is_stopped_and_the_time_of_its_calls_does_not_count(m
     assert not [thread for thread in left if thread.is_alive()]
 
 
-def test_a_script_that_hangs_where_no_line_ends_is_reported_to_be_still_running(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(run_module, "SCRIPT_SECONDS", 0.1)
-    monkeypatch.setattr("nbtool.tools.script.tool.STOP_SECONDS", 0.1)
+def test_a_script_that_hangs_where_no_line_ends_is_reported_to_be_still_running() -> None:
     release = threading.Event()
     stuck = tool(lambda: release, name="stuck", run="auto")
-    record, _ = run("stuck().wait(10)", stuck)
+    record, _ = run("stuck().wait(10)", stuck, scripts=ScriptTool(seconds=0.1, stop_seconds=0.1))
     release.set()
 
     assert record.shown == "The script took too long and cannot be stopped: it is still running."

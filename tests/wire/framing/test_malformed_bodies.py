@@ -11,7 +11,7 @@ from nbtool.errors import BadUsage, InvalidReply, ProviderError, ReplyTooLarge
 from nbtool.events import ReplyEnd, TextDelta
 from nbtool.messages import Text
 from nbtool.wire import decode, find_wire
-from nbtool.wire.framing import json_payloads
+from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import ReplyBuilder
@@ -30,10 +30,11 @@ def test_a_module_says_which_name_it_does_not_have() -> None:
         wire.parse_cals  # noqa: B018 - asking is the test
 
 
-def test_a_reply_that_grows_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_payloads, "MAX_BODY_BYTES", 100)
+def test_a_reply_that_grows_too_large_is_not_kept() -> None:
     decoder = find_wire("chat").decoder()
-    decoder.feed(b"data: {}\n\n" + b" " * 90)
+    event = b"data: {}" + b" " * (2**20 - 10) + b"\n\n"
+    for _ in range(MAX_BODY_BYTES // len(event)):
+        decoder.feed(event)
 
     with pytest.raises(ReplyTooLarge, match="The reply is larger than"):
         decoder.feed(b" ")

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtool.errors import ReplyTooLarge
-from nbtool.wire.framing import sse
-from nbtool.wire.framing.sse import EventParser, ServerEvent
+from nbtool.wire.framing.sse import MAX_EVENT_BYTES, EventParser, ServerEvent
 
 
 def parse(*pieces: bytes) -> list[ServerEvent]:
@@ -128,24 +127,24 @@ def test_a_parser_can_be_copied_in_the_middle() -> None:
     assert twin.feed(b": 1}\n\n") == parser.feed(b": 1}\n\n") == [(b'{"x": 1}', "a")]
 
 
-ENDLESS_LINE = [b"data: ", *[b"x" * 100] * 20]
-LONG_LINE = [b"data: " + b"x" * 2000 + b"\n\n"]
-ENDLESS_EVENT = [b"data: x\n"] * 300
+MEBIBYTE = b"x" * 2**20
+MANY = MAX_EVENT_BYTES // 2**20 + 1
+ENDLESS_LINE = [b"data: ", *[MEBIBYTE] * MANY]
+LONG_LINE = [b"data: " + MEBIBYTE * MANY + b"\n\n"]
+ENDLESS_EVENT = [b"data: " + MEBIBYTE + b"\n"] * MANY
 
 
 @pytest.mark.parametrize("pieces", [ENDLESS_LINE, LONG_LINE, ENDLESS_EVENT])
-def test_an_event_has_a_bound(monkeypatch: pytest.MonkeyPatch, pieces: list[bytes]) -> None:
-    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 256)
-
+def test_an_event_has_a_bound(pieces: list[bytes]) -> None:
     with pytest.raises(ReplyTooLarge, match="larger than"):
         parse(*pieces)
 
 
-def test_many_small_events_are_not_over_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 64)
+def test_many_small_events_are_not_over_the_bound() -> None:
     parser = EventParser()
+    data = (b"data: " + MEBIBYTE + b"\n\n") * MANY
 
-    events = parser.feed(b"data: 0123456789\n\n" * 100)
-    events += [event for i in range(1800) for event in parser.feed((b"data: 0123456789\n\n" * 100)[i : i + 1])]
+    events = parser.feed(data)
+    events += [event for start in range(0, len(data), 4_000) for event in parser.feed(data[start : start + 4_000])]
 
-    assert len(events) == 200
+    assert len(events) == 2 * MANY

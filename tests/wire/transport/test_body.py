@@ -21,7 +21,6 @@ from nbtool.errors import InvalidReply, NbtoolError, ProviderError, ReplyTooLarg
 from nbtool.messages import user
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.framing.json_payloads import MAX_VALUES, PayloadReader
-from nbtool.wire.transport import attempt as attempt_module
 from nbtool.wire.transport import discovery, model_list
 from nbtool.wire.transport.body import CHUNK_BYTES, MAX_MEMBERS, BodyReader
 from nbtool.wire.transport.clients import close_clients
@@ -47,7 +46,9 @@ BY_HTTPX = {"aiter_raw", "aiter_bytes", "aiter_text", "aiter_lines", "aread", "i
 
 def endpoint(server: ChaosServer) -> HttpEndpoint:
     wait = Timeouts(connect=5, first_token=20, idle=20, total=20)
-    return HttpEndpoint(find_wire("chat"), server.url, "m", timeouts=wait, retries=RetryPolicy(0))
+    return HttpEndpoint(
+        find_wire("chat"), server.url, "m", timeouts=wait, retries=RetryPolicy(0), max_reply_bytes=BOUND
+    )
 
 
 def read_reply(server: ChaosServer) -> None:
@@ -64,7 +65,7 @@ def read_reply(server: ChaosServer) -> None:
 def list_models(server: ChaosServer) -> None:
     async def ask() -> None:
         try:
-            await model_list.fetch_model_list(endpoint(server))
+            await model_list.fetch_model_list(endpoint(server), max_bytes=BOUND)
         finally:
             await close_clients()
 
@@ -82,7 +83,7 @@ def fetch_page(server: ChaosServer) -> None:
 
 
 def find_first_model(server: ChaosServer) -> None:
-    if not discovery._first_model(server.url):
+    if not discovery._first_model(server.url, seconds=5.0):
         raise InvalidReply("no model was found")
 
 
@@ -163,13 +164,6 @@ BOMBS: dict[str, Callable[[], tuple[str, list[Step]]]] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt_module, "MAX_BODY_BYTES", BOUND)
-    monkeypatch.setattr(model_list, "MAX_LIST", BOUND)
-    monkeypatch.setattr(discovery, "PROBE_SECONDS", 5.0)
-
-
 def outcome(read: Callable[[ChaosServer], None], server: ChaosServer) -> NbtoolError:
     with pytest.raises(NbtoolError) as caught:
         read(server)
@@ -177,7 +171,6 @@ def outcome(read: Callable[[ChaosServer], None], server: ChaosServer) -> NbtoolE
 
 
 @pytest.mark.promise("bounded")
-@pytest.mark.usefixtures("small_bounds")
 @pytest.mark.parametrize("bomb", BOMBS)
 @pytest.mark.parametrize("place", PLACES)
 def test_no_body_takes_more_memory_than_its_bound_however_it_is_packed(place: str, bomb: str) -> None:

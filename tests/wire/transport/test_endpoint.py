@@ -32,7 +32,6 @@ from nbtool.events import Delta, ReplyEnd, Retrying, TextDelta, UsageDelta
 from nbtool.messages import user
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.providers.connection import Connection
-from nbtool.wire.transport import attempt as attempt_module
 from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
@@ -399,9 +398,8 @@ def test_an_error_inside_a_stream_comes_after_the_text_and_names_the_provider() 
     assert len(server.requests) == 1
 
 
-def test_a_line_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtool.wire.framing.sse.MAX_EVENT_BYTES", 100_000)
-    with serve(head(), b"data: ", Repeat(b"x" * 50_000, every=0)) as server:
+def test_a_line_without_end_is_too_large() -> None:
+    with serve(head(), b"data: ", Repeat(b"x" * 500_000, every=0)) as server:
         _, error = deltas_until(endpoint(server), ReplyTooLarge)
         assert server.left.wait(5)
 
@@ -409,9 +407,8 @@ def test_a_line_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.promise("bounded")
-def test_a_reply_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt_module, "MAX_BODY_BYTES", 100_000)
-    with serve(head(), Repeat(text("x") * 500, every=0)) as server:
+def test_a_reply_without_end_is_too_large() -> None:
+    with serve(head(), Repeat(text("x" * 500_000), every=0)) as server:
         _, error = deltas_until(endpoint(server), ReplyTooLarge)
         assert server.left.wait(5)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -12,20 +13,17 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import MissingKey
-from nbtool.wire.transport import key_source
 from nbtool.wire.transport.key_source import key_command_source, key_function_source
 from tests.chaos import serve_each, whole
 
 
-def test_a_key_that_does_not_come_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_source, "FETCH_SECONDS", 0.01)
-
+def test_a_key_that_does_not_come_in_time_is_an_error() -> None:
     async def login() -> str:
         await asyncio.Event().wait()
         return "never"
 
     with pytest.raises(MissingKey, match=r"login returned no key within 0\.01 s"):
-        asyncio.run(key_function_source(login).key())
+        asyncio.run(replace(key_function_source(login), fetch_seconds=0.01).key())
 
 
 def test_a_refused_key_that_was_replaced_already_is_not_fetched_again() -> None:
