@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from nbtool.errors import AlreadyDecided, ApprovalError
@@ -163,11 +163,16 @@ class ApprovalQueue:
 
 
 def _copy_decision(question: Question, decision: Decision) -> Decision:
-    """Return the decision with a copy of its arguments and a clean reason, or raise if it does not fit the question."""
+    """Return the decision with a copy of its arguments and a clean reason, or raise if it does not fit the question.
+
+    A decision of a class of the user's own becomes one of nbtool's.
+    """
     allowed = (Approved, Denied) if question.gate == "run" else (Released, Withheld)
-    if not isinstance(decision, allowed):
+    kind = next((kind for kind in allowed if isinstance(decision, kind)), None)
+    if kind is None:
         names = " or ".join(kind.__name__ for kind in allowed)
         raise ApprovalError(f"The {question.gate} gate takes {names}, not {type(decision).__name__}.")
+    decision = kind(**{one.name: getattr(decision, one.name) for one in fields(kind)})
     if isinstance(decision, Denied | Withheld):
         return replace(decision, reason=clean_text(str(decision.reason)))
     if isinstance(decision, Approved) and decision.remember:

@@ -141,6 +141,15 @@ def test_an_answer_that_does_not_fit_approves_nothing(answer: Any) -> None:
     assert "does not fit" in record.reason
 
 
+@pytest.mark.parametrize("base", [Approved, Denied])
+def test_a_decision_of_a_class_of_its_own_counts_as_its_base(base: type) -> None:
+    record = make_harness(double_if_allowed, approver=lambda _: type("Mine", (base,), {})()).run(
+        ask_for("double_if_allowed", n=1)
+    )
+
+    assert record.status == ("ok" if base is Approved else "denied")
+
+
 class Careless:
     def ask(self, _: Question) -> Any:
         return {"secret": "canary"}
