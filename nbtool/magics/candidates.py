@@ -25,6 +25,12 @@ MAX_HELP = 60
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 """Between the words of a help: JupyterLab's menu is as wide as the widest word and has one line for each candidate."""
 
+NO_BREAK_HYPHEN = "\N{NON-BREAKING HYPHEN}"
+"""In place of a hyphen, after which a line may break too."""
+
+UNBROKEN = str.maketrans({" ": NO_BREAK_SPACE, "-": NO_BREAK_HYPHEN})
+"""Replaces what a line could break at."""
+
 _OWN_PACKAGE = "nbtool"
 _COMMAND_VALUES: dict[str, tuple[str, ...]] = {
     "history": ("search", "vacuum", "erase"),
@@ -41,7 +47,7 @@ def _describe(kind: str, text: Any = "") -> str:
     if not lines:
         return kind
     help_text = textwrap.shorten(single_line(lines[0]), MAX_HELP, placeholder=" …")
-    return f"{kind}: {help_text}".replace(" ", NO_BREAK_SPACE)
+    return f"{kind}: {help_text}"
 
 
 def flags(actions: Iterable[argparse.Action]) -> Candidates:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from nbtool.magics import candidates
-from nbtool.magics.candidates import Candidates
+from nbtool.magics.candidates import UNBROKEN, Candidates
 
 if TYPE_CHECKING:
     from nbtool.magics.kernel_chats import KernelChats
@@ -59,7 +59,7 @@ def completer(source: CompletionSource) -> Callable[[CompletionContext], SimpleM
         if offer is None:
             return {"completions": []}
         matches = sorted(word for word in offer.candidates if word.startswith(offer.fragment))[: context.limit]
-        completions = [SimpleCompletion(text=word, type=offer.candidates[word]) for word in matches]
+        completions = [SimpleCompletion(text=word, type=offer.candidates[word].translate(UNBROKEN)) for word in matches]
         return {
             "completions": completions or _NoCompletions(),
             "matched_fragment": offer.fragment,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from IPython.core.completer import provisionalcompleter
 
-from nbtool.magics.candidates import MAX_HELP, NO_BREAK_SPACE
+from nbtool.magics.candidates import MAX_HELP, NO_BREAK_HYPHEN, NO_BREAK_SPACE
 from nbtool.magics.commands import COMMANDS
 from nbtool.wire.providers.model_data import default_model_of
 
@@ -28,9 +28,9 @@ def kinds(shell: Any) -> Any:
 
     def offered(text: str) -> dict[str, str]:
         with provisionalcompleter():
-            return {
-                one.text: one.type.replace(NO_BREAK_SPACE, " ") for one in shell.Completer.completions(text, len(text))
-            }
+            types = {one.text: one.type for one in shell.Completer.completions(text, len(text))}
+        assert not any(mark in kind for kind in types.values() for mark in " -"), "a line of the menu would break there"
+        return {name: kind.replace(NO_BREAK_SPACE, " ").replace(NO_BREAK_HYPHEN, "-") for name, kind in types.items()}
 
     return offered
 
