@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, expect
 
+from nbtool.magics.commands import COMMANDS
 from nbtool.toolsets import STANDARD
 from tests.browser.lab import PANEL, Front, Lab, Notebook, screenshot
 
@@ -181,6 +182,14 @@ def test_tab_shows_the_kind_and_help_of_flags_and_tools(lab: Lab, theme: str) ->
     assert len({round(box["height"]) for item in items.all() if (box := item.bounding_box())}) == 1, "one line each"
     screenshot(notebook.page, f"tab-tools-{theme}")
     expect(items).to_have_count(1 + len(STANDARD) + 1)
+
+    keys.press("Escape")
+    notebook.write_cell(1, "%chat ")
+    notebook.cell(1).locator(".cm-content").click()
+    keys.press("End")
+    press_tab(items.filter(has_text="command:"), len(COMMANDS))
+    assert len({round(box["height"]) for item in items.all() if (box := item.bounding_box())}) == 1, "one line each"
+    screenshot(notebook.page, f"tab-commands-{theme}")
 
 
 def test_tab_closes_the_backtick_of_a_mention_and_offers_nothing_else(lab: Lab) -> None:
