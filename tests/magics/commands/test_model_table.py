@@ -88,7 +88,7 @@ def test_a_long_list_of_models_is_priced_with_one_endpoint_and_parsed_off_the_lo
         return make_endpoint(name, **options)
 
     monkeypatch.setattr("nbtool.chat.model.model.make_endpoint", make)
-    body = {"data": [{"id": f"model-{number}", "description": "x" * 500} for number in range(10_000)]}
+    body = {"data": [{"id": f"model-{number}", "description": "x" * 300} for number in range(10_000)]}
     with serve(whole(200, body)) as server, beats() as gaps:
         names: list[str] = []
         list_models(Model("m", base_url=server.url), "model-99", names)
