@@ -42,7 +42,7 @@ class Recording:
     def is_stream(self) -> bool:
         return self.kind.startswith("stream")
 
-    @property
+    @cached_property
     def size(self) -> int:
         return (FOLDER / self.row["files"]["response"]).stat().st_size
 

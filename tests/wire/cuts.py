@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import zlib
 from collections.abc import Callable, Iterator
 
 from nbtool.events import Delta
@@ -10,7 +11,10 @@ from nbtool.wire import Decoder, find_wire
 from tests.wire.corpus import Recording
 
 SMALL = 5_000
-"""Bytes up to which a recording is cut at every byte in the ordinary run; the others are at night."""
+"""Bytes up to which a recording is cut in the ordinary run; all of them are cut at every byte at night."""
+
+SAMPLE = 8
+"""How far the cuts of the ordinary run are apart: there are a thousand recordings of four dialects."""
 
 MEDIUM = 20_000
 """Bytes up to which a recording is fed byte by byte in the ordinary run; a larger one gets so many cuts at night."""
@@ -40,6 +44,13 @@ def states(item: Recording) -> Iterator[tuple[int, int, bytes, Decoder, list[Del
         begin = end
 
 
-def stride(item: Recording) -> int:
-    """How far cuts are apart: one byte, and more only where they would take hours."""
-    return 1 + item.size // MEDIUM
+def cuts(item: Recording, begin: int, stop: int, *, sample: bool) -> list[int]:
+    """Give the places to cut from the one after `begin` to the one before `stop`; a sample has both and some between.
+
+    Which bytes are in a sample depends on the recording and on the line, so that all together try every place.
+    """
+    places = range(begin + 1, stop)
+    if not sample:
+        return list(places[:: 1 + item.size // MEDIUM])  # more than one byte apart only where it would take hours
+    start = (zlib.crc32(item.id.encode()) + begin) % SAMPLE
+    return sorted({*places[:1], *places[start::SAMPLE], *places[-1:]})
