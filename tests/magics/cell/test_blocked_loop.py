@@ -69,7 +69,7 @@ def test_a_cell_says_which_hook_of_another_turn_it_waits_for(
     start_blocked(place, release)
     output = Output(release)
     monkeypatch.setattr("sys.stdout", output)
-    shell.run_cell_magic("chat", "-m practice:default -o turn", "Hello")
+    shell.run_cell_magic("chat", "-m practice:fast -o turn", "Hello")
 
     waiting = [line for line in output.getvalue().splitlines() if "Waiting" in line]
     assert len(waiting) == 1
@@ -112,6 +112,6 @@ def test_a_cell_that_waits_for_a_free_loop_says_nothing(shell: Any, capsys: pyte
             await asyncio.sleep(seconds)
             return "rested"
     """)
-    shell.run_cell_magic("chat", "-m practice:default -t rest", "Use &`rest`.")
+    shell.run_cell_magic("chat", "-m practice:fast -t rest", "Use &`rest`.")
 
     assert "Waiting" not in capsys.readouterr().out

@@ -60,7 +60,7 @@ def test_code_of_the_whole_chat_has_the_calls_of_every_turn(
 
 
 def test_code_of_a_chat_without_calls_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    shell.run_cell("%%chat -q -m practice:default\nHello")
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
 
     assert "This chat has no tool calls" in command_error(shell, "code --all", capsys)
     assert "`%chat code --all`: the whole chat" in command_error(shell, "code", capsys)

@@ -246,7 +246,7 @@ def shop(shell: Any) -> Any:
 
 @pytest.mark.parametrize("mention", ["`stock`", "&`stock`", "`shop.stock`", "&`shop.stock`", "&`shop_stock`"])
 def test_a_tool_of_a_server_is_found_under_each_of_its_names(shop: Any, mention: str) -> None:
-    line = "%%chat -q -m practice:default -t shop --approve auto -o turn"
+    line = "%%chat -q -m practice:fast -t shop --approve auto -o turn"
     assert shop.run_cell(f"{line}\nHow many are left? Use {mention} with text=pens.").success
     turn = shop.user_ns["turn"]
 
@@ -257,7 +257,7 @@ def test_a_tool_of_a_server_is_found_under_each_of_its_names(shop: Any, mention:
 def test_a_tool_in_plain_backticks_that_the_chat_lacks_is_named_as_a_mention(
     shop: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shop.run_cell("%%chat -m practice:default\nUse `stock`, then `double` and `frame`; `nothing` else.")
+    shop.run_cell("%%chat -m practice:fast\nUse `stock`, then `double` and `frame`; `nothing` else.")
 
     output = capsys.readouterr().out
     assert "`stock` is only text here: &`shop.stock` gives the model that tool." in output
@@ -265,5 +265,5 @@ def test_a_tool_in_plain_backticks_that_the_chat_lacks_is_named_as_a_mention(
     assert "`frame` is" not in output
     assert "`nothing` is" not in output
 
-    shop.run_cell("%%chat -m practice:default -t servers -t double\nUse `stock`, then `double`.")
+    shop.run_cell("%%chat -m practice:fast -t servers -t double\nUse `stock`, then `double`.")
     assert "only text" not in capsys.readouterr().out
