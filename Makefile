@@ -27,9 +27,10 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 lab: build/.nbtool ## set everything up and open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
-test: check js build/.old install-chromium ## set everything up and run all tests of the normal lane
+test: build/.nbtool js/node_modules/.package-lock.json ## set everything up and run all tests of the normal lane
+	$(MAKE) --jobs 2 --output-sync=target check js build/.old install-chromium
 	$(BIN)/pytest --ignore=tests/browser $(PYTEST_PARALLEL)
-	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" $(PYTEST_PARALLEL)
+	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" --numprocesses 2 --dist worksteal
 check: build/.nbtool js/node_modules/.package-lock.json ## format, lint and type checks of Python and TypeScript
 	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy && $(BIN)/mypy --config-file tests/mypy.ini
 	$(NPM) run check
