@@ -27,8 +27,8 @@ async function load<T>(name: string): Promise<T> {
 }
 
 test("what travels with every widget is small, and what is fetched once a page is bounded", () => {
-  expect(packed("widget.js", "widget.css")).toBeLessThanOrEqual(22_000);
-  expect(packed("rich.js")).toBeLessThanOrEqual(150_000);
+  expect(packed("widget.js", "widget.css")).toBeLessThanOrEqual(20_000);
+  expect(packed("rich.js")).toBeLessThanOrEqual(160_000);
 });
 
 test.each([ODD, JSON.parse(REPLY).document.head.prompt, REPLY])(

@@ -139,7 +139,12 @@ test("a finished turn offers what its kernel can do, and says so to it", async (
 
   for (const button of buttons) button.click();
 
-  expect(buttons.map(({ textContent }) => textContent)).toEqual(["‹", "›", "Rerun", "To code"]);
+  expect(buttons.map((one) => one.getAttribute("aria-label"))).toEqual([
+    "Previous version",
+    "Next version",
+    "Rerun",
+    "To code",
+  ]);
   expect(el.textContent).toContain("replayed from 2026-11-22");
   expect(kernel.of("act").map(({ deed, version }) => [deed, version])).toEqual([
     ["version", 2],
@@ -230,4 +235,30 @@ test("a call without arguments has no empty box for them", async () => {
   close();
 
   expect(titles).not.toContain("Arguments");
+});
+
+test("an opened call shows references by their names, and in a fold what the model wrote", async () => {
+  const written =
+    '{"df": "$VAR_REF{{birds}}", "query": "a $VAR_REF{{b}}", "all": ["$VAR_REF{{x[\'k\'][0]}}"]}';
+  const { el, close } = await page([call({ arguments: written })]);
+  const line = el.querySelector(".nb-line")?.textContent;
+  await open(el);
+
+  expect(line).toBe("price(df=birds, query=\"a $VAR_REF{{b}}\", all=[x['k'][0]])");
+  expect(el.querySelector(".nb-tree")?.textContent).toContain("df: birds");
+  expect(el.querySelector(".nb-fold-body details pre")?.textContent).toContain('"df": "$VAR_REF{{birds}}"');
+  close();
+});
+
+test("the first line of a result and of a running call's output is visible without opening", async () => {
+  const { el, close } = await page([
+    call({ result: "4955.1\nmore" }),
+    call({ id: "c2", state: "running", result: "", progress: "year 17\nyear 18\n" }),
+  ]);
+
+  expect([...el.querySelectorAll(".nb-first-line")].map((one) => one.textContent)).toEqual([
+    "4955.1",
+    "year 18",
+  ]);
+  close();
 });

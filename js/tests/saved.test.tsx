@@ -175,7 +175,7 @@ test("a saved turn offers what its kernel can do, and nothing where there is non
   const done: string[] = [];
   const page = shown(finished(), (deed) => done.push(deed));
   const buttons = (): (string | null)[] =>
-    [...page.el.querySelectorAll("footer button")].map((one) => one.textContent);
+    [...page.el.querySelectorAll("footer button")].map((one) => one.getAttribute("aria-label"));
   await drawn();
   const before = buttons();
 

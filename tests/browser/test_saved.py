@@ -155,7 +155,7 @@ def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Fr
     expect(turn.get_by_role("status").first).to_have_text("2 of 2")
 
     assert notebook.page.evaluate("() => [...CSS.highlights.get('nb-search-match')].map(String)") == ["17.05"] * 2
-    assert turn.get_by_role("button").all_inner_texts().count("Copy reply") == 1
+    expect(turn.get_by_role("button", name="Copy reply", exact=True)).to_have_count(1)
     expect(turn.get_by_role("button", name="Rerun")).to_have_count(0)
     expect(notebook.output(1)).to_contain_text("denied")
     assert trouble == []

@@ -1,21 +1,31 @@
 import type { CallBlock, CallState, DecisionData, Head, UsageData } from "../protocol";
 import { limitStacks } from "./combining";
-import labels from "./labels.json";
+import {
+  callStates,
+  costUnknown,
+  decisionSources,
+  edited,
+  endReasons,
+  reaskReasons,
+  resultWaits,
+  toolsNotPriced,
+  turnStatuses,
+} from "./labels.json";
 
 /** The sign and the word of every state of a call. These labels are generated from nbtool/blocks/labels.py. */
-export const CALL_STATE_LABELS = labels.callStates as unknown as Record<
+export const CALL_STATE_LABELS = callStates as unknown as Record<
   CallState,
   readonly [sign: string, word: string]
 >;
 
 /** What is shown below a turn that is not completed. */
-export const TURN_STATUS_LABELS: Record<Head["status"], string> = labels.turnStatuses;
+export const TURN_STATUS_LABELS: Record<Head["status"], string> = turnStatuses;
 
 /** Why a turn has no finished answer, in a few words for its footer. */
-export const END_REASON_LABELS: ReadonlyMap<string, string> = new Map(Object.entries(labels.endReasons));
+export const END_REASON_LABELS: ReadonlyMap<string, string> = new Map(Object.entries(endReasons));
 
 /** Shown for a call whose arguments a person edited. */
-export const EDITED_LABEL = labels.edited;
+export const EDITED_LABEL = edited;
 
 /** Shown if the kernel does not acknowledge a click. */
 export const NO_REPLY = "The kernel has not confirmed it. Use the notebook's interrupt button instead.";
@@ -117,8 +127,8 @@ export function parseObject(text: string): Record<string, unknown> | null {
 
 /** A cost in US dollars, marked where it is computed from the tokens. */
 export function formatCost({ cost, is_cost_estimated, is_cost_unknown, lacks_tool_cost }: UsageData): string {
-  if (cost === null) return is_cost_unknown ? labels.costUnknown : "";
-  return `${is_cost_estimated ? "about " : ""}$${cost.toFixed(4)}${lacks_tool_cost ? labels.toolsNotPriced : ""}`;
+  if (cost === null) return is_cost_unknown ? costUnknown : "";
+  return `${is_cost_estimated ? "about " : ""}$${cost.toFixed(4)}${lacks_tool_cost ? toolsNotPriced : ""}`;
 }
 
 /** A length of time as people read it. */
@@ -138,15 +148,15 @@ export function omittedMarker(omitted: number | undefined): string {
 }
 
 /** Shown after a verdict, by decision source; any other source is shown by name. */
-const DECISION_SOURCES: ReadonlyMap<string, string> = new Map(Object.entries(labels.decisionSources));
+const DECISION_SOURCES: ReadonlyMap<string, string> = new Map(Object.entries(decisionSources));
 
 /** Why a decision was discarded, and approval was requested again. */
-const REASK_REASONS = labels.reaskReasons;
+const REASK_REASONS = reaskReasons;
 
 /** The sign and the word of a call's state; of a call that waits, also what the decision is about. */
 export function callState(block: CallBlock): readonly [sign: string, word: string] {
   const [sign, word] = CALL_STATE_LABELS[block.state] ?? CALL_STATE_LABELS.unknown;
-  return [sign, waitsForResult(block) ? labels.resultWaits : word];
+  return [sign, waitsForResult(block) ? resultWaits : word];
 }
 
 function waitsForResult({ state, question }: CallBlock): boolean {

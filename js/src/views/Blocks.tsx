@@ -3,14 +3,14 @@ import { bindRequestKey, type Connection, isLive } from "../kernel/turn";
 import type { Block, CallBlock } from "../protocol";
 import { formatSeconds, plural, singleLine } from "../text/format";
 import { Call } from "./Call";
+import { LazyMedia } from "./LazyMedia";
 import { LazyView } from "./LazyView";
-import { MediaList } from "./MediaList";
 import { Notice } from "./Notice";
 import { Reply } from "./Reply";
 import { Thinking } from "./Thinking";
 
 /** Finished calls in a row from which on they are folded into one line. */
-const MIN_FOLDED_CALLS = 5;
+const MIN_FOLDED_CALLS = 3;
 
 /** Whether a call needs no attention any more. */
 const SETTLED_STATES: readonly string[] = [
@@ -100,7 +100,7 @@ function renderBlock(block: Block, connection: Connection): JSX.Element | null {
         <>
           <Call block={block} />
           {(block.media || block.media_left_out) && (
-            <MediaList
+            <LazyMedia
               media={block.media ?? []}
               omitted={block.media_left_out ?? 0}
               bytes={state().media}

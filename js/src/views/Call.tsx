@@ -37,6 +37,7 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
             <b>{singleLine(block.name, 64)}</b>({shortArguments(block.arguments)})
           </code>
           {block.fraction !== null && <progress max={1} value={block.fraction} aria-label="Progress" />}
+          {!this.state.isOpen && <FirstLine block={block} />}
           <span class="nb-muted nb-facts">{facts(block, word)}</span>
         </summary>
         {this.state.isOpen && (
@@ -49,6 +50,13 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
       </details>
     );
   }
+}
+
+/** The first line of what came of a call, so that nobody has to open it for a short result. */
+function FirstLine({ block: { state, result, progress } }: { block: CallBlock }): JSX.Element | null {
+  const line =
+    state === "running" ? progress.trimEnd().split("\n").at(-1) : result.trimStart().split("\n", 1)[0];
+  return line ? <span class="nb-muted nb-line nb-first-line">{singleLine(line)}</span> : null;
 }
 
 function facts(block: CallBlock, stateLabel: string): string {

@@ -1,4 +1,4 @@
-import { Component, type JSX } from "preact";
+import { Component, type ComponentChildren, type JSX } from "preact";
 
 /** Milliseconds for which the button shows its success. */
 const STATUS_MS = 1500;
@@ -6,6 +6,8 @@ const STATUS_MS = 1500;
 interface CopyProps {
   text: () => string;
   label?: string;
+  /** What is drawn in place of the label, which is then the tooltip. */
+  children?: ComponentChildren;
 }
 
 /** A button that copies a text to the clipboard. */
@@ -25,10 +27,16 @@ export class Copy extends Component<CopyProps, { status: string }> {
   };
 
   render(): JSX.Element {
-    const { label = "Copy" } = this.props;
+    const { label = "Copy", children } = this.props;
+    const { status } = this.state;
     return (
-      <button type="button" class="nb-text-button nb-copy" onClick={this.#copy}>
-        {this.state.status || label}
+      <button
+        type="button"
+        class="nb-text-button nb-copy"
+        {...(children && { "aria-label": status || label, title: label })}
+        onClick={this.#copy}
+      >
+        {status || children || label}
       </button>
     );
   }

@@ -1,8 +1,10 @@
 import { Component, type ComponentChildren, createRef, type JSX } from "preact";
 import { lazyModule, type Mount, onModule } from "../kernel/lazy";
 import type { Connection, RequestState, TurnState } from "../kernel/turn";
+import type { InsertedCell } from "../notebook/insertCell";
 import type { CallBlock, ProseBlock } from "../protocol";
 import type { Rope } from "../text/rope";
+import type { MediaListProps } from "./MediaList";
 
 /** The views of the second module, by name, with their props. */
 export interface LazyViews {
@@ -16,6 +18,9 @@ export interface LazyViews {
     link: TurnState["link"];
     media: TurnState["media"];
   };
+  media: MediaListProps;
+  actions: { document: TurnState["document"]; runAction: Connection["runAction"] };
+  insertedCell: { cell: InsertedCell; close: () => void };
   toNotebook: { call: CallBlock; request: RequestState | undefined; bind: Connection["bind"] };
 }
 

@@ -11,7 +11,7 @@ const MAX_DISPLAYED_BYTES = 4 * 1024 * 1024;
 /** How far outside of what is in sight a picture is got ready. */
 const PRELOAD_MARGIN = "600px";
 
-interface MediaListProps {
+export interface MediaListProps {
   media: readonly MediaData[];
   omitted?: number;
   /** The received bytes, by key. */

@@ -17,7 +17,6 @@ import { Remarks } from "./approval/Remarks";
 import { CallSummary } from "./approval/Sentence";
 import { InlineCode } from "./InlineCode";
 import { stopKeyPropagation } from "./keyboard";
-import { MediaList } from "./MediaList";
 
 interface State {
   armed: string;
@@ -76,7 +75,8 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
 
   #renderQuestion(call: PendingCall, armed: boolean): JSX.Element {
     const { digest, gate, shown: content, notice, effect } = call.question;
-    const { state, decide, requestMedia, drafts } = this.props.connection;
+    const hasImages = Boolean(call.question.media);
+    const { state, decide, drafts } = this.props.connection;
     const reason = drafts.reasons.get(digest);
     const parts = [
       notice && escapeInvisible(notice),
@@ -98,14 +98,14 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
         <pre class="nb-code nb-prewrap">
           <LongText text={isReadable ? fullText || "(nothing)" : `${fullText.slice(0, limit)}…`} />
         </pre>
-        {call.question.media && (
-          <MediaList media={call.question.media} bytes={state().media} requestMedia={requestMedia} />
+        {hasImages && (
+          <p class="nb-muted">Its images cannot be shown yet, and it cannot be released unseen.</p>
         )}
         <div class="nb-row">
           <button
             type="button"
             class="nb-button nb-primary"
-            disabled={isLocked || !isReadable}
+            disabled={isLocked || !isReadable || hasImages}
             onClick={() => decide({ kind: gate === "run" ? "approve" : "release", digest })}
           >
             {labels.yes}

@@ -5,11 +5,10 @@ import { Blocks } from "./Blocks";
 import { Footer } from "./Footer";
 import { followScroll } from "./followScroll";
 import { Header } from "./Header";
-import { InsertedCellNotice } from "./InsertedCell";
 import { suppressNotebookKeys } from "./keyboard";
+import { LazyMedia } from "./LazyMedia";
 import { LazyView } from "./LazyView";
 import { LiveRegion } from "./LiveRegion";
-import { MediaList } from "./MediaList";
 import { PlainApproval } from "./PlainApproval";
 
 /** One turn: its state, its blocks in order, and what it cost. */
@@ -50,7 +49,7 @@ export class Turn extends Component<{ connection: Connection }> {
       >
         <Header state={shown} stop={connection.stop} />
         {head.attached && (
-          <MediaList media={head.attached} bytes={shown.media} requestMedia={connection.requestMedia} />
+          <LazyMedia media={head.attached} bytes={shown.media} requestMedia={connection.requestMedia} />
         )}
         <Blocks blocks={blocks} connection={connection} />
         {mayAsk(shown.document) && (
@@ -69,7 +68,7 @@ export class Turn extends Component<{ connection: Connection }> {
         )}
         <Footer document={shown.document} runAction={connection.runAction} />
         {shown.insertedCell && (
-          <InsertedCellNotice cell={shown.insertedCell} close={connection.dismissCell} />
+          <LazyView view="insertedCell" props={{ cell: shown.insertedCell, close: connection.dismissCell }} />
         )}
         {isLive(shown.document) && <LiveRegion blocks={blocks} />}
         {head.status === "completed" && shown.link !== "offline" && (

@@ -177,7 +177,8 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
     const { gate, digest } = call.question;
     const labels = GATE_LABELS[gate];
     const primary = draft.reason ? labels.no : labels.yes;
-    const buttonClass = (label: string): string => (label === primary ? "nb-button nb-primary" : "nb-button");
+    const buttonClass = (label: string): string =>
+      label === primary && !isCompact ? "nb-button nb-primary" : "nb-button";
     return (
       <div class="nb-row">
         <button

@@ -5,6 +5,8 @@ import {
   EDITED_LABEL,
   escapeInvisible,
   formatSeconds,
+  longArguments,
+  nameReferences,
   omittedMarker,
   plural,
   singleLine,
@@ -31,6 +33,14 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
         <Arguments text={block.arguments} isOpen={state === "writing"} />
         <Omitted count={more.arguments} />
       </Section>
+      {nameReferences(block.arguments) !== block.arguments && (
+        <details class="nb-fold">
+          <summary class="nb-muted">As the model wrote it</summary>
+          <ScrollArea title="As the model wrote it">
+            <AppendOnlyText text={longArguments(block.arguments)} />
+          </ScrollArea>
+        </details>
+      )}
       {block.asked_arguments !== undefined && (
         <details class="nb-fold">
           <summary class="nb-muted">The model's original arguments</summary>
@@ -97,7 +107,7 @@ function facts(block: CallBlock, reference: string): string {
 
 /** The arguments as a tree; as plain text while they are streamed, or if they are not JSON. */
 function Arguments({ text, isOpen }: { text: string; isOpen: boolean }): JSX.Element {
-  const value = isOpen ? undefined : parseLosslessJson(text);
+  const value = isOpen ? undefined : parseLosslessJson(text, true);
   if (typeof value === "object" && value !== null) return <Tree value={value} />;
   return (
     <ScrollArea title="Arguments">

@@ -1,4 +1,6 @@
-/** A number as text: numbers in JavaScript lose precision for large integers. */
+import { nameReferences } from "../../text/format";
+
+/** A number or the name of a reference as text: numbers in JavaScript lose precision for large integers. */
 export interface RawNumber {
   source: string;
 }
@@ -22,15 +24,17 @@ export const DEPTH_LIMIT = 100;
 
 const BRACKETS = /"(?:[^"\\]|\\.)*"|[[{]|[\]}]/g;
 
-/** Read JSON; undefined where it is none, and where it is too deep. */
-export function parseLosslessJson(text: string): Json | undefined {
+/** Read JSON; undefined where it is none, and where it is too deep. With `isArguments`, references are their names. */
+export function parseLosslessJson(text: string, isArguments = false): Json | undefined {
   const numbers: string[] = [];
   if (depthOf(text) > DEPTH_LIMIT) return undefined;
   try {
     JSON.parse(text);
-    const encoded = text.replace(STRINGS_AND_NUMBERS, (found) =>
-      found.startsWith('"') ? found : `{"\\u0000":${numbers.push(found) - 1}}`,
-    );
+    const encoded = text.replace(STRINGS_AND_NUMBERS, (found, at: number) => {
+      const isKey = /^\s*:/.test(text.slice(at + found.length, at + found.length + 99));
+      const source = isArguments && !isKey ? nameReferences(found) : found;
+      return source.startsWith('"') ? found : `{"\\u0000":${numbers.push(source) - 1}}`;
+    });
     return JSON.parse(encoded, (_, value) =>
       typeof value === "object" && value !== null && "\0" in value
         ? new SourceNumber(numbers[value["\0"]] ?? "")

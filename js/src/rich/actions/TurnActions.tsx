@@ -1,0 +1,89 @@
+import type { JSX } from "preact";
+import { type Connection, isLive } from "../../kernel/turn";
+import type { Document, Head, PageAction } from "../../protocol";
+import { Copy } from "../../views/Copy";
+
+const ACTION_LABELS: Record<
+  Exclude<PageAction, "version" | "bind">,
+  readonly [name: string, help: string]
+> = {
+  rerun: ["Rerun", "Rerun: a cell below asks the same again"],
+  edit: ["Edit prompt", "Edit prompt: a cell below with the prompt, to be changed and run"],
+  code: ["To code", "To code: a cell below with the calls as Python"],
+  explore: ["Explore", "Explore: a cell below opens this turn in the history"],
+};
+
+interface Props {
+  document: Document;
+  runAction: Connection["runAction"];
+}
+
+/** What can be done with a turn: its versions, and its buttons as icons. */
+export function TurnActions({ document, runAction }: Props): JSX.Element {
+  const reply = document.blocks.findLast((block) => block.kind === "text");
+  return (
+    <span class="nb-actions">
+      <Versions head={document.head} runAction={runAction} />
+      {!isLive(document) && reply?.kind === "text" && (
+        <Copy text={() => reply.text} label="Copy reply">
+          <span class="nb-icon nb-icon-copy" />
+        </Copy>
+      )}
+      {offeredActions(document).map((action) => {
+        const [name, help] = ACTION_LABELS[action];
+        return (
+          <button
+            key={action}
+            type="button"
+            class="nb-text-button"
+            aria-label={name}
+            title={help}
+            onClick={() => runAction(action)}
+          >
+            <span class={`nb-icon nb-icon-${action}`} />
+          </button>
+        );
+      })}
+    </span>
+  );
+}
+
+/** The possible actions on the turn: one without calls has no code. */
+function offeredActions({ head, blocks }: Document): (keyof typeof ACTION_LABELS)[] {
+  const hasCalls = blocks.some(({ kind }) => kind === "call");
+  const actions = Object.keys(ACTION_LABELS) as (keyof typeof ACTION_LABELS)[];
+  return actions.filter((action) => head.acts?.includes(action) && (action !== "code" || hasCalls));
+}
+
+/** Which of how many versions of its place this turn is, and the way to the others. */
+function Versions({
+  head: { version = 1, versions = 1, acts },
+  runAction,
+}: {
+  head: Head;
+  runAction: Props["runAction"];
+}): JSX.Element | null {
+  if (versions < 2) return null;
+  const button = (sign: string, name: string, other: number): JSX.Element | false =>
+    acts?.includes("version") === true && (
+      <button
+        type="button"
+        class="nb-text-button"
+        aria-label={name}
+        title={name}
+        disabled={other < 1 || other > versions}
+        onClick={() => runAction("version", other)}
+      >
+        {sign}
+      </button>
+    );
+  return (
+    <span class="nb-versions">
+      {button("‹", "Previous version", version - 1)}
+      <span role="img" aria-label={`Version ${version} of ${versions}`}>
+        {version}/{versions}
+      </span>
+      {button("›", "Next version", version + 1)}
+    </span>
+  );
+}
