@@ -262,3 +262,20 @@ test("the first line of a result and of a running call's output is visible witho
   ]);
   close();
 });
+
+test("three finished calls in a row are one line, except those with images", async () => {
+  const media = [{ key: "0".repeat(32), mime: "image/png", name: "plot", size: 9 }];
+  const { el, close } = await page([
+    call({ id: "c1" }),
+    call({ id: "c2" }),
+    call({ id: "c3", media }),
+    call({ id: "c4" }),
+    call({ id: "c5" }),
+    call({ id: "c6" }),
+  ]);
+
+  expect(el.querySelectorAll(".nb-group")).toHaveLength(1);
+  expect(el.querySelectorAll(".nb-group .nb-call")).toHaveLength(3);
+  expect(el.querySelector(".nb-media-item")?.closest("details")).toBeNull();
+  close();
+});

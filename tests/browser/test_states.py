@@ -75,7 +75,7 @@ def test_an_image_of_another_kind_than_it_says_is_reported_and_fetches_nothing(p
     page.evaluate("(document) => { window.view = window.start(document); }", document)
     page.wait_for_function("() => document.body.innerText.split('cannot be shown here').length === 3")
 
-    assert page.locator(".nb-call + .nb-media img").count() == 0
+    assert page.locator(".nb-block-item .nb-media img").count() == 0
     assert page.evaluate("window.canary") == []
     assert asked == []
     page.close()

@@ -60,8 +60,9 @@ function groupSettledCalls(blocks: Block[]): Block[][] {
   return groups;
 }
 
+/** Whether a call may be in a fold: its images are to be seen. */
 function isSettledCall(block: Block | undefined): boolean {
-  return block?.kind === "call" && !block.question && SETTLED_STATES.includes(block.state);
+  return block?.kind === "call" && !block.question && !block.media && SETTLED_STATES.includes(block.state);
 }
 
 /** Many calls in one line: how many of which, how many did not do well, and how long they took. */
