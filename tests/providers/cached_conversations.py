@@ -13,12 +13,12 @@ import pandas as pd
 
 from nbtool import Chat, tool
 from nbtool.chat.prompt import HistoryMode
-from nbtool.wire.endpoints.fallback import clear_adaptations
 from tests.providers.behaviour import TEXT_DIALECTS
 from tests.providers.conversations import LABELS
 from tests.providers.prompt_cache import CacheUse, measure_cache, share_after_first
 from tests.providers.replies import Answer
 from tests.providers.simulator import simulate
+from tests.wire.process_state import clear_adaptations
 
 PAGE = Path(__file__).parents[2] / "docs" / "history.md"
 BEGIN, END = "<!-- cache table: make behaviour-tables -->\n", "<!-- end of table -->\n"

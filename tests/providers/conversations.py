@@ -12,11 +12,11 @@ from nbtool import Chat, tool
 from nbtool.chat.turn import Turn
 from nbtool.events import Retrying
 from nbtool.settings import data_dir
-from nbtool.wire.endpoints.fallback import clear_adaptations
 from nbtool.wire.providers.catalog import BUILTIN
 from tests.providers.behaviour import Behaviour
 from tests.providers.replies import Answer
 from tests.providers.simulator import Provider, simulate
+from tests.wire.process_state import clear_adaptations
 
 LABELS = {"chat": "Chat Completions", "responses": "Responses", "anthropic": "Messages", "gemini": "Gemini"}
 

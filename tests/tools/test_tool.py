@@ -5,6 +5,7 @@ import inspect
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import nbtool
@@ -93,6 +94,13 @@ def test_what_is_no_tool_is_refused(thing: Any) -> None:
         as_tools(thing)
     with pytest.raises(BadUsage, match="takes a function or a class"):
         tool(run="auto")(thing)
+
+
+def test_an_object_of_a_library_with_many_methods_is_data_and_no_tools() -> None:
+    with pytest.raises(BadUsage, match=r"A DataFrame has \d+ methods: that is data") as refused:
+        as_tools(pd.DataFrame())
+
+    assert "chat.expose" in str(refused.value)
 
 
 def test_a_class_that_needs_arguments_is_refused_with_advice() -> None:

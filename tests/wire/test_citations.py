@@ -92,9 +92,11 @@ REPLIES: dict[str, tuple[str, bytes, list[Citation]]] = {
             {"type": "container_file_citation", "container_id": "c", "file_id": "file-2", "filename": "plot.png",
              "start_index": 10, "end_index": 21},
             {"type": "file_citation", "file_id": "file-3", "index": 9},
+            {"type": "url_citation", "url": f"{URL}/b", "title": "B", "start_index": 10, "end_index": 99},
         ),
         [Citation(Link(URL, "News"), "It rains."), Citation(Link("", "report.pdf")),
-         Citation(Link("", "plot.png"), "It is cold."), Citation(Link("", "file-3"))],
+         Citation(Link("", "plot.png"), "It is cold."), Citation(Link("", "file-3")),
+         Citation(Link(f"{URL}/b", "B"))],
     ),
     "pages of a search, and a file": (
         "gemini",

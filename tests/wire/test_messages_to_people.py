@@ -36,11 +36,12 @@ from nbtool.wire.base import ToolSpec
 from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers.env_file import find_env_file
 from nbtool.wire.transport import attempt as attempt_module
-from nbtool.wire.transport.clients import close_clients, tls_context
+from nbtool.wire.transport.clients import tls_context
 from nbtool.wire.transport.error_hints import MAX_NAMED, context_hint, suggest_models
 from nbtool.wire.transport.model_list import fetch_model_list
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 from tests.chaos import serve, serve_each, whole
+from tests.wire.process_state import close_clients
 
 KEY = "sk-canary-0123456789abcdef"
 HI = Prompt((user("Hi"),))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.wire.endpoints.fallback import clear_adaptations
 from tests.chaos import ChaosServer, serve_each
 from tests.chat.test_wires import anthropic_rounds, double
+from tests.wire.process_state import clear_adaptations
 
 
 @pytest.fixture

@@ -34,13 +34,11 @@ def find_differences(before: BoundCall, current: BoundCall) -> tuple[Difference,
 
 def _changed_contents(before: BoundCall, current: BoundCall) -> list[Difference]:
     """Return the references whose objects were changed in place, or replaced by others."""
-    if before.resolved.links.keys() != current.resolved.links.keys():
-        return []
     return [
         _content_difference(link, _content(before, path, index), _content(current, path, index))
         for path, tokens in before.tokens.items()
         for index, (link, old, new) in enumerate(
-            zip(before.resolved.links[path], tokens, current.tokens[path], strict=False)
+            zip(before.resolved.links[path], tokens, current.tokens.get(path, ()), strict=False)
         )
         if old.digest != new.digest
     ]

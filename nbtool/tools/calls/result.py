@@ -113,8 +113,6 @@ class ResultDelivery:
 
     async def _may_leak(self, error: BaseException | None) -> bool:
         """Whether an error may quote an unreadable input of the call; also if the comparison takes too long."""
-        if error is None:
-            return False
         outcome = await run_with_timeout(
             partial(may_leak, error, self.bound, self.runtime.variables), self.runtime.render_seconds
         )

@@ -126,8 +126,6 @@ def _hash_or_problem(value: Any, hasher: LiveObjectHasher) -> str:
         hash_value(value, hasher)
     except NotHashable as unhashable:
         return str(unhashable)
-    except RecursionError:
-        return "it is nested too deep to compare"
-    except Exception as error:  # noqa: BLE001 - a library may fail on its own object: then it cannot be hashed
+    except Exception as error:  # noqa: BLE001 - Python may not write a number, another thread may change a set
         return f"it cannot be read ({type(error).__name__})"
     return ""

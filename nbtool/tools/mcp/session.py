@@ -57,7 +57,6 @@ class Session:
         self._on_refused = on_refused
         self._client: Client | None = None
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed in _live
-        self._exit_report = ("", "")
         self._closing = asyncio.Event()
         self._task = background_loop().submit(self._run())
 

@@ -60,12 +60,6 @@ _reported_shutdowns: set[tuple[str, str]] = set()
 """Providers and models whose shutdown was looked up, and reported if there is one."""
 
 
-def clear_adaptations() -> None:
-    """Forget what models refused, and which shutdowns were reported."""
-    _adaptations.clear()
-    _reported_shutdowns.clear()
-
-
 @dataclass(frozen=True, slots=True)
 class FallbackEndpoint:
     """Send requests over `native`, adapted to what its model refused.

@@ -82,9 +82,6 @@ def _read_block(text: str, start: int, word_end: int, limit: int) -> OwnBlock | 
     is_fenced = _FENCED.match(text, start, word_end) is not None
     after = _AFTER.match(text, word_end, min(limit, word_end + MAX_ATTRIBUTES))
     position = after.end() if after else word_end
-    newline = text.find("\n", word_end, position)
-    if newline >= 0:
-        position = newline + 1
     if inner := _INNER_FENCE.match(text, position, limit):
         position = inner.end()
     while position < limit and text[position] in BLANK:

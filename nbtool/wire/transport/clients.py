@@ -65,12 +65,6 @@ def client_for(url: str, connection: Connection | None = None) -> httpx.AsyncCli
     return client
 
 
-async def close_clients() -> None:
-    """Close the running loop's connections."""
-    for client in _clients.pop(asyncio.get_running_loop(), {}).values():
-        await client.aclose()
-
-
 @lru_cache(maxsize=64)
 def is_loopback(hostname: str) -> bool:
     """Whether a host is loopback."""

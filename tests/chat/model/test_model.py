@@ -5,9 +5,9 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.chat.model import Model
 from nbtool.events import Notice
-from nbtool.wire.endpoints.fallback import clear_adaptations
 from nbtool.wire.prompted.instructions import PromptFormat
 from tests.chaos import finish, head, serve_each, text, whole
+from tests.wire.process_state import clear_adaptations
 
 REFUSAL = {"error": {"message": "tiny does not support tools", "type": "invalid_request_error"}}
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from nbtool.errors import ToolFailed
 from nbtool.tools import tool
 from nbtool.tools.calls.bound_call import bind
-from nbtool.tools.calls.disclosure import may_leak
+from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
 from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.store import Variables
 
@@ -20,3 +20,17 @@ def test_an_error_after_its_object_is_gone_counts_as_one_that_may_quote_it() -> 
     assert may_leak(error, bound, variables)
     assert not may_leak(ToolFailed("hunter2 is no number"), bound, variables)
     assert not may_leak(None, bound, variables)
+
+
+def test_that_a_value_is_none_is_no_secret_because_its_type_says_so() -> None:
+    variables = Variables({"nothing": None, "word": "hunter2"})
+    for name in ("nothing", "word"):
+        variables.expose(name)
+    actual = as_tools(tool(lambda text: text, name="told", run="auto"))[0]
+    nothing, word = (
+        UnreadableValues(bind(actual, {"text": f"$VAR_REF{{{{{name}}}}}"}, variables), variables)
+        for name in ("nothing", "word")
+    )
+
+    assert not nothing.is_in_text("None is no number")
+    assert word.is_in_text("hunter2 is no number")

@@ -11,6 +11,7 @@ from nbtool.tools import tool
 from nbtool.tools.approval import Approved, Decision, Denied, Question
 from nbtool.tools.tool import Tool, as_tools
 from nbtool.tools.toolset import Toolset
+from tests.tools.calling import ask_for, make_harness
 
 
 def test_a_tool_that_became_another_before_its_turn_is_checked_again() -> None:
@@ -127,3 +128,16 @@ def test_a_reason_that_cannot_be_encoded_does_not_reach_the_model_as_written() -
 
     assert turn.calls[0].shown.endswith("Reason: \ufffd")
     assert turn.calls[0].reason == "\ufffd"
+
+
+def test_a_call_whose_tool_cannot_be_read_in_time_is_not_asked_about() -> None:
+    paid = {str(number) for number in range(5_000)}
+
+    def pay(amount: int) -> str:
+        return f"paid {amount in paid}"
+
+    harness = make_harness(tool(pay), bind_seconds=0.0)
+    record = harness.run(ask_for("pay", amount=3))
+
+    assert (record.status, record.shown) == ("invalid", "The data that the tool 'pay' uses could not be read.")
+    assert "gate" not in harness.kinds()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import logging
 import sys
@@ -10,10 +11,12 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from fractions import Fraction
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from nbtool.tools.content_hash import change_token as limits
@@ -186,3 +189,23 @@ def test_a_tool_with_too_many_objects_has_a_problem() -> None:
         return f"{many} {n}"
 
     assert tool_change_token(act).problem
+
+
+UNREADABLE = {
+    "a library's column of an unknown type": (
+        lambda: pd.Series([1, 0], dtype="Sparse[int]"), "a column of SparseDtype cannot be compared"
+    ),
+    "a number that Python does not write": (lambda: Fraction(10**5_000), "it cannot be read (ValueError)"),
+    "a nested list": (lambda: functools.reduce(lambda inner, _: [inner], range(5_000), []),
+                      "it is nested too deep to compare"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_an_object_that_cannot_be_read_has_a_problem_and_a_token_of_its_own(kind: str) -> None:
+    create, problem = UNREADABLE[kind]
+    value, other = create(), create()
+
+    assert change_token(value).problem == problem
+    assert change_token(value) == change_token(value)
+    assert change_token(value).digest != change_token(other).digest

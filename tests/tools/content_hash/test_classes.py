@@ -16,6 +16,7 @@ from nbtool import Chat, tool
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.content_hash import content_hash, content_hash_or_reason
 from nbtool.tools.content_hash.code import global_data
+from nbtool.tools.content_hash.source import code_fingerprint, source_of, verified_source
 
 HEAD = """
 import abc, enum, functools
@@ -192,3 +193,25 @@ def test_data_that_a_called_function_reads_belongs_to_what_a_tool_reads() -> Non
     source = "RATE = 2\nLIMIT = 3\nclass Kind:\n    def most(self): return LIMIT\ndef helper(): return RATE\n"
 
     assert global_data(cell(f"{source}def tool(): return helper() + Kind().most()")["tool"]) == {"LIMIT": 3, "RATE": 2}
+
+
+def test_the_class_that_is_named_is_the_one_that_holds_what_cannot_be_compared() -> None:
+    source = "import threading\nclass Kind:\n    class Inner:\n        lock = threading.Lock()\ndef tool(): return Kind"
+
+    assert content_hash_or_reason(cell(source)["tool"]).reason == (
+        "its class Inner holds `lock`: lock cannot be compared"
+    )
+
+
+def test_a_function_whose_file_is_no_longer_python_has_no_source(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("def tool(): return 1\n", encoding="utf-8")
+    space: dict[str, Any] = {}
+    exec(compile(script.read_text(encoding="utf-8"), str(script), "exec"), space)
+    code = space["tool"].__code__
+    assert verified_source(code) == "def tool(): return 1\n"
+
+    script.write_text("def tool(): return 1\ndef (\n", encoding="utf-8")
+    linecache.checkcache(str(script))
+    assert verified_source(code) == ""
+    assert source_of(code) == code_fingerprint(code)

@@ -30,6 +30,8 @@ from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover
 from nbtool.tools.mcp import McpServers, connection, mcp_servers, stdio_process
 from nbtool.tools.mcp import http as mcp_http
+from nbtool.tools.mcp.config import ServerSpec
+from nbtool.tools.mcp.session import Session
 from tests.tools.calling import ask_for, make_harness
 from tests.tools.mcp.serving import FAILURES, SPOOFED, HttpServer, http_server
 
@@ -471,6 +473,21 @@ def test_a_closed_server_does_not_come_back(start: Callable[..., McpServers], we
 
     assert record.shown == "The MCP server 'it' is closed. Start it again with `mcp_servers`."
     assert web.calls == 0
+
+
+def test_a_session_that_was_closed_sends_nothing(web: HttpServer) -> None:
+    session = Session(ServerSpec("it", url=web.url), print, print)
+    session.wait_until_open(20, 20)
+    session.close()
+
+    for request in (session.list_tools(), session.call("say", {}, _ignore_progress)):
+        with pytest.raises(McpFailed, match="The MCP server 'it' is closed"):
+            background_loop().submit(request).result(20)
+    assert web.calls == 0
+
+
+async def _ignore_progress(*_: object) -> None:
+    raise AssertionError
 
 
 def test_many_calls_at_once_share_one_new_session(start: Callable[..., McpServers], web: HttpServer) -> None:

@@ -65,7 +65,11 @@ class LoudList(list[Any]):
         raise AssertionError
 
 
-@pytest.mark.parametrize("value", [Loud(), LoudList([1]), 3, None, b"bytes", object, iter([1])])
+DAMAGED = type("DataFrame", (), {"__module__": "pandas"})()
+"""A frame of an unknown version: it has none of the attributes that are read."""
+
+
+@pytest.mark.parametrize("value", [Loud(), LoudList([1]), 3, None, b"bytes", object, iter([1]), DAMAGED])
 def test_other_values_have_no_lines(value: Any) -> None:
     assert content_lines(value) is None
 

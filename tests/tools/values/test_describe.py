@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
-from nbtool.tools.values.describe import describe, format_number, object_token
+from nbtool.tools.values.describe import describe, dtype_name, format_number, object_token
 from nbtool.tools.values.render import format_error
 from nbtool.tools.values.sanitize import single_line, strip_controls, without_addresses, without_paths
 from nbtool.tools.values.silence import suppress_output
@@ -130,3 +130,11 @@ def test_a_tensor_is_described_by_its_type_and_shape() -> None:
     Tensor.__module__ = "torch"
 
     assert describe(Tensor()) == "Tensor, float32, shape (2, 3)"
+
+
+def test_a_column_type_of_another_library_is_named_without_its_text() -> None:
+    class Currency:
+        def __str__(self) -> str:
+            raise AssertionError
+
+    assert dtype_name(Currency()) == "Currency"

@@ -20,7 +20,7 @@ from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools import Approved
 from nbtool.tools.script.tool import script_tools
 from nbtool.tools.values.sizes import size_of
-from nbtool.tools.variables.eviction import EvictedResult
+from nbtool.tools.variables.eviction import BoundedEntries, EvictedResult
 from nbtool.tools.variables.store import Variables
 
 BOUND = 4_000_000
@@ -180,3 +180,21 @@ def test_variable_tools_of_one_round_work_in_the_order_in_which_the_model_asked(
 
     assert [record.shown for record in turn.calls][6:8] == ["5", "Removed 1 of 1 variables."]
     assert chat.variables.text("n") == "last"
+
+
+def test_a_result_whose_record_is_gone_is_evicted_all_the_same() -> None:
+    class Record:
+        result: Any = "word"
+
+    entries: BoundedEntries[Any] = BoundedEntries(max_entries=1, max_bytes=BOUND)
+    current, collected = Record(), Record()
+    for name in ("first", "second"):
+        entries.put(SimpleNamespace(name=name, value="word", size=4, is_pinned=False, is_held=False, holders=[]))
+        if name == "first":
+            entries.count(collected, name)
+            entries.count(current, name)
+            del collected
+            gc.collect()
+
+    assert [entry.name for entry in entries] == ["second"]
+    assert isinstance(current.result, EvictedResult)

@@ -13,10 +13,10 @@ from nbtool.chat.turn import Turn
 from nbtool.events import Notice
 from nbtool.messages import Media, user
 from nbtool.settings import data_dir
-from nbtool.wire.endpoints.fallback import clear_adaptations
 from nbtool.wire.endpoints.refused_fields import NEEDS_CHOICE, OPTIONAL_FIELDS
 from tests.chaos import DONE, ChaosServer, event, finish, head, serve_each, text, whole
 from tests.wire import anthropics
+from tests.wire.process_state import clear_adaptations
 from tests.wire.test_refusals import SAMPLES
 
 Answer = list[bytes]

@@ -21,10 +21,10 @@ from nbtool.chat.chat import TurnSettings
 from nbtool.events import Notice
 from nbtool.messages import Usage
 from nbtool.plugins.budget import Budget, Price
-from nbtool.wire.endpoints.fallback import clear_adaptations
 from nbtool.wire.providers.model_prices import ModelPrice, find_price, find_price_function
 from tests.chaos import DONE, ChaosServer, Reset, event, finish, head, serve_each, text, whole
 from tests.wire import anthropics, responding
+from tests.wire.process_state import clear_adaptations
 
 USAGE = event({"choices": [], "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 100_000}})
 

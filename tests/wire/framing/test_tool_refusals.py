@@ -65,7 +65,7 @@ def test_every_wording_has_a_source_and_a_day() -> None:
 @pytest.mark.parametrize("words", OTHER_WORDS)
 def test_after_a_refusal_the_prompt_describes_the_tools_and_the_person_is_informed_once(words: str) -> None:
     from nbtool import Chat, tool
-    from nbtool.wire.endpoints.fallback import clear_adaptations
+    from tests.wire.process_state import clear_adaptations
 
     @tool(run="auto")
     def price() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nbtool.events import CallDelta
 from nbtool.messages import ToolCall
 from nbtool.wire.prompted.fenced_scanner import MAX_LINE_START
 from nbtool.wire.prompted.own_fence import MAX_MARKS
@@ -11,7 +12,8 @@ from nbtool.wire.prompted.segments import MalformedSegment, TextSegment
 from nbtool.wire.prompted.suspected_calls.marked_blocks import MAX_BODY_CHARS
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from nbtool.wire.prompted.suspected_calls.searched_text import MAX_TRIES
-from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.prompted.wire import PIECE, PromptedWire
+from nbtool.wire.reply import CALLS_CEILING
 from tests.wire.prompted.model_texts import WORD
 from tests.wire.prompted.test_model_texts import names_of, scan, shown, source
 from tests.wire.prompting import FENCE, INNER, WRITTEN, read, stream_body
@@ -75,3 +77,13 @@ def test_empty_lines_at_the_start_of_a_fence_of_code_wait_for_its_content_to_a_l
     prose = "```python\n" + "\n" * (2 * MAX_LINE_START) + "x = 1\n```\n"
 
     assert scan(*prose) == [TextSegment(prose)]
+
+
+def test_a_long_text_is_not_scanned_after_more_calls_than_a_reply_may_have() -> None:
+    block = "<tool_call>?</tool_call>\n"
+    count = 4 * PIECE // len(block)
+    _, deltas = read(stream_body(block * count), wire=PromptedWire(INNER, FENCE, format="hermes"))
+    calls = [delta for delta in deltas if isinstance(delta, CallDelta)]
+
+    assert CALLS_CEILING < len(calls) <= CALLS_CEILING + PIECE // len(block) + 1 < count
+    assert all(delta.error for delta in calls)

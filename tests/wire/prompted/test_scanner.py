@@ -163,8 +163,9 @@ def test_with_a_fence_word_nothing_else_opens_a_call() -> None:
     assert found[0] == TextSegment(f"{CALL}\n")
 
 
-def test_an_unknown_name_stays_text_and_a_near_one_is_named() -> None:
+def test_an_unknown_name_stays_text_or_is_reported_and_a_near_one_is_named() -> None:
     assert calls(scan([CALL], names=["cost"])) == []
+    assert calls(scan([CALL], names=["cost"], reports_malformed=True)) == [("price", {"ticker": "A"})]
     near = scan(['<tool_call>{"name": "functions.Get-Price", "arguments": {}}</tool_call>'], names=["get_price"])
     assert isinstance(near[0], CallSegment)
     assert (near[0].calls[0].name, near[0].calls[0].repairs) == ("get_price", ("name",))

@@ -29,3 +29,20 @@ def test_a_fence_that_holds_one_call_is_a_call() -> None:
     (found,) = find_other_forms("```python\nprice(ticker='A')\n```", TOOLS)
 
     assert found.name == "price"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\nAction: price\nAction Input: A\n```",
+        "```python\nprint('<tool_result>3</tool_result>')\n```",
+        "The tag `<tool_result>` contains a result.",
+    ],
+)
+def test_a_form_in_code_is_neither_an_action_nor_a_result(text: str) -> None:
+    assert find_other_forms(text, TOOLS) == []
+
+
+def test_a_name_before_a_parenthesis_that_never_closes_is_prose() -> None:
+    assert find_other_forms("tool: price (ticker='A' is the one that I mean", TOOLS) == []
+    assert [one.name for one in find_other_forms("tool: price (ticker='A')", TOOLS)] == ["price"]

@@ -32,9 +32,9 @@ from nbtool.wire.providers.credentials import find_key, key_for_host
 from nbtool.wire.providers.env_file import MAX_ENV_FILE, find_env_file, shown_path
 from nbtool.wire.providers.provider import ABILITIES
 from nbtool.wire.registry import WIRES
-from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.model_list import parse_models
 from tests.chaos import head, serve, whole
+from tests.wire.process_state import close_clients
 
 KEY = "sk-canary-0123456789"
 

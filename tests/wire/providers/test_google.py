@@ -17,11 +17,11 @@ from nbtool.wire import Prompt
 from nbtool.wire.endpoints.connect import list_models, make_endpoint
 from nbtool.wire.providers.env_file import find_env_file
 from nbtool.wire.providers.google import wire_at
-from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from tests.providers.replies import Answer
 from tests.providers.simulator import simulate
 from tests.providers.test_behaviours import send
+from tests.wire.process_state import close_clients
 
 VERTEX = "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1/publishers/google"
 KEY = "AIza-test"

@@ -23,11 +23,11 @@ from nbtool.wire import Prompt, find_wire
 from nbtool.wire.framing.json_payloads import MAX_VALUES, PayloadReader
 from nbtool.wire.transport import discovery, model_list
 from nbtool.wire.transport.body import CHUNK_BYTES, MAX_MEMBERS, BodyReader
-from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.fetch import Fetcher
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 from tests.chaos import ChaosServer, Repeat, Step, head, serve
+from tests.wire.process_state import close_clients
 
 ROOT = Path(nbtool.__file__).parent
 BOUND = 1_000_000

@@ -32,7 +32,6 @@ from nbtool.events import Delta, ReplyEnd, Retrying, TextDelta, UsageDelta
 from nbtool.messages import user
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.providers.connection import Connection
-from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 from tests.chaos import (
@@ -52,6 +51,7 @@ from tests.chaos import (
     text,
     whole,
 )
+from tests.wire.process_state import close_clients
 
 KEY = "sk-secret-canary-0123456789"
 SHORT = Timeouts(connect=1, first_token=0.4, idle=0.4, total=0.4, trailing=0.1)
@@ -386,6 +386,13 @@ def test_a_redirect_is_not_followed_and_the_key_stays() -> None:
 
     assert "307" in str(error)
     assert other.requests == []
+
+
+def test_a_redirect_to_what_is_no_web_server_is_reported_without_its_address() -> None:
+    with serve(whole(307, b"", location="ftp://files.example/secret")) as server:
+        _, error = deltas_until(endpoint(server), ProviderError)
+
+    assert "answered 307, a redirect to elsewhere; redirects are not followed" in str(error)
 
 
 def test_an_error_inside_a_stream_comes_after_the_text_and_names_the_provider() -> None:

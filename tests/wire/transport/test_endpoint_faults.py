@@ -20,10 +20,10 @@ from nbtool.errors import WireError
 from nbtool.events import Delta, ReplyEnd, Retrying, TextDelta
 from nbtool.messages import user
 from nbtool.wire import Prompt, find_wire
-from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 from tests.chaos import DONE, Pause, Repeat, Reset, Silence, Step, Trickle, finish, head, serve_each, text, whole
+from tests.wire.process_state import close_clients
 
 TEXT = "The quick brown fox jumps over the lazy dog. " * 3
 REPLY = b"".join(text(TEXT[at : at + 9]) for at in range(0, len(TEXT), 9))

@@ -46,9 +46,7 @@ def _citations(part: Item) -> list[Citation]:
 def _passage(text: str, annotation: Item) -> str:
     """Return the passage that an annotation is for."""
     start, end = annotation.get("start_index"), annotation.get("end_index")
-    if not (isinstance(start, int) and isinstance(end, int)):
-        return ""
-    if not 0 <= start < end <= len(text):
+    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(text)):
         return ""
     return cited_passage(text, start, end)
 

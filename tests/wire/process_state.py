@@ -1,0 +1,20 @@
+"""Clear what the process keeps between requests: connections, and what models refused."""
+
+from __future__ import annotations
+
+import asyncio
+
+from nbtool.wire.endpoints.fallback import _adaptations, _reported_shutdowns
+from nbtool.wire.transport.clients import _clients
+
+
+async def close_clients() -> None:
+    """Close the running loop's connections."""
+    for client in _clients.pop(asyncio.get_running_loop(), {}).values():
+        await client.aclose()
+
+
+def clear_adaptations() -> None:
+    """Forget what models refused, and which shutdowns were reported."""
+    _adaptations.clear()
+    _reported_shutdowns.clear()
