@@ -279,3 +279,18 @@ test("three finished calls in a row are one line, except those with images", asy
   expect(el.querySelector(".nb-media-item")?.closest("details")).toBeNull();
   close();
 });
+
+test("a result that is a table is one, with what the model saw in a fold", async () => {
+  const table = { columns: ["species", "mass"], rows: [["Gentoo", "5092.4"]], more_rows: 343 };
+  const { el, close } = await page([call({ result: "DataFrame, 344 rows\n  species mass", table })]);
+  await open(el);
+
+  expect([...el.querySelectorAll("[aria-label=Result] :is(td, th)")].map((cell) => cell.textContent)).toEqual(
+    ["species", "mass", "Gentoo", "5092.4"],
+  );
+  expect(el.querySelector(".nb-fold-body")?.textContent).toContain("… 343 rows more");
+  expect(el.querySelector(".nb-fold-body details")?.textContent).toContain(
+    "As the model saw itCopyDataFrame, 344 rows",
+  );
+  close();
+});

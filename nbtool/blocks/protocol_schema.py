@@ -123,6 +123,9 @@ DECISION = object_of(
     },
     {"again": object_of({"reason": {"enum": list(get_args(ReaskReason))}, "problem": LINE})},
 )
+TABLE = object_of(
+    {"columns": list_of(NAME), "rows": list_of(list_of(NAME))}, {"more_rows": COUNT, "more_columns": COUNT}
+)
 OMITTED = object_of(
     {}, dict.fromkeys(("text", "arguments", "progress", "result", "shown", "traceback", "asked_arguments"), COUNT)
 )
@@ -169,12 +172,8 @@ CALL_BLOCK = object_of(
     {
         "shown": PROSE,
         "traceback": PROSE,
-        "glances": record_of(
-            object_of(
-                {"columns": list_of(NAME), "rows": list_of(list_of(NAME))},
-                {"more_rows": COUNT, "more_columns": COUNT},
-            )
-        ),
+        "glances": record_of(TABLE),
+        "table": TABLE,
         "media": list_of(MEDIA),
         "media_left_out": COUNT,
         "asked_arguments": PROSE,

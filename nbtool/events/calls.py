@@ -195,7 +195,8 @@ class CallFinished:
     `traceback` says where the user's code failed; it is not sent to the model. `media` are images and sounds of the
     result, shown to the user only, not written to the journal or to a recording. `media_left_out` counts those that
     were too large or too many. `qualified_name` is as in `CallReady`. `whole` describes the whole result if `shown` has
-    a part of its text.
+    a part of its text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to
+    the user only, and not written to the journal or to a recording.
     """
 
     call_id: str
@@ -212,6 +213,7 @@ class CallFinished:
     traceback: str = ""
     qualified_name: str = ""
     whole: str = ""
+    table: dict[str, Any] = field(default_factory=dict)
     kind: Literal["call_finished"] = "call_finished"
 
     @property

@@ -128,7 +128,8 @@ class CallFolds:
         changed += entry.update(
             state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
             seconds=event.seconds, fraction=None, **self._result_media(event),
-            **self._qualified(event), **({"whole": self._blocks.notice_text(event.whole)} if event.whole else {}),
+            **self._qualified(event), **({"table": _preview(event.table)} if event.table else {}),
+            **({"whole": self._blocks.notice_text(event.whole)} if event.whole else {}),
         )  # fmt: skip
         return patches + changed + self._update_status()
 

@@ -173,6 +173,8 @@ def _call(block: CallBlock, clipper: _Truncator) -> CallBlock:
         "question": None,
         "decisions": [_decision(one, clipper) for one in clipper.entries(block["decisions"])],
     }
+    if "table" in block:
+        result["table"] = _preview(block["table"], clipper)
     if "glances" in block:
         previews = clipper.entries(block["glances"].items())
         result["glances"] = {clipper.text(name, NAME_LENGTH): _preview(preview, clipper) for name, preview in previews}

@@ -90,7 +90,9 @@ class TurnWriter:
                 self._withdrawn.add(event.call_id)
             case CallFinished():
                 self._release(event)
-                event = replace(event, media=())  # shown to the user only; images for the model are in the messages
+                event = replace(
+                    event, media=(), table={}
+                )  # shown to the user only; images for the model are in the messages
             case _:
                 pass
         self._pending.append(event)

@@ -11,6 +11,7 @@ from nbtool.events import CallDecided, CallFinished, CallStatus, ResolvedArgumen
 from nbtool.messages import Media, ToolCall, ToolResult
 from nbtool.mime import IMAGES, sniff
 from nbtool.tools.values.multipart import MultipartResult
+from nbtool.tools.values.preview import TablePreview
 
 MAX_IMAGES = 8
 """Maximum number of images of one result sent to the model; the others are described."""
@@ -32,6 +33,7 @@ class CallRecord:
         shown: the text sent to the model.
         images: the images of the result sent to the model.
         media: the media of the result shown to the person.
+        table: the first rows of the result shown to the person.
         reference: the variable with the result.
         dead_reference: the variable that had it in an earlier kernel.
         arguments_reference: the variable with long arguments.
@@ -63,6 +65,7 @@ class CallRecord:
     images: tuple[Media, ...] = field(default=(), repr=False)
     media: tuple[Media, ...] = field(default=(), repr=False)
     media_omitted: int = 0
+    table: TablePreview = field(default_factory=dict, repr=False)
     is_unreadable: bool = field(default=False, repr=False)
     received_unreadable: bool = field(default=False, repr=False)
     qualified_name: str = ""
@@ -113,6 +116,7 @@ class CallRecord:
             media=self.media,
             media_left_out=self.media_omitted,
             traceback=self.traceback,
+            table=self.table,
             qualified_name=self.qualified_name,
             whole=self.whole,
         )

@@ -22,6 +22,7 @@ from nbtool.tools.calls.traceback import own_traceback
 from nbtool.tools.execution.runner import ToolRun
 from nbtool.tools.values.describe import declared_name, describe
 from nbtool.tools.values.media import extract_media, may_have_media
+from nbtool.tools.values.preview import MAX_RESULT_ROWS, TablePreview, preview_table
 from nbtool.tools.values.render import Rendered, format_error, is_cheap, render, render_or_preview, truncate
 
 REFERENCE_MIN_CHARS = 200
@@ -83,6 +84,8 @@ class ResultDelivery:
         elif not is_unreadable:
             self.record.images = images
             await self._extract_media(value)
+            if rendered.is_object:
+                self.record.table = await self._preview(value)
         if self.bound.tool.stores_result:
             is_released_in_part = is_guarded and (rendered.is_object or not rendered.is_complete)
             rendered = self._store(value, rendered, readable=not is_unreadable and not is_released_in_part)
@@ -124,6 +127,11 @@ class ResultDelivery:
             outcome = await run_with_timeout(partial(extract_media, value), self.runtime.render_seconds)
             if outcome and outcome.value:
                 self.record.media, self.record.media_omitted = outcome.value
+
+    async def _preview(self, value: Any) -> TablePreview:
+        """Return the first rows of a table if they are read in time."""
+        outcome = await run_with_timeout(partial(preview_table, value, MAX_RESULT_ROWS), self.runtime.render_seconds)
+        return (outcome.value if outcome else None) or {}
 
     async def _deliver_error(self, error: BaseException | None) -> None:
         text = _error_message(error)

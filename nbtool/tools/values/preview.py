@@ -14,6 +14,9 @@ from nbtool.text import shorten
 MAX_ROWS = 5
 """Maximum number of rows."""
 
+MAX_RESULT_ROWS = 20
+"""Maximum number of rows of a result."""
+
 MAX_COLUMNS = 8
 """Maximum number of columns."""
 
@@ -27,42 +30,42 @@ TablePreview = dict[str, Any]
 """`columns`: the names; `rows`: the cells of each row; all texts. `more_rows`, `more_columns`: the omitted ones."""
 
 
-def preview_table(value: Any) -> TablePreview | None:
+def preview_table(value: Any, max_rows: int = MAX_ROWS) -> TablePreview | None:
     """Return the first rows; None if the value is not a table or cannot be read."""
     try:
-        return _preview_library(value) or _preview_plain(value)
+        return _preview_library(value, max_rows) or _preview_plain(value, max_rows)
     except Exception:  # noqa: BLE001 - a user-defined table may raise anything; then it has no preview
         return None
 
 
-def _preview_library(value: Any) -> TablePreview | None:
+def _preview_library(value: Any, max_rows: int) -> TablePreview | None:
     kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
     match kind:
         case "pandas.DataFrame":
-            part = value.iloc[:MAX_ROWS, :MAX_COLUMNS]
+            part = value.iloc[:max_rows, :MAX_COLUMNS]
             return _make_preview(part.columns, part.itertuples(index=False, name=None), value.shape)
         case "pandas.Series":
-            part = value.iloc[:MAX_ROWS]
+            part = value.iloc[:max_rows]
             return _make_preview(("", part.name), zip(part.index, part, strict=True), (len(value), 2))
         case "polars.DataFrame":
-            part = value.head(MAX_ROWS).select(value.columns[:MAX_COLUMNS])
+            part = value.head(max_rows).select(value.columns[:MAX_COLUMNS])
             return _make_preview(part.columns, part.iter_rows(), value.shape)
         case "polars.Series":
-            return _make_preview((value.name,), ((item,) for item in value.head(MAX_ROWS)), (len(value), 1))
+            return _make_preview((value.name,), ((item,) for item in value.head(max_rows)), (len(value), 1))
         case "numpy.ndarray" if value.ndim == 2:
             return _make_preview(
-                range(min(value.shape[1], MAX_COLUMNS)), (row[:MAX_COLUMNS] for row in value[:MAX_ROWS]), value.shape
+                range(min(value.shape[1], MAX_COLUMNS)), (row[:MAX_COLUMNS] for row in value[:max_rows]), value.shape
             )
         case _:
             return None
 
 
-def _preview_plain(value: Any) -> TablePreview | None:
+def _preview_plain(value: Any, max_rows: int) -> TablePreview | None:
     if type(value) is dict and value:
-        return _make_preview(("key", "value"), islice(value.items(), MAX_ROWS), (len(value), 2))
+        return _make_preview(("key", "value"), islice(value.items(), max_rows), (len(value), 2))
     if type(value) not in (list, tuple) or not value:
         return None
-    first = list(islice(value, MAX_ROWS))
+    first = list(islice(value, max_rows))
     if all(type(row) is dict for row in first):
         names = list(dict.fromkeys(name for row in first for name in row))
         rows = ([row.get(name, "") for name in names[:MAX_COLUMNS]] for row in first)
@@ -73,7 +76,7 @@ def _preview_plain(value: Any) -> TablePreview | None:
 def _make_preview(columns: Any, rows: Any, shape: tuple[int, int]) -> TablePreview:
     """Return the preview; `shape` is that of the whole table."""
     names = [_cell(name) for name in islice(columns, MAX_COLUMNS)]
-    cells = [[_cell(cell) for cell in islice(row, MAX_COLUMNS)] for row in islice(rows, MAX_ROWS)]
+    cells = [[_cell(cell) for cell in islice(row, MAX_COLUMNS)] for row in rows]
     omitted = {"more_rows": max(0, shape[0] - len(cells)), "more_columns": max(0, shape[1] - len(names))}
     return {"columns": names, "rows": cells, **{name: count for name, count in omitted.items() if count}}
 

@@ -116,3 +116,31 @@ def test_the_time_of_a_call_ends_with_its_tool_and_not_with_the_decision_on_its_
     assert record.started is not None
     assert record.ended is not None
     assert record.started <= record.ended <= asked[0]
+
+
+def test_a_result_that_is_a_table_is_one_for_the_person_and_nowhere_else() -> None:
+    frame = pd.DataFrame({"mass": range(30), "name": ["SENTINEL"] * 30})
+    give = tool(lambda: frame, name="give", run="auto")
+    number = tool(lambda: 3, name="number", run="auto")
+    with ScriptedWire([call("give"), call("number"), "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[give, number]).send("Go")
+    blocks = {block["name"]: block for block in turn.transcript().document()["blocks"] if block["kind"] == "call"}
+    table = blocks["give"].get("table")
+
+    assert table is not None
+    assert (table["columns"], len(table["rows"]), table.get("more_rows")) == (["mass", "name"], 20, 10)
+    assert table["rows"][1] == ["1", "SENTINEL"]
+    assert "table" not in blocks["number"]
+
+
+def test_a_result_that_was_withheld_or_edited_is_no_table() -> None:
+    frame = pd.DataFrame({"name": ["SENTINEL"] * 3})
+    give = tool(lambda: frame, name="give", run="auto", result="always")
+
+    tables = []
+    for decision in (Withheld(), Released("[redacted]"), Released()):
+        with ScriptedWire([call("give"), "Done."]) as wire:
+            turn = Chat(wire=wire, tools=[give], approver=lambda _, given=decision: given).send("Go")
+        tables.append(turn.calls[0].table)
+
+    assert [bool(table) for table in tables] == [False, False, True]

@@ -17,7 +17,7 @@ import { InlineCode } from "../../views/InlineCode";
 import { highlight } from "../highlight";
 import { Code } from "../markdown/code";
 import { parseLosslessJson } from "./json";
-import { ReferenceCard } from "./ReferenceCard";
+import { ReferenceCard, TableRows } from "./ReferenceCard";
 import { Tree } from "./Tree";
 
 /** The details of a call: arguments, references, decisions, outcome, and what was sent to the model. */
@@ -74,11 +74,14 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
         </ScrollArea>
       </Section>
       <Section
-        title={`${shown ? "Result" : "Result, as the model saw it"}${partNote(block)}`}
+        title={`${shown || block.table ? "Result" : "Result, as the model saw it"}${partNote(block)}`}
         when={result.trim() !== ""}
       >
-        <Result text={result} />
-        <Omitted count={more.result} reference={reference} />
+        {block.table && <TableRows glance={block.table} label="Result" />}
+        <Folded when={block.table !== undefined} title={shown ? "As text" : "As the model saw it"}>
+          <Result text={result} />
+          <Omitted count={more.result} reference={reference} />
+        </Folded>
       </Section>
       {shown?.trim() && (
         <details class="nb-fold">
@@ -130,6 +133,17 @@ function Result({ text }: { text: string }): JSX.Element {
         <AppendOnlyText text={escapeInvisible(text)} />
       </ScrollArea>
     </div>
+  );
+}
+
+/** What is in a fold if something better is shown in its place. */
+function Folded({ when, title, children }: SectionProps): JSX.Element {
+  if (!when) return <>{children}</>;
+  return (
+    <details class="nb-fold">
+      <summary class="nb-muted">{title}</summary>
+      {children}
+    </details>
   );
 }
 

@@ -16,9 +16,18 @@ export function ReferenceCard({ name, argument, glance }: CardProps): JSX.Elemen
     <div class="nb-reference">
       <code>{escapeInvisible(reference ? `${name} = ${reference.name}` : name)}</code>{" "}
       <span class="nb-muted">{escapeInvisible(reference?.text ?? resolvedText(argument))}</span>
-      {glance && glance.rows.length > 0 && <PreviewRows glance={glance} />}
-      {glance && <OmittedCells glance={glance} />}
+      {glance && <TableRows glance={glance} label="First rows" />}
     </div>
+  );
+}
+
+/** The first rows of a table, and how many there are more. */
+export function TableRows({ glance, label }: { glance: TablePreview; label: string }): JSX.Element {
+  return (
+    <>
+      {glance.rows.length > 0 && <PreviewRows glance={glance} label={label} />}
+      <OmittedCells glance={glance} />
+    </>
   );
 }
 
@@ -32,10 +41,16 @@ function OmittedCells({
   return left.length ? <p class="nb-muted nb-small">… {left.join(" and ")} more</p> : null;
 }
 
-function PreviewRows({ glance: { columns, rows } }: { glance: TablePreview }): JSX.Element {
+function PreviewRows({
+  glance: { columns, rows },
+  label,
+}: {
+  glance: TablePreview;
+  label: string;
+}): JSX.Element {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section class="nb-table nb-scroll" tabIndex={0} aria-label="First rows">
+    <section class="nb-table nb-scroll" tabIndex={0} aria-label={label}>
       <table>
         <thead>
           <tr>
