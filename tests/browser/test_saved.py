@@ -242,8 +242,11 @@ def test_with_a_living_kernel_its_buttons_put_a_cell_below_and_run_nothing(lab: 
     cells = notebook.save().cells
     (data,) = (output.data for output in cells[1].outputs if output.output_type == "display_data")
     turn_id = data[TURN_MIME]["head"]["turn_id"]
+    notebook.page.set_viewport_size({"width": 1200, "height": 300})
     turn.get_by_role("button", name="Rerun").click()
     rerun = notebook.source(2)
+    expect(notebook.cell(2)).to_be_in_viewport(ratio=0.9)
+    notebook.page.set_viewport_size({"width": 1200, "height": 900})
     turn.get_by_role("button", name="To code").click()
     code = notebook.source(2)
     turn.get_by_role("button", name="Edit prompt").click()

@@ -2,6 +2,7 @@ import { type ComponentType, render } from "preact";
 import type { LazyModule, Mount } from "../kernel/lazy";
 import { InsertedCellNotice } from "../views/InsertedCell";
 import type { LazyMounts } from "../views/LazyView";
+import { LiveRegion } from "../views/LiveRegion";
 import { MediaList } from "../views/MediaList";
 import { TurnActions } from "./actions/TurnActions";
 import { BindResult } from "./approval/BindResult";
@@ -19,6 +20,7 @@ const views: LazyMounts = {
   approval: asMount(Card),
   toNotebook: asMount(BindResult),
   media: asMount(MediaList),
+  announcements: asMount(LiveRegion),
   actions: asMount(TurnActions),
   insertedCell: asMount(InsertedCellNotice),
   prose: asMount(Prose),

@@ -2,7 +2,7 @@ import { Component, type ComponentChildren, createRef, type JSX } from "preact";
 import { lazyModule, type Mount, onModule } from "../kernel/lazy";
 import type { Connection, RequestState, TurnState } from "../kernel/turn";
 import type { InsertedCell } from "../notebook/insertCell";
-import type { CallBlock, ProseBlock } from "../protocol";
+import type { Block, CallBlock, ProseBlock } from "../protocol";
 import type { Rope } from "../text/rope";
 import type { MediaListProps } from "./MediaList";
 
@@ -19,6 +19,7 @@ export interface LazyViews {
     media: TurnState["media"];
   };
   media: MediaListProps;
+  announcements: { blocks: Block[] };
   actions: { document: TurnState["document"]; runAction: Connection["runAction"] };
   insertedCell: { cell: InsertedCell; close: () => void };
   toNotebook: { call: CallBlock; request: RequestState | undefined; bind: Connection["bind"] };

@@ -8,7 +8,6 @@ import { Header } from "./Header";
 import { suppressNotebookKeys } from "./keyboard";
 import { LazyMedia } from "./LazyMedia";
 import { LazyView } from "./LazyView";
-import { LiveRegion } from "./LiveRegion";
 import { PlainApproval } from "./PlainApproval";
 
 /** One turn: its state, its blocks in order, and what it cost. */
@@ -70,7 +69,7 @@ export class Turn extends Component<{ connection: Connection }> {
         {shown.insertedCell && (
           <LazyView view="insertedCell" props={{ cell: shown.insertedCell, close: connection.dismissCell }} />
         )}
-        {isLive(shown.document) && <LiveRegion blocks={blocks} />}
+        {isLive(shown.document) && <LazyView view="announcements" props={{ blocks }} />}
         {head.status === "completed" && shown.link !== "offline" && (
           <p class="nb-visually-hidden" role="status">
             The turn is complete.
