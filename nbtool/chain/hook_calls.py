@@ -115,7 +115,6 @@ class Hooks:
 
     def __init__(self, plugins: Sequence[object]) -> None:
         check_plugins(plugins)
-        self.plugins = tuple(plugins)
         self._hooks: Mapping[str, tuple[Hook, ...]] = {
             name: tuple(
                 Hook.from_plugin(name, position, plugin, call)

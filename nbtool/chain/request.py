@@ -35,10 +35,10 @@ class Requests:
     endpoint: Endpoint
     hooks: Hooks
     outcome: Outcome
-    system: str = ""
-    options: dict[str, Any] | None = None
-    stream: bool = True
-    reply_source: ReplySource | None = None
+    system: str
+    options: dict[str, Any] | None
+    stream: bool
+    reply_source: ReplySource | None
 
     async def make(self, purpose: RequestPurpose) -> Reply:
         """Make one request and return its reply; even an incomplete reply is appended to the chain.

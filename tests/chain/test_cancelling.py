@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
 
 from nbtool import tool
+from nbtool.chain.cancellation import stop_all
 from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
 from nbtool.chain.outcome import Outcome
@@ -134,3 +136,25 @@ def test_the_steps_above_reach_from_the_first_one_to_beyond_the_end() -> None:
     ends = [asyncio.run(stop_after(steps))[0].status for steps in (0, STEPS // 4, STEPS)]
 
     assert ends == ["cancelled", "cancelled", "completed"]
+
+
+def test_the_error_of_work_that_fails_while_it_is_cancelled_is_not_logged_as_forgotten() -> None:
+    logged: list[dict[str, Any]] = []
+
+    async def fail_when_cancelled() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise ValueError
+
+    async def stop() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
+        tasks = [asyncio.ensure_future(fail_when_cancelled())]
+        await asyncio.sleep(0)
+        await stop_all(tasks, 5)
+        assert tasks[0].done()
+        tasks.clear()
+        gc.collect()
+
+    asyncio.run(stop())
+    assert logged == []

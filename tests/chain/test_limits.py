@@ -89,6 +89,27 @@ def test_a_reply_that_does_not_say_its_cost_ends_a_turn_with_a_budget_of_dollars
     assert "did not report its cost" in str(ran.outcome.error)
 
 
+def test_a_computed_cost_replaces_none_and_an_estimate_and_no_reported_one() -> None:
+    meter = Meter(Limits(), price_of=lambda usage: usage.input_tokens / 100)
+    unknown = meter.add(Usage(3, 0, is_cost_unknown=True))
+    estimated = meter.add(Usage(4, 0, cost=9.0, is_cost_estimated=True))
+    reported = meter.add(Usage(5, 0, cost=1.0))
+
+    assert unknown == Usage(3, 0, cost=0.03, is_cost_estimated=True)
+    assert estimated == Usage(4, 0, cost=0.04, is_cost_estimated=True)
+    assert reported == Usage(5, 0, cost=1.0)
+    assert meter.unpriced == 0
+
+
+def test_no_call_remains_after_more_than_are_allowed() -> None:
+    meter = Meter(Limits(max_calls=2))
+    remaining = []
+    for meter.calls in (0, 2, 3):
+        remaining.append(meter.remaining_calls())
+
+    assert remaining == [2, 0, 0]
+
+
 def test_a_signal_is_set_once_and_keeps_its_first_reason() -> None:
     signal = CancelSignal()
 
