@@ -30,7 +30,7 @@ from nbtool.view.turn import STATIC, TurnWidget
 from nbtool.view.turn_messages import ActionRequest, BindRequest
 from tests.samples import PNG
 
-BUNDLE_LIMIT = 22_000
+BUNDLE_LIMIT = 20_000
 """Bytes of the page's script and style sheet, gzipped."""
 
 

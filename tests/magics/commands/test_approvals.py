@@ -90,7 +90,7 @@ def test_what_waits_in_another_chat_is_listed_and_decided_too(shell: Any, capsys
     listed = run_command(shell, "approvals", capsys)
     run_command(shell, f"approve {listed.split()[0]}", capsys)
 
-    assert "waiting in chat side: pay" in listed
+    assert "waiting in chat side: Run pay" in listed
     assert wait_end(turn).status == "completed"
 
 

@@ -25,7 +25,7 @@ from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.options import RESPONSES_NAMES, merge_options, rename_options
 from nbtool.wire.dialects.provider_tools import OUTPUTS, take_provider_tools
 from nbtool.wire.dialects.responses.decoder import ResponsesDecoder
-from nbtool.wire.dialects.responses.output_items import CALLS, is_x_search
+from nbtool.wire.dialects.responses.output_items import is_call, is_x_search
 
 NO_ENCRYPTED_REASONING = "no_encrypted_reasoning"
 """The ability of a target that refuses `include`; elsewhere encrypted reasoning is requested, to be sent back."""
@@ -133,7 +133,7 @@ class _InputEncoder:
         items = [_input_item(item) for item in native.payload if not is_x_search(item)]
         while items and items[-1].get("type") == "reasoning":
             items.pop()  # refused without the item after it
-        calls = [item for item in items if item.get("type") in CALLS]
+        calls = [item for item in items if is_call(item)]
         if not is_replayable(items) or [item.get("call_id") for item in calls] != [call.id for call in message.calls]:
             return []
         if any(len(call.id) > MAX_ID for call in message.calls) or not self._ids.reserve(message):
