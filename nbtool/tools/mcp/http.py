@@ -20,6 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
+from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
 from nbtool.tools.mcp import stdio_process
 from nbtool.tools.mcp.config import ServerSpec
@@ -181,7 +182,12 @@ class Transport(httpx2.AsyncBaseTransport):
 
 
 def _proxy_for(url: httpx2.URL) -> str | None:
-    """Return the proxy that the environment sets for a URL, as the client would without a custom transport."""
+    """Return the proxy that the environment sets for a URL; a server on this machine is reached without one.
+
+    Over plain HTTP the proxy would see the headers, which may contain keys.
+    """
+    if parse_server_url(str(url), may_have_query=True).is_loopback:
+        return None
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
     return None if proxy is None or proxy_bypass(url.host) else proxy

@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 from pydantic import SecretStr
 
 from nbtool.errors import BadUsage
-from nbtool.server_url import parse_server_url
+from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.text import shorten
 
 AUTH_HEADERS = {
@@ -86,6 +86,11 @@ class Connection:
     def carries_secrets(self) -> bool:
         """Whether requests carry values that no other server may see."""
         return bool(self.headers or self.query or self.key_command or self.client_certificate)
+
+    @property
+    def has_remote_proxy(self) -> bool:
+        """Whether requests go through a proxy that is not on this machine."""
+        return self.proxy is not None and not _parse_proxy_url(self.proxy.get_secret_value()).is_loopback
 
     @property
     def secrets(self) -> list[SecretStr]:
@@ -225,9 +230,14 @@ def _parse_proxy(name: str, value: Any) -> SecretStr:
     text = text.strip() if isinstance(text, str) else ""
     if not _PROXY.fullmatch(text):
         raise BadUsage(f"{name}: expected the address of a proxy.", fix="http://NAME:PASSWORD@proxy.example:3128")
-    if "://" in text and not text.startswith("socks"):
-        parse_server_url(re.sub(r"(?<=://)[^/]*@", "", text))  # raises for an ambiguous address, without repeating it
+    _parse_proxy_url(text)
     return SecretStr(text)
+
+
+def _parse_proxy_url(text: str) -> ServerUrl:
+    """Parse the address of a proxy without its user and password, which no error may repeat."""
+    scheme, _, rest = text.partition("://")
+    return parse_server_url(f"{'https' if scheme == 'https' else 'http'}://{rest.rpartition('@')[2]}")
 
 
 def _parse_verify(name: str, value: Any) -> str:

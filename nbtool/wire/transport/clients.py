@@ -10,10 +10,11 @@ import sys
 import weakref
 from dataclasses import dataclass
 from functools import lru_cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from nbtool.errors import SettingsError
+from nbtool.errors import BadUsage, SettingsError
 from nbtool.wire.providers.connection import CERTIFI, SYSTEM, Connection
 from nbtool.wire.transport.body import ACCEPT_ENCODING
 
@@ -52,7 +53,9 @@ def client_for(url: str, connection: Connection | None = None) -> httpx.AsyncCli
 
     Raises:
         nbtool.errors.SettingsError: a proxy or a certificate cannot be used.
+        nbtool.errors.BadUsage: the host of the URL is invalid.
     """
+    _check_host(url)
     settings = connection or Connection()
     uses_environment = settings.proxy is None and not is_loopback(urlsplit(url).hostname or "")
     access = _Access(
@@ -85,6 +88,7 @@ def _new_client(access: _Access) -> httpx.AsyncClient:
             verify=context,
             trust_env=access.uses_environment,
             proxy=access.proxy.get_secret_value() if access.proxy else None,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # one server could set what another one reads
             follow_redirects=False,
             timeout=None,
             limits=httpx.Limits(max_keepalive_connections=MAX_IDLE_CONNECTIONS, keepalive_expiry=IDLE_SECONDS),
@@ -99,6 +103,16 @@ def _new_client(access: _Access) -> httpx.AsyncClient:
     raise SettingsError(
         f"The proxy of the environment cannot be used ({reason}).", fix="Check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY."
     )
+
+
+def _check_host(url: str) -> None:
+    """Check that the ASCII form of an international name (xn--…) is one: the HTTP library decodes it."""
+    import httpx  # noqa: PLC0415 - imported on first use of the network
+
+    try:
+        httpx.URL(url).host  # noqa: B018 - raises if it cannot be decoded
+    except (UnicodeError, httpx.InvalidURL):
+        raise BadUsage("The host of the address is invalid.", fix="Check the part that begins with xn--.") from None
 
 
 def tls_context(verify: str = "", client_certificate: tuple[SecretStr, ...] = ()) -> ssl.SSLContext:

@@ -60,14 +60,20 @@ class HttpEndpoint:
 
     def __post_init__(self) -> None:
         url = _parse_base_url(self.base_url)
-        secret = self.key.get_secret_value() if self.key else ""
-        if (secret or self.key_source or self.connection.carries_secrets) and not url.may_carry_key:
-            what = "The key is" if secret or self.key_source else "Headers and query are"
-            raise MissingKey(
-                f"{what} not sent to {url.host} over plain HTTP.",
-                fix="Use https://…, or a tunnel through localhost, or no key.",
-            )
-        if not (secret.isascii() and secret.isprintable()):
+        has_key = bool(self.key and self.key.get_secret_value()) or self.key_source is not None
+        if has_key or self.connection.carries_secrets:
+            what = "The key is" if has_key else "Headers and query are"
+            if not url.may_carry_key:
+                raise MissingKey(
+                    f"{what} not sent to {url.host} over plain HTTP.",
+                    fix="Use https://…, or a tunnel through localhost, or no key.",
+                )
+            if url.scheme == "http" and self.connection.has_remote_proxy:
+                raise MissingKey(
+                    f"{what} not sent to {url.host} over plain HTTP through a proxy on another machine.",
+                    fix="Remove the setting `proxy`.",
+                )
+        if self.key and not _is_header_text(self.key):  # no frame of the error holds the key itself
             raise MissingKey(
                 f"The key for {self.label} contains invalid characters.", fix="Copy it again, without quotes."
             )
@@ -195,6 +201,11 @@ def _parse_base_url(base_url: str) -> ServerUrl:
         return parse_server_url(base_url)
     except BadUsage as error:
         raise BadUsage(f"Invalid server address: {error.message}", fix=error.fix) from None
+
+
+def _is_header_text(key: SecretStr) -> bool:
+    text = key.get_secret_value()
+    return text.isascii() and text.isprintable()
 
 
 def is_refused_key(error: Exception) -> bool:

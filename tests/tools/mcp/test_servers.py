@@ -159,6 +159,19 @@ def test_a_server_over_http_is_reached_with_its_headers(start: Start, http: tupl
     assert "SECRET" not in repr(servers) + repr(vars(servers["web"]))
 
 
+@pytest.mark.promise("own-host")
+def test_a_server_on_this_machine_is_reached_past_the_proxy_of_the_environment(
+    start: Start, http: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, authorizations = http
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nothing answers there
+
+    start(web={"url": url, "headers": {"Authorization": "Bearer key-canary"}})
+
+    assert "Bearer key-canary" in authorizations
+
+
 def test_a_message_beyond_all_measure_is_refused_over_http_too(
     start: Start, http: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import time
+import traceback
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -388,6 +389,53 @@ def test_a_redirect_is_not_followed_and_the_key_stays() -> None:
     assert other.requests == []
 
 
+@pytest.mark.promise("own-host")
+def test_a_cookie_of_one_server_goes_to_no_other() -> None:
+    cookie = f"repeated={KEY}; Path=/"
+    with serve(whole(200, HELLO, set_cookie=cookie)) as first, serve(whole(200, HELLO)) as second:
+
+        async def ask_both() -> None:
+            for asked in (endpoint(first), endpoint(second, key=None), endpoint(first)):
+                async for _ in asked.stream(Prompt((user("Hi"),))):
+                    pass
+            await close_clients()
+
+        asyncio.run(ask_both())
+
+    assert [request.headers.get("cookie") for request in (*first.requests, *second.requests)] == [None] * 3
+
+
+@pytest.mark.promise("own-host")
+@pytest.mark.parametrize("scheme", ["http", "https", "socks5", "socks5h"])
+@pytest.mark.parametrize(
+    "access",
+    [{"key": SecretStr(KEY)}, {"headers": {"X-A": SecretStr(KEY)}}, {"query": {"a": SecretStr(KEY)}}],
+    ids=["key", "header", "query"],
+)
+def test_plain_http_to_this_machine_does_not_leave_it_through_a_proxy(scheme: str, access: dict[str, Any]) -> None:
+    settings = {name: value for name, value in access.items() if name != "key"}
+
+    def make(proxy_host: str) -> HttpEndpoint:
+        proxy = SecretStr(f"{scheme}://ada:p@{proxy_host}:3128")
+        connection = Connection(proxy=proxy, **settings)
+        return HttpEndpoint(
+            find_wire("chat"), "http://127.0.0.1:8000/v1", "m", key=access.get("key"), connection=connection
+        )
+
+    with pytest.raises(MissingKey, match="plain HTTP through a proxy on another machine"):
+        make("proxy.example")
+    assert make("127.0.0.1").host == "127.0.0.1:8000"
+
+
+def test_a_host_that_is_no_international_name_is_one_of_our_errors() -> None:
+    asked = HttpEndpoint(find_wire("chat"), "https://xn--a.example/v1", "m")
+
+    with pytest.raises(BadUsage, match="host of the address is invalid"):
+        ask(asked)
+    with pytest.raises(BadUsage, match="host of the address is invalid"):
+        asyncio.run(asked.list_models())
+
+
 def test_a_redirect_to_what_is_no_web_server_is_reported_without_its_address() -> None:
     with serve(whole(307, b"", location="ftp://files.example/secret")) as server:
         _, error = deltas_until(endpoint(server), ProviderError)
@@ -580,6 +628,9 @@ def test_a_key_with_a_line_break_is_refused_and_not_shown() -> None:
         HttpEndpoint(find_wire("chat"), "https://host.example/v1", "m", key=SecretStr("sk-1\nsk-2"))
 
     assert "sk-1" not in str(caught.value)
+    frames = [dict(frame.f_locals) for frame, _ in traceback.walk_tb(caught.tb.tb_next)]
+    assert frames
+    assert "sk-1" not in repr(frames)
 
 
 def test_a_proxy_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
