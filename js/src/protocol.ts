@@ -6,8 +6,8 @@ export type * from "./generated";
 
 export const VERSION = 1 satisfies Document["v"];
 
-/** An action on a turn. `bind` is offered by saved turns alone: a running turn has a message for it. */
-export type PageAction = TurnAction | "bind";
+/** An action on a turn; a running turn has another message for `bind`, and no other versions to show. */
+export type PageAction = TurnAction | "bind" | "version";
 
 /** A decision of the person. */
 export type Decision = Extract<PageMessage, { digest: string }>;

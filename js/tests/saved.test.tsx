@@ -3,6 +3,7 @@ import { render } from "preact";
 import { expect, test, vi } from "vitest";
 import { actionsFor, insertActionCell } from "../src/lab/actions";
 import type { NotebookPanel } from "../src/lab/types";
+import type { InsertedCell } from "../src/notebook/insertCell";
 import type { CallBlock, Document } from "../src/protocol";
 import { offlineConnection } from "../src/saved/offline";
 import { parseSavedTurn } from "../src/saved/parse";
@@ -190,7 +191,7 @@ test("a saved turn offers what its kernel can do, and nothing where there is non
   page.close();
 });
 
-test("a deed is a cell below the turn's own, chosen and not run", () => {
+test("a deed is a cell below the turn's own, chosen and not run, and is said", async () => {
   const cells = [0, 1].map(() => ({ node: globalThis.document.createElement("div") }));
   const own = cells[0]?.node.appendChild(globalThis.document.createElement("p")) as HTMLElement;
   const put: unknown[] = [];
@@ -207,12 +208,15 @@ test("a deed is a cell below the turn's own, chosen and not run", () => {
   };
   const panel = { node: own, content } as unknown as NotebookPanel;
 
-  insertActionCell(own, panel, "rerun", { ...head, chat: "side" });
-  insertActionCell(own, panel, "code", head);
-  insertActionCell(own, panel, "edit", head);
-  insertActionCell(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, { version: 2 });
-  insertActionCell(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, { version: 3 });
-  insertActionCell(globalThis.document.createElement("p"), panel, "code", head);
+  const said: string[] = [];
+  const say = ({ state }: InsertedCell): number => said.push(state);
+  const versions = { ...head, versions: 2, turns: ["t1", "t2"] };
+  await insertActionCell(own, panel, "rerun", { ...head, chat: "side" }, {}, say);
+  await insertActionCell(own, panel, "code", head, {}, say);
+  await insertActionCell(own, panel, "edit", head, {}, say);
+  await insertActionCell(own, panel, "version", versions, { version: 2 }, say);
+  await insertActionCell(own, panel, "version", versions, { version: 3 }, say);
+  await insertActionCell(globalThis.document.createElement("p"), panel, "code", head, {}, say);
 
   const made = (source: string) => [1, { cell_type: "code", source, metadata: { trusted: true } }];
   expect(put).toEqual(
@@ -224,6 +228,7 @@ test("a deed is a cell below the turn's own, chosen and not run", () => {
     ].map(made),
   );
   expect([content.activeCellIndex, content.mode]).toEqual([1, "command"]);
+  expect(said).toEqual(["below", "below", "below", "below", "refused", "here"]);
 });
 
 test.each([
@@ -252,11 +257,12 @@ test.each([
       sessionContext: { session: { kernel } },
     } as unknown as NotebookPanel;
 
-    insertActionCell(node, panel, "code", head);
-    await drawn();
+    const said: string[] = [];
+    await insertActionCell(node, panel, "code", head, {}, ({ state }) => said.push(state));
 
     expect(asked).toEqual([{ code: "chat", cursor_pos: 4, detail_level: 0 }]);
     expect(put).toEqual(cells.map((source) => [1, source]));
+    expect(said.at(-1)).toBe(cells.length > 1 ? "belowWithLoad" : "below");
   },
 );
 
@@ -281,8 +287,7 @@ test("where the kernel does not know its magic, one cell that loads nbtool is pu
     },
   } as unknown as NotebookPanel;
   const press = async (turn: number): Promise<string[]> => {
-    insertActionCell(turns[turn] as HTMLElement, panel, "code", head);
-    await drawn();
+    await insertActionCell(turns[turn] as HTMLElement, panel, "code", head, {}, () => {});
     return cells.map(({ source }) => source.split("\n")[0] ?? "");
   };
   const load = "%load_ext nbtool";
@@ -326,7 +331,7 @@ test.each(Object.entries(FORGED_PLACES))(
     const versions = { ...head, versions: 2, turns: ["t1", "t2"] };
 
     const detail = { version: 2, reference: "price_1_result" };
-    for (const deed of actionsFor(versions)) insertActionCell(node, panel, deed, versions, detail);
+    for (const deed of actionsFor(versions)) insertActionCell(node, panel, deed, versions, detail, () => {});
 
     expect(put).toEqual([
       "%%chat --rerun t",
@@ -349,9 +354,11 @@ test.each(["x; !rm -rf", "a b", "x\n%run evil.py", "$VAR_REF{{x}}", "--replace",
       content: { widgets: [{ node }], model: { sharedModel } },
     } as unknown as NotebookPanel;
 
-    insertActionCell(node, panel, "bind", head, { reference });
+    const said: string[] = [];
+    insertActionCell(node, panel, "bind", head, { reference }, ({ text }) => said.push(text));
 
     expect(insertCell).not.toHaveBeenCalled();
+    expect(said).toEqual(["the saved turn does not say what its cell needs."]);
   },
 );
 

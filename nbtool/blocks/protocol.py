@@ -217,7 +217,7 @@ class Head(TypedDict):
     If known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording
     that the turn is `replayed` from, which of its `versions` this is and which `turns` these are, what
     was `attached` to its prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is
-    `cut` here, and `acts`: the actions that the page may offer (see `view.turn_messages.ActionRequest`).
+    `cut` here, and `acts`: the actions that the page may offer (see `view.protocol.TurnAction`).
     """
 
     turn_id: str

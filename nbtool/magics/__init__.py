@@ -29,6 +29,9 @@ DEFAULT_NAME = "chat"
 FALLBACK_NAME = "nbchat"
 """The name of the magics if another extension has the requested one."""
 
+SAVED_TURNS = "nbtool.saved_turn"
+"""The target of the comms that the pages of saved turns open."""
+
 BODYLESS_FLAGS = frozenset({"--rerun", "--resume", "--re-execute"})
 """The flags of cells without a prompt: they repeat an earlier turn."""
 
@@ -111,10 +114,24 @@ def load(shell: Any) -> None:
         from nbtool.magics.kernel.messages import patch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
 
         patch_reply_socket(kernel)
+        _answer_saved_turns(kernel, magics)
     chosen = settings.setting("model")
     discovery = Discovery(chosen.value, chosen.source) if chosen.value else find_model()
     renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, the magics are %%{name}"
     print(f"nbtool: {_single_line(discovery.model_id)}{_describe_destination(discovery)}{renamed}")  # noqa: T201 - the one line of loading
+
+
+def _answer_saved_turns(kernel: Any, magics: ChatMagics) -> None:
+    """Answer the pages of saved turns, each with a comm of its own; a kernel without comms has no such pages."""
+
+    def answer(comm: Any, message: Any) -> None:
+        from nbtool.magics.saved_turns import answer_page  # noqa: PLC0415 - loading the extension has to be fast
+
+        if reply := answer_page(magics.kernel_chats, message["content"]["data"]):
+            comm.send(reply)
+
+    if comms := getattr(kernel, "comm_manager", None):
+        comms.register_target(SAVED_TURNS, answer)
 
 
 def _describe_destination(discovery: Discovery) -> str:
@@ -150,6 +167,8 @@ def unload(shell: Any) -> None:
         from nbtool.magics.kernel.messages import unpatch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
 
         unpatch_reply_socket(kernel)
+        if comms := getattr(kernel, "comm_manager", None):
+            comms.targets.pop(SAVED_TURNS, None)
 
 
 def _choose_name(shell: Any, wanted: str) -> str:

@@ -22,17 +22,14 @@ REASON_LIMIT = 4_000
 TEXT_LIMIT = 1_000_000
 """Characters of an edited result, or of edited arguments, that are accepted."""
 
-VERSION_LIMIT = 10_000
-"""The highest version number that a page may request."""
-
 QUERY_LIMIT = 200
 """Characters of a search that are accepted."""
 
 MAX_ROUND = 10_000
 """The highest round number that is accepted."""
 
-TurnAction = Literal["rerun", "edit", "code", "explore", "version"]
-"""An action on a whole turn: a cell is inserted below and not run, or another version is shown."""
+TurnAction = Literal["rerun", "edit", "code", "explore"]
+"""An action on a whole turn: a cell is inserted below and not run."""
 
 CellAction = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]
 """What a cell can do: rerun a turn, edit its prompt, run its tools again, resume it, switch to it, branch from it,
@@ -86,11 +83,10 @@ class PlainRequest(TypedDict):
 
 
 class ActRequest(TypedDict):
-    """An action on the turn; `version` counts from 1 and belongs to the action `version` alone."""
+    """An action on the turn."""
 
     kind: Literal["act"]
     deed: TurnAction
-    version: NotRequired[Annotated[int, Field(ge=0, le=VERSION_LIMIT)]]
 
 
 class MediaRequest(TypedDict):

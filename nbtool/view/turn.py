@@ -28,9 +28,9 @@ from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
 from nbtool.view.lazy_module import load_lazy_module
-from nbtool.view.protocol import BoundMessage, DecidedMessage, KernelMessage, OutputReplacement
+from nbtool.view.protocol import BoundMessage, DecidedMessage, KernelMessage, OutputReplacement, TurnAction
 from nbtool.view.throttle import LoopClock, PatchQueue, Throttle, encode_patch
-from nbtool.view.turn_messages import ActionRequest, BindRequest, TurnMessage, parse_message
+from nbtool.view.turn_messages import BindRequest, TurnMessage, parse_message
 
 MAX_REMEMBERED_IDS = 256
 """How many message ids are remembered, so that a message delivered twice counts once."""
@@ -88,7 +88,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         stop: Callable[[], object],
         post: Callable[[Callable[[], None]], object],
         bind: Callable[[BindRequest], str] | None = None,
-        run_action: Callable[[ActionRequest], str] | None = None,
+        run_action: Callable[[TurnAction], str] | None = None,
         cell: str = "",
         clock: LoopClock | None = None,
         transcript: Transcript | None = None,

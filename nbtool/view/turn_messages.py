@@ -43,17 +43,6 @@ class BindRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ActionRequest:
-    """A requested action on a whole turn: its result is a cell, or another version is shown.
-
-    `version` counts from 1 and belongs to the action `version` alone.
-    """
-
-    action: TurnAction
-    version: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class TurnMessage:
     """One message of the page.
 
@@ -66,7 +55,7 @@ class TurnMessage:
     digest: str = ""
     verdict: dict[str, Any] | None = None
     binding: BindRequest | None = None
-    action: ActionRequest | None = None
+    action: TurnAction | None = None
     key: str = ""
 
 
@@ -82,12 +71,10 @@ def parse_message(content: Any, *, turn_id: str, nonce: str) -> TurnMessage | No
 
 
 def _to_turn_message(message: PageMessage, message_id: str) -> TurnMessage | None:
-    """Return a valid message as a value; None if its version or its name is out of bounds."""
+    """Return a valid message as a value; None if its name is out of bounds."""
     kind = message["kind"]
     if message["kind"] == "act":
-        action = ActionRequest(message["deed"], message.get("version", 0))
-        is_valid = (action.action == "version") == (action.version > 0)
-        return TurnMessage("act", message_id, action=action) if is_valid else None
+        return TurnMessage("act", message_id, action=message["deed"])
     if message["kind"] == "bind":
         name = message.get("name") or ""
         binding = BindRequest(message["call_id"], name, message.get("replace") or False)

@@ -66,6 +66,10 @@ class Notebook:
         """Give all that stands under a cell."""
         return self.cell(index).locator(".jp-Cell-outputWrapper")
 
+    def cell_count(self) -> int:
+        """Count the cells."""
+        return int(self.page.evaluate(f"() => {PANEL}.content.widgets.length"))
+
     def start_cell(self, index: int) -> None:
         """Run a cell by its keys, and return when the page has sent it."""
         self.page.evaluate(

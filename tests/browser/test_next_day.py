@@ -14,6 +14,7 @@ def price(ticker: str) -> float:
     return 98.7"""
 ASK = "%%chat -t price -m practice:fast -o answer\nUse &`price` for NVDA."
 TURN, BELOW, NEXT = 1, 2, 3
+FOLLOW = 2
 
 
 def test_where_nbtool_is_not_loaded_the_cell_that_loads_it_is_above(lab: Lab) -> None:
@@ -92,7 +93,7 @@ FOLLOW_UP = "%%chat -m practice:fast -o next_answer\nAnd what was the price?"
 CHECK = "print([m.text[:30] for m in next_answer.messages.context if m.role == 'user'], next_answer.status)"
 
 
-def test_the_other_version_of_a_saved_turn_is_chosen_and_a_follow_up_goes_on_from_it(lab: Lab) -> None:
+def test_the_other_version_of_a_saved_turn_is_shown_in_its_place_and_a_follow_up_goes_on_from_it(lab: Lab) -> None:
     notebook = lab.open_cells(LOAD, ASK, FOLLOW_UP, CHECK, kernel="python3", name="versions.ipynb")
     notebook.run_cell(0)
     for _ in range(2):
@@ -101,17 +102,35 @@ def test_the_other_version_of_a_saved_turn_is_chosen_and_a_follow_up_goes_on_fro
     notebook.save()
     notebook.restart()
     notebook.run_cell(0)
+    cells = notebook.cell_count()
 
     expect(notebook.output(TURN).get_by_role("button", name="Next version")).to_be_disabled()
     notebook.output(TURN).get_by_role("button", name="Previous version").click()
-    assert notebook.source(BELOW).startswith("%chat switch turn_")
-    switched = notebook.run_cell(BELOW)
-    expect(switched).to_contain_text("version 1 of 2")
-    followed = notebook.run_cell(BELOW + 1)
+    expect(notebook.output(TURN).get_by_role("status")).to_contain_text("Switched to version 1 of 2.")
+    expect(notebook.output(TURN).get_by_role("status")).to_contain_text("continues here as 'main'")
+    expect(notebook.output(TURN).locator(".nb-versions")).to_contain_text("1/2")
+    assert notebook.cell_count() == cells
+    followed = notebook.run_cell(FOLLOW)
     expect(followed.locator(".nb-turn")).to_be_visible()
-    notebook.run_cell(BELOW + 2)
+    notebook.run_cell(FOLLOW + 1)
 
-    notebook.wait_output(BELOW + 2, "Use &`price` for NVDA.")
-    notebook.wait_output(BELOW + 2, "completed")
+    notebook.wait_output(FOLLOW + 1, "Use &`price` for NVDA.")
+    notebook.wait_output(FOLLOW + 1, "completed")
     screenshot(notebook.page, "next-day-versions")
     assert notebook.errors == []
+
+
+def test_where_nbtool_is_not_loaded_the_versions_are_cells_and_the_view_says_so(lab: Lab) -> None:
+    notebook = lab.open_cells(LOAD, ASK, kernel="python3", name="versions-unloaded.ipynb")
+    notebook.run_cell(0)
+    for _ in range(2):
+        notebook.run_cell(TURN)
+    notebook.save()
+    notebook.restart()
+
+    notebook.output(TURN).get_by_role("button", name="Previous version").click()
+    expect(notebook.output(TURN).get_by_role("status")).to_contain_text("run the two new cells below")
+    assert notebook.source(BELOW) == "%load_ext nbtool"
+    assert notebook.source(NEXT).startswith("%chat switch turn_")
+    notebook.run_cell(BELOW)
+    expect(notebook.run_cell(NEXT)).to_contain_text("version 1 of 2")

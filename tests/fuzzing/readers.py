@@ -263,7 +263,8 @@ EXCLUDED: dict[str, str] = {
     "export_python": "takes the id of a call; code, texts and names have rows of their own",
     **dict.fromkeys(["run_cell", "dry_run", "configure"], "takes a cell whose line and body were read"),
     **dict.fromkeys(
-        ["export_turn", "reopen_chat_of", "chat_of_turn", "has_turn", "continue_chat", "adopt_tree", "restore_into",
+        ["turn_code", "saved_turn_bundle", "chat_field", "reopen_chat_of", "chat_of_turn", "has_turn",
+         "continue_chat", "adopt_tree", "restore_into",
          "events", "chat_events", "chats_of_turn", "event_times", "erase"],
         "looks up a turn or a chat by its name",
     ),

@@ -26,8 +26,9 @@ from nbtool.events import (
 )
 from nbtool.messages import Media, Usage, user
 from nbtool.view.lazy_module import MAX_LAZY_BYTES, load_lazy_module
+from nbtool.view.protocol import TurnAction
 from nbtool.view.turn import STATIC, TurnWidget
-from nbtool.view.turn_messages import ActionRequest, BindRequest
+from nbtool.view.turn_messages import BindRequest
 from tests.samples import PNG
 
 BUNDLE_LIMIT = 20_000
@@ -59,7 +60,7 @@ class Page:
         self.decided: list[tuple[str, dict[str, Any]]] = []
         self.stops = 0
         self.buffers: list[bytes] = []
-        self.acts: list[ActionRequest] = []
+        self.acts: list[TurnAction] = []
         self._posted: list[Callable[[], None]] = []
         self._refuse = refuse
         self._count = 0
@@ -93,11 +94,11 @@ class Page:
     def _stop(self) -> None:
         self.stops += 1
 
-    def _act(self, act: ActionRequest) -> str:
+    def _act(self, act: TurnAction) -> str:
         if self._refuse:
-            raise BadUsage(f"There is no version {act.version}.")
+            raise BadUsage("This turn has no tool calls.")
         self.acts.append(act)
-        return f"%%chat --{act.action} t"
+        return f"%%chat --{act} t"
 
     def _bind(self, asked: BindRequest) -> str:
         if self._refuse:
@@ -404,7 +405,7 @@ def test_what_the_page_asks_to_do_with_the_turn_is_answered_with_a_cell() -> Non
     page.says("act", deed="rerun")
     page.work()
 
-    assert page.acts == [ActionRequest("rerun")]
+    assert page.acts == ["rerun"]
     assert page.of("cell") == [{"v": 1, "kind": "cell", "id": "p-1", "ok": True, "text": "%%chat --rerun t"}]
     assert page.of("ack")[0]["id"] == "p-1"
 
@@ -412,11 +413,11 @@ def test_what_the_page_asks_to_do_with_the_turn_is_answered_with_a_cell() -> Non
 def test_a_cell_that_cannot_be_written_is_refused_with_the_reason() -> None:
     page = Page(refuse=True)
 
-    page.says("act", deed="version", version=7)
+    page.says("act", deed="code")
     page.work()
 
     (cell,) = page.of("cell")
-    assert (cell["ok"], cell["text"]) == (False, "There is no version 7.")
+    assert (cell["ok"], cell["text"]) == (False, "This turn has no tool calls.")
 
 
 def test_the_head_shows_what_no_event_contains() -> None:

@@ -46,7 +46,7 @@ export interface Connection {
   stop(): void;
   /** Bind the result of a call to a name in the notebook; its state is in `requests` under `bindRequestKey`. */
   bind(callId: string, name: string, replace: boolean): void;
-  /** Request a cell that does something with the whole turn; it is inserted below where the page can. */
+  /** Request an action on the turn: a cell, which is inserted below where the page can, or another version. */
   runAction(action: PageAction, version?: number, reference?: string): void;
   dismissCell(): void;
   /** Request the bytes of an image or a sound; they arrive in `media`. Missing where there is no kernel. */
@@ -229,10 +229,10 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     stop: () => request(STOP_REQUEST, { kind: "stop" }),
     bind: (call_id, name, replace) =>
       request(bindRequestKey(call_id), { kind: "bind", call_id, name, ...(replace && { replace }) }),
-    runAction(action, version) {
-      if (action === "bind") return; // offered by saved turns only
+    runAction(action) {
+      if (action === "bind" || action === "version") return; // offered by saved turns only
       show({ insertedCell: { state: "requested", text: "" } });
-      send({ kind: "act", deed: action, ...(version && { version }) });
+      send({ kind: "act", deed: action });
     },
     dismissCell: () => show({ insertedCell: null }),
     requestMedia: (key) => void send({ kind: "media", key }),

@@ -1,3 +1,4 @@
+import type { InsertedCell } from "../notebook/insertCell";
 import type { Head, PageAction } from "../protocol";
 import type { Kernel, NotebookPanel, NotebookTracker } from "./types";
 
@@ -51,26 +52,44 @@ export function isAlive(panel: NotebookPanel | undefined): boolean {
   return kernel?.connectionStatus === "connected" && !["dead", "terminating"].includes(kernel.status);
 }
 
-/** Insert a cell below the one that contains an element, and select it. */
-export function insertActionCell(
+/** Insert the cell of an action below the one that contains an element, and show the outcome. */
+export async function insertActionCell(
   node: Node,
   panel: NotebookPanel | undefined,
   action: PageAction,
   head: Head,
-  detail: ActionDetail = {},
-): void {
+  detail: ActionDetail,
+  showOutcome: (outcome: InsertedCell) => void,
+): Promise<void> {
+  const at = cellIndex(node, panel);
+  const cellSource = at < 0 ? "" : panel?.content.model?.sharedModel.getCell(at).getSource();
+  const source = cellFor(action, head, cellSource ?? "", detail);
+  if (!source) {
+    showOutcome({ state: "refused", text: "the saved turn does not say what its cell needs." });
+    return;
+  }
+  const inserted = insertCell(node, panel, source);
+  showOutcome(inserted);
+  if (inserted.state === "below" && (await isLoadMissing(node, panel, source)))
+    showOutcome({ state: "belowWithLoad", text: source });
+}
+
+/** Insert a cell with a text below the one that contains an element, and select it; it does not run. */
+export function insertCell(node: Node, panel: NotebookPanel | undefined, source: string): InsertedCell {
   const content = panel?.content;
-  const at = content?.widgets.findIndex((cell) => cell.node.contains(node)) ?? -1;
-  if (!content?.model || at < 0) return;
-  const { sharedModel } = content.model;
-  const source = cellFor(action, head, sharedModel.getCell(at).getSource(), detail);
-  if (!source) return;
+  const at = cellIndex(node, panel);
+  if (!content?.model || at < 0) return { state: "here", text: source };
   // A cell that loads nbtool and was inserted before stays above the cells that need it.
   const index = isLoadCell(content, at + 1) ? at + 2 : at + 1;
-  sharedModel.insertCell(index, { cell_type: "code", source, metadata: { trusted: true } });
-  content.activeCellIndex = index;
+  content.model.sharedModel.insertCell(index, { cell_type: "code", source, metadata: { trusted: true } });
+  content.activeCellIndex = index; // it also scrolls there
   content.mode = "command";
-  if (index === at + 1) void insertLoadCell(node, panel, source);
+  return { state: "below", text: source };
+}
+
+/** Return which cell contains an element; -1 where none does. */
+export function cellIndex(node: Node, panel: NotebookPanel | undefined): number {
+  return panel?.content.widgets.findIndex((cell) => cell.node.contains(node)) ?? -1;
 }
 
 const LOAD_EXTENSION = "%load_ext nbtool";
@@ -95,19 +114,19 @@ function markLoading({ sessionContext }: NotebookPanel, kernel: Kernel): void {
   sessionContext.statusChanged?.connect(onStatusChange);
 }
 
-/** Insert a cell that loads nbtool above the inserted one if the kernel does not have its magic. */
-async function insertLoadCell(node: Node, panel: NotebookPanel | undefined, source: string): Promise<void> {
+/** Whether a cell that loads nbtool has to run before the inserted one; it is inserted above it if there is none. */
+async function isLoadMissing(node: Node, panel: NotebookPanel | undefined, source: string): Promise<boolean> {
   const kernel = panel?.sessionContext?.session?.kernel;
   const magic = /^%%?(\w+)/.exec(source)?.[1] ?? "";
-  if (!panel || !kernel || !magic) return;
+  if (!panel || !kernel || !magic) return false;
   const { content } = await kernel.requestInspect({ code: magic, cursor_pos: magic.length, detail_level: 0 });
-  const at = panel.content.widgets.findIndex((cell) => cell.node.contains(node));
+  const at = cellIndex(node, panel);
   const model = panel.content.model;
   if (content.found) loadingKernels.delete(kernel);
-  if (content.status !== "ok" || content.found !== false || at < 0 || !model) return;
-  if (isLoadCell(panel.content, at)) return;
+  if (content.status !== "ok" || content.found !== false || at < 0 || !model) return false;
+  if (isLoadCell(panel.content, at + 1)) return true;
   const hasLoadCell = panel.content.widgets.some((_, place) => isLoadCell(panel.content, place));
-  if (hasLoadCell && loadingKernels.has(kernel)) return;
+  if (hasLoadCell && loadingKernels.has(kernel)) return false;
   markLoading(panel, kernel);
   model.sharedModel.insertCell(at + 1, {
     cell_type: "code",
@@ -115,6 +134,7 @@ async function insertLoadCell(node: Node, panel: NotebookPanel | undefined, sour
     metadata: { trusted: true },
   });
   panel.content.activeCellIndex = at + 1;
+  return true;
 }
 
 /** A cell of nbtool's own magic, by either of its names, and the prompt below its line. */

@@ -1,9 +1,12 @@
 import { render } from "preact";
-import type { Document } from "../protocol";
+import type { InsertedCell } from "../notebook/insertCell";
+import type { Document, PageAction } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
 import { parseSavedTurn, TURN_MIME } from "../saved/parse";
 import { Saved } from "../saved/Saved";
 import { actionsFor, findPanel, insertActionCell, isAlive } from "./actions";
+import { applyAnswer, requestFor } from "./inPlace";
+import { requestFromKernel } from "./kernelRequest";
 import type {
   MimeModel,
   NotebookPanel,
@@ -13,6 +16,12 @@ import type {
   RenderMime,
   SharedModules,
 } from "./types";
+
+/** What switching to a version did, and whether its button had the focus: until JupyterLab draws the new output. */
+const switched = new Map<string, { outcome: InsertedCell; hadFocus: boolean }>();
+
+/** The buttons of the versions that can be pressed. */
+const VERSION_BUTTON = ".nb-versions button:not(:disabled)";
 
 /** Make what draws saved turns. It may draw in notebooks that are not trusted: what it draws is checked, and is text. */
 export function createTurnRenderer(
@@ -46,11 +55,43 @@ function makeRendererClass(
 
     #draw(document: Document): void {
       this.#clear();
-      this.#turn = offlineConnection(document, (action, version, reference) =>
-        insertActionCell(this.node, this.#panel, action, document.head, { version, reference }),
+      const turn = offlineConnection(
+        document,
+        (action, version, reference) => void this.#runAction(turn, action, version, reference),
       );
+      this.#turn = turn;
       this.#updateActions();
-      render(<Saved key={++this.#count} connection={this.#turn} />, this.node);
+      const change = switched.get(document.head.turn_id);
+      switched.delete(document.head.turn_id);
+      if (change) turn.showOutcome(change.outcome);
+      render(<Saved key={++this.#count} connection={turn} />, this.node);
+      if (change?.hadFocus)
+        requestAnimationFrame(() => this.node.querySelector<HTMLElement>(VERSION_BUTTON)?.focus());
+    }
+
+    /** Run an action in place if the kernel knows nbtool, else by a cell below. */
+    async #runAction(
+      turn: OfflineConnection,
+      action: PageAction,
+      version?: number,
+      reference?: string,
+    ): Promise<void> {
+      const { head } = turn.state().document;
+      const request = requestFor(action, head, version);
+      if (request) {
+        turn.showOutcome({ state: "requested", text: "" });
+        const answer = await requestFromKernel(this.#panel?.sessionContext.session?.kernel, request);
+        if (answer) {
+          if (answer.ok && request.kind === "version") {
+            const hadFocus = this.node.contains(globalThis.document.activeElement);
+            switched.set(request.other, { outcome: { state: "done", text: answer.text }, hadFocus });
+          }
+          turn.showOutcome(applyAnswer(this.node, this.#panel, head, answer));
+          return;
+        }
+      }
+      const detail = { version, reference };
+      await insertActionCell(this.node, this.#panel, action, head, detail, turn.showOutcome);
     }
 
     async #renderFallback(model: MimeModel): Promise<void> {

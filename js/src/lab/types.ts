@@ -50,6 +50,14 @@ export interface CellWidget {
   readonly node: HTMLElement;
 }
 
+/** A channel to code in the kernel that was registered under a target. */
+export interface Comm {
+  onMsg: ((message: { content: { data: unknown } }) => void) | undefined;
+  onClose: (() => void) | undefined;
+  open(data: object): unknown;
+  close(): unknown;
+}
+
 /** A kernel: https://jupyter-client.readthedocs.io/en/stable/messaging.html#introspection describes its answers. */
 export interface Kernel {
   readonly connectionStatus: string;
@@ -59,6 +67,7 @@ export interface Kernel {
     cursor_pos: number;
     detail_level: 0 | 1;
   }): Promise<{ content: { status: string; found?: boolean } }>;
+  createComm?(target: string): Comm;
 }
 
 export interface SessionContext {
@@ -70,8 +79,15 @@ export interface SessionContext {
   readonly statusChanged: Signal;
 }
 
+/** One cell of the document; the methods of its outputs are those of a code cell. */
+export interface SharedCell {
+  getSource(): string;
+  getOutputs?(): { data?: Record<string, unknown> }[];
+  updateOutputs?(start: number, end: number, outputs: object[]): void;
+}
+
 export interface SharedModel {
-  getCell(at: number): { getSource(): string };
+  getCell(at: number): SharedCell;
   insertCell(at: number, cell: object): unknown;
 }
 

@@ -1,10 +1,15 @@
 import type { Model } from "../model";
 import { findWidget, notebookOf } from "./notebookModel";
 
-/** A cell with a generated text: requested, inserted below, shown here to be copied, or refused with a reason. */
+/**
+ * The outcome of an action on a turn: requested; a cell that was inserted below, with another one above it where the
+ * kernel has not loaded nbtool, or that is shown here to be copied; done, or refused, with a text that says so.
+ * `note` is what else the kernel said.
+ */
 export interface InsertedCell {
-  state: "requested" | "below" | "here" | "refused";
+  state: "requested" | "below" | "belowWithLoad" | "here" | "done" | "refused";
   text: string;
+  note?: string;
 }
 
 /** Insert a cell below where the page can, and else have its text shown. */

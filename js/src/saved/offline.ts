@@ -1,10 +1,13 @@
 import type { Connection, TurnState } from "../kernel/turn";
+import type { InsertedCell } from "../notebook/insertCell";
 import type { Document, PageAction } from "../protocol";
 
 /** The connection of a turn without a kernel, in the form that the views need. */
 export interface OfflineConnection extends Connection {
   /** Say what can be done with the turn now: nothing, where no kernel is. */
   setActions(actions: readonly PageAction[]): void;
+  /** Show what an action did; null removes it. */
+  showOutcome(outcome: InsertedCell | null): void;
 }
 
 /** The source of the bytes of images and sounds, and those that are loaded. */
@@ -21,6 +24,11 @@ export function offlineConnection(
 ): OfflineConnection {
   const listeners = new Set<() => void>();
   let state: TurnState = { document, link: "offline", requests: {} };
+  const show = (change: Partial<TurnState>): void => {
+    state = { ...state, ...change };
+    for (const listener of listeners) listener();
+  };
+  const showOutcome = (insertedCell: InsertedCell | null): void => show({ insertedCell });
   return {
     drafts: { reasons: new Map(), focusedDigest: "" },
     state: () => (bytes ? { ...state, media: bytes.loaded() } : state),
@@ -30,15 +38,15 @@ export function offlineConnection(
     },
     setActions(actions) {
       if ((state.document.head.acts ?? []).join() === actions.join()) return;
-      state = { ...state, document: { ...document, head: { ...document.head, acts: [...actions] } } };
-      for (const listener of listeners) listener();
+      show({ document: { ...document, head: { ...document.head, acts: [...actions] } } });
     },
+    showOutcome,
     runAction,
     sendHello: () => {},
     decide: () => {},
     stop: () => {},
     bind: () => {},
-    dismissCell: () => {},
+    dismissCell: () => showOutcome(null),
     ...(bytes && { requestMedia: bytes.request }),
   };
 }

@@ -1,34 +1,65 @@
-import type { JSX } from "preact";
+import { Component, createRef, type JSX } from "preact";
 import type { InsertedCell } from "../notebook/insertCell";
 import { Copy } from "./Copy";
+import { InlineCode } from "./InlineCode";
 
 const STATE_TEXT: Record<InsertedCell["state"], string> = {
-  requested: "Writing the cell…",
+  requested: "Waiting for the kernel…",
   below: "Added as a new cell below. Review, then run it.",
+  belowWithLoad: "nbtool is not loaded in this kernel: run the two new cells below, the upper one first.",
   here: "Copy it into a cell. Nothing has run.",
-  refused: "Not possible: ",
+  done: "",
+  refused: "Not possible:",
 };
 
-/** An inserted cell: its source, its position, and that it has not run. */
-export function InsertedCellNotice({ cell, close }: { cell: InsertedCell; close: () => void }): JSX.Element {
-  const { state, text } = cell;
-  return (
-    <div class="nb-inserted-cell" role="status">
-      <div class="nb-row">
-        <span>
-          {STATE_TEXT[state]}
-          {state === "refused" && text}
-        </span>
-        <button type="button" class="nb-text-button" onClick={close}>
-          Close
-        </button>
-      </div>
-      {text && state !== "refused" && (
-        <div class="nb-block">
-          <Copy text={() => text} />
-          <pre class="nb-code">{text}</pre>
+/** The states with a new cell below. */
+const BELOW: ReadonlySet<InsertedCell["state"]> = new Set(["below", "belowWithLoad"]);
+
+/** The states whose text is for the person, and not a cell. */
+const WITH_TEXT: ReadonlySet<InsertedCell["state"]> = new Set(["done", "refused"]);
+
+/** What an action on the turn did: where its cell is and that it has not run, or its outcome. */
+export class InsertedCellNotice extends Component<{ cell: InsertedCell; close: () => void }> {
+  #el = createRef<HTMLDivElement>();
+
+  override componentDidMount(): void {
+    this.#scrollToCell();
+  }
+
+  override componentDidUpdate(previous: { cell: InsertedCell }): void {
+    if (previous.cell !== this.props.cell) this.#scrollToCell();
+  }
+
+  /** Scroll to the cell below; after the page has laid out this notice, which moves that cell. */
+  #scrollToCell(): void {
+    if (!BELOW.has(this.props.cell.state)) return;
+    requestAnimationFrame(() => {
+      const below = this.#el.current?.closest(".jp-Cell")?.nextElementSibling;
+      below?.scrollIntoView({ block: "nearest" });
+    });
+  }
+
+  render(): JSX.Element {
+    const { cell, close } = this.props;
+    const { state, text, note } = cell;
+    const parts = [STATE_TEXT[state], WITH_TEXT.has(state) && text, note];
+    return (
+      <div class="nb-inserted-cell" role="status" ref={this.#el}>
+        <div class="nb-row">
+          <span>
+            <InlineCode text={parts.filter(Boolean).join(" ")} />
+          </span>
+          <button type="button" class="nb-text-button" onClick={close}>
+            Close
+          </button>
         </div>
-      )}
-    </div>
-  );
+        {state === "here" && (
+          <div class="nb-block">
+            <Copy text={() => text} />
+            <pre class="nb-code">{text}</pre>
+          </div>
+        )}
+      </div>
+    );
+  }
 }

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.export import document, files
-from nbtool.chat.export.call_code import ExportContext
 from nbtool.chat.export.markdown import as_markdown
-from nbtool.chat.export.python import PythonExport, export_python
-from nbtool.chat.export.visibility import is_imported, shareable_turn
+from nbtool.chat.export.python import export_python
+from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
+from nbtool.magics.notebook.turn_code import export_context, turn_code
 
 FORCE = ("--overwrite", "--force")
 ALL = "--all"
@@ -35,14 +34,11 @@ def code(context: CommandContext, args: list[str]) -> str:
         raise BadUsage("%chat code takes at most one turn, or --all.", fix="`%chat history` lists the turns.")
     if args == [ALL]:
         turns = _active_turns(context.chat)
-        exported = export_python(turns, _export_context(context, turns))
+        exported = export_python(turns, export_context(turns, context.chat, context.kernel.shell.user_ns))
         if not exported.calls and not exported.omitted:
             raise BadUsage("This chat has no tool calls to write as code.", fix="`%chat export md` writes its texts.")
     else:
-        turn = find_turn(context.chat, args)
-        if not turn.calls:
-            raise BadUsage("This turn has no tool calls to write as code.", fix="`%chat code --all`: the whole chat.")
-        exported = export_turn(context, turn)
+        exported = turn_code(find_turn(context.chat, args), context.chat, context.kernel.shell.user_ns)
     context.kernel.shell.set_next_input(exported.text)
     return f"The code was added as a new cell below ({exported.summary}). Review it, then run it."
 
@@ -81,18 +77,11 @@ def open_file(context: CommandContext, path: Path) -> str:
     return f"{message}{former}"
 
 
-def export_turn(context: CommandContext, turn: Turn, call_id: str = "") -> PythonExport:
-    """Return a turn's calls, or one of them, as plain Python, including the earlier calls they depend on."""
-    node = context.chat.tree.find(turn.turn_id)
-    before = [one.turn for one in context.chat.tree.path(node.parent) if one.turn]
-    return export_python([turn], _export_context(context, [*before, turn]), before=before, call_id=call_id)
-
-
 COMMANDS: dict[str, Command] = {"code": code, "export": export}
 
 
 def _export_text(context: CommandContext, kind: str) -> str:
-    chat = context.chat
+    chat, names = context.chat, context.kernel.shell.user_ns
     turns = _active_turns(chat)
     match kind:
         case "json":
@@ -102,15 +91,9 @@ def _export_text(context: CommandContext, kind: str) -> str:
         case "ipynb":
             from nbtool.chat.export.notebook import as_notebook  # noqa: PLC0415 - nbformat is slow to load
 
-            return as_notebook(turns, _export_context(context, turns), chat.plugins)
-    return export_python(turns, _export_context(context, turns, script=True)).text
+            return as_notebook(turns, export_context(turns, chat, names), chat.plugins)
+    return export_python(turns, export_context(turns, chat, names, script=True)).text
 
 
 def _active_turns(chat: Chat) -> list[Turn]:
     return [node.turn for node in chat.tree.active_path if node.turn and node.turn.done.done()]
-
-
-def _export_context(context: CommandContext, turns: Sequence[Turn], *, script: bool = False) -> ExportContext:
-    chat, names = context.chat, context.kernel.shell.user_ns
-    trusted = not any(map(is_imported, turns))
-    return ExportContext(chat.tools.tools(), chat.variables, names, script=script, trusted=trusted)

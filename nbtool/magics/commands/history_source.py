@@ -21,7 +21,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event
 from nbtool.magics.commands.context import CommandContext
-from nbtool.magics.commands.exports import export_turn
+from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest
 
 LIVE_ACTIONS = tuple(action for action in CELL_ACTIONS if action != "go_on")
@@ -91,7 +91,8 @@ class HistorySource:
             case "rerun" | "execute" | "resume" | "edit":
                 return self._context.cells.rerun_cell(request.action, turn, from_round=request.round)
             case "code":
-                return export_turn(self._context, turn, request.call_id).text
+                names = self._context.kernel.shell.user_ns
+                return turn_code(turn, self._context.chat, names, request.call_id).text
             case "bind":
                 reference = self._reference(turn, request.call_id)
                 return self._context.cells.line(f"bind {shlex.quote(reference)}")

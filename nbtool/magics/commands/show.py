@@ -11,12 +11,12 @@ from nbtool.blocks.history.turn import media
 from nbtool.blocks.media import displayable_bytes
 from nbtool.blocks.render import conversation, omission
 from nbtool.blocks.render.conversation import ConversationTurn
-from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
 from nbtool.magics.kernel.messages import has_front_end
 from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.saved_turn import saved_turn_bundle
 
 
 def show(context: CommandContext, args: list[str]) -> str:
@@ -32,8 +32,8 @@ def show(context: CommandContext, args: list[str]) -> str:
         turn = find_turn(context.chat, [arg for arg in args if arg != omission.WHOLE_FLAG])
         return to_whole_text(turn.transcript(limits.NO_LIMITS).document())
     if args:
-        transcript = find_turn(context.chat, args).transcript()
-        display(turn_mimebundle(transcript.document(), transcript.media), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        turn = find_turn(context.chat, args)
+        display(saved_turn_bundle(turn, context.chat, context.name), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
         return ""
     turns = conversation_turns(context)
     if not turns:

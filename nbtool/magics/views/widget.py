@@ -12,20 +12,21 @@ from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.protocol import Document, NoticeBlock
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.chat import Chat
-from nbtool.errors import BadUsage
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
 from nbtool.magics.kernel.messages import listener_for, routes_output_by_context
 from nbtool.magics.notebook.bind import bind_result
 from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.saved_turn import chat_field, version_fields
+from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.views.static import OutputView
 from nbtool.view.turn_messages import TURN_ACTIONS, to_decision
 
 if TYPE_CHECKING:
     from nbtool.chat.turn import Turn
     from nbtool.messages import Media
+    from nbtool.view.protocol import TurnAction
     from nbtool.view.turn import TurnWidget
-    from nbtool.view.turn_messages import ActionRequest
 
 PARKED = (
     "Parked at {at}: the cell has ended, and the turn waits for the decision below. Synchronous tools now run in a "
@@ -64,8 +65,8 @@ class WidgetView(OutputView):
         self._widget.feed(event)
         if event.kind != "turn_started" and not self._is_introduced:
             self._is_introduced = True
-            of_chat = {} if self._cells.chat == "main" else {"chat": self._cells.chat}
-            self._widget.update_head(**_head_fields(self._turn, self._chat), **of_chat, acts=list(TURN_ACTIONS))
+            fields = {**_head_fields(self._turn, self._chat), **chat_field(self._cells.chat)}
+            self._widget.update_head(**fields, acts=list(TURN_ACTIONS))
 
     def poll(self) -> None:
         """Process received messages."""
@@ -128,15 +129,15 @@ class WidgetView(OutputView):
             widget.embed_lazy_module()  # the page cannot request it
         return widget
 
-    def _cell_source(self, action: ActionRequest) -> str:
+    def _cell_source(self, action: TurnAction) -> str:
         """Return the source of the cell that the page requests."""
-        match action.action:
-            case "version":
-                return self._cells.turn_command("switch", _version(self._turn, self._chat, action.version))
-            case "code" | "explore":
-                return self._cells.turn_command(action.action, self._turn)
+        match action:
+            case "code":
+                return turn_code(self._turn, self._chat, self._names).text
+            case "explore":
+                return self._cells.turn_command(action, self._turn)
             case _:
-                return self._cells.rerun_cell(action.action, self._turn)
+                return self._cells.rerun_cell(action, self._turn)
 
     async def _switch_to(self, card: TurnWidget) -> None:
         self._widget = card
@@ -157,23 +158,10 @@ class WidgetView(OutputView):
 def _head_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
     """Return the reason for the model where it changed, and the turn's version number if there are several."""
     node = chat.tree.find(turn.turn_id)
-    versions = node.versions
-    fields: dict[str, Any] = {}
-    if len(versions) > 1:
-        turns = [version.turn_id for version in versions]
-        fields = {"version": versions.index(turn) + 1, "versions": len(versions), "turns": turns}
     former = node.parent.turn if node.parent else None
     is_reported = former is not None and former.model == turn.model
     reason = chat.model.reason if turn.model == chat.model.name and not is_reported else ""
-    return ({"why": reason} if reason else {}) | fields
-
-
-def _version(turn: Turn, chat: Chat, number: int) -> Turn:
-    """Return a version of a turn; raises BadUsage if there is none with this number."""
-    versions = chat.tree.find(turn.turn_id).versions
-    if number > len(versions):
-        raise BadUsage(f"There is no version {number} of this turn.", fix=f"It has {len(versions)}.")
-    return versions[number - 1]
+    return ({"why": reason} if reason else {}) | version_fields(turn, chat)
 
 
 async def _snapshot(transcript: Transcript) -> tuple[Document, int]:

@@ -1,15 +1,12 @@
 import type { JSX } from "preact";
 import { type Connection, isLive } from "../../kernel/turn";
-import type { Document, Head, PageAction } from "../../protocol";
+import type { Document, Head, TurnAction } from "../../protocol";
 import { Copy } from "../../views/Copy";
 
-const ACTION_LABELS: Record<
-  Exclude<PageAction, "version" | "bind">,
-  readonly [name: string, help: string]
-> = {
+const ACTION_LABELS: Record<TurnAction, readonly [name: string, help: string]> = {
   rerun: ["Rerun", "Rerun: a cell below asks the same again"],
   edit: ["Edit prompt", "Edit prompt: a cell below with the prompt, to be changed and run"],
-  code: ["To code", "To code: a cell below with the calls as Python"],
+  code: ["To code", "To code: a cell below with the calls as Python code"],
   explore: ["Explore", "Explore: a cell below opens this turn in the history"],
 };
 
@@ -70,7 +67,7 @@ function Versions({
         type="button"
         class="nb-text-button"
         aria-label={name}
-        title={name}
+        title={`${name}: it is shown here, and the chat goes on from it`}
         disabled={other < 1 || other > versions}
         onClick={() => runAction("version", other)}
       >

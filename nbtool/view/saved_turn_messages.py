@@ -1,0 +1,65 @@
+"""The messages between the page of a saved turn and the kernel: a closed set, each validated before use.
+
+A saved turn has no widget, so its page opens a comm with one request and gets one answer. Nothing runs by it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, Literal, NotRequired, final
+
+from pydantic import Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
+
+from nbtool.view.protocol import Id
+from nbtool.view.turn_messages import CLOSED
+
+ChatName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$")]
+
+
+@final
+class VersionRequest(TypedDict):
+    """A request to go on from the version `other` of a turn's place, and to show it."""
+
+    v: Literal[1]
+    kind: Literal["version"]
+    chat: ChatName
+    turn: Id
+    other: Id
+
+
+@final
+class CodeRequest(TypedDict):
+    """A request of the calls of a turn as Python."""
+
+    v: Literal[1]
+    kind: Literal["code"]
+    chat: ChatName
+    turn: Id
+
+
+SavedTurnRequest = VersionRequest | CodeRequest
+"""Page of a saved turn → kernel."""
+
+
+class SavedTurnAnswer(TypedDict):
+    """What was done, or why not, as `text`; `source` is that of a cell, `data` the output that shows a version."""
+
+    v: Literal[1]
+    ok: bool
+    text: str
+    source: NotRequired[str]
+    data: NotRequired[dict[str, Any]]
+
+
+def parse_request(content: object) -> SavedTurnRequest | None:
+    """Parse a request of a page; None if it is not one of these, or out of bounds."""
+    try:
+        return _validator().validate_python(content)
+    except ValidationError:
+        return None
+
+
+@cache
+def _validator() -> TypeAdapter[SavedTurnRequest]:
+    return TypeAdapter(Annotated[SavedTurnRequest, Field(discriminator="kind")], config=CLOSED)

@@ -1,0 +1,78 @@
+"""The versions of a turn in a live notebook: the arrows show them in place, and the notebook saves what is shown."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from nbtool.blocks.render.mimebundle import TURN_MIME
+from tests.browser.lab import Lab, Notebook, screenshot
+
+LOAD = """%load_ext nbtool
+from nbtool import tool
+@tool(run='auto')
+def price(ticker: str) -> str:
+    "Price of a ticker."
+    return ticker * 2"""
+ASK = "%%chat -t price -m practice:fast -o answer\nUse &`price` for NVDA."
+EDITED = "%%chat -t price -m practice:fast -o answer\nUse &`price` for AMD."
+FOLLOW_UP = "%%chat -m practice:fast -o next_answer\nAnd now?"
+CHECK = "print([m.text[:30] for m in next_answer.messages.context if m.role == 'user'])"
+TURN = 1
+
+
+def two_versions(lab: Lab, name: str) -> tuple[Notebook, Locator]:
+    """Run a cell, and again with another prompt."""
+    notebook = lab.open_cells(LOAD, ASK, FOLLOW_UP, CHECK, kernel="python3", name=name)
+    notebook.run_cell(0)
+    notebook.run_cell(TURN)
+    expect(notebook.output(TURN)).to_contain_text("NVDANVDA")
+    notebook.write_cell(TURN, EDITED)
+    notebook.run_cell(TURN)
+    expect(notebook.output(TURN)).to_contain_text("AMDAMD")
+    return notebook, notebook.output(TURN)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_arrow_shows_the_other_version_in_the_same_place_and_the_notebook_saves_it(
+    lab: Lab, theme: Literal["light", "dark"]
+) -> None:
+    lab.set_theme(theme)
+    notebook, turn = two_versions(lab, f"in-place-{theme}.ipynb")
+    cells = notebook.cell_count()
+    expect(turn.locator(".nb-versions")).to_contain_text("2/2")
+
+    turn.get_by_role("button", name="Previous version").click()
+    expect(turn.locator(".nb-versions")).to_contain_text("1/2")
+    expect(turn).to_contain_text("NVDANVDA")
+    expect(turn).not_to_contain_text("AMDAMD")
+    expect(turn.get_by_role("status").filter(has_text="Switched to version 1 of 2.")).to_be_in_viewport()
+    screenshot(turn, f"versions-{theme}")
+    (saved,) = (one.data for one in notebook.save().cells[TURN].outputs if TURN_MIME in one.get("data", {}))
+    assert "NVDANVDA" in saved["text/plain"]
+    assert saved[TURN_MIME]["head"]["version"] == 1
+
+    notebook.page.keyboard.press("Enter")  # the other arrow has the focus
+    expect(turn).to_contain_text("AMDAMD")
+    expect(turn.locator(".nb-versions")).to_contain_text("2/2")
+    turn.get_by_role("button", name="Previous version").click()
+    expect(turn.locator(".nb-versions")).to_contain_text("1/2")
+    assert notebook.cell_count() == cells
+    notebook.run_cell(2)
+    notebook.run_cell(3)
+    notebook.wait_output(3, "['Use &`price` for NVDA.', 'And now?']")
+    assert notebook.errors == []
+
+
+def test_a_version_that_was_deleted_is_refused_and_the_view_stays(lab: Lab) -> None:
+    notebook, turn = two_versions(lab, "deleted.ipynb")
+    first = notebook.save().cells[TURN].outputs[-1].data[TURN_MIME]["head"]["turns"][0]
+    notebook.write_cell(3, f"%chat delete {first}")
+    notebook.run_cell(3)
+
+    turn.get_by_role("button", name="Previous version").click()
+
+    expect(turn.get_by_role("status")).to_contain_text("This version of the turn was deleted. %chat undo restores")
+    expect(turn).to_contain_text("AMDAMD")
