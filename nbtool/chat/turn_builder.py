@@ -24,8 +24,10 @@ from nbtool.plugins.structured import Structured
 from nbtool.tools.approval import Approver
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.excerpt import masking
-from nbtool.wire.base import Request
+from nbtool.wire.base import Endpoint, Request
 from nbtool.wire.dialects.options import combine_options
+from nbtool.wire.endpoints.fallback import FallbackEndpoint
+from nbtool.wire.providers.provider_tools import with_provider_tools
 
 __all__ = ["TurnBuilder", "TurnSettings"]
 
@@ -92,7 +94,7 @@ class TurnBuilder:
         model_name = parts.recorder.model_name(parts.model, chosen.replay)
         calls: list[CallRecord] = []
         endpoint = parts.recorder.endpoint(parts.model, chosen.replay, lambda: not any(call.started for call in calls))
-        run = TurnRun(parts, self.conversation, endpoint, combine_options(parts.options, options or {}), chosen, plan)
+        run = TurnRun(parts, self.conversation, endpoint, self._options(endpoint, options), chosen, plan)
         return Turn(
             message,
             model_name,
@@ -118,7 +120,7 @@ class TurnBuilder:
         if not isinstance(endpoint, PreviewableEndpoint):
             raise BadUsage("The endpoint of this chat sends no requests, so there is none to show.")
         preview = PreviewEndpoint(endpoint)
-        options = combine_options(self.parts.options, kwargs.get("options") or {})
+        options = self._options(endpoint, kwargs.get("options"))
         run = TurnRun(self.parts, self.conversation, preview, options, kwargs.get("settings") or TurnSettings())
         plan = run.place()
         if plan.carry_over.runs_calls:
@@ -129,6 +131,11 @@ class TurnBuilder:
         if not preview.request.path and outcome.error:
             raise outcome.error  # a plugin blocked the request
         return preview.request
+
+    def _options(self, endpoint: Endpoint, own: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the options of a turn, with the tools of the provider that its settings name: plugins see them too."""
+        tools = endpoint.native.provider_tools if isinstance(endpoint, FallbackEndpoint) else None
+        return dict(with_provider_tools(combine_options(self.parts.options, own or {}), tools))
 
 
 async def _discard(_: Event) -> None:

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from nbtool.chain.hooks import JournalContext, RequestContext, StreamContext, TurnContext
 from nbtool.events import CallDelta, CallPending, Notice, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
@@ -28,6 +29,9 @@ MASK_RULE = (
     " Never guess the value of a mask, and never invent a mask."
 )
 EVICTED_NOTICE = f"More than {MAX_MASKS:,} private values were masked; the oldest ones are not restored in replies."
+
+_SCHEMA_VALUES = frozenset({"default", "enum", "const", "examples"})
+"""The keys of a JSON schema whose numbers are values; other numbers (`maximum`, `max_tokens`) have to stay numbers."""
 
 TextLikeDelta = TextDelta | ThinkingDelta | RefusalDelta
 
@@ -75,11 +79,11 @@ class Privacy:
             replace(
                 tool,
                 description=self.masks.mask(tool.description),
-                parameters=self.masks.mask_all(tool.parameters),
+                parameters=self._mask_json(tool.parameters),
             )
             for tool in request.tools
         ]
-        request.options = self.masks.mask_all(request.options)
+        request.options = self._mask_json(request.options)
         request.system = f"{self.masks.mask(request.system)}\n\n{MASK_RULE}".lstrip()
         request.turn.state[self._key] = _PendingText()
         if self.masks.evicted > evicted:
@@ -140,12 +144,25 @@ class Privacy:
         if cached and cached[0]() is message:
             return cached[1]
         native = message.native
-        if native and self.masks.mask_all(native.payload) != native.payload:
+        if native and self.masks.mask_all(native.payload, numbers=True) != native.payload:
             native = None  # the native form is kept only if nothing in it is masked
         parts = tuple(mask_part(part, self.masks) for part in message.parts)
         masked = replace(message, parts=parts, native=native)
         self._masked_messages[id(message)] = (weakref.ref(message, partial(self._forget_message, id(message))), masked)
         return masked
+
+    def _mask_json(self, value: Any) -> Any:
+        """Mask every text in options or in a schema; of the numbers only values of a parameter, not bounds."""
+        if isinstance(value, Mapping):
+            return {
+                self.masks.mask(str(key)): (
+                    self.masks.mask_all(item, numbers=True) if key in _SCHEMA_VALUES else self._mask_json(item)
+                )
+                for key, item in value.items()
+            }
+        return (
+            [self._mask_json(item) for item in value] if isinstance(value, list | tuple) else self.masks.mask_all(value)
+        )
 
     def _forget_message(self, key: int, reference: weakref.ref[Message]) -> None:
         if key in self._masked_messages and self._masked_messages[key][0] is reference:

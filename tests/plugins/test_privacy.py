@@ -3,11 +3,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import Field
 
 from nbtool import Chat, tool
 from nbtool.chain.hooks import ReplyContext, RequestContext, StreamContext
@@ -114,6 +115,36 @@ def test_a_native_form_with_something_private_in_it_is_not_sent() -> None:
 
     assert "example.org" not in request_text(ran.wire.prompts)
     assert ran.wire.prompts[0].messages[1].native is None
+
+
+def test_a_native_form_with_a_private_number_is_not_sent() -> None:
+    arguments = {"card": 4111111111111111, "limit": 5000}
+    native = Native("anthropic", "host", "model", [{"type": "tool_use", "name": "pay", "input": arguments}])
+    message = replace(user("Hi"), role="assistant", native=native)
+
+    masked = Privacy()._mask_message(message)
+
+    assert masked.native is None
+
+
+@pytest.mark.promise("masked")
+def test_private_numbers_in_the_schema_of_a_tool_are_masked_and_its_bounds_are_not() -> None:
+    @tool(run="auto")
+    def pay(
+        card: int = 4111111111111111,
+        other: Literal[5500005555555559, 2] = 2,
+        amount: Annotated[int, Field(le=4012888888881881, examples=[4222222222222])] = 1,
+    ) -> None:
+        "Pay."
+
+    with ScriptedWire(["Ok."]) as wire:
+        Chat(wire=wire, tools=[pay], plugins=[Privacy()]).send("Go.", options={"max_tokens": 4012888888881881})
+    parameters = next(one for one in wire.prompts[0].tools if one.name == "pay").parameters["properties"]
+
+    assert parameters["card"]["default"] == "__MASK_CARD_1__"
+    assert parameters["other"]["enum"] == ["__MASK_CARD_2__", 2]
+    assert parameters["amount"]["examples"] == ["__MASK_CARD_3__"]
+    assert parameters["amount"]["maximum"] == wire.prompts[0].options["max_tokens"] == 4012888888881881
 
 
 def test_a_native_form_that_holds_masks_alone_is_sent_back_with_its_signatures() -> None:

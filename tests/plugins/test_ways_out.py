@@ -25,6 +25,7 @@ from nbtool.chat.subchat import subchat
 from nbtool.chat.turn import Turn
 from nbtool.messages import Media
 from nbtool.plugins.privacy import Privacy
+from nbtool.settings import data_dir
 from nbtool.testing import call
 from nbtool.tools.script.tool import script_tools
 from nbtool.wire.base import Request
@@ -260,6 +261,21 @@ def _with_id(step: Any, at: int) -> Any:
     return type(step)(step.name, step.arguments, f"c{at}")
 
 
+def by_provider_tools(secret: str) -> str:
+    """Have the person's file of providers define a tool of the provider."""
+    reply = {"id": "r", "status": "completed", "output": [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Ok."}]}]}  # fmt: skip
+    with serve(whole(200, reply)) as server:
+        place = f'{{ type = "web_search", user_location = {{ city = "{secret}" }} }}'
+        settings = f'[lab]\nbase_url = "{server.url}"\nwire = "responses"\nprovider_tools = [{place}]\n'
+        (data_dir() / "providers.toml").write_text(settings)
+        chat = Chat("lab:m", plugins=[Privacy(names=[SECRETS["name"]])])
+        assert chat.send("Go.").status == "completed"
+        sent = sent_by(server)
+        assert "user_location" in sent
+        return sent + str(chat.rehearse("Go.").body)
+
+
 def by_cut_results(secret: str) -> str:
     """Let results be cut at every place of the secret."""
 
@@ -302,6 +318,7 @@ WAYS: dict[str, Callable[[str], str]] = {
     "slices": by_pieces("same", lambda at, size: {"it": f"$VAR_REF{{{{x:{at}:{size}}}}}"}, 5),
     "slices in texts": by_pieces("same", lambda at, size: {"it": f"$VAR_REF{{{{x:{at}:{size}}}}}."}, 1),
     "results that are cut": by_cut_results,
+    "tools of the provider": by_provider_tools,
 }
 
 

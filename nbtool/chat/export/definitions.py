@@ -1,7 +1,8 @@
 """The notebook definitions that exported code needs: functions and imports are copied, the rest is listed by name.
 
 A definition takes effect only if its name is unbound, so that running the code in the notebook replaces nothing there:
-a function that was a tool keeps its policy. Strings are never copied, because notebooks keep API keys in them.
+a function that was a tool keeps its policy. Strings are never copied, because notebooks keep API keys in them, and
+numbers only if they were not exposed by reference only.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ class Definitions:
     from_nbtool: list[str] = field(default_factory=list)
 
 
-def definitions_of(names: Iterable[str], notebook: Mapping[str, Any]) -> Definitions:
-    """Return the definitions of these notebook names, each after the ones it depends on."""
-    search = _Search()
+def definitions_of(
+    names: Iterable[str], notebook: Mapping[str, Any], *, closed: frozenset[str] = frozenset()
+) -> Definitions:
+    """Return the definitions of these notebook names, each after the ones it depends on; no numbers that are closed."""
+    search = _Search(closed)
     for name in names:
         search.add(name, notebook)
     return search.definitions
@@ -45,6 +48,7 @@ def definitions_of(names: Iterable[str], notebook: Mapping[str, Any]) -> Definit
 
 @dataclass(slots=True)
 class _Search:
+    closed: frozenset[str]
     definitions: Definitions = field(default_factory=Definitions)
     visited: dict[str, Any] = field(default_factory=dict)
 
@@ -56,7 +60,7 @@ class _Search:
         self.visited[name] = value
         if isinstance(value, ModuleType) and _root(value.__name__) != "nbtool":
             self.definitions.imports.append(_import(value.__name__, name))
-        elif type(value) in (int, float, bool, type(None)) and name in namespace:
+        elif type(value) in (int, float, bool, type(None)) and name in namespace and name not in self.closed:
             self.definitions.sources.append(_guard(name, f"{name} = {_number(value)}"))
         elif statement := _import_from_library(name, value):
             self.definitions.imports.append(statement)

@@ -137,8 +137,10 @@ class _Builder:
 
     def code(self) -> PythonExport:
         """Return the complete code, preceded by imports and definitions."""
-        used = definitions_of(sorted(self._names.used), self._writer.context.notebook)
-        head = [_title(used)] if self._writer.context.trusted else [_title(used), FROM_FILE]
+        context = self._writer.context
+        closed = frozenset(entry.name for entry in context.variables.list_entries() if not entry.is_readable)
+        used = definitions_of(sorted(self._names.used), context.notebook, closed=closed)
+        head = [_title(used)] if context.trusted else [_title(used), FROM_FILE]
         if used.missing:
             needed = ", ".join(f"{name} ({one_line(kind, 40)})" for name, kind in sorted(used.missing.items()))
             head.append(f"# Needs from your notebook: {needed}")

@@ -120,7 +120,20 @@ class ReferenceWriter:
             return _Text(f"{self._names.builtin('str')}({expression}){part}") if part else _Text(expression, "value")
         if _text_of_result(_as_json, value) == text:
             return _Text(f"{self._names.module('json')}.dumps({expression}, ensure_ascii=False){part}")
+        if self._is_closed(reference.name):
+            label = one_line(reference.name)
+            self.remarks.append(
+                f"`{label}` was exposed by reference only, so its text is not copied; str() may yield another one."
+            )
+            return _Text(f"{self._names.builtin('str')}({expression}){part}")
         return self._quote(text, reference)
+
+    def _is_closed(self, name: str) -> bool:
+        """Whether a variable is exposed by reference only, or no longer known."""
+        try:
+            return not self._variables.get(name).is_readable
+        except UnknownReference:
+            return True
 
     def _quote(self, text: str, reference: Reference) -> _Text:
         start = reference.start or 0

@@ -108,11 +108,28 @@ def test_references_inside_a_text_become_the_same_text(text: str, expected: str)
 
 def test_a_text_that_str_does_not_give_is_written_out_and_reported() -> None:
     book: dict[str, Any] = {"df": frame(), "note": note}
-    chat, turn = make_chat(book, call("note", text="Table: $VAR_REF{{df:0:9}}."), tools=[note], expose="df")
+    with ScriptedWire([call("note", text="Table: $VAR_REF{{df:0:9}}."), "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[note], notebook=book)
+        chat.variables.expose("df", readable=True)
+        turn = chat.send("Go.")
     code = export(chat, turn, notebook=book)
 
     assert "# The text of `df` was rendered by nbtool" in code.text
     assert run(code, book)["r1"] == turn.calls[0].result
+
+
+@pytest.mark.promise("by-reference")
+def test_values_that_were_exposed_by_reference_only_are_not_copied() -> None:
+    book: dict[str, Any] = {"df": pd.DataFrame({"who": ["SENTINEL"]}), "n": 90210, "note": note}
+    calls = [call("note", text=f"Here: $VAR_REF{{{{{name}}}}}.") for name in ("df", "n")]
+    chat, turn = make_chat(book, calls, tools=[note], expose="df n")
+    code = export(chat, turn, notebook=book)
+
+    assert [one.status for one in turn.calls] == ["ok", "ok"]
+    assert "`df` was exposed by reference only, so its text is not copied" in code.text
+    assert "SENTINEL" not in code.text
+    assert "90210" not in code.text
+    assert "n (int)" in code.text
 
 
 def test_what_did_not_succeed_is_left_out_and_counted() -> None:
