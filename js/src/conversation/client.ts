@@ -56,7 +56,7 @@ export function createConversationClient(model: Model, signal: AbortSignal): Con
       request: (key: string): void => requestMedia(document.head.turn_id, key),
       loaded: () => asks.state().media,
     };
-    return { prompt, turn: offlineConnection(document, act, bytes) };
+    return { prompt, turn: offlineConnection(document, act, { bytes, insertCell }) };
   }
 
   return {

@@ -29,7 +29,7 @@ export interface KernelClient<Q, T extends ClientState> {
   /** Request the bytes of an image or a sound of a turn; they arrive in `media`. */
   requestMedia(turn: string, key: string): void;
   /** Insert a cell below, where the page can, without running it. */
-  insertCell(text: string): void;
+  insertCell(text: string, note?: string): void;
   dismissCell(): void;
   setTimer(callback: () => void, ms: number): ReturnType<typeof setTimeout>;
 }
@@ -76,7 +76,7 @@ export function createClient<Q extends { kind: string }, T extends ClientState>(
     },
     isPending: (matches) => [...pending.values()].some(matches),
     requestMedia: (turn, key) => void channel.send({ kind: "media", turn, key }),
-    insertCell: (text) => showCell(insertOrShow(model, text)),
+    insertCell: (text, note) => showCell({ ...insertOrShow(model, text), note }),
     dismissCell: () => showCell(null),
     setTimer: channel.setTimer,
   };

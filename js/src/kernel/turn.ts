@@ -1,5 +1,6 @@
 import type { Model } from "../model";
 import { insertOrShow } from "../notebook/insertCell";
+import { notebookOf } from "../notebook/notebookModel";
 import { replaceOutputs, restoreOutput } from "../notebook/restore";
 import {
   type Decision,
@@ -48,6 +49,8 @@ export interface Connection {
   bind(callId: string, name: string, replace: boolean): void;
   /** Request an action on the turn: a cell, which is inserted below where the page can, or another version. */
   runAction(action: PageAction, version?: number, reference?: string): void;
+  /** Insert a code block of the reply as a cell, which does not run. Missing where the page cannot. */
+  insertCell?: ((text: string, note?: string) => void) | undefined;
   dismissCell(): void;
   /** Request the bytes of an image or a sound; they arrive in `media`. Missing where there is no kernel. */
   requestMedia?(key: string): void;
@@ -234,6 +237,8 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
       show({ insertedCell: { state: "requested", text: "" } });
       send({ kind: "act", deed: action });
     },
+    insertCell:
+      notebookOf(model) && ((text, note) => show({ insertedCell: { ...insertOrShow(model, text), note } })),
     dismissCell: () => show({ insertedCell: null }),
     requestMedia: (key) => void send({ kind: "media", key }),
   };

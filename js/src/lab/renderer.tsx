@@ -4,7 +4,7 @@ import type { Document, PageAction } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
 import { parseSavedTurn, TURN_MIME } from "../saved/parse";
 import { Saved } from "../saved/Saved";
-import { actionsFor, findPanel, insertActionCell, isAlive } from "./actions";
+import { actionsFor, findPanel, insertActionCell, insertCell, isAlive } from "./actions";
 import { applyAnswer, requestFor } from "./inPlace";
 import { requestFromKernel } from "./kernelRequest";
 import type {
@@ -58,6 +58,9 @@ function makeRendererClass(
       const turn = offlineConnection(
         document,
         (action, version, reference) => void this.#runAction(turn, action, version, reference),
+        {
+          insertCell: (text, note) => turn.showOutcome({ ...insertCell(this.node, this.#panel, text), note }),
+        },
       );
       this.#turn = turn;
       this.#updateActions();

@@ -9,7 +9,7 @@ import { findWidget, notebookOf } from "./notebookModel";
 export interface InsertedCell {
   state: "requested" | "below" | "belowWithLoad" | "here" | "done" | "refused";
   text: string;
-  note?: string;
+  note?: string | undefined;
 }
 
 /** Insert a cell below where the page can, and else have its text shown. */

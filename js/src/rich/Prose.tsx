@@ -1,15 +1,16 @@
 import { Component, createRef, type JSX } from "preact";
-import type { ProseBlock } from "../protocol";
 import { StackLimiter } from "../text/combining";
 import type { Rope } from "../text/rope";
+import type { LazyViews } from "../views/LazyView";
 import { TruncationMarks } from "../views/Truncation";
+import { InsertCell } from "./markdown/code";
 import { IncrementalMarkdown } from "./markdown/incremental";
 
 /** Characters that are parsed in one task: a long reply is shown in parts, and the page stays responsive. */
 const SLICE_CHARS = 8_192;
 
 /** Prose of the model, as Markdown. */
-export class Prose extends Component<{ block: ProseBlock; text: Rope }> {
+export class Prose extends Component<LazyViews["prose"]> {
   #el = createRef<HTMLDivElement>();
   #markdown = new IncrementalMarkdown();
   #current: Rope | undefined;
@@ -26,7 +27,7 @@ export class Prose extends Component<{ block: ProseBlock; text: Rope }> {
   }
 
   render(): JSX.Element {
-    const { block, text } = this.props;
+    const { block, text, insertCell } = this.props;
     this.#readNew(text);
     const slice = this.#unread.slice(0, SLICE_CHARS);
     this.#unread = this.#unread.slice(SLICE_CHARS);
@@ -36,7 +37,9 @@ export class Prose extends Component<{ block: ProseBlock; text: Rope }> {
     return (
       <div ref={this.#el} class="nb-reply" aria-busy={!isComplete || block.state === "open"}>
         {block.refusal && <p class="nb-muted">The model refused:</p>}
-        {this.#markdown.read(slice, !isComplete || block.state === "open")}
+        <InsertCell.Provider value={insertCell}>
+          {this.#markdown.read(slice, !isComplete || block.state === "open")}
+        </InsertCell.Provider>
         {isComplete && <TruncationMarks block={block} />}
       </div>
     );

@@ -16,11 +16,11 @@ interface MediaLoader {
   loaded(): ReadonlyMap<string, BlobPart>;
 }
 
-/** Create the connection of a saved turn; its actions are passed to `act`. */
+/** Create the connection of a saved turn; what the page does for it are `runAction` and `insertCell`. */
 export function offlineConnection(
   document: Document,
   runAction: Connection["runAction"],
-  bytes?: MediaLoader,
+  { bytes, insertCell }: { bytes?: MediaLoader; insertCell?: Connection["insertCell"] } = {},
 ): OfflineConnection {
   const listeners = new Set<() => void>();
   let state: TurnState = { document, link: "offline", requests: {} };
@@ -46,6 +46,7 @@ export function offlineConnection(
     decide: () => {},
     stop: () => {},
     bind: () => {},
+    insertCell,
     dismissCell: () => showOutcome(null),
     ...(bytes && { requestMedia: bytes.request }),
   };

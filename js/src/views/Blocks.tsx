@@ -90,7 +90,7 @@ function renderBlock(block: Block, connection: Connection): JSX.Element | null {
   const { bind, requestMedia, runAction, state } = connection;
   switch (block.kind) {
     case "text":
-      return <Reply block={block} />;
+      return <Reply block={block} insertCell={connection.insertCell} />;
     case "thinking":
       return <Thinking block={block} />;
     case "notice":

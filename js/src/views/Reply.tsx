@@ -1,14 +1,20 @@
 import type { JSX } from "preact";
+import type { Connection } from "../kernel/turn";
 import type { ProseBlock } from "../protocol";
 import { ropeOf } from "../store";
 import { AppendOnlyText } from "./AppendOnlyText";
 import { LazyView } from "./LazyView";
 import { TruncationMarks } from "./Truncation";
 
+interface ReplyProps {
+  block: ProseBlock;
+  insertCell?: Connection["insertCell"];
+}
+
 /** Prose of the model: as Markdown, or unformatted until the second module is loaded. */
-export function Reply({ block }: { block: ProseBlock }): JSX.Element {
+export function Reply({ block, insertCell }: ReplyProps): JSX.Element {
   return (
-    <LazyView view="prose" props={{ block, text: ropeOf(block, "text") }}>
+    <LazyView view="prose" props={{ block, text: ropeOf(block, "text"), insertCell }}>
       <div class="nb-reply nb-prewrap nb-bidi" aria-busy={block.state === "open"}>
         {block.refusal && <p class="nb-muted">The model refused:</p>}
         <AppendOnlyText text={ropeOf(block, "text")} />

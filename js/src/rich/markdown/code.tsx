@@ -1,5 +1,7 @@
-import { Component, createRef, type JSX } from "preact";
+import { Component, createContext, createRef, type JSX } from "preact";
+import type { Connection } from "../../kernel/turn";
 import { limitStacks } from "../../text/combining";
+import { escapeInvisible } from "../../text/format";
 import type { Rope } from "../../text/rope";
 import { AppendOnlyText } from "../../views/AppendOnlyText";
 import { Copy } from "../../views/Copy";
@@ -7,6 +9,14 @@ import { highlight } from "../highlight";
 
 /** Characters of code that are coloured while it grows; a whole block is coloured up to `highlight`'s limit. */
 const MAX_LIVE_CHARS = 4_000;
+
+/** Languages of code blocks that fit into a cell: Python, and what does not say. */
+const CELL_LANGUAGES = new Set(["", "py", "python", "python3", "ipython", "ipython3"]);
+
+type Insert = NonNullable<Connection["insertCell"]>;
+
+/** Inserts a code block as a cell; nothing where the page cannot, or where the code is none of a reply. */
+export const InsertCell = createContext<Insert | undefined>(undefined);
 
 interface CodeProps {
   text: string | Rope;
@@ -27,7 +37,14 @@ export class Code extends Component<CodeProps> {
       open && text.length > MAX_LIVE_CHARS ? null : highlight(limitStacks(`${text}`), language);
     return (
       <div class="nb-block">
-        {!open && <Copy text={() => `${this.props.text}`} />}
+        {!open && (
+          <span class="nb-block-actions">
+            <Copy text={() => `${this.props.text}`}>
+              <span class="nb-icon nb-icon-copy" />
+            </Copy>
+            {CELL_LANGUAGES.has(language) && <InsertButton text={text} />}
+          </span>
+        )}
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
         <section class="nb-scroll" tabIndex={0} aria-label={language ? `Code, ${language}` : "Code"}>
           <pre class="nb-code" dir="ltr">
@@ -39,6 +56,33 @@ export class Code extends Component<CodeProps> {
       </div>
     );
   }
+}
+
+/** The button that inserts a code block as a cell. */
+function InsertButton({ text }: { text: string | Rope }): JSX.Element {
+  return (
+    <InsertCell.Consumer>
+      {(insert) =>
+        insert && (
+          <button
+            type="button"
+            class="nb-text-button"
+            aria-label="Insert as cell"
+            title="Insert as cell: a new cell below, which has not run"
+            onClick={() => insertVisible(insert, `${text}`)}
+          >
+            <span class="nb-icon nb-icon-insert" />
+          </button>
+        )
+      }
+    </InsertCell.Consumer>
+  );
+}
+
+/** Insert a code with its invisible characters as escapes, and say so: nothing of it may hide from who reviews it. */
+function insertVisible(insert: Insert, text: string): void {
+  const visible = escapeInvisible(text);
+  insert(visible, visible === text ? undefined : "Invisible characters in it are written as escapes.");
 }
 
 /** Nodes that were made outside of the tree of components. */
