@@ -22,6 +22,9 @@ from markdown_it.utils import OptionsDict
 from nbtool.blocks.render.markup_budget import PLAIN_NOTE, Budget, bounded_table, read_inline, split
 from nbtool.blocks.sanitize import escape_invisible, strip_stacks
 
+TOP_HEADING = 3
+"""The level of the highest headings of a reply."""
+
 SCHEMES = frozenset(("http", "https", "mailto"))
 _PRE = "margin:.5em 0;padding:.5em .75em;border:1px solid rgba(128,128,128,.25);overflow:auto"
 _NESTING = 20
@@ -78,7 +81,7 @@ def _heading(state: Any) -> None:
     """Lower headings by two levels: the notebook's own headings rank above those of a reply."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
+            token.tag = f"h{min(int(token.tag[1]) + TOP_HEADING - 1, 6)}"
 
 
 def _bare_links(state: Any) -> None:
@@ -111,8 +114,8 @@ def _autolink(token: Token, inside: bool) -> Iterator[Token]:
             yield Token("text", "", 0, content=piece)
 
 
-@cache
-def _parser() -> MarkdownIt:
+def new_parser() -> MarkdownIt:
+    """Return a parser of replies; parse with a `Budget` as `budget` in the environment."""
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _NESTING}, renderer_cls=_Renderer)
     parser.enable(["table", "strikethrough"]).disable(["reference", "html_inline", "html_block"])
     parser.core.ruler.at("inline", read_inline)
@@ -123,6 +126,11 @@ def _parser() -> MarkdownIt:
     return parser
 
 
+@cache
+def _parser() -> MarkdownIt:
+    return new_parser()
+
+
 def _anchor(url: str) -> str:
     title = escapeHtml(escape_invisible(url))
     return f'<a href="{escapeHtml(url)}" title="{title}" target="_blank" rel="noopener noreferrer">'
@@ -130,8 +138,12 @@ def _anchor(url: str) -> str:
 
 def _target(url: str, words: str) -> str:
     """Append the destination of a link, unless its text shows it."""
+    shown = destination(url, words)
+    return f' <span style="opacity:.65">({escapeHtml(escape_invisible(shown))})</span>' if shown else ""
+
+
+def destination(url: str, words: str) -> str:
+    """Return the host or the mail address that a link leads to; empty if its text contains it."""
     parts = urlsplit(url)
-    destination = parts.path if parts.scheme.lower() == "mailto" else parts.netloc
-    if destination in words:
-        return ""
-    return f' <span style="opacity:.65">({escapeHtml(escape_invisible(destination))})</span>'
+    target = parts.path if parts.scheme.lower() == "mailto" else parts.netloc
+    return "" if target in words else target

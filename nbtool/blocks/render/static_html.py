@@ -29,12 +29,13 @@ from nbtool.blocks.labels import (
     with_marker,
 )
 from nbtool.blocks.limits import omitted_marker
-from nbtool.blocks.protocol import Block, CallBlock, Document, NoticeBlock, ProseBlock
+from nbtool.blocks.protocol import Block, CallBlock, Document, NoticeBlock, ProseBlock, TablePreview
 from nbtool.blocks.question import notice_text, question_summary, remarks
 from nbtool.blocks.render import markdown
 from nbtool.blocks.render.omission import mark_truncated, omission_line
 from nbtool.blocks.resolved import resolved_text
 from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks
+from nbtool.text import left_out
 
 HTML_LIMIT = 150_000
 TEXT_LIMIT = 50_000
@@ -157,11 +158,27 @@ def _details(block: CallBlock) -> list[str]:
     parts.append(f"<div>{_with_code(reason)}</div>" if reason else "")
     parts.append(_section("Output", with_marker(block["progress"], block["more"].get("progress", 0))))
     whole = f", shown in part; the whole is {one_line(block['whole'], 200)}" if block.get("whole") else ""
-    parts.append(_section(f"Result{whole}", with_marker(block["result"], block["more"].get("result", 0))))
-    parts.append(_section("What the model saw", with_marker(block.get("shown", ""), block["more"].get("shown", 0))))
+    result = with_marker(block["result"], block["more"].get("result", 0))
+    model_text = with_marker(block.get("shown", ""), block["more"].get("shown", 0))
+    if preview := block.get("table"):
+        parts += [_table(preview), _section(f"What the model saw{whole}", model_text or result)]
+    else:
+        parts += [_section(f"Result{whole}", result), _section("What the model saw", model_text)]
     parts.append(_section("Traceback", with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
     reference = f"Stored as {one_line(block['reference'])}" if block["reference"] else ""
     return [*parts, f'<div style="{_MUTED_STYLE}">{_escape(reference)}</div>' if reference else ""]
+
+
+def _table(preview: TablePreview) -> str:
+    """Render the first rows of a result that is a table."""
+    head = "".join(f"<th>{_escape(one_line(name))}</th>" for name in preview["columns"])
+    rows = ("".join(f"<td>{_escape(one_line(cell))}</td>" for cell in row) for row in preview["rows"])
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    counts = ((preview.get("more_rows", 0), "rows"), (preview.get("more_columns", 0), "columns"))
+    more = ", ".join(left_out(count, noun) for count, noun in counts if count)
+    note = f'<div style="font-size:85%;{_MUTED_STYLE}">{more}</div>' if more else ""
+    title = f'<div style="font-size:85%;{_MUTED_STYLE}">Result</div>'
+    return f'{title}<div style="overflow-x:auto"><table><tr>{head}</tr>{body}</table></div>{note}'
 
 
 def _notice(block: NoticeBlock) -> str:

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from nbtool.errors import BadUsage
 
 
-def write_new(path: Path, text: str, *, force: bool = False) -> None:
-    """Write a text file; with `force`, replace an existing one.
+def write_new(path: Path, text: str, *, force: bool = False, beside: Mapping[str, bytes] | None = None) -> None:
+    """Write a text file, and first those `beside` it, by their names; with `force`, replace existing ones.
 
     Raises:
-        BadUsage: the file exists already, or cannot be written.
+        BadUsage: a file exists already, or cannot be written.
     """
-    data = text.encode("utf-8", "replace")
+    if beside and not force and path.exists():
+        raise _exists(path)
+    for name, data in (beside or {}).items():
+        _write(path.parent / name, data, force=force, is_beside=True)
+    _write(path, text.encode("utf-8", "replace"), force=force)
+
+
+def _write(path: Path, data: bytes, *, force: bool, is_beside: bool = False) -> None:
     try:
+        if is_beside:
+            path.parent.mkdir(exist_ok=True)
         if force:
             _replace(path, data)
         else:
             with path.open("xb") as file:
                 file.write(data)
     except FileExistsError:
-        raise BadUsage(
-            f"{path} exists and was not overwritten.", fix="Name another file, or add --overwrite."
-        ) from None
+        raise _exists(path) from None
     except (OSError, ValueError) as error:
         raise BadUsage(f"{path} cannot be written ({_os_error_text(error)}).", fix="Check the path.") from None
 
@@ -48,6 +56,10 @@ def read_bounded(path: Path, max_bytes: int) -> bytes:
             f"{path} is larger than {max_bytes >> 20} MiB.", fix="Export a shorter branch of the conversation."
         )
     return data
+
+
+def _exists(path: Path) -> BadUsage:
+    return BadUsage(f"{path} exists and was not overwritten.", fix="Name another file, or add --overwrite.")
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -1,94 +1,163 @@
-"""Export a branch as Markdown: all content is in code fences, so that none of it is parsed as structure."""
+"""Export a branch as a Markdown document: prompts, answers, calls, figures and totals.
+
+Headings up to the third level, folds and figures belong to the document. Texts of a person, a model or a tool are
+rewritten (`blocks/render/markdown_source.py`) or stand in code fences, so that none of them is read as its structure.
+"""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Sequence
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
-from nbtool.blocks.fold.provider_texts import provider_call_text
-from nbtool.blocks.sanitize import escape_invisible, one_line
+from nbtool.blocks.fold.turn_blocks import usage_data
+from nbtool.blocks.history.totals import totals
+from nbtool.blocks.labels import (
+    EDITED_ARGUMENTS,
+    TRUNCATED,
+    call_facts,
+    call_line,
+    decision_line,
+    footer_line,
+    format_cost,
+    format_seconds,
+    long_arguments,
+    omitted_arguments,
+    reason_line,
+    status_line,
+)
+from nbtool.blocks.limits import NO_LIMITS
+from nbtool.blocks.protocol import Block, CallBlock, NoticeBlock, ProseBlock, TablePreview, UsageData
+from nbtool.blocks.render.markdown_source import escape, fenced, quoted, rewrite, span, table
+from nbtool.blocks.sanitize import one_line
+from nbtool.chat.export.figures import Figures
 from nbtool.chat.turn import Turn
-from nbtool.messages import Media, Message, ProviderCall, Refusal, Text, Thinking, ToolCall
-from nbtool.tools.calls.record import CallRecord
+from nbtool.messages import Media, Usage
+from nbtool.text import left_out
 
-TITLES = {"text": "Reply", "thinking": "Thinking", "refusal": "Refusal"}
+CELL_LIMIT = 200
+"""Characters of a cell of a table."""
 
 
-def as_markdown(turns: Sequence[Turn]) -> str:
-    """Return turns as Markdown, with each call, its arguments, decisions and result."""
+def as_markdown(turns: Sequence[Turn], figures: Figures | None = None) -> str:
+    """Return turns as Markdown; the files of its images and sounds are added to `figures`."""
+    own = figures or Figures()
     models = ", ".join(dict.fromkeys(span(turn.model) for turn in turns)) or "no model"
-    lines = [piece for number, turn in enumerate(turns, 1) for piece in _turn(turn, number)]
-    return "\n\n".join([f"# A chat with {models}", *lines]) + "\n"
+    pieces = [piece for number, turn in enumerate(turns, 1) for piece in _turn(turn, number, own)]
+    document = [f"# A chat with {models}", *pieces, *(_totals(turns) if turns else ())]
+    return "\n\n".join(piece for piece in document if piece) + "\n"
 
 
-def fenced(text: str, language: str) -> str:
-    """Return a text in a fence that is longer than any inside it, with invisible characters escaped."""
-    escaped = escape_invisible(text)
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", escaped)), default=0))
-    return f"{fence}{language}\n{escaped}\n{fence}"
-
-
-def span(text: str) -> str:
-    """Return a text as an inline code span."""
-    escaped = one_line(text)
-    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", escaped)), default=0))
-    padding = " " if escaped[:1] in ("`", "") or escaped[-1:] == "`" else ""
-    return f"{ticks}{padding}{escaped}{padding}{ticks}"
-
-
-def _turn(turn: Turn, number: int) -> Iterable[str]:
+def _turn(turn: Turn, number: int, figures: Figures) -> Iterator[str]:
+    transcript = turn.transcript(NO_LIMITS)
+    document = transcript.document()
     yield f"## {number}. Prompt"
-    yield from _message(turn.prompt, {}, own=True)
-    records = {record.call_id: record for record in turn.calls}
-    for message in turn.messages.chain:
-        if message.role == "assistant":
-            yield from _message(message, records)
-    for record in records.values():  # calls that no message requests: made by a script of the model
-        yield from _call(record.display_name, record.arguments, record)
-    if turn.error:
-        yield f"### Error\n\n{fenced(str(turn.error), 'text')}"
-    usage, stats = turn.usage, turn.stats
-    yield (
-        f"*{turn.status}; {stats.rounds} requests, {stats.calls} calls, "
-        f"{usage.input_tokens} tokens in, {usage.output_tokens} out*"
-    )
+    yield quoted(rewrite(turn.prompt.text))
+    attached = [part for part in turn.prompt.parts if isinstance(part, Media)]
+    yield from (f"Attached: {figure}" for figure in figures.write(attached))
+    yield "### Reply"
+    for block in document["blocks"]:
+        yield from _block(block, transcript.media, figures)
+    yield from figures.write(turn.media)
+    if end := status_line(document["head"]):
+        yield from _notice({"id": "", "kind": "notice", "text": end, "level": "error" if turn.error else "info"})
+    yield f"*{escape(footer_line(document['head']))}*"
 
 
-def _message(message: Message, records: dict[str, CallRecord], *, own: bool = False) -> Iterable[str]:
-    for part in message.parts:
-        match part:
-            case Text() | Thinking() | Refusal() if part.text.strip():
-                title = "" if own else f"### {TITLES[part.kind]}\n\n"
-                yield f"{title}{fenced(part.text, 'markdown')}"
-            case Media():
-                yield f"Attached: {span(str(part))}" if own else f"### Media\n\n{span(str(part))}"
-            case ProviderCall():
-                yield f"### Run by the provider: {span(part.tool)}\n\n{fenced(provider_call_text(part), 'text')}"
-            case ToolCall():
-                record = records.pop(part.call_id, None)
-                yield from _call(record.display_name if record else part.name, part.arguments, record)
-    if message.citations:
-        links = dict.fromkeys(citation.link for citation in message.citations)
-        yield "### Sources\n\n" + "\n".join(f"- {span(f'{link.title} {link.url}'.strip())}" for link in links)
+def _block(block: Block, media: Mapping[str, Media], figures: Figures) -> Iterator[str]:
+    match block["kind"]:
+        case "text":
+            yield "The model refused:" if block["refusal"] else ""
+            yield from _prose(block)
+        case "thinking":
+            yield from _fold("Thinking", _prose(block))
+        case "notice":
+            yield from _notice(block)
+        case "call":
+            yield from _fold(" · ".join(filter(None, [call_line(block), call_facts(block)])), _call(block))
+            shown = block.get("media", ())
+            yield from figures.write(media[one["key"]] for one in shown if one["key"] in media)
 
 
-def _call(name: str, arguments: str, record: CallRecord | None) -> Iterable[str]:
-    yield f"### Call of {span(name)}: {record.status if record else 'not_run'}"
-    yield fenced(_indented(record.edited if record and record.edited else arguments), "json")
-    if record and record.edited:
-        yield "Edited before it ran. Arguments requested by the model:"
-        yield fenced(_indented(arguments), "json")
-    for decided in record.decisions if record else ():
-        edited = ", edited" if decided.edited else ""
-        reason = f": {span(decided.reason)}" if decided.reason else ""
-        yield f"{decided.verdict.capitalize()} by {span(decided.by)}{edited}{reason}"
-    if record and record.shown.strip():
-        yield f"Sent to the model:\n\n{fenced(record.shown, 'text')}"
+def _prose(block: ProseBlock) -> Iterator[str]:
+    yield rewrite(block["text"])
+    yield f"*\\[{TRUNCATED}\\]*" if block["state"] == "cut" else ""
 
 
-def _indented(arguments: str) -> str:
-    try:
-        return json.dumps(json.loads(arguments or "{}"), indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return arguments
+def _notice(block: NoticeBlock) -> Iterator[str]:
+    """Write a notice: its first line, and all others as code."""
+    first, _, rest = block["text"].strip().partition("\n")
+    yield f"**{'Note' if block['level'] == 'info' else block['level'].capitalize()}.** {escape(first)}"
+    yield fenced(rest, "text") if rest.strip() else ""
+
+
+def _call(block: CallBlock) -> Iterator[str]:
+    """Write the details of a call."""
+    asked_for = block.get("asked_arguments", "")
+    if asked_for or omitted_arguments(block["arguments"]):
+        yield _section(EDITED_ARGUMENTS if asked_for else "Arguments", long_arguments(block["arguments"]), "json")
+    if asked_for:
+        yield _section("Requested by the model", long_arguments(asked_for), "json")
+    yield from (escape(decision_line(decision)) for decision in block["decisions"])
+    yield escape(reason_line(block))
+    yield _section("Output", block["progress"])
+    if preview := block.get("table"):
+        yield f"Result:\n\n{_preview(preview)}"
+        yield _section("What the model saw", block.get("shown", block["result"]))
+        return
+    yield _section("Result" if block.get("shown") else "Result, as the model saw it", block["result"])
+    yield _section("What the model saw", block.get("shown", ""))
+
+
+def _section(title: str, text: str, language: str = "text") -> str:
+    return f"{title}:\n\n{fenced(text, language)}" if text.strip() else ""
+
+
+def _preview(preview: TablePreview) -> str:
+    rows = [[_cell(cell) for cell in row] for row in preview["rows"]]
+    omitted = ((preview.get("more_rows", 0), "rows"), (preview.get("more_columns", 0), "columns"))
+    more = ", ".join(left_out(count, noun) for count, noun in omitted if count)
+    written = table([_cell(name) or "&nbsp;" for name in preview["columns"]], rows)
+    return f"{written}\n\n*{more}*" if more else written
+
+
+def _cell(text: str) -> str:
+    return escape(one_line(text, CELL_LIMIT))
+
+
+def _fold(summary: str, inside: Iterator[str]) -> Iterator[str]:
+    """Write a fold; the blank lines let Markdown be read inside it."""
+    words = html.escape(one_line(summary, 300)).replace("$", "&#36;").replace("\\", "&#92;")
+    yield f"<details>\n<summary>{words}</summary>"
+    yield from inside
+    yield "</details>"
+
+
+def _totals(turns: Sequence[Turn]) -> Iterator[str]:
+    """Write the sums of a document: of each model, of each tool, and of all."""
+    sums = totals(turns)
+    rows = [
+        [f"model {span(one['name'])}", _plural(one["count"], "request"), f"{one['input_tokens']:,}",
+         f"{one['output_tokens']:,}", _dollars(one["cost"]), format_seconds(one["seconds"])]
+        for one in sums["models"]
+    ]  # fmt: skip
+    rows += [
+        [f"tool {span(one['name'])}", _plural(one["count"], "call"), "", "", "", format_seconds(one["seconds"])]
+        for one in sums["tools"]
+    ]
+    whole = sums["all"]
+    usage = {**usage_data(sum((turn.usage for turn in turns), Usage())), "cost": whole["cost"]}
+    cost = escape(format_cost(cast("UsageData", usage)))
+    seconds = format_seconds(sum(turn.stats.seconds for turn in turns))
+    tokens = [f"{whole['input_tokens']:,}", f"{whole['output_tokens']:,}"]
+    rows.append(["all", _plural(sums["turns"], "turn"), *tokens, cost, seconds])
+    yield "## Totals"
+    yield table(["&nbsp;", "number", "tokens in", "tokens out", "cost", "time"], rows, ["---", *["--:"] * 5])
+
+
+def _dollars(cost: float | None) -> str:
+    return "" if cost is None else f"\\${cost:.4f}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nbtool.blocks.render.mimebundle import turn_mimebundle
@@ -12,6 +13,7 @@ from nbtool.chat.export.python import export_python
 from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.mime import media_bundle
 
 LOAD = "%load_ext nbtool"
 
@@ -35,9 +37,9 @@ def as_notebook(turns: Sequence[Turn], context: ExportContext, plugins: Sequence
         shareable = shareable_turn(turn, plugins)
         transcript = shareable.transcript()
         bundle = turn_mimebundle(transcript.document(), transcript.media)
-        output = new.new_output("display_data", bundle, metadata={})
+        outputs = [new.new_output("display_data", data, metadata={}) for data in (bundle, *_figures(shareable, bundle))]
         prompt = f"%%chat\n{escape_invisible(shareable.prompt.text)}"
-        cells.append(new.new_code_cell(prompt, id=f"{turn.turn_id}-prompt"[:64], outputs=[output]))
+        cells.append(new.new_code_cell(prompt, id=f"{turn.turn_id}-prompt"[:64], outputs=outputs))
         cells += [
             new.new_code_cell(cell.source, id=f"{turn.turn_id}-code-{number}"[:64], metadata=_tags(cell.by_model))
             for number, cell in enumerate(one for one in code.cells if one.turn_id == turn.turn_id)
@@ -45,6 +47,15 @@ def as_notebook(turns: Sequence[Turn], context: ExportContext, plugins: Sequence
     notebook = new.new_notebook(cells=cells, metadata=_METADATA)
     untyped.validate(notebook)
     return f"{untyped.writes(notebook)}\n"
+
+
+def _figures(turn: Turn, bundle: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """Return the images and sounds of a turn that its own output does not contain, each once, as a cell shows them."""
+    every = {one.data: one for one in (*turn.transcript().media.values(), *turn.media) if one.data}
+    for data, one in every.items():
+        shown = media_bundle(one.mime, data, None, one.name or "")
+        if len(shown) > 1 and b64encode(data).decode() not in bundle["text/html"]:
+            yield shown
 
 
 _METADATA = {

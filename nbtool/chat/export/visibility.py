@@ -25,19 +25,23 @@ from nbtool.events import (
 
 
 def shareable_turn(turn: Turn, plugins: Sequence[object] = ()) -> Turn:
-    """Return a turn without withheld and private content."""
-    return restore.restore_turn(shareable_events(turn, plugins))
+    """Return a turn without withheld and private content, with the images and tables that a person was shown."""
+    return restore.restore_turn(shareable_events(turn, plugins, with_views=True))
 
 
-def shareable_events(turn: Turn, plugins: Sequence[object] = ()) -> list[Event]:
+def shareable_events(turn: Turn, plugins: Sequence[object] = (), *, with_views: bool = False) -> list[Event]:
     """Return a turn's events without withheld content, and with private values redacted as in the journal.
 
     The content of result approvals is removed, and the output of calls whose result was withheld or edited; so is data
-    that only the model's provider can read.
+    that only the model's provider can read. Images and tables of results that a person was shown are in the events only
+    `with_views`, and never those of a result that needed an approval: of it only what was sent to the model is there.
     """
     withheld = _withheld_calls(turn.log)
+    hidden = _guarded_calls(turn.log) if with_views else None
     events = [
-        _without_native(replace(event, shown="") if isinstance(event, CallAsked) and event.gate == "result" else event)
+        _without_native(
+            replace(event, shown="") if isinstance(event, CallAsked) and event.gate == "result" else event, hidden
+        )
         for event in turn.log
         if not (isinstance(event, CallProgress) and event.call_id in withheld) and not _says_imported(event)
     ]
@@ -61,18 +65,26 @@ def _says_imported(event: Event) -> bool:
 
 def _withheld_calls(log: Sequence[Event]) -> set[str]:
     """Return the calls whose results were not sent to the model, or were edited before."""
-    guarded = {event.call_id for event in log if isinstance(event, CallStarted) and event.guarded}
+    guarded = _guarded_calls(log)
     delivered = {event.call_id for event in log if isinstance(event, CallFinished) and event.status in ("ok", "error")}
     decided = [event for event in log if isinstance(event, CallDecided) and event.gate == "result"]
     return guarded - delivered | {event.call_id for event in decided if event.edited or event.verdict == "withheld"}
 
 
-def _without_native(event: Event) -> Event:
+def _guarded_calls(log: Sequence[Event]) -> set[str]:
+    """Return the calls whose results needed an approval."""
+    return {event.call_id for event in log if isinstance(event, CallStarted) and event.guarded}
+
+
+def _without_native(event: Event, hidden: set[str] | None) -> Event:
+    """Remove native forms, and the views of calls; all of them if `hidden` is None."""
     match event:
         case TurnStarted():
             return replace(event, prompt=replace(event.prompt, native=None))
         case ReplyFinished() | MessageAppended():
             return replace(event, message=replace(event.message, native=None))
-        case CallFinished() | CallAsked():
-            return replace(event, media=())  # the images that the model received are in the messages
+        case CallFinished() if hidden is None or event.call_id in hidden:
+            return replace(event, media=(), table={})  # the images that the model received are in the messages
+        case CallAsked():
+            return replace(event, media=())
     return event

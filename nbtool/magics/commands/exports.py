@@ -8,6 +8,7 @@ from pathlib import Path
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.export import document, files
+from nbtool.chat.export.figures import Figures
 from nbtool.chat.export.markdown import as_markdown
 from nbtool.chat.export.python import export_python
 from nbtool.chat.export.visibility import shareable_turn
@@ -48,7 +49,8 @@ def export(context: CommandContext, args: list[str]) -> str:
 
     `export FORMAT [FILE] [--overwrite]`; json includes all branches.
 
-    Except for json it is the active line of the chat. `py` is another name of `code`.
+    Except for json it is the active line of the chat. `py` is another name of `code`. The images of `md` are files
+    in the folder FILE_files beside it.
 
     Raises:
         BadUsage: the arguments are invalid, the chat is empty, or the file exists.
@@ -58,8 +60,19 @@ def export(context: CommandContext, args: list[str]) -> str:
         raise BadUsage("%chat export takes a format and an optional file.", fix=USAGE)
     find_turn(context.chat, [])
     path = Path(*name or [f"{re.sub('[^A-Za-z0-9_-]', '_', context.name)}.{SUFFIXES[kind]}"]).expanduser()
-    files.write_new(path, _export_text(context, kind), force=any(arg in FORCE for arg in args))
-    return f"Written: {path}"
+    figures = Figures(f"{path.stem}_files")
+    text = _export_text(context, kind, figures)
+    is_forced = any(arg in FORCE for arg in args)
+    files.write_new(
+        path, text, force=is_forced, beside={f"{path.stem}_files/{name}": data for name, data in figures.files.items()}
+    )
+    count = len(figures.files)
+    beside = (
+        f", with {count} {'image or sound' if count == 1 else 'images and sounds'} in {path.stem}_files"
+        if count
+        else ""
+    )
+    return f"Written: {path}{beside}"
 
 
 def open_file(context: CommandContext, path: Path) -> str:
@@ -80,14 +93,14 @@ def open_file(context: CommandContext, path: Path) -> str:
 COMMANDS: dict[str, Command] = {"code": code, "export": export}
 
 
-def _export_text(context: CommandContext, kind: str) -> str:
+def _export_text(context: CommandContext, kind: str, figures: Figures) -> str:
     chat, names = context.chat, context.kernel.shell.user_ns
     turns = _active_turns(chat)
     match kind:
         case "json":
             return document.dump_conversation(chat.tree, chat.plugins)
         case "md":
-            return as_markdown([shareable_turn(turn, chat.plugins) for turn in turns])
+            return as_markdown([shareable_turn(turn, chat.plugins) for turn in turns], figures)
         case "ipynb":
             from nbtool.chat.export.notebook import as_notebook  # noqa: PLC0415 - nbformat is slow to load
 

@@ -43,6 +43,18 @@ def test_force_replaces_the_file_whole_and_keeps_its_rights(tmp_path: Path) -> N
     assert [one.name for one in tmp_path.iterdir()] == ["a.md"]
 
 
+def test_files_beside_it_are_written_first_and_overwrite_none(tmp_path: Path) -> None:
+    write_new(tmp_path / "a.md", "text", beside={"a_files/1.png": b"1"})
+    with pytest.raises(BadUsage, match=r"1\.png exists and was not overwritten"):
+        write_new(tmp_path / "b.md", "text", beside={"a_files/1.png": b"2"})
+    with pytest.raises(BadUsage, match=r"a\.md exists"):
+        write_new(tmp_path / "a.md", "text", beside={"c_files/1.png": b"2"})
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.md", "a_files"]
+
+    write_new(tmp_path / "a.md", "other", beside={"a_files/1.png": b"2"}, force=True)
+    assert ((tmp_path / "a.md").read_text(), (tmp_path / "a_files/1.png").read_bytes()) == ("other", b"2")
+
+
 @pytest.mark.parametrize("name", ["missing/a.md", "", "a\0b"])
 @pytest.mark.parametrize("force", [False, True])
 def test_a_path_that_cannot_be_written_is_reported_in_a_line(tmp_path: Path, name: str, force: bool) -> None:

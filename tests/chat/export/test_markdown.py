@@ -3,35 +3,75 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-from nbtool import Chat
-from nbtool.chat.export.markdown import as_markdown, fenced, span
+from nbtool import Chat, Withheld, tool
+from nbtool.chat.export import figures
+from nbtool.chat.export.figures import Figures
+from nbtool.chat.export.markdown import as_markdown
 from nbtool.chat.export.visibility import shareable_turn
-from nbtool.testing import ScriptedWire, call
+from nbtool.messages import Media
+from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from tests.chat.export.saying import SECRET, make_chat
+from tests.history_of_many import make_turn
+from tests.samples import PNG, WAV
 
-FORGED = "```\n## 7. Prompt\n~~~~\n<script>alert(1)</script>\n![x](https://evil.example/x.png)\n````` \r\n# Title"
+FORGED = (
+    "```\n## 7. Prompt\n~~~~\n<script>alert(1)</script>\n![x](https://evil.example/x.png)\n````` \r\n# Title\n"
+    "</details>\n\n# After\n\n<details>\n<summary>\u2713 order(n=4)</summary>\n\n- - -\n\nTitle\n=====\n"
+)
+
+
+def tokens_of(text: str) -> list[Token]:
+    return MarkdownIt("gfm-like", {"html": True, "linkify": False}).parse(text)
 
 
 def headings(text: str) -> list[str]:
-    tokens = MarkdownIt("commonmark").parse(text)
-    return [after.content for token, after in pairwise(tokens) if token.type == "heading_open"]
+    """Give the headings of the document itself."""
+    tokens = tokens_of(text)
+    return [after.content for token, after in pairwise(tokens) if token.type == "heading_open" and token.tag < "h4"]
 
 
-def test_a_conversation_reads_as_markdown() -> None:
-    text = as_markdown([shareable_turn(node.turn) for node in make_chat().tree.active_path if node.turn])
+def folds(text: str) -> list[str]:
+    return re.findall("<summary>(.*)</summary>", text)
 
-    assert headings(text) == [
-        "A chat with `scripted`", "1. Prompt", "Thinking", "Call of `double`: ok", "Call of `rows`: ok",
-        "Call of `rows`: denied", "Call of `nothing`: not_found", "Call of `secret`: ok", "Call of `secret`: withheld",
-        "Reply", "2. Prompt", "Reply",
-    ]  # fmt: skip
-    assert "Edited before it ran. Arguments requested by the model:" in text
-    assert "Denied by `approver`: `no`" in text
-    assert "Attached: `image/png" in text
+
+def exported(chat: Chat, own: Figures | None = None) -> str:
+    return as_markdown([shareable_turn(node.turn) for node in chat.tree.active_path if node.turn], own)
+
+
+def test_a_conversation_is_a_document() -> None:
+    text = exported(make_chat())
+
+    assert headings(text) == ["A chat with `scripted`", "1. Prompt", "Reply", "2. Prompt", "Reply", "Totals"]
+    assert "> First *thing*" in text
+    assert [re.sub(" · \\S+ ms", "", fold) for fold in folds(text)] == [
+        "Thinking",
+        "✓ double(n=4)",
+        "✓ rows(n=5) · approved with your edit by approver",
+        "⊘ rows(n=2) · denied by approver",
+        "✕ nothing() · no such tool",
+        "✓ secret(text=&quot;a&quot;) · result released with your edit by approver",
+        "⊘ secret(text=&quot;b&quot;) · result withheld by approver",
+    ]
+    assert "Requested by the model:\n\n```json" in text
+    assert "The call was denied by approver: no" in text
+    assert "Attached: \\[image/png" in text
     assert SECRET not in text
+
+
+def test_an_answer_is_markdown_and_no_code() -> None:
+    with ScriptedWire(["# So\n\n| a | b |\n|---|--:|\n| 1 | **2** |\n\n- one\n- two"]) as wire:
+        text = as_markdown([Chat(wire=wire).send("**Which** of these?")])
+    kinds = {token.type for token in tokens_of(text[: text.index("## Totals")])}
+
+    assert "> **Which** of these?" in text
+    assert "#### So\n\n| a | b |\n| --- | --: |\n| 1 | **2** |\n\n- one\n- two" in text
+    assert {"table_open", "bullet_list_open"} <= kinds
+    assert "fence" not in kinds
 
 
 @pytest.mark.parametrize("text", [FORGED, "`" * 50, "```", "~~~", "", "\n\n", "\u202e\u2066", "    indented", "[a]: b"])
@@ -39,20 +79,99 @@ def test_no_text_of_the_model_can_forge_structure(text: str) -> None:
     with ScriptedWire([[call("no" + text, text=text)], f"Hello {text}"]) as wire:
         turn = Chat(wire=wire).send(f"Say {text}")
     written = as_markdown([turn])
+    tokens = tokens_of(written)
 
     assert len(headings(written)) == 4
     assert not re.search("[\u202e\u2066\r]", written)
-    tokens = MarkdownIt("commonmark").parse(written)
-    assert not [one for one in tokens if one.type in ("html_block", "code_block")]
-    inline = [child for one in tokens if one.children for child in one.children]
-    assert not [one for one in inline if one.type in ("image", "link_open", "html_inline")]
+    blocks = [one.content for one in tokens if one.type == "html_block"]
+    assert len(blocks) == 2  # the fold of the call
+    assert re.fullmatch("<details>\n<summary>[^<]*</summary>\n", blocks[0])
+    assert blocks[1] == "</details>\n"
+    inline = [child for one in tokens for child in one.children or ()]
+    assert not [one for one in inline if one.type in ("image", "html_inline")]
+    assert {one.attrs["href"] for one in inline if one.type == "link_open"} <= {"https://evil.example/x.png"}
 
 
-@pytest.mark.parametrize("ticks", range(12))
-def test_fences_and_spans_are_longer_than_any_inside(ticks: int) -> None:
-    inner = "`" * ticks
-    (fence,) = MarkdownIt("commonmark").parse(fenced(f"a\n{inner}\nb", "text"))
-    (child,) = MarkdownIt("commonmark").parseInline(span(f"{inner}a{inner}"))[0].children or []
+@tool(run="auto")
+def plot(n: int) -> Media:
+    "Plot."
+    return Media("image/png", PNG + bytes(n))
 
-    assert fence.content == f"a\n{inner}\nb\n"
-    assert (child.type, child.content) == ("code_inline", f"{inner}a{inner}")
+
+@tool(run="auto")
+def frame(n: int) -> pd.DataFrame:
+    "Give a frame."
+    return pd.DataFrame({"n|<b>": range(n), "name": ["x"] * n})
+
+
+@tool(run="auto", result="always")
+def guarded() -> pd.DataFrame:
+    "Give a frame that may be withheld."
+    return pd.DataFrame({"n": [SECRET]})
+
+
+def test_figures_are_files_beside_the_document_each_once() -> None:
+    with ScriptedWire([[call("plot", n=0), call("plot", n=0), call("plot", n=1)], "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[plot])
+        chat.send("Draw.", attach=[Media("image/png", PNG), Media("audio/wav", WAV, name="a](x).wav")])
+    own = Figures("my chat_files")
+    text = exported(chat, own)
+    targets = [
+        str(child.attrs.get("src", child.attrs.get("href")))
+        for one in tokens_of(text)
+        for child in one.children or ()
+        if child.type in ("image", "link_open")
+    ]
+
+    assert own.files == {"figure-1.png": PNG, "figure-2.wav": WAV, "figure-3.png": PNG + b"\0"}
+    assert targets == [f"my%20chat_files/figure-{name}" for name in ("1.png", "2.wav", "1.png", "1.png", "3.png")]
+
+
+def test_a_figure_that_is_too_large_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "MAX_FIGURES_BYTES", len(PNG) + 10)
+    with ScriptedWire([[call("plot", n=0), call("plot", n=11)], "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[plot])
+        chat.send("Draw.")
+    own = Figures("f")
+
+    assert exported(chat, own).count("bytes: too large to export\\]") == 1
+    assert list(own.files) == ["figure-1.png"]
+
+
+def test_what_is_no_image_or_sound_is_described() -> None:
+    own = Figures("f")
+
+    assert own.write([Media("image/svg+xml", b"<svg onload=x>"), Media("image/png", b"GIF")]) == [
+        "\\[image/svg+xml, 14 bytes\\]",
+        "\\[image/png, 3 bytes\\]",
+    ]
+    assert not own.files
+
+
+def test_a_result_that_is_a_table_is_one() -> None:
+    with ScriptedWire([call("frame", n=30), "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[frame])
+        chat.send("Go.")
+    text = exported(chat)
+
+    assert "Result:\n\n| n\\|&lt;b> | name |\n| --- | --- |\n| 0 | x |\n" in text
+    assert "| 19 | x |\n\n*… 10 rows more*\n\nWhat the model saw:\n\n```text" in text
+
+
+def test_a_table_that_was_withheld_is_in_no_export() -> None:
+    with ScriptedWire([call("guarded"), "Done."]) as wire, ScriptedApprover([Withheld("mine")]) as approver:
+        chat = Chat(wire=wire, tools=[guarded], approver=approver)
+        chat.send("Go.")
+
+    assert SECRET not in exported(chat)
+    assert "The user withheld its result. Reason: mine" in exported(chat)
+
+
+def test_the_totals_have_the_cost() -> None:
+    text = as_markdown([make_turn(number, node=f"n_{number}") for number in range(2)])
+    rows = dict(line.removeprefix("| ").split(" | ", 1) for line in text.partition("## Totals")[2].splitlines()[4:])
+
+    assert list(rows) == ["model `scripted:tiny`", "tool `price`", "tool `order`", "all"]
+    assert re.fullmatch(r"2 turns \| [\d,]+ \| [\d,]+ \| about \\\$0\.0\d{3} \| .* \|", rows["all"])
+    assert rows["model `scripted:tiny`"].startswith("4 requests | ")
+    assert rows["tool `price`"].startswith("2 calls |  |  |  | ")

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import sys
+from base64 import b64decode, b64encode
 
 import nbformat
+import pandas as pd
 import pytest
 
-from nbtool import Chat
+from nbtool import Chat, tool
 from nbtool.chat.export.call_code import ExportContext
 from nbtool.chat.export.notebook import as_notebook
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.testing import ScriptedWire
+from nbtool.messages import Media
+from nbtool.testing import ScriptedWire, call
 from tests.chat.export.saying import SECRET, double, make_chat
+from tests.samples import PNG
 
 
 def line(chat: Chat) -> list[Turn]:
@@ -59,3 +63,27 @@ def test_without_nbformat_the_error_names_the_fix(monkeypatch: pytest.MonkeyPatc
     chat = make_chat()
     with pytest.raises(BadUsage, match="pip install nbformat"):
         as_notebook(line(chat), around(chat))
+
+
+@tool(run="auto")
+def plot(n: int) -> Media:
+    "Plot."
+    return Media("image/png", PNG + bytes(n))
+
+
+@tool(run="auto")
+def frame() -> pd.DataFrame:
+    "Give a frame."
+    return pd.DataFrame({"n": [1, 2]})
+
+
+def test_figures_and_tables_are_outputs() -> None:
+    with ScriptedWire([[call("plot", n=0), call("plot", n=400_000), call("frame")], "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[plot, frame])
+        chat.send("Draw.")
+    notebook = nbformat.reads(as_notebook(line(chat), around(chat)), as_version=4)
+    turn, large = notebook.cells[2].outputs
+
+    assert f'src="data:image/png;base64,{b64encode(PNG).decode()}"' in turn.data["text/html"]
+    assert "<table><tr><th>n</th></tr><tr><td>1</td></tr><tr><td>2</td></tr></table>" in turn.data["text/html"]
+    assert b64decode(large.data["image/png"]) == PNG + bytes(400_000)

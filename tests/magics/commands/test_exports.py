@@ -10,8 +10,10 @@ import nbformat
 import pytest
 
 from nbtool import Chat
+from nbtool.messages import Media
 from nbtool.testing import ScriptedWire, call
 from tests.magics.commands.saying import run_command
+from tests.samples import PNG
 
 
 @pytest.fixture
@@ -87,6 +89,19 @@ def test_export_writes_a_file_and_overwrites_none(
     assert path.read_bytes() == first
     assert "Written" in run_command(chat_shell, f"export {kind} --overwrite", capsys)
     assert "Written" in run_command(chat_shell, f"export {kind} 'other name.{ending}'", capsys)
+
+
+def test_the_images_of_a_document_are_beside_it(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    chat = chat_shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
+    with ScriptedWire(["A dot."]) as wire:
+        chat.model = Chat(wire=wire).model
+        chat.send("What is it?", attach=[Media("image/png", PNG)])
+
+    assert (
+        run_command(chat_shell, "export md out.md", capsys) == "Written: out.md, with 1 image or sound in out_files\n"
+    )
+    assert Path("out_files/figure-1.png").read_bytes() == PNG
+    assert "(<out_files/figure-1.png>)" in Path("out.md").read_text()
 
 
 def test_exported_files_are_what_they_say(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
