@@ -344,7 +344,10 @@ export interface Detail {
   spans: Span[];
 }
 
-/** The sum of one item: `name` is a tool, a round or a model; `failed` counts calls that did not succeed. */
+/**
+ * The sum of one item: `name` is a tool, a round or a model; `failed` counts calls that did not succeed.
+ * The marks of the cost are as in `UsageData`.
+ */
 export interface TotalRow {
   name: string;
   count: number;
@@ -353,6 +356,9 @@ export interface TotalRow {
   input_tokens: number;
   output_tokens: number;
   cost: number | null;
+  is_cost_estimated?: boolean;
+  is_cost_unknown?: boolean;
+  lacks_tool_cost?: boolean;
 }
 
 /** The usage of a conversation, including inactive versions; `waited` is in seconds. */
@@ -365,7 +371,7 @@ export interface Totals {
   models: TotalRow[];
 }
 
-/** A turn that matches a search, and the text around its first match. */
+/** A turn that matches a search, and the text around the first match that is not in the prompt, with its origin. */
 export interface SearchHit {
   turn_id: string;
   snippet: string;

@@ -37,6 +37,7 @@ test("the line is read in order, and what a turn offers is the cell that the ker
 
   expect(read).toHaveLength(2);
   expect(read[0]).toContain("Question of t1One");
+  expect([...el.querySelectorAll(".nb-number")].map(({ textContent }) => textContent)).toEqual(["1", "2"]);
   expect(read[1]).toContain("<img src=x");
   expect(dangers(el).filter((one) => !one.startsWith("ARTICLE"))).toEqual([]);
   expect(el.querySelector(".nb-inserted-cell pre")?.textContent).toBe("%%chat --rerun t1");
@@ -52,7 +53,7 @@ test("what is sent from the box is a cell, of this conversation, and nothing is 
   box?.dispatchEvent(new Event("input", { bubbles: true }));
   await drawn();
 
-  box?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", shiftKey: true, bubbles: true }));
+  box?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
   await drawn();
 
   expect(el.querySelector(".nb-inserted-cell pre")?.textContent).toBe("%%chat -c notes\nAnd then?");
@@ -60,6 +61,29 @@ test("what is sent from the box is a cell, of this conversation, and nothing is 
   expect(box?.value).toBe("");
   close();
   expect(kernel.listeners()).toBe(0);
+});
+
+test.each([
+  ["a line break", { shiftKey: true }],
+  ["a character that is composed", { isComposing: true }],
+  ["a character that is composed, in Safari", { keyCode: 229 }],
+  ["a key that is held down", { repeat: true }],
+])("Enter for %s sends nothing", async (_, how) => {
+  const { kernel, el, close } = shown();
+  await told(kernel, turn("t1", "One"));
+  const box = el.querySelector("textarea");
+  if (box) box.value = "And then?";
+  box?.dispatchEvent(new Event("input", { bubbles: true }));
+  await drawn();
+
+  const event = new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true, ...how });
+  box?.dispatchEvent(event);
+  await drawn();
+
+  expect(el.querySelector(".nb-inserted-cell")).toBeNull();
+  expect(box?.value).toBe("And then?");
+  expect(event.defaultPrevented).toBe("repeat" in how);
+  close();
 });
 
 test("an answer that is none, or was not asked for, changes nothing; a newer one takes the place of the last", async () => {

@@ -13,9 +13,9 @@ export class Composer extends Component<{ onSubmit: (text: string) => void }, { 
 
   #onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
     event.stopPropagation();
-    if (event.key !== "Enter" || !(event.shiftKey || event.ctrlKey || event.metaKey)) return;
+    if (event.key !== "Enter" || event.shiftKey || event.altKey || isComposing(event)) return;
     event.preventDefault();
-    this.#submit();
+    if (!event.repeat) this.#submit();
   };
 
   render(): JSX.Element {
@@ -25,17 +25,28 @@ export class Composer extends Component<{ onSubmit: (text: string) => void }, { 
         <textarea
           rows={2}
           maxLength={100_000}
-          placeholder="Continue the chat: your text becomes a new cell below"
+          placeholder="Continue the chat: your text becomes a new cell below (Shift+Enter: new line)"
           aria-label="Continue the chat: your text becomes a new cell below"
           data-lm-suppress-shortcuts="true"
           value={text}
           onInput={({ currentTarget }) => this.setState({ text: currentTarget.value })}
           onKeyDown={this.#onKeyDown}
         />
-        <button type="button" class="nb-button nb-primary" disabled={!text.trim()} onClick={this.#submit}>
+        <button
+          type="button"
+          class="nb-button nb-primary"
+          disabled={!text.trim()}
+          title="Enter"
+          onClick={this.#submit}
+        >
           Add cell below
         </button>
       </div>
     );
   }
+}
+
+/** Whether Enter belongs to an input method that composes a character; Safari tells it by the code alone. */
+function isComposing(event: TargetedKeyboardEvent<HTMLTextAreaElement>): boolean {
+  return event.isComposing || event.keyCode === 229;
 }

@@ -41,9 +41,12 @@ export class Conversation extends Component<{ client: ConversationClient }> {
           </p>
         )}
         {leftOut > 0 && <p class="nb-muted">… {plural(leftOut, "earlier turn")} not shown here</p>}
-        {turns?.map(({ prompt, turn }) => (
+        {turns?.map(({ prompt, turn }, n) => (
           <article key={turn.state().document.head.turn_id} class="nb-exchange">
             <p class="nb-prompt" dir="auto">
+              <span class="nb-number" title="The number of this turn, as in %chat show">
+                {leftOut + n + 1}
+              </span>
               <LongText text={escapeInvisible(prompt)} />
             </p>
             <Turn connection={turn} />

@@ -14,7 +14,7 @@ import {
 import { LongText } from "../views/AppendOnlyText";
 import type { ExplorerClient } from "./client";
 import { callPairs, diffWords, type Pair, replyText } from "./diff";
-import { ancestors, findTurn } from "./listRows";
+import { ancestors, findTurn, turnNumbers } from "./listRows";
 import type { Detail, Index, Version } from "./protocol";
 import { replayTo } from "./replay";
 
@@ -34,26 +34,32 @@ export function Compare({ index, left, right, client, choose }: CompareProps): J
   if (!left) {
     return (
       <p class="nb-muted">
-        Choose the first turn: <OtherVersions index={index} turn={right} choose={choose} />
+        Select a turn, then press <b>Compare with…</b> to compare it with another one.{" "}
+        <OtherVersions index={index} turn={right} choose={choose} title="Or compare it with" />
       </p>
     );
   }
   const [one, other] = [client.state().details.get(left), client.state().details.get(right)];
   if (other === undefined) client.open(right);
-  const isSame = left === right;
+  if (left === right) {
+    return (
+      <p class="nb-muted" role="status">
+        Now select another turn in the list to compare it with this one.{" "}
+        <OtherVersions index={index} turn={right} choose={choose} title="Or compare it with" />
+      </p>
+    );
+  }
   return (
     <article aria-label="Comparison">
       <p class="nb-muted">
-        {isSame ? "This is the first turn. Choose the second one in the tree, or " : "Compare with: "}
-        <OtherVersions index={index} turn={right} choose={choose} />
-        {!isSame && (
-          <button type="button" class="nb-text-button" onClick={() => choose(right)}>
-            Start over from the turn on the right
-          </button>
-        )}
+        Select another turn in the list to show it on the right.{" "}
+        <OtherVersions index={index} turn={right} choose={choose} title="Show on the left" />{" "}
+        <button type="button" class="nb-text-button" onClick={() => choose(right)}>
+          Compare the right turn with another one
+        </button>
       </p>
-      {!isSame && <Branches index={index} left={left} right={right} />}
-      {!isSame && typeof one === "object" && typeof other === "object" && (
+      <Branches index={index} left={left} right={right} />
+      {typeof one === "object" && typeof other === "object" && (
         <Sides
           left={completeDocument(one)}
           right={completeDocument(other)}
@@ -64,25 +70,27 @@ export function Compare({ index, left, right, client, choose }: CompareProps): J
   );
 }
 
-/** The other versions of a turn's place, to be chosen as the left side. */
+/** The other versions of a turn, to be chosen as the left side; nothing where there are none. */
 function OtherVersions({
   index,
   turn,
   choose,
-}: Pick<CompareProps, "index" | "choose"> & { turn: string }): JSX.Element {
+  title,
+}: Pick<CompareProps, "index" | "choose"> & { turn: string; title: string }): JSX.Element | null {
   const place = findTurn(index, turn);
   const row = place && index.rows[place.at];
   const others = row
     ? row.versions.map((version, n) => ({ version, n })).filter(({ n }) => n !== place.version)
     : [];
+  if (others.length === 0) return null;
   return (
     <span class="nb-row nb-x-inline">
+      {title}
       {others.map(({ version, n }) => (
         <button key={n} type="button" class="nb-button nb-x-action" onClick={() => choose(version.turn_id)}>
           version {n + 1}
         </button>
       ))}
-      {others.length === 0 && "there are no other versions."}
     </span>
   );
 }
@@ -92,8 +100,10 @@ function versionName(index: Index, turn: string): string {
   const place = findTurn(index, turn);
   const row = place && index.rows[place.at];
   const version = row?.versions[place?.version ?? 0];
-  const many = row && row.versions.length > 1 ? `version ${(place?.version ?? 0) + 1}: ` : "";
-  return `${many}${version?.said || "(no text)"}`;
+  const number = place && turnNumbers(index).get(place.at);
+  const many = row && row.versions.length > 1 ? `version ${(place?.version ?? 0) + 1}` : "";
+  const label = [number ? `turn ${number}` : "", many].filter(Boolean).join(", ");
+  return `${label && `${label}: `}${version?.said || "(no text)"}`;
 }
 
 function completeDocument(detail: Detail): Document {
@@ -108,8 +118,8 @@ function Branches({ index, left, right }: { index: Index; left: string; right: s
   let shared = 0;
   while (shared < paths[0].length && paths[0][shared] === paths[1][shared]) shared++;
   if (one.at === other.at) {
-    const after = shared > 1 ? `one place, after ${plural(shared - 1, "turn")} in common` : "the first turn";
-    return <p class="nb-muted">Two versions of {after}.</p>;
+    const number = turnNumbers(index).get(one.at);
+    return <p class="nb-muted">Two versions of {number ? `turn ${number}` : "the same turn"}.</p>;
   }
   const count = Math.max(paths[0].length, paths[1].length) - shared;
   const promptAt = (at: number | undefined, turn: string): string => {
@@ -119,7 +129,13 @@ function Branches({ index, left, right }: { index: Index; left: string; right: s
     return version ? version.said || "(no text)" : "";
   };
   return (
-    <Table title={`Branches, after ${plural(shared, "turn")} in common`}>
+    <Table
+      title={
+        shared > 0
+          ? `What follows the ${plural(shared, "turn")} that both have in common`
+          : "Two branches without a turn in common"
+      }
+    >
       {Array.from({ length: Math.min(count, MAX_BRANCH_ROWS) }, (_, n) => (
         <tr key={n}>
           <td>{promptAt(paths[0][shared + n], left)}</td>
@@ -129,7 +145,7 @@ function Branches({ index, left, right }: { index: Index; left: string; right: s
       {count > MAX_BRANCH_ROWS && (
         <tr>
           <td colSpan={2} class="nb-muted">
-            … {plural(count - MAX_BRANCH_ROWS, "place")} more
+            … {plural(count - MAX_BRANCH_ROWS, "turn")} more
           </td>
         </tr>
       )}
@@ -168,7 +184,7 @@ function Sides({ left, right, names }: SidesProps): JSX.Element {
 function FactsRow({ left, right }: { left: Document; right: Document }): JSX.Element {
   const facts: [string, (document: Document) => string][] = [
     ["status", ({ head }) => head.status],
-    ["ended", ({ head }) => END_REASON_LABELS.get(head.end_reason ?? "") ?? ""],
+    ["reason", ({ head }) => END_REASON_LABELS.get(head.end_reason ?? "") ?? ""],
     ["model", ({ head }) => singleLine(head.model, 60)],
     ["rounds", ({ head }) => String(head.round)],
     ["time", ({ head }) => (head.seconds === null ? "" : formatSeconds(head.seconds))],
@@ -181,7 +197,7 @@ function FactsRow({ left, right }: { left: Document; right: Document }): JSX.Ele
       .filter(([, text]) => text)
       .map(([name, text]) => `${name} ${text}`)
       .join("\n");
-  return <DiffRow name="Facts" left={text(left)} right={text(right)} />;
+  return <DiffRow name="Summary" left={text(left)} right={text(right)} />;
 }
 
 function CallPair({ pair: { left, right } }: { pair: Pair<CallBlock> }): JSX.Element {
@@ -216,8 +232,15 @@ interface DiffRowProps {
 /** A row of two texts: what is only in one of them is marked, and the row shows whether they differ. */
 function DiffRow({ name, left, right }: DiffRowProps): JSX.Element {
   const diff = diffWords(left ?? "", right ?? "");
+  const isSame = left !== null && left === right;
   const verdict =
-    left === null ? "right only" : right === null ? "left only" : left === right ? "same" : "differs";
+    left === null
+      ? "only on the right"
+      : right === null
+        ? "only on the left"
+        : isSame
+          ? "the same"
+          : "different";
   const side = (which: "left" | "right"): ComponentChildren =>
     diff
       .filter((piece) => piece.side === "both" || piece.side === which)
@@ -238,8 +261,7 @@ function DiffRow({ name, left, right }: DiffRowProps): JSX.Element {
     <>
       <tr class="nb-x-verdict">
         <th scope="rowgroup" colSpan={2}>
-          {singleLine(name, 64)}:{" "}
-          <span class={verdict === "same" ? "nb-muted" : "nb-x-difference"}>{verdict}</span>
+          {singleLine(name, 64)}: <span class={isSame ? "nb-muted" : "nb-x-difference"}>{verdict}</span>
         </th>
       </tr>
       <tr>

@@ -4,7 +4,7 @@ import { InsertedCellNotice } from "../views/InsertedCell";
 import { suppressNotebookKeys } from "../views/keyboard";
 import { Compare } from "./Compare";
 import type { ExplorerClient } from "./client";
-import { currentVersion, type Filter, findTurn, visibleRows } from "./listRows";
+import { currentVersion, type Filter, findTurn, turnNumbers, visibleRows } from "./listRows";
 import type { Index } from "./protocol";
 import { Tabs, Toolbar, type View } from "./Toolbar";
 import { TotalsView } from "./Totals";
@@ -122,6 +122,7 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
             <TurnList
               index={index}
               rows={visibleRows(index, folded, filter, found)}
+              numbers={turnNumbers(index)}
               filter={filter}
               found={found}
               open={turn}

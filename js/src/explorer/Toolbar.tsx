@@ -60,7 +60,8 @@ function countText(index: Index, filter: Filter): string {
   const note = unlisted
     ? `; ${plural(unlisted, "turn")} with too many tools to list may be missing: search instead`
     : "";
-  return `${plural(rows.length, "place")}, ${plural(turns, "turn")}${omitted}${note}`;
+  const others = turns > rows.length ? `, ${plural(turns - rows.length, "other version")}` : "";
+  return `${plural(rows.length, "turn")}${others}${omitted}${note}`;
 }
 
 interface FilterSelectProps {

@@ -1,5 +1,5 @@
 import { Component, type JSX } from "preact";
-import { formatSeconds, plural, singleLine } from "../text/format";
+import { formatCost, formatSeconds, plural, singleLine } from "../text/format";
 import type { Party, TotalRow, Totals } from "./protocol";
 
 type Metric = "seconds" | "tokens" | "cost";
@@ -23,7 +23,7 @@ export class TotalsView extends Component<{ totals: Totals | null }, { metric: M
           <Figure value={all.count.toLocaleString("en")} noun={all.count === 1 ? "round" : "rounds"} />
           <Figure value={countTotal(tools, "count").toLocaleString("en")} noun="calls" />
           <Figure value={(all.input_tokens + all.output_tokens).toLocaleString("en")} noun="tokens" />
-          {all.cost !== null && <Figure value={`$${all.cost.toFixed(4)}`} noun="spent" />}
+          {formatCost(all) && <Figure value={formatCost(all)} noun={all.cost === null ? "" : "spent"} />}
           <Figure value={formatSeconds(all.seconds)} noun="of the model" />
         </p>
         <Bars
@@ -144,7 +144,7 @@ function callCounts(sum: TotalRow): string {
 }
 
 function tokenCost(sum: TotalRow): string {
-  const cost = sum.cost === null ? "" : `, $${sum.cost.toFixed(4)}`;
+  const cost = formatCost(sum) && `, ${formatCost(sum)}`;
   return `${sum.input_tokens.toLocaleString("en")} in, ${sum.output_tokens.toLocaleString("en")} out${cost}, ${formatSeconds(sum.seconds)}`;
 }
 

@@ -1,11 +1,14 @@
 import { Component, createRef, type JSX } from "preact";
 import { formatSeconds, plural, singleLine } from "../text/format";
 import { STATUS_SIGNS } from "./icons";
-import { type Filter, isFiltered, matchesFilter, type VisibleRow } from "./listRows";
+import { type Filter, isFiltered, matchesFilter, searchWords, type VisibleRow } from "./listRows";
 import type { Index, Version } from "./protocol";
 
 /** The height of a row in pixels, as in the style sheet. */
 export const ROW_HEIGHT = 30;
+
+/** The height of a row with a second line, where the text that was found is. */
+export const FOUND_ROW_HEIGHT = 48;
 
 /** Pixels before the text of a row, for the button that folds a branch. */
 const FOLD_GUTTER = 24;
@@ -16,6 +19,8 @@ const OVERSCAN_ROWS = 6;
 interface ListProps {
   index: Index;
   rows: VisibleRow[];
+  /** The numbers of turns in `%chat history`, by their rows. */
+  numbers: ReadonlyMap<number, number>;
   filter: Filter;
   found: { text: string; turns: ReadonlyMap<string, string> } | null;
   open: string;
@@ -55,10 +60,18 @@ export class TurnList extends Component<ListProps, State> {
     this.#revealed = this.props.open;
     const [el, at] = [this.#el.current, this.#openIndex()];
     if (!el || at < 0) return;
-    const top = at * ROW_HEIGHT;
+    const height = this.#rowHeight();
+    const top = at * height;
     if (top < el.scrollTop) el.scrollTop = top;
-    else if (top + ROW_HEIGHT > el.scrollTop + el.clientHeight)
-      el.scrollTop = top + ROW_HEIGHT - el.clientHeight;
+    else if (top + height > el.scrollTop + el.clientHeight) el.scrollTop = top + height - el.clientHeight;
+  }
+
+  /** The height of every row; all have a second line while the kernel's answer to a search is shown. */
+  #rowHeight(): number {
+    const { found, filter } = this.props;
+    return found && found.text === filter.text && [...found.turns.values()].some(Boolean)
+      ? FOUND_ROW_HEIGHT
+      : ROW_HEIGHT;
   }
 
   #openIndex(): number {
@@ -70,7 +83,7 @@ export class TurnList extends Component<ListProps, State> {
     const { rows, onSelectVersion } = this.props;
     const at = this.#openIndex();
     const line = rows[at];
-    const page = Math.max(1, Math.floor(this.state.height / ROW_HEIGHT) - 1);
+    const page = Math.max(1, Math.floor(this.state.height / this.#rowHeight()) - 1);
     const to = {
       ArrowDown: at + 1,
       ArrowUp: at - 1,
@@ -117,10 +130,11 @@ export class TurnList extends Component<ListProps, State> {
 
   render(): JSX.Element {
     const { rows, open } = this.props;
-    const first = Math.max(0, Math.floor(this.state.top / ROW_HEIGHT) - OVERSCAN_ROWS);
+    const height = this.#rowHeight();
+    const first = Math.max(0, Math.floor(this.state.top / height) - OVERSCAN_ROWS);
     const last = Math.min(
       rows.length,
-      Math.ceil((this.state.top + this.state.height) / ROW_HEIGHT) + OVERSCAN_ROWS,
+      Math.ceil((this.state.top + this.state.height) / height) + OVERSCAN_ROWS,
     );
     const openAt = this.#openIndex();
     return (
@@ -137,7 +151,7 @@ export class TurnList extends Component<ListProps, State> {
         }
       >
         {rows.length === 0 && <p class="nb-muted nb-x-empty">No matching turns.</p>}
-        <div role="none" style={{ height: `${rows.length * ROW_HEIGHT}px`, position: "relative" }}>
+        <div role="none" style={{ height: `${rows.length * height}px`, position: "relative" }}>
           {rows.slice(first, last).map((line, n) => this.#renderRow(line, first + n, open))}
         </div>
       </div>
@@ -151,7 +165,8 @@ export class TurnList extends Component<ListProps, State> {
     if (!version) return null;
     const isOpen = version.turn_id === open;
     const snippet = this.props.found?.turns.get(version.turn_id);
-    const isExplained = matchesFilter(version, this.props.filter, null);
+    const height = this.#rowHeight();
+    const words = searchWords(this.props.filter);
     return (
       // biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys
       // biome-ignore lint/a11y/useFocusableInteractive: the tree has the focus, and names the item that is active
@@ -166,7 +181,8 @@ export class TurnList extends Component<ListProps, State> {
         aria-expanded={row.branches ? !this.#isFolded(line) : undefined}
         class={`nb-x-row${row.line ? " nb-x-active" : ""}${isOpen ? " nb-x-open" : ""}`}
         style={{
-          top: `${at * ROW_HEIGHT}px`,
+          top: `${at * height}px`,
+          height: `${height}px`,
           paddingLeft: `${FOLD_GUTTER + Math.min(row.depth, 10) * 16}px`,
         }}
         title={facts(version, snippet)}
@@ -187,7 +203,15 @@ export class TurnList extends Component<ListProps, State> {
           </button>
         )}
         <StatusSign status={version.status} />
-        <span class="nb-x-row-text">{(isExplained ? "" : snippet) || version.said || "(no text)"}</span>
+        <span class="nb-muted nb-x-number">{this.props.numbers.get(line.at)}</span>
+        <span class="nb-x-row-text">
+          <MarkedText text={version.said || "(no text)"} words={words} />
+          {snippet && height === FOUND_ROW_HEIGHT && (
+            <small class="nb-x-found">
+              <MarkedText text={snippet} words={words} />
+            </small>
+          )}
+        </span>
         {hiddenRows > 0 && <span class="nb-muted">+{hiddenRows}</span>}
         {row.hidden && <span class="nb-x-mark">hidden</span>}
         {row.pinned && <span class="nb-x-mark">pinned</span>}
@@ -228,6 +252,26 @@ export class TurnList extends Component<ListProps, State> {
       </span>
     );
   }
+}
+
+/** A text in which the words of a search are marked. */
+function MarkedText({ text, words }: { text: string; words: string[] }): JSX.Element {
+  if (words.length === 0) return <>{text}</>;
+  const pattern = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+  const pieces = text.split(new RegExp(`(${pattern})`, "giu"));
+  return (
+    <>
+      {pieces.map((piece, n) =>
+        n % 2 ? (
+          <mark key={n} class="nb-x-hit">
+            {piece}
+          </mark>
+        ) : (
+          piece
+        ),
+      )}
+    </>
+  );
 }
 
 function StatusSign({ status }: { status: Version["status"] }): JSX.Element {

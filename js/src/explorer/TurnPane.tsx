@@ -12,7 +12,7 @@ import { LongText } from "../views/AppendOnlyText";
 import { MediaList } from "../views/MediaList";
 import { Notice } from "../views/Notice";
 import type { ExplorerClient } from "./client";
-import { findTurn } from "./listRows";
+import { findTurn, turnNumbers } from "./listRows";
 import type { Detail, Index } from "./protocol";
 import { ReplaySlider } from "./ReplaySlider";
 import { byRound, replayTo } from "./replay";
@@ -60,6 +60,7 @@ export class TurnPane extends Component<PaneProps, State> {
             <LongText text={document.head.prompt || "(no text)"} />
           </p>
           <p class="nb-muted nb-x-facts">
+            {this.#number()}
             {facts(document)} {this.#renderVersions()}
           </p>
           {document.head.attached && (
@@ -102,6 +103,14 @@ export class TurnPane extends Component<PaneProps, State> {
     );
   }
 
+  /** The number of a turn of the active line in `%chat history`. */
+  #number(): string {
+    const { index, turn } = this.props;
+    const place = findTurn(index, turn);
+    const number = place && turnNumbers(index).get(place.at);
+    return number ? `turn ${number} · ` : "";
+  }
+
   #renderVersions(): JSX.Element | null {
     const { index, turn, onSelectVersion } = this.props;
     const place = findTurn(index, turn);
@@ -124,8 +133,8 @@ export class TurnPane extends Component<PaneProps, State> {
     const at = place.version;
     return (
       <span class="nb-x-versions">
-        {button("‹", "Previous version", at - 1)}version {at + 1}/{row.versions.length}
-        {at === row.current && ", counts"}
+        {button("‹", "Previous version", at - 1)}version {at + 1} of {row.versions.length}
+        {at === row.current && ", the active one"}
         {button("›", "Next version", at + 1)}
       </span>
     );

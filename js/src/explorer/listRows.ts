@@ -42,6 +42,21 @@ export function isFiltered(filter: Filter): boolean {
   return filter.text.trim() !== "" || filter.status !== "" || filter.tool !== "";
 }
 
+/** The words of a search, the longest first. */
+export function searchWords({ text }: Pick<Filter, "text">): string[] {
+  const words = new Set(text.slice(0, 200).toLowerCase().split(/\s+/).filter(Boolean));
+  return [...words].sort((one, other) => other.length - one.length);
+}
+
+/** The number of a turn in `%chat history`, by its row: the rows of the active line are counted. */
+export function turnNumbers(index: Index): ReadonlyMap<number, number> {
+  const numbers = new Map<number, number>();
+  index.rows.forEach((row, at) => {
+    if (row.line) numbers.set(at, numbers.size + 1);
+  });
+  return numbers;
+}
+
 /** Whether a version matches the filter; until the kernel has searched, by the texts of its row. */
 export function matchesFilter(
   version: Version,
@@ -50,7 +65,7 @@ export function matchesFilter(
 ): boolean {
   if (status && version.status !== status) return false;
   if (tool && !version.tools.includes(tool)) return false;
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = searchWords({ text });
   if (words.length === 0) return true;
   if (found?.text === text) return found.turns.has(version.turn_id);
   const searchable = [version.said, version.model, version.turn_id, ...version.tools]

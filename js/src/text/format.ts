@@ -125,8 +125,11 @@ export function parseObject(text: string): Record<string, unknown> | null {
   }
 }
 
+/** What has a cost: the usage of a turn, or a sum. */
+type CostData = Pick<UsageData, "cost" | "is_cost_estimated" | "is_cost_unknown" | "lacks_tool_cost">;
+
 /** A cost in US dollars, marked where it is computed from the tokens. */
-export function formatCost({ cost, is_cost_estimated, is_cost_unknown, lacks_tool_cost }: UsageData): string {
+export function formatCost({ cost, is_cost_estimated, is_cost_unknown, lacks_tool_cost }: CostData): string {
   if (cost === null) return is_cost_unknown ? costUnknown : "";
   return `${is_cost_estimated ? "about " : ""}$${cost.toFixed(4)}${lacks_tool_cost ? toolsNotPriced : ""}`;
 }

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import axe from "axe-core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MAX_TOOL_CHOICES } from "../../src/explorer/listRows";
-import { ROW_HEIGHT } from "../../src/explorer/TurnList";
+import { FOUND_ROW_HEIGHT, ROW_HEIGHT } from "../../src/explorer/TurnList";
 import type { Patch } from "../../src/protocol";
 import { drawn } from "../page";
 import { PAYLOADS } from "../payloads";
@@ -125,7 +125,7 @@ test("versions are turned over in the row and in the turn", async () => {
   await press(rows(el)[0] as HTMLElement, "Previous version");
 
   expect(kernel.of("open").at(-1)?.turn).toBe(turnId(5));
-  expect(el.querySelector("article")?.textContent).toContain("version 1/2");
+  expect(el.querySelector("article")?.textContent).toContain("version 1 of 2");
 });
 
 test("the tree is walked and folded by keys", async () => {
@@ -176,18 +176,55 @@ test("a search asks the kernel once the typing rests, and lists what it found", 
 
   expect(kernel.of("search").map(({ text }) => text)).toEqual(["ten"]);
   expect(rows(el)).toHaveLength(1);
-  expect(rows(el)[0]?.textContent).toContain("found here");
+  const row = rows(el)[0];
+  expect(row?.querySelector(".nb-x-row-text")?.textContent).toMatch(
+    /^Question 8: please find .*found here: ten <b>$/,
+  );
+  expect(row?.querySelector(".nb-x-found")?.textContent).toBe("found here: ten <b>");
+  expect([...(row?.querySelectorAll("mark") ?? [])].map(({ textContent }) => textContent)).toEqual(["ten"]);
+  expect(row?.style.height).toBe(`${FOUND_ROW_HEIGHT}px`);
+  await type(el, "[type=search]", "");
+  expect(rows(el)[0]?.style.height).toBe(`${ROW_HEIGHT}px`);
+  expect(el.querySelector("mark")).toBeNull();
+});
+
+test("what is searched for is no pattern", async () => {
+  const el = await kernel.show();
+  await type(el, "[type=search]", "question 8: .* ( [a");
+  await drawn();
+
+  expect(el.textContent).toContain("No matching turns.");
+});
+
+test("a turn of the active line has the number that commands take", async () => {
+  const el = await kernel.show();
+  const { rows: all } = RECORDED.index;
+  const line = all.filter((row) => row.line);
+  const inPlace = all.slice(0, 10).map((row) => (row.line ? String(line.indexOf(row) + 1) : ""));
+
+  expect(rows(el).map((row) => row.querySelector(".nb-x-number")?.textContent)).toEqual(
+    expect.arrayContaining(inPlace),
+  );
+  await open(el, 5);
+  const at = all.findIndex((row) => row.versions.some((version) => version.turn_id === turnId(5)));
+  expect(el.querySelector(".nb-x-facts")?.textContent).toContain(
+    `turn ${line.indexOf(all[at] as never) + 1} · `,
+  );
 });
 
 test("two versions are compared side by side, and what differs is marked and said", async () => {
   const el = await kernel.show();
   await open(el, 6);
   await press(el, "Compare with…");
+  expect(el.querySelector(".nb-x-pane")?.textContent).toBe(
+    "Now select another turn in the list to compare it with this one. Or compare it withversion 1",
+  );
   await press(el, "version 1");
   const article = el.querySelector("article");
 
-  expect(article?.textContent).toContain("Two versions of one place");
-  expect(article?.textContent).toContain("Prompt: differs");
+  expect(article?.textContent).toMatch(/Two versions of turn \d+\./);
+  expect(article?.textContent).toContain("Prompt: different");
+  expect(article?.textContent).not.toMatch(/places|verdict|counts/);
   expect(article?.querySelector("del")).not.toBeNull();
   expect(article?.querySelector("ins")).not.toBeNull();
 });

@@ -79,7 +79,10 @@ export class Kernel {
         return detail ? { kind: "turn", detail } : { kind: "refused", text: "There is no such turn." };
       }
       case "search":
-        return { kind: "found", found: this.found.map((turn_id) => ({ turn_id, snippet: "found here" })) };
+        return {
+          kind: "found",
+          found: this.found.map((turn_id) => ({ turn_id, snippet: "found here: ten <b>" })),
+        };
       case "totals":
         return { kind: "totals", totals: RECORDED.totals };
       case "cell":

@@ -94,7 +94,10 @@ class Detail(TypedDict):
 
 
 class TotalRow(TypedDict):
-    """The sum of one item: `name` is a tool, a round or a model; `failed` counts calls that did not succeed."""
+    """The sum of one item: `name` is a tool, a round or a model; `failed` counts calls that did not succeed.
+
+    The marks of the cost are as in `UsageData`.
+    """
 
     name: str
     count: int
@@ -103,6 +106,9 @@ class TotalRow(TypedDict):
     input_tokens: int
     output_tokens: int
     cost: float | None
+    is_cost_estimated: NotRequired[bool]
+    is_cost_unknown: NotRequired[bool]
+    lacks_tool_cost: NotRequired[bool]
 
 
 class Totals(TypedDict):
@@ -117,7 +123,7 @@ class Totals(TypedDict):
 
 
 class SearchHit(TypedDict):
-    """A turn that matches a search, and the text around its first match."""
+    """A turn that matches a search, and the text around the first match that is not in the prompt, with its origin."""
 
     turn_id: str
     snippet: str

@@ -20,33 +20,50 @@ MAX_WORDS = 200_000
 
 _SNIPPET = 120
 _BEFORE = 30
+"""Characters of a snippet, and of it before the match."""
 
 
 def search(turns: Iterable[TurnView], text: str) -> list[SearchHit]:
-    """Return the turns that contain all these words, ignoring case; none for no words."""
+    """Return the turns that contain all these words, ignoring case; none for no words.
+
+    The snippet is of the first part that has a word which the prompt lacks; empty if the prompt has all.
+    """
     words = text[:MAX_QUERY].casefold().split()
     hits: list[SearchHit] = []
     for turn in turns if words else ():
-        content = _searchable_text(turn)
-        folded = content.casefold()
+        parts = _searchable_parts(turn)
+        folded = "\n".join(part for _, part in parts)[:MAX_WORDS].casefold()
         if all(word in folded for word in words):
-            at = max(0, min(folded.find(word) for word in words) - _BEFORE)
-            hits.append({"turn_id": turn.turn_id, "snippet": one_line(content[at : at + 2 * _SNIPPET], _SNIPPET)})
+            hits.append({"turn_id": turn.turn_id, "snippet": _snippet(parts, words)})
             if len(hits) == MAX_HITS:
                 break
     return hits
 
 
-def _searchable_text(turn: TurnView) -> str:
-    pieces = [turn.prompt.text, turn.turn_id]
+def _snippet(parts: list[tuple[str, str]], words: list[str]) -> str:
+    prompt = parts[0][1].casefold()
+    wanted = [word for word in words if word not in prompt]
+    for label, part in parts[1:]:
+        folded = part.casefold()
+        if found := [place for word in wanted if (place := folded.find(word)) >= 0]:
+            start = max(0, min(found) - _BEFORE)
+            excerpt = f"{label}: {'… ' if start else ''}{part[start : start + 2 * _SNIPPET]}"
+            return one_line(excerpt, _SNIPPET)
+    return ""
+
+
+def _searchable_parts(turn: TurnView) -> list[tuple[str, str]]:
+    """Return the texts of a turn, the prompt first, each with a label."""
+    parts = [("prompt", turn.prompt.text), ("turn", turn.turn_id)]
     for event in list(turn.log):
         match event:
             case ReplyFinished():
-                pieces.append(event.message.text)
+                parts.append(("reply", event.message.text))
             case CallReady():
-                pieces += [event.name, event.qualified_name, event.arguments]
+                names = " ".join(dict.fromkeys((event.display_name, event.name)))
+                parts.append(("call", f"{names} {event.arguments}"))
             case CallFinished():
-                pieces += [event.shown, event.reason]
+                parts += [("result", event.shown), ("reason", event.reason)]
             case _:
                 pass
-    return "\n".join(pieces)[:MAX_WORDS]
+    return parts

@@ -6,12 +6,14 @@ It has no scripts, controls or external resources; see `static_html`, which rend
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.history.protocol import Index, Row, TotalRow, Totals, Version
-from nbtool.blocks.labels import format_seconds
+from nbtool.blocks.labels import format_cost, format_seconds
+from nbtool.blocks.protocol import UsageData
 from nbtool.blocks.render.static_html import to_html as turn_html
 from nbtool.blocks.render.truncate import fit_document
 from nbtool.events import TurnStatus
@@ -124,12 +126,13 @@ def _line(row: Row, version: Version) -> str:
 
 
 def _headline(index: Index, totals: Totals) -> str:
-    total, turns = totals["all"], totals["turns"]
-    nodes = len(index["rows"]) + index["left_out"]
+    total, turns = totals["all"], len(index["rows"]) + index["left_out"]
+    others = max(0, totals["turns"] - turns)
+    versions = f", {others:,} other version{'' if others == 1 else 's'}" if others else ""
     facts = [
-        f"History: {nodes:,} position{'' if nodes == 1 else 's'}, {turns:,} turn{'' if turns == 1 else 's'}",
+        f"History: {turns:,} turn{'' if turns == 1 else 's'}{versions}",
         f"{total['input_tokens'] + total['output_tokens']:,} tokens",
-        f"${total['cost']:.4f}" if total["cost"] is not None else "",
+        total_cost(total),
     ]
     return " · ".join(fact for fact in facts if fact)
 
@@ -164,8 +167,14 @@ def _call_counts(one: TotalRow) -> str:
 
 
 def _token_cost(one: TotalRow) -> str:
-    cost = f", ${one['cost']:.4f}" if one["cost"] is not None else ""
-    return f"{one['input_tokens']:,} + {one['output_tokens']:,} tokens{cost}, {format_seconds(one['seconds'])}"
+    cost = f", {text}" if (text := total_cost(one)) else ""
+    tokens = f"{one['input_tokens']:,} tokens in, {one['output_tokens']:,} out"
+    return f"{tokens}{cost}, {format_seconds(one['seconds'])}"
+
+
+def total_cost(one: TotalRow) -> str:
+    """Format the cost of a sum."""
+    return format_cost(cast("UsageData", one))  # it has the same marks
 
 
 def _fold(summary: str, inside: str, *, indent: int = 0) -> str:

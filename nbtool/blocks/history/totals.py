@@ -64,6 +64,12 @@ def _add_usage(one: TotalRow, usage: Usage) -> None:
     one["output_tokens"] += usage.output_tokens
     if usage.cost is not None:
         one["cost"] = (one["cost"] or 0.0) + usage.cost
+    if usage.is_cost_estimated or usage.is_unpriced:
+        one["is_cost_estimated"] = True
+    if usage.is_cost_unknown:
+        one["is_cost_unknown"] = True
+    if usage.lacks_tool_cost:
+        one["lacks_tool_cost"] = True
 
 
 def _round_label(event: Event) -> str:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
 
-from nbtool.blocks.fold.turn_blocks import usage_data
+from nbtool.blocks.history.static import total_cost
 from nbtool.blocks.history.totals import totals
 from nbtool.blocks.labels import (
     EDITED_ARGUMENTS,
@@ -19,7 +18,6 @@ from nbtool.blocks.labels import (
     call_line,
     decision_line,
     footer_line,
-    format_cost,
     format_seconds,
     long_arguments,
     omitted_arguments,
@@ -27,12 +25,12 @@ from nbtool.blocks.labels import (
     status_line,
 )
 from nbtool.blocks.limits import NO_LIMITS
-from nbtool.blocks.protocol import Block, CallBlock, NoticeBlock, ProseBlock, TablePreview, UsageData
+from nbtool.blocks.protocol import Block, CallBlock, NoticeBlock, ProseBlock, TablePreview
 from nbtool.blocks.render.markdown_source import escape, fenced, quoted, rewrite, span, table
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.export.figures import Figures
 from nbtool.chat.turn import Turn
-from nbtool.messages import Media, Usage
+from nbtool.messages import Media
 from nbtool.text import left_out
 
 CELL_LIMIT = 200
@@ -138,7 +136,7 @@ def _totals(turns: Sequence[Turn]) -> Iterator[str]:
     sums = totals(turns)
     rows = [
         [f"model {span(one['name'])}", _plural(one["count"], "request"), f"{one['input_tokens']:,}",
-         f"{one['output_tokens']:,}", _dollars(one["cost"]), format_seconds(one["seconds"])]
+         f"{one['output_tokens']:,}", escape(total_cost(one)), format_seconds(one["seconds"])]
         for one in sums["models"]
     ]  # fmt: skip
     rows += [
@@ -146,17 +144,12 @@ def _totals(turns: Sequence[Turn]) -> Iterator[str]:
         for one in sums["tools"]
     ]
     whole = sums["all"]
-    usage = {**usage_data(sum((turn.usage for turn in turns), Usage())), "cost": whole["cost"]}
-    cost = escape(format_cost(cast("UsageData", usage)))
+    cost = escape(total_cost(whole))
     seconds = format_seconds(sum(turn.stats.seconds for turn in turns))
     tokens = [f"{whole['input_tokens']:,}", f"{whole['output_tokens']:,}"]
     rows.append(["all", _plural(sums["turns"], "turn"), *tokens, cost, seconds])
     yield "## Totals"
     yield table(["&nbsp;", "number", "tokens in", "tokens out", "cost", "time"], rows, ["---", *["--:"] * 5])
-
-
-def _dollars(cost: float | None) -> str:
-    return "" if cost is None else f"\\${cost:.4f}"
 
 
 def _plural(count: int, noun: str) -> str:

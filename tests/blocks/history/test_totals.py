@@ -5,8 +5,10 @@ import dataclasses
 import pytest
 
 from nbtool.blocks.history.search import MAX_HITS, search
+from nbtool.blocks.history.static import total_cost
 from nbtool.blocks.history.totals import totals
-from nbtool.events import CallFinished, RequestStarted, TurnStarted
+from nbtool.events import CallFinished, ReplyFinished, RequestStarted, TurnStarted
+from nbtool.messages import Usage
 from tests.history_of_many import make_turn
 
 TURNS = [make_turn(number, node=f"n_{number}") for number in range(10)]
@@ -67,6 +69,29 @@ def test_what_surrounds_the_words_is_shown_on_one_line() -> None:
 
     assert "\n" not in found["snippet"]
     assert len(found["snippet"]) <= 120
+
+
+@pytest.mark.parametrize(
+    ("text", "beginning"),
+    [("question 7:", ""), ("answer to question 7.", "reply: "), ("price DDD", "call: price "), ("000007", "turn: ")],
+)
+def test_the_snippet_is_what_the_prompt_lacks_and_says_where_it_is(text: str, beginning: str) -> None:
+    snippet = search(TURNS[7:8], text)[0]["snippet"]
+
+    assert snippet.startswith(beginning)
+    assert bool(snippet) == bool(beginning)
+
+
+def test_a_cost_says_whether_it_is_an_estimate_or_unknown() -> None:
+    turn = make_turn(1, node="n")
+    turn.log = [
+        dataclasses.replace(one, usage=Usage(5, 5, is_cost_unknown=True)) if isinstance(one, ReplyFinished) else one
+        for one in turn.log
+    ]
+
+    assert total_cost(totals([make_turn(2, node="n")])["all"]).startswith("about $0.")
+    assert total_cost(totals([turn])["all"]) == "cost unknown (%chat status)"
+    assert total_cost(totals([turn])["models"][0]) == "cost unknown (%chat status)"
 
 
 def test_a_search_gives_only_so_many() -> None:
