@@ -159,14 +159,14 @@ def chat_names(chats: KernelChats) -> Candidates:
 
 
 def turns(chats: KernelChats) -> Candidates:
-    """Return the turns of the chats, each with its prompt."""
-    trees = (chat.tree for chat in chats.chats.values())
-    return {
-        turn.turn_id: _describe("turn", turn.prompt.text)
-        for tree in trees
-        for node in tree.nodes()
-        for turn in node.versions
-    }
+    """Return the turns of the current chat by their numbers, and all others by their ids, each with its prompt."""
+    trees = [chat.tree for chat in chats.chats.values()]
+    current = chats.chats.get(chats.current)
+    numbered = {} if current is None else current.tree.numbered_turns()
+    found = {str(number): _describe("turn", turn.prompt.text) for number, (_, turn) in numbered.items()}
+    known = {turn.turn_id for _, turn in numbered.values()}
+    others = (turn for tree in trees for node in tree.nodes() for turn in node.versions if turn.turn_id not in known)
+    return found | {turn.turn_id: _describe("turn", turn.prompt.text) for turn in others}
 
 
 def _public(chats: KernelChats) -> dict[str, Any]:

@@ -206,7 +206,9 @@ def test_tab_survives_an_object_that_refuses_to_be_read(
 def test_tab_after_a_command_offers_the_turns_there_are(shell: Any, tab: Any) -> None:
     shell.run_cell("%%chat -q -m practice:fast -o hello\nHello")
 
-    assert tab("%chat show ") == {shell.user_ns["hello"].turn_id}
+    shell.run_cell("%%chat -q -m practice:fast -c other -o elsewhere\nHello")
+
+    assert tab("%chat show ") == {"1", shell.user_ns["elsewhere"].turn_id}
 
 
 def test_tab_after_chat_offers_the_chats_there_are(shell: Any, tab: Any) -> None:

@@ -54,7 +54,7 @@ def to_html(index: Index, totals: Totals, turns: Mapping[str, TurnView]) -> str:
     """Render a conversation as safe HTML: its totals, and each node as a fold of its versions."""
     head = f'<summary style="cursor:pointer">{escapeHtml(_headline(index, totals))}</summary>{_tables(totals)}'
     rows, left_out = index["rows"][-MAX_LINES:], _left_out(index, MAX_LINES)
-    writer = _TurnWriter(turns, HTML_LIMIT - len(head.encode()) - len(rows) * _LINE_BYTES)
+    writer = _TurnWriter(turns, _numbers(index), HTML_LIMIT - len(head.encode()) - len(rows) * _LINE_BYTES)
     lines = [writer.row(row) for row in reversed(rows)][::-1]
     mark = f'<div style="{_MUTED_STYLE}">… {left_out:,} earlier turns are not listed</div>' if left_out else ""
     body = f'<div style="{_INSIDE}">{mark}{"".join(lines)}</div>'
@@ -65,26 +65,30 @@ def to_text(index: Index, totals: Totals) -> str:
     """Render a conversation as plain text: a line for each node."""
     left_out = _left_out(index, TEXT_LINES)
     mark = [f"… {left_out:,} earlier turns"] if left_out else []
-    lines = [f"{'  ' * row['depth']}{_line(row, _current(row))}" for row in index["rows"][-TEXT_LINES:]]
+    numbers = _numbers(index)
+    lines = [f"{'  ' * row['depth']}{_line(row, _current(row), numbers)}" for row in index["rows"][-TEXT_LINES:]]
     return "\n".join([_headline(index, totals), *mark, *lines])
 
 
 class _TurnWriter:
     """Renders nodes with their turns within a size limit; after that, only their lines."""
 
-    def __init__(self, turns: Mapping[str, TurnView], limit: int) -> None:
+    def __init__(self, turns: Mapping[str, TurnView], numbers: Mapping[str, int], limit: int) -> None:
         self._turns = turns
+        self._numbers = numbers
         self._bytes_left = limit
 
     def row(self, row: Row) -> str:
         """Render one node: a fold of the active version, containing the others as folds."""
         current = _current(row)
         if self._bytes_left < TURN_LIMIT:
-            return _item(_line(row, current), row["depth"])
+            return _item(_line(row, current, self._numbers), row["depth"])
         origin = f'<div style="{_MUTED_STYLE}">{escapeHtml(current["made"])}</div>' if current["made"] else ""
         others = (version for version in row["versions"] if version is not current)
-        folds = (_fold(f"Another version: {_line(row, other)}", self._turn(other)) for other in others)
-        return _fold(_line(row, current), origin + self._turn(current) + "".join(folds), indent=row["depth"])
+        folds = (_fold(f"Another version: {_line(row, other, {})}", self._turn(other)) for other in others)
+        return _fold(
+            _line(row, current, self._numbers), origin + self._turn(current) + "".join(folds), indent=row["depth"]
+        )
 
     def _turn(self, version: Version) -> str:
         turn = self._turns.get(version["turn_id"])
@@ -110,9 +114,16 @@ def _left_out(index: Index, limit: int) -> int:
     return index["left_out"] + max(0, len(index["rows"]) - limit)
 
 
-def _line(row: Row, version: Version) -> str:
+def _numbers(index: Index) -> dict[str, int]:
+    """Return the numbers of the nodes of the active line, as in `%chat history`."""
+    line = (row["node_id"] for row in index["rows"] if row["line"])
+    return {node_id: number for number, node_id in enumerate(line, 1)}
+
+
+def _line(row: Row, version: Version, numbers: Mapping[str, int]) -> str:
     """Describe a version in one line."""
     count = len(row["versions"])
+    number = f"{numbers[row['node_id']]}. " if row["node_id"] in numbers else ""
     facts = [
         f"{row['versions'].index(version) + 1}/{count}" if count > 1 else "",
         "branch" if row["branches"] else "",
@@ -122,7 +133,9 @@ def _line(row: Row, version: Version) -> str:
         format_seconds(version["seconds"]) if version["seconds"] is not None else "",
         version["status"] if version["status"] != "completed" else "",
     ]
-    return " · ".join([f"{_STATUS_SIGNS[version['status']]} {version['said'] or '(no text)'}", *filter(None, facts)])
+    return " · ".join(
+        [f"{_STATUS_SIGNS[version['status']]} {number}{version['said'] or '(no text)'}", *filter(None, facts)]
+    )
 
 
 def _headline(index: Index, totals: Totals) -> str:

@@ -12,9 +12,13 @@ from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TreeOp
 from nbtool.loop import reset_after_fork, run_sync
 from nbtool.messages import new_id
+from nbtool.text import shorten
+
+MAX_DIGITS = 9
+"""Digits of the number of a branch."""
 
 TurnRef = str | Turn | None
-"""A turn, the beginning of its id, or None: the last turn of the active branch."""
+"""A turn, its number, the beginning of its id, or None: the last turn of the active branch."""
 
 
 class Conversation:
@@ -78,6 +82,8 @@ class Conversation:
     def switch(self, where: str | Turn) -> Node[Turn]:
         """Switch to a branch, by its number in `%chat history` or by a turn on it, or to another version of a turn.
 
+        `2.1` is version 1 of turn 2.
+
         A version of a turn on the active branch becomes its current version, and the branch stays active.
 
         Raises:
@@ -85,9 +91,13 @@ class Conversation:
         """
         branches = self.tree.branches()
         if isinstance(where, str) and where.isdecimal():
-            if not 0 < int(where) <= len(branches):
-                raise BadUsage(f"There are {len(branches)} branches, and no number {where}.", fix="`%chat history`")
-            node = branches[int(where) - 1]
+            number = int(where) if len(where) <= MAX_DIGITS else 0
+            if not 0 < number <= len(branches):
+                known = "branch 1 only" if len(branches) == 1 else f"the branches 1 to {len(branches)}"
+                problem = f"This chat has no branch {shorten(where, MAX_DIGITS)}: it has {known}."
+                fix = "`%chat history` lists them; `%chat switch 2.1` switches to version 1 of turn 2."
+                raise BadUsage(problem if branches else "The chat has no turns yet.", fix=fix)
+            node = branches[number - 1]
             return self._change("switch", node)
         node, version = self.find_turn(where)
         return self._change("switch", node, version.turn_id)

@@ -11,6 +11,7 @@ produce the same tree.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -22,8 +23,8 @@ from nbtool.turn_view import HasTurnId
 
 V = TypeVar("V", bound=HasTurnId)
 
-MAX_DIGITS = 9
-"""Digits of the number of a turn."""
+_NUMBER = re.compile(r"([0-9]{1,9})(?:\.([1-9][0-9]{0,8}))?")
+"""The number of a turn in `%chat history`; after a dot, that of its version."""
 
 
 @dataclass(slots=True, eq=False)
@@ -132,6 +133,8 @@ class Tree(Generic[V]):
     def find(self, turn_id: str) -> Node[V]:
         """Return the node of a turn, by its number on the active branch, its id or an unambiguous prefix of that.
 
+        `2.1` is version 1 of turn 2.
+
         Raises:
             BadUsage: no turn or several turns match.
         """
@@ -143,8 +146,8 @@ class Tree(Generic[V]):
         matches = [one for one in among if one[1].turn_id == turn_id] or [
             one for one in among if one[1].turn_id.startswith(turn_id)
         ]
-        if not matches and turn_id.isdecimal() and len(turn_id) <= MAX_DIGITS:
-            return self._numbered(int(turn_id))
+        if not matches and (number := _NUMBER.fullmatch(turn_id)):
+            return self._numbered(int(number[1]), int(number[2]) if number[2] else 0)
         if len(matches) != 1:
             many = "several turns begin" if matches else "no turn begins"
             raise BadUsage(f"In this chat {many} with {turn_id!r}.", fix="`%chat history` lists them.")
@@ -155,12 +158,28 @@ class Tree(Generic[V]):
         turns = ((node, node.turn) for node in self.active_path)
         return dict(enumerate(((node, turn) for node, turn in turns if turn is not None), 1))
 
-    def _numbered(self, number: int) -> tuple[Node[V], V]:
+    def number_of(self, turn: V) -> str:
+        """Return the number of a turn of the active branch, with that of its version unless it is the current one.
+
+        Empty for a turn of another branch.
+        """
+        for number, (node, current) in self.numbered_turns().items():
+            if turn in node.versions:
+                return str(number) if turn is current else f"{number}.{node.versions.index(turn) + 1}"
+        return ""
+
+    def _numbered(self, number: int, version: int) -> tuple[Node[V], V]:
+        """Return a turn by its number, and the number of its version; 0 for the current one."""
         turns = self.numbered_turns()
         if number not in turns:
-            count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
-            raise BadUsage(f"This line has {count}, and no number {number}.", fix="`%chat history` lists them.")
-        return turns[number]
+            known = f"it has the turns 1 to {len(turns)}" if len(turns) > 1 else f"it has {len(turns)} turns"
+            known = "it has turn 1 only" if len(turns) == 1 else known
+            raise BadUsage(f"This line has no number {number}: {known}.", fix="`%chat history` lists them.")
+        node, turn = turns[number]
+        if version > len(node.versions):
+            many = f"versions 1 to {len(node.versions)}" if len(node.versions) > 1 else "one version"
+            raise BadUsage(f"Turn {number} has no version {version}: it has {many}.", fix="`%chat history` lists them.")
+        return (node, node.versions[version - 1]) if version else (node, turn)
 
     def turns_from(self, node: Node[V]) -> list[V]:
         """Return all versions of a node and its descendants."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nbtool.blocks.sanitize import one_line
+from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import Conversation
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
@@ -20,20 +21,22 @@ def branch(context: CommandContext, args: list[str]) -> str:
     """
     turn = _single_word(args, "branch [TURN]", may_lack=True)
     node = context.chat.branch(turn)
-    return f"The next turn follows {_label(node)}." if node else "The next turn starts the conversation."
+    return f"The next turn follows {_label(context, node)}." if node else "The next turn starts the conversation."
 
 
 def switch(context: CommandContext, args: list[str]) -> str:
     """Switch to a branch or a version of a turn: `switch TURN`.
 
-    A branch is selected by its number in `%chat history` or by one of its turns.
+    A branch is selected by its number in `%chat history` or by one of its turns. `2.1` is version 1 of turn 2.
     """
     node = context.chat.switch(_single_word(args, "switch BRANCH") or "")
     path = context.chat.tree.active_path
     count = len(node.versions)
     version = f", version {node.current + 1} of {count}" if count > 1 else ""
     turns = "1 turn" if len(path) == 1 else f"{len(path)} turns"
-    return f"Switched to {_label(node)}{version}; the line has {turns} and ends with {_label(path[-1])}."
+    return (
+        f"Switched to {_label(context, node)}{version}; the line has {turns} and ends with {_label(context, path[-1])}."
+    )
 
 
 def hide(context: CommandContext, args: list[str]) -> str:
@@ -41,12 +44,16 @@ def hide(context: CommandContext, args: list[str]) -> str:
 
     It stays visible.
     """
-    return f"{_label(context.chat.hide(_single_word(args, 'hide [TURN]', may_lack=True)))} is not sent to the model."
+    return _sentence(
+        context, context.chat.hide(_single_word(args, "hide [TURN]", may_lack=True)), "is not sent to the model."
+    )
 
 
 def unhide(context: CommandContext, args: list[str]) -> str:
     """Send a hidden turn to the model again."""
-    return f"{_label(context.chat.show(_single_word(args, 'unhide [TURN]', may_lack=True)))} is sent to the model."
+    return _sentence(
+        context, context.chat.show(_single_word(args, "unhide [TURN]", may_lack=True)), "is sent to the model."
+    )
 
 
 def pin(context: CommandContext, args: list[str]) -> str:
@@ -54,7 +61,9 @@ def pin(context: CommandContext, args: list[str]) -> str:
 
     Even outside the window of turns.
     """
-    return f"{_label(context.chat.pin(_single_word(args, 'pin [TURN]', may_lack=True)))} is always sent to the model."
+    return _sentence(
+        context, context.chat.pin(_single_word(args, "pin [TURN]", may_lack=True)), "is always sent to the model."
+    )
 
 
 def unpin(context: CommandContext, args: list[str]) -> str:
@@ -62,7 +71,9 @@ def unpin(context: CommandContext, args: list[str]) -> str:
 
     The turn is sent only while it is inside the window of turns.
     """
-    return f"{_label(context.chat.unpin(_single_word(args, 'unpin [TURN]', may_lack=True)))} is no longer pinned."
+    return _sentence(
+        context, context.chat.unpin(_single_word(args, "unpin [TURN]", may_lack=True)), "is no longer pinned."
+    )
 
 
 def delete(context: CommandContext, args: list[str]) -> str:
@@ -73,11 +84,11 @@ def delete(context: CommandContext, args: list[str]) -> str:
     below = "--below" in args
     turn = _single_word([arg for arg in args if arg != "--below"], "delete TURN [--below]")
     _, version = context.chat.find_turn(turn)
-    before = _count(context.chat.conversation)
+    before, label = _count(context.chat.conversation), turn_label(context.chat, version)
     context.chat.delete(version, below=below)
     deleted = before - _count(context.chat.conversation)
     extent = f" and the turns after it ({deleted} in all)" if below else ""
-    return f"Deleted {version.turn_id}{extent}; `%chat undo` restores it."
+    return f"Deleted {label}{extent}; `%chat undo` restores it."
 
 
 def undo(context: CommandContext, args: list[str]) -> str:
@@ -102,7 +113,8 @@ def branches(chat: Conversation) -> str:
         mark = "*" if end in line else " "
         prompt = one_line(apart.turn.prompt.text, MAX_PROMPT) if apart.turn else ""
         turns = "turn" if len(path) == 1 else "turns"
-        rows.append((f"{mark} {number}", f"{_label(end)}; {len(path)} {turns}; {prompt}"))
+        end_id = f"  [{end.turn.turn_id}]" if end.turn else ""
+        rows.append((f"{mark} {number}", f"{len(path)} {turns}; {prompt}{end_id}"))
     return "Branches (`%chat switch NUMBER`):\n" + format_table(*rows)
 
 
@@ -130,8 +142,20 @@ def _single_word(args: list[str], usage: str, *, may_lack: bool = False) -> str 
     )
 
 
-def _label(node: Node[Turn]) -> str:
-    return node.turn.turn_id if node.turn else "a position without turns"
+def turn_label(chat: Chat, turn: Turn) -> str:
+    """Return the number of a turn, or its id on another branch, and its prompt."""
+    number = chat.tree.number_of(turn)
+    prompt = one_line(turn.prompt.text, MAX_PROMPT)
+    return f"turn {number} ({prompt})" if number else f"{turn.turn_id} ({prompt})"
+
+
+def _sentence(context: CommandContext, node: Node[Turn], what: str) -> str:
+    label = _label(context, node)
+    return f"{label[:1].upper()}{label[1:]} {what}"
+
+
+def _label(context: CommandContext, node: Node[Turn]) -> str:
+    return turn_label(context.chat, node.turn) if node.turn else "a position without turns"
 
 
 def _count(chat: Conversation) -> int:

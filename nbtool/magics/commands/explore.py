@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from IPython.display import display
 
 from nbtool.chat.conversation import restore
@@ -12,6 +14,9 @@ from nbtool.magics.commands.history_source import HistorySource
 from nbtool.magics.commands.reopen import TURN_ID, chat_of_turn, has_turn
 from nbtool.magics.kernel.messages import has_front_end
 from nbtool.text import shorten
+
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+"""The number of a turn, and of a version of it."""
 
 STATIC = "--static"
 EMPTY_HISTORY = "This chat is empty. `%chat history chats` lists earlier chats, `%chat open ID` continues one."
@@ -26,7 +31,7 @@ def explore(context: CommandContext, args: list[str]) -> str:
     for the person to run. A past chat of the journal is selected by its id or by the id of one of its turns; it is only
     read. A selected turn is opened first; one of this chat may be selected by its number in `%chat history`.
     """
-    turns = [arg for arg in args if TURN_ID.fullmatch(arg) or arg.isdecimal()]
+    turns = [arg for arg in args if TURN_ID.fullmatch(arg) or NUMBER.fullmatch(arg)]
     ids = [arg for arg in args if arg != STATIC and arg not in turns]
     if len(ids) > 1:
         raise BadUsage("%chat explore takes at most one chat.", fix="`%chat history chats` lists them.")

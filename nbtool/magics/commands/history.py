@@ -14,12 +14,13 @@ from nbtool.magics.commands.journal import history_admin
 def history(context: CommandContext, args: list[str]) -> str:
     """List the turns of the chat and its branches.
 
-    With arguments, query the journal of all chats (`history chats` …).
+    A turn is selected by its number wherever a command takes one, a version of it as `2.1`, or by its id at the end of
+    its line. With arguments, query the journal of all chats (`history chats` …).
     """
     if args:
         return history_admin(context, args)
     turns = context.chat.tree.numbered_turns()
-    rows = [(f"{number}  {turn.turn_id}", _turn_line(node, turn)) for number, (node, turn) in turns.items()]
+    rows = [(str(number), _turn_line(number, node, turn)) for number, (node, turn) in turns.items()]
     lines = format_table(*rows) if rows else "This chat is empty."
     return "\n\n".join(filter(None, [lines, branches(context.chat.conversation)]))
 
@@ -36,10 +37,10 @@ def new(context: CommandContext, _: list[str]) -> str:
 COMMANDS: dict[str, Command] = {"history": history, "new": new}
 
 
-def _turn_line(node: Node[Turn], turn: Turn) -> str:
-    """Describe a turn in one line: status, version, and prompt."""
-    others = ", ".join(version.turn_id for version in node.versions if version is not turn)
+def _turn_line(number: int, node: Node[Turn], turn: Turn) -> str:
+    """Describe a turn in one line: status, version, prompt, and its id."""
+    others = ", ".join(f"{number}.{at}" for at, version in enumerate(node.versions, 1) if version is not turn)
     versions = f"version {node.current + 1} of {len(node.versions)} (others: {others})" if others else ""
     ended = "interrupted" if isinstance(turn.error, Interrupted) else turn.status
     marks = [ended, versions, "hidden" if node.hidden else "", "pinned" if node.pinned else ""]
-    return "; ".join([*filter(None, marks), one_line(turn.prompt.text, 70)])
+    return "; ".join([*filter(None, marks), f"{one_line(turn.prompt.text, 70)}  [{turn.turn_id}]"])

@@ -193,7 +193,7 @@ def test_a_switch_goes_back_to_the_end_of_a_branch() -> None:
 
     assert user_texts(wire.prompts[-1]) == ["a", "b", "c", "d"]
     assert line(chat) == ["a", "B"]
-    with pytest.raises(BadUsage, match="There are 2 branches, and no number 3"):
+    with pytest.raises(BadUsage, match="This chat has no branch 3: it has the branches 1 to 2"):
         chat.switch("3")
 
 

@@ -33,7 +33,7 @@ def test_without_a_page_the_history_is_printed(chat_shell: Any, capsys: pytest.C
     text = run_command(chat_shell, "explore", capsys)
 
     assert "History: 2 turns" in text
-    assert "✓ Double four. · 1 call" in text
+    assert "✓ 1. Double four. · 1 call" in text
 
 
 def test_an_empty_conversation_is_reported_in_a_line(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +50,7 @@ def test_a_past_chat_of_the_journal_is_looked_at_by_its_id(chat_shell: Any, caps
 
     text = run_command(chat_shell, f"explore {chat_id}", capsys)
 
-    assert "✓ Double four. · 1 call" in text
+    assert "✓ 1. Double four. · 1 call" in text
     assert "2 turns" in text
 
 

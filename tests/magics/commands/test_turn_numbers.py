@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -25,9 +24,21 @@ def output_of(shell: Any, line: str, capsys: pytest.CaptureFixture[str]) -> str:
 def test_history_numbers_the_turns(chatted: Any, capsys: pytest.CaptureFixture[str]) -> None:
     rows = output_of(chatted, "history", capsys).splitlines()[:3]
 
-    assert [re.split(r"\s+", row)[:2] for row in rows] == [
-        [str(number), chatted.user_ns[name].turn_id] for number, name in enumerate(("one", "two", "three"), 1)
+    assert rows == [
+        f"{number}  completed; Say {name}  [{chatted.user_ns[name].turn_id}]"
+        for number, name in enumerate(("one", "two", "three"), 1)
     ]
+
+
+def test_a_version_has_a_number_too(chatted: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    chatted.run_cell("%%chat -q --rerun 2 -o again\n")
+
+    assert "2  completed; version 2 of 2 (others: 2.1); Say two" in output_of(chatted, "history", capsys)
+    assert output_of(chatted, "switch 2.1", capsys).startswith("Switched to turn 2 (Say two), version 1 of 2; the line")
+    chat = chatted.magics_manager.registry["ChatMagics"].chats["main"]
+    assert chat.tree.numbered_turns()[2][1] is chatted.user_ns["two"]
+    assert chat.tree.get("2.2")[1] is chatted.user_ns["again"]
+    assert "Deleted turn 2.2 (Say two)" in output_of(chatted, "delete 2.2", capsys)
 
 
 @pytest.mark.parametrize("command", ["show", "hide", "pin", "unpin", "unhide", "branch", "delete", "explore"])
@@ -39,7 +50,7 @@ def test_a_command_takes_the_number_of_a_turn(chatted: Any, capsys: pytest.Captu
             output_of(chatted, "undo", capsys)
 
     assert outputs[0] == outputs[1]
-    assert command == "show" or "Say two" in outputs[0] or chatted.user_ns["two"].turn_id in outputs[0]
+    assert command == "show" or "Say two" in outputs[0]
 
 
 def test_a_cell_takes_the_number_of_a_turn(chatted: Any) -> None:
@@ -51,12 +62,32 @@ def test_a_cell_takes_the_number_of_a_turn(chatted: Any) -> None:
     assert chatted.user_ns["again"].prompt.text.strip() == "Say one"
 
 
-@pytest.mark.parametrize("number", ["0", "4", "999999999", "9" * 5_000])
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("show 0", "This line has no number 0: it has the turns 1 to 3."),
+        ("show 4", "This line has no number 4: it has the turns 1 to 3."),
+        ("explore 999999999", "This line has no number 999999999: it has the turns 1 to 3."),
+        ("hide 2.2", "Turn 2 has no version 2: it has one version."),
+        ("show 2.0", "no turn begins with '2.0'"),
+        ("switch 2", "This chat has no branch 2: it has branch 1 only."),
+        (f"show {'9' * 5_000}", "no turn begins"),
+        (f"switch {'9' * 5_000}", "This chat has no branch 999999999[… 4,991 characters more]: it has branch 1 only."),
+    ],
+)
 def test_a_number_without_a_turn_is_refused_in_one_line(
-    chatted: Any, capsys: pytest.CaptureFixture[str], number: str
+    chatted: Any, capsys: pytest.CaptureFixture[str], words: str, problem: str
 ) -> None:
-    chatted.run_cell(f"%chat show {number}")
+    capsys.readouterr()
+    chatted.run_cell(f"%chat {words}")
     text = "".join(capsys.readouterr())
 
-    assert "no number" in text or "no turn begins" in text
-    assert "`%chat history` lists them." in text
+    assert problem in text
+    assert "`%chat history` lists them" in text
+    assert "Traceback" not in text
+
+
+def test_a_chat_without_turns_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%chat show 1")
+
+    assert "This line has no number 1: it has 0 turns." in "".join(capsys.readouterr())
