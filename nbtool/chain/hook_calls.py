@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nbtool.chain import limits
 from nbtool.chain.cancellation import shield_until_done, stop_all
-from nbtool.chain.hooks import Cleanup
+from nbtool.chain.hooks import Cleanup, TurnContext
 from nbtool.chain.plugin import HOOKS
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.errors import HookFailed, NbtoolError
@@ -24,34 +23,40 @@ class Hook:
 
     name: str
     position: int
-    owner: str
+    plugin: object
     call: Callable[[Any], Any]
-    seconds: float | None
     on_loop: bool = False
 
     @classmethod
     def from_plugin(cls, name: str, position: int, plugin: object, call: Callable[[Any], Any]) -> Hook:
-        """Return the hook of a plugin, with its time limit and thread."""
-        seconds = getattr(plugin, "hook_seconds", limits.HOOK_SECONDS)
+        """Return the hook of a plugin, with its thread."""
         on_loop = getattr(plugin, "runs_on_loop", False) or name == "on_stream_data"
-        return cls(name, position, type(plugin).__name__, call, seconds, on_loop)
+        return cls(name, position, plugin, call, on_loop)
+
+    @property
+    def owner(self) -> str:
+        """The name of the plugin."""
+        return type(self.plugin).__name__
 
     def cleanup(self, call: Cleanup) -> Hook:
         """Return a clean-up, which this hook returned, as a hook."""
-        return replace(self, name="a clean-up", call=_as_async_hook(call) if _is_async(call) else lambda _: call())
+        is_async = inspect.iscoroutinefunction(call)
+        return replace(self, name="a clean-up", call=_as_async_hook(call) if is_async else lambda _: call())
 
-    async def run(self, context: object) -> Any:
+    async def run(self, context: Any) -> Any:
         """Call the hook and return its result.
 
         Raises:
             HookFailed: it took too long, or raised something else than an NbtoolError.
         """
         try:
-            if not self.on_loop:
-                answer = self.call(context) if _is_async(self.call) else self._call_in_worker(context)
-            elif not inspect.isawaitable(answer := self.call(context)):
+            if self.on_loop and not inspect.isawaitable(answer := self.call(context)):
                 return answer  # most hooks: once for each delta
-            return await self._await_with_timeout(answer, self._timeout(context))
+            turn: TurnContext = getattr(context, "turn", context)
+            if not self.on_loop:
+                is_async = inspect.iscoroutinefunction(self.call)
+                answer = self.call(context) if is_async else self._call_in_worker(context, turn)
+            return await self._await_with_timeout(answer, self._timeout(turn), turn.limits.hooks.stop)
         except NbtoolError:
             raise
         except BaseException as error:
@@ -60,14 +65,15 @@ class Hook:
             text = f"The plugin {self.owner} failed in {self.name}: {type(error).__name__}: {error}"
             raise HookFailed(text) from error
 
-    def _timeout(self, context: object) -> float | None:
+    def _timeout(self, turn: TurnContext) -> float | None:
         """Return the time limit, which is short while the turn is being stopped."""
-        turn: Any = getattr(context, "turn", context)
+        limits = turn.limits.hooks
+        seconds: float | None = getattr(self.plugin, "hook_seconds", limits.call)
         if is_cancelling() or turn.cancel.is_set:
-            return min(self.seconds or limits.HOOK_STOP_SECONDS, limits.HOOK_STOP_SECONDS)
-        return self.seconds
+            return min(seconds or limits.stop, limits.stop)
+        return seconds
 
-    async def _await_with_timeout(self, answer: Awaitable[Any], seconds: float | None) -> Any:
+    async def _await_with_timeout(self, answer: Awaitable[Any], seconds: float | None, stop_seconds: float) -> Any:
         """Await a result; one that is late, or does not end when it is cancelled, is abandoned."""
         if seconds is None:
             return await answer
@@ -75,11 +81,11 @@ class Hook:
         try:
             await asyncio.wait({task}, timeout=seconds)
         except asyncio.CancelledError:
-            await shield_until_done(stop_all([task], limits.HOOK_STOP_SECONDS))
+            await shield_until_done(stop_all([task], stop_seconds))
             if task.done() and not task.cancelled() and (error := task.result().error):
                 raise error from None  # a real error takes precedence over a simultaneous stop
             raise
-        await stop_all([task], limits.HOOK_STOP_SECONDS)
+        await stop_all([task], stop_seconds)
         if not task.done() or task.cancelled():
             raise HookFailed(self.timeout_message(seconds))
         if error := task.result().error:
@@ -90,12 +96,12 @@ class Hook:
         """Return the message for a hook that took longer than `seconds`."""
         return f"The plugin {self.owner} took longer than {seconds:g} s in {self.name} and was stopped."
 
-    async def _call_in_worker(self, context: object) -> Any:
+    async def _call_in_worker(self, context: object, turn: TurnContext) -> Any:
         future = run_in_worker(lambda: self.call(context))
         try:
             outcome = await asyncio.shield(future)
         except asyncio.CancelledError:
-            await shield_until_done(_wait_for(future, limits.MIN_SECONDS))  # it may be about to end
+            await shield_until_done(_wait_for(future, turn.limits.hooks.minimum))  # it may be about to end
             if not (future.done() and future.result().error):
                 if future.done() and inspect.iscoroutine(future.result().value):
                     future.result().value.close()
@@ -132,10 +138,6 @@ class Hooks:
         """Call the hook of each plugin in order, until the first error."""
         for hook in self._hooks[name]:
             await hook.run(context)
-
-
-def _is_async(call: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004 - the `__call__` of its class is inspected, not whether it is callable
 
 
 async def _wait_for(future: asyncio.Future[Outcome], seconds: float) -> None:

@@ -30,11 +30,28 @@ STOPPED_END_SECONDS = 3.0
 MIN_SECONDS = 0.2
 """Minimum time for each hook or clean-up at the end of a turn, however late it is."""
 
+DRAIN_SECONDS = 3.0
+"""Seconds that a stopped turn waits for its own tasks before it abandons them."""
+
 MAX_REPEATED_BATCHES = 3
 """A batch of calls with the same arguments and results that is repeated this often counts as a loop."""
 
+RAISE_BUDGET = "To continue: `%%chat --resume` with a larger `--budget`."
+
 REPORTS_COST = "reports_cost"
 """The ability of a provider whose replies report their cost in US dollars."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookSeconds:
+    """The time limits of hooks and clean-ups, and of tasks that are stopped; each is described with its default."""
+
+    call: float = HOOK_SECONDS
+    stop: float = HOOK_STOP_SECONDS
+    end: float = END_SECONDS
+    stopped_end: float = STOPPED_END_SECONDS
+    minimum: float = MIN_SECONDS
+    drain: float = DRAIN_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +60,7 @@ class Limits:
 
     `max_rounds` counts requests to the model, including the one for a final reply; `seconds` is for the whole turn,
     `tokens` for input and output together, `cost` in US dollars, for models whose price is known. Once tokens or cost
-    are spent no further request is made, not even for a final reply.
+    are spent no further request is made, not even for a final reply. `hooks` are the time limits of its plugins.
     """
 
     max_rounds: int = 10
@@ -51,6 +68,7 @@ class Limits:
     seconds: float | None = None
     tokens: int | None = None
     cost: float | None = None
+    hooks: HookSeconds = HookSeconds()
 
     def __post_init__(self) -> None:
         for name in ("max_rounds", "max_calls", "seconds", "tokens", "cost"):
@@ -62,11 +80,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ReachedLimit:
-    """A limit that a turn has reached; `text` describes it for the model and the user, `fix` says what else to do."""
+    """A limit that a turn has reached; `text` describes it for the model and the user, `fix` how to raise a budget."""
 
     kind: EndReason
     text: str
-    fix: str = ""
+    fix: str = RAISE_BUDGET
 
 
 @dataclass(slots=True)
@@ -144,15 +162,9 @@ class Meter:
         return time.monotonic() - self.started
 
 
-RAISE_BUDGET = "To continue: `%%chat --resume` with a larger `--budget`."
-
-
 def budget_error(reached: ReachedLimit) -> LimitReached:
     """Return the error that ends a turn whose budget is spent."""
-    return LimitReached(
-        f"{reached.text} No further request was sent.",
-        fix=RAISE_BUDGET,
-    )
+    return LimitReached(f"{reached.text} No further request was sent.", fix=reached.fix)
 
 
 def require_known_cost(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbtool.chain.limits import RAISE_BUDGET, Meter, ReachedLimit
+from nbtool.chain.limits import Meter, ReachedLimit
 from nbtool.messages import Part, Text, ToolCall, ToolResult, Usage
 from nbtool.wire.base import Prompt
 
@@ -30,7 +30,7 @@ def exceeds_budget(prompt: Prompt, meter: Meter) -> ReachedLimit | None:
     cost_of = meter.price_of or meter.estimate_of
     if limits.cost is not None and cost_of and meter.cost + (cost := cost_of(Usage(tokens))) > limits.cost:
         left = _left(f"{limits.cost - meter.cost:.4g} USD", f"{limits.cost:g} USD")
-        return ReachedLimit("cost", f"A request of about {cost:.4g} USD was not sent: {left}.", RAISE_BUDGET)
+        return ReachedLimit("cost", f"A request of about {cost:.4g} USD was not sent: {left}.")
     return None
 
 

@@ -25,9 +25,6 @@ from nbtool.events import ErrorRaised, Notice, TurnEnded, TurnStatus
 from nbtool.wire.base import Endpoint
 from nbtool.wire.reply import Reply
 
-DRAIN_SECONDS = 3.0
-"""Seconds that a cancelled turn waits for its own tasks before it abandons them."""
-
 
 class Engine:
     """Runs one turn against one endpoint; a reply of `reply_source` replaces a request, and costs nothing."""
@@ -81,11 +78,11 @@ class Engine:
             stop.cancel()
 
     async def _stop_work(self, work: asyncio.Future[None]) -> None:
-        """Cancel the work and wait for it, for at most `DRAIN_SECONDS`."""
+        """Cancel the work and wait for it, for a limited time."""
         if work.done():
             return
         work.cancel()
-        _, pending = await asyncio.wait({work}, timeout=DRAIN_SECONDS)
+        _, pending = await asyncio.wait({work}, timeout=self._turn.limits.hooks.drain)
         if pending:
             await self._turn.emit(Notice("A stopped task has not ended yet.", level="warning"))
 
@@ -112,7 +109,6 @@ class Engine:
         await self._turn.emit(ErrorRaised(self._outcome.phase, text, error=type(error).__name__))
 
     async def _rounds(self) -> None:
-        self._outcome.phase = "hook"
         await self._run_start_hooks()
         await self._find_price()
         turn, has_room = self._turn, self._turn.limits.max_rounds > 1
@@ -203,7 +199,8 @@ class Engine:
             for hook in hooks
         ]
         try:
-            await _run_all([hook.run(context) for hook, context in zip(hooks, contexts, strict=True)])
+            work = [hook.run(context) for hook, context in zip(hooks, contexts, strict=True)]
+            await _run_all(work, self._turn.limits.hooks.drain)
         finally:
             for context in contexts:
                 context.is_open = False
@@ -248,7 +245,7 @@ class Engine:
         )
 
 
-async def _run_all(work: Sequence[Coroutine[Any, Any, Any]]) -> None:
+async def _run_all(work: Sequence[Coroutine[Any, Any, Any]], drain_seconds: float) -> None:
     """Run the coroutines concurrently; the first error stops the others. A single one needs no task."""
     if len(work) == 1:
         await work[0]
@@ -257,4 +254,4 @@ async def _run_all(work: Sequence[Coroutine[Any, Any, Any]]) -> None:
     try:
         await asyncio.gather(*tasks)
     finally:
-        await shield_until_done(stop_all(tasks, DRAIN_SECONDS))
+        await shield_until_done(stop_all(tasks, drain_seconds))

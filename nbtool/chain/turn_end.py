@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 
-from nbtool.chain import limits
 from nbtool.chain.cancellation import stop_all
 from nbtool.chain.hook_calls import Hook
 from nbtool.chain.hooks import TurnContext
@@ -43,7 +42,7 @@ class TurnEnding:
         finally:
             stop.cancel()
         if not task.done():
-            await stop_all([task], limits.MIN_SECONDS)
+            await stop_all([task], self._turn.limits.hooks.minimum)
             raise self._timeout_error(hook, time.monotonic() - start)
         task.result()
 
@@ -55,16 +54,16 @@ class TurnEnding:
 
     def _remaining(self) -> float:
         """Return the time limit of the next hook, in seconds."""
-        turn = self._turn
+        turn, limits = self._turn, self._turn.limits.hooks
         if self._late_since is None and turn.cancel.is_set:
             self._late_since = time.monotonic()
         if self._late_since is not None:
-            remaining = limits.STOPPED_END_SECONDS - (time.monotonic() - self._late_since)
+            remaining = limits.stopped_end - (time.monotonic() - self._late_since)
         elif turn.limits.seconds is None:
-            remaining = limits.END_SECONDS
+            remaining = limits.end
         else:
-            remaining = min(limits.END_SECONDS, turn.limits.seconds - turn.meter.seconds)
-        return max(remaining, limits.MIN_SECONDS)
+            remaining = min(limits.end, turn.limits.seconds - turn.meter.seconds)
+        return max(remaining, limits.minimum)
 
     def _timeout_error(self, hook: Hook, seconds: float) -> HookFailed | LimitReached:
         turn = self._turn

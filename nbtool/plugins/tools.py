@@ -14,7 +14,6 @@ from typing import ClassVar
 from nbtool.chain.cancellation import shield_until_done, stop_all
 from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import CallContext, CallsContext, ReplyContext, RequestContext, TurnContext
-from nbtool.chain.limits import HOOK_STOP_SECONDS
 from nbtool.chain.repair import NO_RESULT
 from nbtool.events import CallReady, ErrorRaised, Event, Notice, Phase
 from nbtool.loop import is_cancelling
@@ -35,7 +34,7 @@ FAILURE_PHASES: dict[str, Phase] = {
 """The phase in which a call failed, by its status; a decision of the user is not a failure."""
 
 STOP_SECONDS = 1.5
-"""Seconds that stopped calls of a round have to end; less than `DRAIN_SECONDS` of the turn."""
+"""Seconds that stopped calls of a round have to end; less than `DRAIN_SECONDS` of `nbtool.chain.limits`."""
 
 MALFORMED_NOTICE = "The model wrote a tool call that cannot be read as one; it is hidden and did not run. {next}"
 ASKED_AGAIN, NOT_ASKED_AGAIN = (
@@ -133,7 +132,7 @@ class ToolCalling:
             if call.call_id not in recorded_ids:
                 self.records.append(await skip_call(call, self.runtime, round=reply.round, reason=NO_RESULT))
         with suppress(TimeoutError):  # a plugin hangs in its hook; the message is appended anyway
-            async with asyncio.timeout(HOOK_STOP_SECONDS):
+            async with asyncio.timeout(reply.turn.limits.hooks.stop):
                 await reply.append(self._results_message(calls))
 
     async def _run_nested(self, reply: ReplyContext, call: ToolCall, runtime: ToolRuntime, _: int) -> CallRecord:

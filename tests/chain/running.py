@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
 from nbtool.chain.outcome import Outcome
+from nbtool.chain.request import ReplySource
 from nbtool.chain.turn import Engine
 from nbtool.events import Event
 from nbtool.messages import Message, user
@@ -33,6 +34,8 @@ def run(
     cancel: CancelSignal | None = None,
     history: Sequence[Message] = (),
     abilities: Sequence[str] = (),
+    reply_source: ReplySource | None = None,
+    wire: type[ScriptedWire] = ScriptedWire,
 ) -> RunResult:
     limits = limits or Limits()
     events: list[Event] = []
@@ -44,8 +47,8 @@ def run(
         context = TurnContext(
             "turn_1", user("Hello"), tuple(history), limits, emit, cancel or CancelSignal(), Meter(limits)
         )
-        wire = ScriptedWire(replies, abilities=abilities)
-        outcome = await Engine(context, wire, plugins).run()
-        return RunResult(outcome, wire, context, events)
+        endpoint = wire(replies, abilities=abilities)
+        outcome = await Engine(context, endpoint, plugins, reply_source=reply_source).run()
+        return RunResult(outcome, endpoint, context, events)
 
     return asyncio.run(turn())

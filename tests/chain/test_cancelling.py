@@ -11,7 +11,7 @@ import pytest
 from nbtool import tool
 from nbtool.chain.cancellation import stop_all
 from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
-from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.chain.limits import CancelSignal, HookSeconds, Limits, Meter
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.repair import repair_history
 from nbtool.chain.turn import Engine
@@ -158,3 +158,26 @@ def test_the_error_of_work_that_fails_while_it_is_cancelled_is_not_logged_as_for
 
     asyncio.run(stop())
     assert logged == []
+
+
+def test_the_error_of_a_sync_hook_that_ends_soon_after_the_stop_is_kept() -> None:
+    class Failing:
+        def on_before_request(self, request: RequestContext) -> None:
+            request.turn.cancel.cancel()
+            for _ in range(20):  # by then the wait for this thread has been cancelled
+                asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loops[0]).result(10)
+            raise ValueError("a defect")
+
+    async def stopped() -> Outcome:
+        loops.append(asyncio.get_running_loop())
+        limits = Limits(hooks=HookSeconds(stop=30, minimum=30))
+        turn = TurnContext("turn_1", user("Go"), (), limits, ignore, CancelSignal(), Meter(limits))
+        return await Engine(turn, ScriptedWire(["Hello"]), [Failing()]).run()
+
+    async def ignore(_: Event) -> None: ...
+
+    loops: list[asyncio.AbstractEventLoop] = []
+    outcome = asyncio.run(stopped())
+
+    assert outcome.status == "cancelled"
+    assert str(outcome.error) == "The plugin Failing failed in on_before_request: ValueError: a defect"

@@ -6,9 +6,8 @@ import asyncio
 
 import pytest
 
-from nbtool.chain import turn as module
 from nbtool.chain.hooks import RequestContext, TurnContext
-from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.chain.limits import CancelSignal, HookSeconds, Limits, Meter
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.turn import Engine
 from nbtool.events import Event, ReplyEnd, TextDelta
@@ -34,8 +33,7 @@ class NeverEnds:
         self.has_ended = True
 
 
-def test_what_does_not_end_when_it_is_stopped_is_reported_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "DRAIN_SECONDS", 0.01)
+def test_what_does_not_end_when_it_is_stopped_is_reported_and_not_waited_for() -> None:
     events: list[Event] = []
 
     async def emit(event: Event) -> None:
@@ -43,7 +41,7 @@ def test_what_does_not_end_when_it_is_stopped_is_reported_and_not_waited_for(mon
 
     async def stopped() -> tuple[Outcome, NeverEnds, bool]:
         deaf = NeverEnds()
-        limits = Limits()
+        limits = Limits(hooks=HookSeconds(drain=0.01))
         context = TurnContext("turn_1", user("Hi"), (), limits, emit, CancelSignal(), Meter(limits))
         outcome = await Engine(context, ScriptedWire(["Hello"]), [deaf]).run()
         before = deaf.has_ended
@@ -146,6 +144,19 @@ def test_a_plugin_that_fails_at_the_start_is_reported_as_a_hook() -> None:
     assert ran.outcome.status == "error"
     assert [event.phase for event in ran.of("error_raised")] == ["hook"]
     assert [event.error_phase for event in ran.of("turn_ended")] == ["hook"]
+
+
+def test_a_clean_up_that_fails_is_reported_as_one() -> None:
+    class Littering:
+        def on_turn_start(self, _: TurnContext) -> object:
+            def clean_up() -> None:
+                raise ValueError("no end")
+
+            return clean_up
+
+    ran = run(["Hello"], Littering())
+
+    assert str(ran.outcome.error) == "The plugin Littering failed in a clean-up: ValueError: no end"
 
 
 def test_a_turn_with_several_errors_names_no_phase_of_its_error() -> None:

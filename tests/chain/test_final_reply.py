@@ -13,7 +13,7 @@ from nbtool.blocks.labels import footer_line
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY
 from nbtool.chain.hooks import ReplyContext, TurnContext
-from nbtool.chain.limits import Limits
+from nbtool.chain.limits import HookSeconds, Limits
 from nbtool.chain.stop_reasons import end_reason_of
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal
@@ -140,6 +140,17 @@ def test_calls_in_every_final_reply_end_the_turn_and_none_of_them_runs(limits: L
     assert turn.messages.chain[-1].calls == ()
 
 
+def test_a_final_reply_that_only_calls_a_tool_is_requested_again_after_an_empty_reply_too() -> None:
+    replies: list[ScriptedReply] = [call("double", n=1), "", call("double", n=2), "Two."]
+    with ScriptedWire(replies) as wire:
+        turn = Chat(wire=wire, tools=[double]).send("Go")
+
+    assert [(prompt.is_final, bool(prompt.tools)) for prompt in wire.prompts] == [
+        (False, True), (False, True), (True, True), (False, False)
+    ]  # fmt: skip
+    assert (turn.text, [record.result for record in turn.calls]) == ("Two.", [2])
+
+
 def test_an_option_that_demands_calls_is_left_out_of_the_request_for_a_final_reply() -> None:
     options = {
         "tool_choice": "required", "toolConfig": {"functionCallingConfig": {"mode": "ANY"}, "retrievalConfig": {}},
@@ -185,8 +196,8 @@ def test_the_seconds_of_a_turn_bound_its_end_too(hook: str) -> None:
     assert turn.stats.seconds < 30, "the hook never ends by itself"
 
 
-def test_every_clean_up_runs_though_others_hang_or_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtool.chain.limits.END_SECONDS", 0.1)
+def test_every_clean_up_runs_though_others_hang_or_fail() -> None:
+    limits = Limits(hooks=HookSeconds(end=0.1))
     ran: list[str] = []
 
     class Cleaning:
@@ -204,7 +215,7 @@ def test_every_clean_up_runs_though_others_hang_or_fail(monkeypatch: pytest.Monk
                 raise SystemExit
 
     plugins = [Cleaning("a", ""), Cleaning("b", "fails"), Cleaning("c", "hangs"), Cleaning("d", "")]
-    turn = Chat(wire=ScriptedWire(["Hello"]), plugins=plugins).send("Hi")
+    turn = Chat(wire=ScriptedWire(["Hello"]), plugins=plugins).send("Hi", settings=TurnSettings(limits=limits))
 
     assert ran == ["d", "c", "b", "a"]
     assert turn.status == "completed"

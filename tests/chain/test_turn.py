@@ -9,9 +9,10 @@ from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, Stre
 from nbtool.chain.limits import CancelSignal, Limits
 from nbtool.errors import HookFailed, IncompleteReply, InvalidReply, NbtoolError
 from nbtool.events import ReplyEnd, TextDelta, UsageDelta
-from nbtool.messages import Message, ToolResult, Usage, results, user
-from nbtool.testing import call, cut, thinking
+from nbtool.messages import Message, ToolCall, ToolResult, Usage, results, user
+from nbtool.testing import ScriptedWire, call, cut, thinking
 from nbtool.wire.base import ToolSpec
+from nbtool.wire.reply import Reply
 from tests.chain.running import run
 
 
@@ -393,3 +394,43 @@ def test_a_turn_knows_who_is_asked():
     assert (ran.turn.host, ran.turn.model, ran.turn.dialect, ran.turn.abilities) == (
         "scripted", "scripted", "scripted", frozenset(),
     )  # fmt: skip
+
+
+def test_replies_of_an_earlier_run_count_as_rounds_and_nothing_is_sent_for_them():
+    recorded = [Reply(Message("assistant", [ToolCall("look", "{}")]), "tools", complete=True), None]
+
+    async def next_reply(_: TurnContext) -> Reply | None:
+        return recorded.pop(0)
+
+    ran = run(["Done."], Answering(), reply_source=next_reply)
+
+    assert [(event.round, event.given) for event in ran.of("request_started")] == [(1, True), (2, False)]
+    assert [event.round for event in ran.of("reply_finished")] == [1, 2]
+    assert ran.of("turn_ended")[0].rounds == 2
+    assert len(ran.wire.prompts) == 1
+    assert ran.outcome.text == "Done."
+
+
+@pytest.mark.parametrize(
+    ("limits", "needs_price", "asked"),
+    [(Limits(), None, 0), (Limits(), False, 0), (Limits(), True, 1), (Limits(cost=1.0), None, 1)],
+    ids=["nothing", "a plugin that says no", "a plugin", "a limit"],
+)
+def test_the_price_of_a_model_is_looked_up_only_if_something_depends_on_it(
+    limits: Limits, needs_price: bool | None, asked: int
+):
+    lookups: list[None] = []
+
+    class Priced(ScriptedWire):
+        async def find_price(self):
+            lookups.append(None)
+            return lambda _: 0.01
+
+    plugin = HookLog("a", [])
+    if needs_price is not None:
+        plugin.needs_price = needs_price  # type: ignore[attr-defined]  # a plugin may say so
+
+    ran = run(["Hi"], plugin, limits=limits, wire=Priced)
+
+    assert ran.outcome.status == "completed"
+    assert len(lookups) == asked

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nbtool import Chat, tool
-from nbtool.chain import limits
+from nbtool.chain.limits import HookSeconds, Limits
 from nbtool.chain.plugin import HOOKS, PLAIN_HOOKS
 from nbtool.chain.repair import NO_RESULT, repair_history
 from nbtool.chat.turn import Turn
@@ -29,6 +29,8 @@ from nbtool.tools.approval import Decision, Question
 
 SECONDS = 15
 """Seconds after which a wait of these tests is a failure."""
+
+SHORT = HookSeconds(call=0.2, stop=0.1, end=0.2, stopped_end=0.2, minimum=0.05)
 
 PLACES = (*HOOKS, "clean-up")
 
@@ -126,7 +128,9 @@ class FaultScenario:
         tools = self.tools()
         names = [function.__name__ for function in tools]
         replies: list[ScriptedReply] = [[call(name) for name in names], "Done."]
-        return Chat(wire=ScriptedWire(replies), tools=tools, plugins=[self.plugin(**more)], approver=self)
+        chat = Chat(wire=ScriptedWire(replies), tools=tools, plugins=[self.plugin(**more)], approver=self)
+        chat.limits = Limits(hooks=SHORT)
+        return chat
 
     def ask(self, question: Question) -> Decision | None:
         """Leave the question on the desk, or refuse where the calls have to end by themselves."""
@@ -150,16 +154,6 @@ class FaultScenario:
         """Let the fault come once a question lies on the desk."""
         if isinstance(event, CallAsked):
             self.asked.set()
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the bounds short."""
-    monkeypatch.setattr(limits, "HOOK_SECONDS", 0.2)
-    monkeypatch.setattr(limits, "HOOK_STOP_SECONDS", 0.1)
-    monkeypatch.setattr(limits, "END_SECONDS", 0.2)
-    monkeypatch.setattr(limits, "STOPPED_END_SECONDS", 0.2)
-    monkeypatch.setattr(limits, "MIN_SECONDS", 0.05)
 
 
 @pytest.fixture

@@ -104,26 +104,22 @@ def test_watchers_receive_calls_whatever_becomes_of_them() -> None:
 
 
 def test_cancelling_answers_every_call_and_waits_for_what_ran() -> None:
-    ended: list[str] = []
+    begun, ended = threading.Semaphore(0), list[str]()
 
     @tool(run="auto")
     async def endless() -> None:
         "Never end."
+        begun.release()
         try:
             await asyncio.Event().wait()
         finally:
             ended.append("drained")
 
-    async def main() -> Turn:
-        turn = Chat(wire=ScriptedWire([[call("endless"), call("endless")]]), tools=[endless]).start("Go")
-        started = 0
-        async for event in turn:
-            started += event.kind == "call_started"
-            if started == 2:
-                turn.cancel()
-        return turn
-
-    turn = asyncio.run(main())
+    turn = Chat(wire=ScriptedWire([[call("endless"), call("endless")]]), tools=[endless]).start("Go")
+    for _ in range(2):
+        assert begun.acquire(timeout=15)
+    turn.cancel()
+    turn.done.result(15)
 
     assert turn.status == "cancelled"
     assert ended == ["drained", "drained"]
