@@ -1,10 +1,11 @@
 """Mutation testing: make one small change to the code at a time, and count how many the tests detect.
 
     python -m tests.campaigns.mutants [--count N] [--seed N] [--keep] [--again] [--write]
+    python -m tests.campaigns.mutants --part chain --tests tests/chain tests/plugins --count 1000
 
-Samples the mutants of PARTS. For each, the tests that cover the changed line run in a copy of the tree, the fastest
-first, until one fails: the mutant is killed. A survivor needs a reason in survivors.toml; without one, or with fewer
-than GOAL killed, the command fails. `--write` updates the section in docs/reliability.md.
+Samples the mutants of PARTS, or of one of them. For each, the tests that cover the changed line run in a copy of the
+tree, the fastest first, until one fails: the mutant is killed. A survivor needs a reason in survivors.toml; without
+one, or with fewer than GOAL killed, the command fails. `--write` updates the section in docs/reliability.md.
 
 Whether a mutant is sampled depends only on its id and the seed, so a code change leaves most of the sample unchanged.
 """
@@ -25,7 +26,7 @@ import threading
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,7 +54,11 @@ HALVES = (
     ("tests/chain", "tests/tools", "tests/wire", "tests/practice"),
     ("tests/chat", "tests/plugins", "tests/security", "tests/blocks", "tests/view", "tests/toolsets", "tests/magics"),
 )
-"""The tests whose coverage is measured and that are selected from; each half runs in its own process."""
+"""The tests whose coverage is measured and that are selected from, unless `--tests` names others.
+
+Each half runs in its own process."""
+
+Halves = Sequence[Sequence[str]]
 
 GOAL = 0.9
 """The minimum share of the sample that has to be killed."""
@@ -111,15 +116,15 @@ class Reach:
         return stored
 
 
-def sample(root: Path, count: int, seed: int) -> list[Mutant]:
-    """Return a sample of `count` mutants, with the share of each package."""
+def sample(root: Path, count: int, seed: int, part: str = "") -> list[Mutant]:
+    """Return a sample of `count` mutants, with the share of each package, or of one package."""
 
     def rank(mutant: Mutant) -> str:
         return hashlib.sha256(f"{seed} {mutant.mutant_id}".encode()).hexdigest()
 
     taken: list[Mutant] = []
-    for part, share in PARTS.items():
-        files = sorted((root / "nbtool" / part).rglob("*.py"))
+    for folder, share in ({part: 1.0} if part else PARTS).items():
+        files = sorted((root / "nbtool" / folder).rglob("*.py"))
         every = [mutant for file in files for mutant in mutants_of(file, root)]
         taken += sorted(every, key=rank)[: round(count * share)]
     return taken
@@ -141,10 +146,10 @@ def environment(place: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-def measure(places: list[Path]) -> None:
+def measure(places: list[Path], halves: Halves) -> None:
     """Run the tests once, each half in its copy, and store the lines that each test covers."""
     running = []
-    for number, (place, half) in enumerate(zip(places, HALVES, strict=True)):
+    for number, (place, half) in enumerate(zip(places, halves, strict=True)):
         data, times = BUILD / f"reach-{number}.coverage", BUILD / f"seconds-{number}.json"
         data.unlink(missing_ok=True)
         command = [
@@ -184,9 +189,9 @@ def reach() -> Reach:
 class Runner:
     """A copy of the tree, and two processes that run tests in it; one mutant at a time."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, halves: Halves) -> None:
         self._place = place
-        folders = [folder for half in HALVES for folder in half]
+        folders = [folder for half in halves for folder in half]
         self._ready, self._fresh = self._start(*folders), self._start()
 
     def verdict(self, mutant: Mutant, source: bytes, reached: Reach) -> str:
@@ -238,7 +243,7 @@ def _answer(process: subprocess.Popen[str], asked: str) -> str:
     return str(json.loads(process.stdout.readline()))
 
 
-def try_all(mutants: list[Mutant], places: list[Path], reached: Reach) -> dict[str, str]:
+def try_all(mutants: list[Mutant], places: list[Path], reached: Reach, halves: Halves) -> dict[str, str]:
     """Run all mutants and controls; return the killing test of each, by id."""
     waiting: queue.SimpleQueue[tuple[str, Mutant, bytes]] = queue.SimpleQueue()
     every = max(1, len(mutants) // CONTROLS)
@@ -250,7 +255,7 @@ def try_all(mutants: list[Mutant], places: list[Path], reached: Reach) -> dict[s
     found: dict[str, str] = {}
 
     def work(place: Path) -> None:
-        runner = Runner(place)
+        runner = Runner(place, halves)
         while True:
             try:
                 name, mutant, source = waiting.get_nowait()
@@ -334,16 +339,21 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="use the last measured tree")
     parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
     parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
+    parser.add_argument("--part", choices=PARTS, default="", help="only this package")
+    parser.add_argument("--tests", nargs="+", metavar="FOLDER", help="only the tests of at least two folders")
     asked = parser.parse_args()
-    places = [BUILD / str(number) for number in range(len(HALVES))]
+    if asked.write and (asked.part or asked.tests):
+        parser.error("--write needs the whole sample and all tests: leave --part and --tests out.")
+    halves = (asked.tests[::2], asked.tests[1::2]) if asked.tests else HALVES
+    places = [BUILD / str(number) for number in range(len(halves))]
     if not asked.keep:
         for place in places:
             copy_tree(place)
-        measure(places)
+        measure(places, halves)
     began = time.monotonic()
-    mutants, last = sample(places[0], asked.count, asked.seed), BUILD / "found.json"
+    mutants, last = sample(places[0], asked.count, asked.seed, asked.part), BUILD / "found.json"
     known = json.loads(last.read_text(encoding="utf-8")) if asked.again else {}
-    found = known | try_all([one for one in mutants if not known.get(one.mutant_id)], places, reach())
+    found = known | try_all([one for one in mutants if not known.get(one.mutant_id)], places, reach(), halves)
     last.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return _judge(mutants, found, asked, time.monotonic() - began)
 

@@ -38,8 +38,9 @@ WORDS = {"fix", "stacklevel"}
 class Mutant:
     """One change: the bytes from `start` to `end` of the file at `path` become `after`.
 
-    `lines` are those of the statement it stands in, `place` the function or class. The id stays the same while the
-    function moves, and ends when the changed words do.
+    `lines` are those of the statement it stands in, `place` the function or class. `at_import`: it runs when the module
+    is imported, also in a function that the module itself calls then. The id stays the same while the function moves,
+    and ends when the changed words do.
     """
 
     path: str
@@ -85,7 +86,9 @@ class _Search:
             self._starts.append(self._starts[-1] + len(line) + 1)
 
     def mutants(self) -> Iterator[Mutant]:
-        yield from self._body(ast.parse(self._source).body, "", at_import=True)
+        tree = ast.parse(self._source)
+        self._import_calls = set(_import_calls(tree.body))
+        yield from self._body(tree.body, "", at_import=True)
 
     def _body(self, body: list[ast.stmt], place: str, *, at_import: bool) -> Iterator[Mutant]:
         for statement in body:
@@ -102,7 +105,8 @@ class _Search:
             before = " ".join(self._source[start:end].decode().split())
             if isinstance(node, ast.expr) and node.end_lineno != node.lineno and not after.startswith("("):
                 after = f"({after})"
-            yield Mutant(self._path, inner, before, after, start, end, lines, at_import)
+            runs_at_import = at_import or inner in self._import_calls
+            yield Mutant(self._path, inner, before, after, start, end, lines, runs_at_import)
         for part in ("body", "handlers", "orelse", "finalbody", "cases"):
             for below in getattr(statement, part, []):
                 if isinstance(below, ast.ExceptHandler | ast.match_case):
@@ -120,6 +124,19 @@ class _Search:
 
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _import_calls(body: list[ast.stmt]) -> Iterator[str]:
+    """Return the names that are called while the module is imported, outside of functions."""
+    waiting: list[ast.AST] = [*body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
+        below = ast.iter_child_nodes(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            below = iter(getattr(node, "decorator_list", []))
+        waiting += below
 
 
 def _is_prose(statement: ast.stmt) -> bool:
