@@ -104,12 +104,12 @@ def test_watchers_receive_calls_whatever_becomes_of_them() -> None:
 
 
 def test_cancelling_answers_every_call_and_waits_for_what_ran() -> None:
-    begun, ended = threading.Semaphore(0), list[str]()
+    starts, ended = threading.Semaphore(0), list[str]()
 
     @tool(run="auto")
     async def endless() -> None:
         "Never end."
-        begun.release()
+        starts.release()
         try:
             await asyncio.Event().wait()
         finally:
@@ -117,7 +117,7 @@ def test_cancelling_answers_every_call_and_waits_for_what_ran() -> None:
 
     turn = Chat(wire=ScriptedWire([[call("endless"), call("endless")]]), tools=[endless]).start("Go")
     for _ in range(2):
-        assert begun.acquire(timeout=15)
+        assert starts.acquire(timeout=15)
     turn.cancel()
     turn.done.result(15)
 
