@@ -113,7 +113,7 @@ def _bytes(text: str) -> None:
 def _of_server(text: str) -> None:
     line = text.encode(errors="replace")
     stdio_process.pump_stdout(io.BytesIO(b"\n".join(_pieces(line)) + b"\n"), io.BytesIO(), Flow())
-    stdio_process.skip_message(io.BytesIO(line), line)
+    stdio_process.skip_message(io.BytesIO(line), line, stdio_process.MAX_DROPPED)
     stdio_process.is_answer(line)
     stdio_process.is_complex(line[:1_000])  # of a short one nothing is counted
     Complexity().exceeds_limits(line)

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from nbtool.errors import BadUsage
 from nbtool.server_url import parse_server_url
 from nbtool.tools.approval import make_digest
+from nbtool.tools.mcp.limits import ServerLimits
 from nbtool.tools.mcp.variables import Expansion, variables_in, without_secrets
 from nbtool.tools.values.sanitize import single_line
 
@@ -51,6 +52,7 @@ class ServerSpec:
     template: Mapping[str, Any] = field(default_factory=dict, repr=False)
     variables: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
     header_variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    limits: ServerLimits = field(default_factory=ServerLimits)
 
     @property
     def identity(self) -> str:

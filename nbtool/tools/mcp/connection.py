@@ -26,12 +26,6 @@ from nbtool.tools.values.sanitize import single_line
 if TYPE_CHECKING:
     from mcp.types import LoggingMessageNotificationParams
 
-INITIAL_DELAY = 0.25
-"""Seconds between the first two connection attempts; doubled after each failure."""
-
-MAX_DELAY = 5.0
-"""Maximum seconds between two attempts."""
-
 MAX_WAIT = 1.0
 """Maximum seconds of a delay that a call waits for; if more is left it fails at once and reports when to retry."""
 
@@ -140,7 +134,9 @@ class Connection:
             except ToolFailed as error:
                 session.stop()
                 self._failures += 1
-                self._retry_at = time.monotonic() + min(MAX_DELAY, INITIAL_DELAY * 2 ** (self._failures - 1))
+                limits = self.spec.limits
+                delay = min(limits.max_delay, limits.initial_delay * 2 ** (self._failures - 1))
+                self._retry_at = time.monotonic() + delay
                 self._last_failure = str(error)
                 raise
             except BaseException:

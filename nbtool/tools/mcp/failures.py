@@ -53,7 +53,7 @@ def to_tool_failure(
             stdio_process.TOO_LARGE: _too_large_error,
             stdio_process.TOO_COMPLEX: _too_complex_error,
         }.get(str(error.data)):
-            return unread_note(server, is_call=is_call)
+            return unread_note(spec, is_call=is_call)
         return McpFailed(f"{server} says: {_clean(spec, error.message)}")
     if str(error):
         return McpFailed(f"{server} failed: {_clean(spec, format_error(error))}")
@@ -90,9 +90,9 @@ def _body_failure(spec: ServerSpec, current: Exchange, *, is_call: bool) -> Tool
         case "broken":
             return SessionLost(f"{server} closed the connection.{outcome_note}")
         case "too_large":
-            return _too_large_error(server, is_call=is_call)
+            return _too_large_error(spec, is_call=is_call)
         case "too_complex":
-            return _too_complex_error(server, is_call=is_call)
+            return _too_complex_error(spec, is_call=is_call)
         case "too_many":
             return McpFailed(
                 f"{server} sent more than {MAX_EVENTS:,} messages in one response; the rest was not read.{outcome_note}"
@@ -120,15 +120,16 @@ def _status_failure(spec: ServerSpec, current: Exchange, *, is_call: bool) -> To
     return None
 
 
-def _too_large_error(server: str, *, is_call: bool) -> McpFailed:
-    text = f"{server} sent a response of more than {stdio_process.MAX_MESSAGE} bytes, which was not read."
+def _too_large_error(spec: ServerSpec, *, is_call: bool) -> McpFailed:
+    size = f"more than {spec.limits.max_message} bytes"
+    text = f"{server_label(spec.name)} sent a response of {size}, which was not read."
     return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Remove some tools at the server.")
 
 
-def _too_complex_error(server: str, *, is_call: bool) -> McpFailed:
+def _too_complex_error(spec: ServerSpec, *, is_call: bool) -> McpFailed:
     text = (
-        f"{server} answered with more than {stdio_process.MAX_TOKENS} values or {stdio_process.MAX_NESTING} levels"
-        " of them, which were not read."
+        f"{server_label(spec.name)} answered with more than {stdio_process.MAX_TOKENS} values or"
+        f" {stdio_process.MAX_NESTING} levels of them, which were not read."
     )
     return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Remove some tools at the server.")
 

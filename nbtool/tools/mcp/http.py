@@ -44,7 +44,9 @@ MAX_EVENTS = 10_000
 OnRefused = Callable[[str], object]
 
 SESSION_ID = "mcp-session-id"
-_NOT_SENT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_NOT_SENT_ERRORS = (
+    httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol,
+)  # fmt: skip
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _PATH_FIX = "Check the path of its url; for streamable HTTP it often ends in /mcp."
 _SSE_FIX = (
@@ -159,6 +161,7 @@ class Transport(httpx2.AsyncBaseTransport):
         body = Body(
             response.stream,
             current,
+            self._spec.limits.max_message,
             MAX_EVENTS if is_answer else None,
             None if is_answer else self._on_refused,
         )
@@ -200,12 +203,14 @@ class Body(httpx2.AsyncByteStream):
         self,
         stream: Any,
         current: Exchange,
+        max_message: int,
         max_events: int | None = None,
         on_refused: OnRefused | None = None,
     ) -> None:
         self._stream = stream
         self._on_refused = on_refused
         self._exchange = current
+        self._max_message = max_message
         self._is_stream = current.is_stream
         self._events_left = math.inf if max_events is None else max_events
 
@@ -219,9 +224,9 @@ class Body(httpx2.AsyncByteStream):
                     if (end := max(map(size_seen.rfind, (b"\n\n", b"\r\n\r\n", b"\r\r")))) >= 0:
                         size = len(size_seen) - end
                     tail = size_seen[-3:]
-                if size > stdio_process.MAX_MESSAGE:
+                if size > self._max_message:
                     self._exchange.problem = "too_large"
-                    raise self._refusal(f"of more than {stdio_process.MAX_MESSAGE} bytes")
+                    raise self._refusal(f"of more than {self._max_message} bytes")
                 if self._are_too_many(data):
                     self._exchange.problem = "too_many"
                     raise httpx2.StreamError("The stream has too many messages.")

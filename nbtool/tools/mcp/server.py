@@ -8,6 +8,7 @@ import warnings
 import weakref
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -19,6 +20,7 @@ from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.execution.runner import ReturnValue
 from nbtool.tools.mcp.config import ServerSpec, read_config
 from nbtool.tools.mcp.connection import Connection
+from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
 from nbtool.tools.mcp.tool_list import (
     MAX_DIFFERENCE,
     MAX_NAME,
@@ -47,6 +49,7 @@ def mcp_servers(
     *,
     connect_seconds: float = CONNECT_SECONDS,
     call_seconds: float = CALL_SECONDS,
+    limits: ServerLimits = DEFAULT_LIMITS,
 ) -> McpServers:
     """Start or connect to the MCP servers of a configuration and return their tools.
 
@@ -55,7 +58,8 @@ def mcp_servers(
 
     `config` is such an object or a JSON file with one; an entry with `url` (and `headers`) is reached over streamable
     HTTP. Every call asks for approval, whatever the server declares about its tools; `servers.approved(policy)` sets
-    another policy. A server that fails is skipped with a warning; if all fail, an error is raised.
+    another policy. A server that fails is skipped with a warning; if all fail, an error is raised. `limits` are the
+    other limits of the sessions.
 
     Raises:
         BadUsage: the configuration is invalid, or the package `mcp` is not installed.
@@ -63,7 +67,7 @@ def mcp_servers(
     """
     if background_loop().is_current():
         raise BadUsage("MCP servers cannot be started on nbtool's own loop.", fix="Start them before the chat.")
-    specs = read_config(config)
+    specs = [replace(spec, limits=limits) for spec in read_config(config)]
     servers = [McpServer(spec, call_seconds, connect_seconds) for spec in specs]
     deadline = time.monotonic() + connect_seconds
     failures = [failure for server in servers if (failure := server.open(deadline, connect_seconds))]

@@ -34,12 +34,6 @@ if TYPE_CHECKING:
 
     from nbtool.tools.mcp.http import Exchange
 
-CLOSE_SECONDS = 8.0
-"""Seconds that a session has to close; the server itself has a second before it is killed."""
-
-LIST_SECONDS = 10.0
-"""Seconds for a server to list its tools before a call."""
-
 OnLog = Callable[["LoggingMessageNotificationParams"], object]
 OnRefused = Callable[[str], object]
 """Receives the size of a message that was not read because it belongs to no request and is too large."""
@@ -104,7 +98,7 @@ class Session:
         self.begin_close()
         if not background_loop().is_current():
             try:
-                self._task.exception(CLOSE_SECONDS)
+                self._task.exception(self.spec.limits.close_seconds)
             except NotYet:
                 self.stop()
             except Stopped:  # it did not respond in time, and its stdio process does the rest
@@ -119,14 +113,14 @@ class Session:
         """
         from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only if there is a server
 
-        client = self._running()
+        client, seconds = self._running(), self.spec.limits.list_seconds
         with exchange() as current:
             try:
-                async with asyncio.timeout(LIST_SECONDS):
+                async with asyncio.timeout(seconds):
                     return await self._list(client)
             except TimeoutError:
                 raise McpFailed(
-                    f"{server_label(self.spec.name)} did not list its tools within {LIST_SECONDS:g} s."
+                    f"{server_label(self.spec.name)} did not list its tools within {seconds:g} s."
                 ) from None
             except Exception as error:
                 raise self._failure(error, current, is_call=False) from error
@@ -220,7 +214,8 @@ async def _on_stdio(spec: ServerSpec, stderr: TextIO) -> Transport:
 
     environment = spec.environment
     command = shutil.which(spec.command, path=environment.get("PATH")) or spec.command
-    args = ["-I", "-S", stdio_process.__file__, ",".join(environment), command, *spec.args]
+    program = [stdio_process.__file__, str(spec.limits.max_message), ",".join(environment)]
+    args = ["-I", "-S", *program, command, *spec.args]
     return stdio_client(
         StdioServerParameters(command=sys.executable, args=args, env=environment, cwd=spec.folder), errlog=stderr
     )

@@ -1,10 +1,10 @@
 """Supervise one MCP server on stdio; run as a separate program for each server, never imported.
 
-    python -I -S stdio_process.py NAME,NAME,… COMMAND ARGUMENT…
+    python -I -S stdio_process.py BYTES NAME,NAME,… COMMAND ARGUMENT…
 
 It runs between the notebook and the server, and cleans up after both. Its stdin ends when the notebook closes the
 server or dies: then the server's stdin ends too, and soon after everything that it started is killed. Lines on the
-server's stdout that are not messages are held back and reported as a log message. A message that is too large is
+server's stdout that are not messages are held back and reported as a log message. A message of more than BYTES is
 dropped while it is received, and the call that it answers gets an error instead. When the server has ended, a line of
 JSON on stderr reports how (`exit`, `problem`) and the last output on its stderr. The server gets the named environment
 variables, and no others.
@@ -23,7 +23,7 @@ import threading
 from typing import IO
 
 MAX_MESSAGE = 16 * 1024 * 1024
-"""Maximum size in bytes of one message."""
+"""Maximum size in bytes of one message, unless another is set."""
 
 MAX_DROPPED = 1024 * 1024 * 1024
 """Maximum number of bytes of one message that are dropped; a longer one ends the server."""
@@ -75,7 +75,7 @@ _ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb
 _ID_LAST = re.compile(rb",\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
-def main(names: str, *command: str) -> None:  # pragma: no cover - ends its process
+def main(max_message: str, names: str, *command: str) -> None:  # pragma: no cover - ends its process
     """Run the server until it ends, and clean up after it."""
     environment = {name: os.environ[name] for name in names.split(",") if name in os.environ}
     pipe = subprocess.PIPE
@@ -93,7 +93,7 @@ def main(names: str, *command: str) -> None:  # pragma: no cover - ends its proc
     threading.Thread(target=pump_stdin, args=(server, server.stdin, flow), daemon=True).start()
     problem = ""
     with contextlib.suppress(OSError):  # the notebook is gone
-        if not pump_stdout(server.stdout, sys.stdout.buffer, flow):
+        if not pump_stdout(server.stdout, sys.stdout.buffer, flow, int(max_message)):
             problem = f"It sent a message of more than {MAX_DROPPED} bytes."
     with contextlib.suppress(subprocess.TimeoutExpired):
         server.wait(STOP_GRACE_SECONDS)
@@ -151,13 +151,15 @@ def is_answer(line: bytes) -> bool:
     return isinstance(message, dict) and "id" in message and ("result" in message or "error" in message)
 
 
-def pump_stdout(stdout: IO[bytes], out: IO[bytes], flow: Flow) -> bool:
-    """Pass messages on until the server's stdout ends; False if one did not end within `MAX_DROPPED`."""
+def pump_stdout(
+    stdout: IO[bytes], out: IO[bytes], flow: Flow, max_message: int = MAX_MESSAGE, max_dropped: int = MAX_DROPPED
+) -> bool:
+    """Pass messages on until the server's stdout ends; False if one did not end within `max_dropped` bytes."""
     stray_lines = 0
-    while line := stdout.readline(MAX_MESSAGE + 1):
-        if len(line) > MAX_MESSAGE:
-            size, end_of_line = skip_message(stdout, line)
-            if size > MAX_DROPPED:
+    while line := stdout.readline(max_message + 1):
+        if len(line) > max_message:
+            size, end_of_line = skip_message(stdout, line, max_dropped)
+            if size > max_dropped:
                 return False
             line = error_answer(line[:ID_SEARCH_BYTES], end_of_line, size)
         elif is_complex(line):
@@ -171,10 +173,10 @@ def pump_stdout(stdout: IO[bytes], out: IO[bytes], flow: Flow) -> bool:
     return True
 
 
-def skip_message(stdout: IO[bytes], line: bytes) -> tuple[int, bytes]:
+def skip_message(stdout: IO[bytes], line: bytes, max_dropped: int) -> tuple[int, bytes]:
     """Read a message to its end; return its size and its last bytes."""
     size, tail = len(line), line[-ID_SEARCH_BYTES:]
-    while not tail.endswith(b"\n") and size <= MAX_DROPPED and (chunk := stdout.readline(READ_BYTES)):
+    while not tail.endswith(b"\n") and size <= max_dropped and (chunk := stdout.readline(READ_BYTES)):
         size += len(chunk)
         tail = (tail + chunk)[-ID_SEARCH_BYTES:]
     return size, tail

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+from collections.abc import AsyncIterator
 
 import anyio
 import pytest
@@ -13,7 +15,7 @@ from nbtool.errors import McpFailed
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.failures import parse_exit_report, to_tool_failure
-from nbtool.tools.mcp.http import Exchange, describe_status
+from nbtool.tools.mcp.http import Body, Exchange, describe_status
 from nbtool.tools.mcp.stdio_process import report
 
 STDIO = ServerSpec("lab", command="lab")
@@ -63,3 +65,18 @@ def test_a_report_that_is_none_is_shown_as_the_stderr_that_it_is() -> None:
         "",
         "The last lines of its stderr: Traceback / ImportError: mcp",
     )
+
+
+def test_of_the_body_of_an_error_only_the_start_is_read() -> None:
+    read: list[int] = []
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for number in range(5):
+            read.append(number)
+            yield b"x" * 40
+
+    async def start() -> bytes:
+        return await Body(chunks(), Exchange(), max_message=1_000).read_start(70)
+
+    assert asyncio.run(start()) == b"x" * 70
+    assert read == [0, 1]

@@ -31,6 +31,7 @@ from nbtool.testing import ScriptedApprover
 from nbtool.tools.mcp import McpServers, connection, mcp_servers, stdio_process
 from nbtool.tools.mcp import http as mcp_http
 from nbtool.tools.mcp.config import ServerSpec
+from nbtool.tools.mcp.limits import ServerLimits
 from nbtool.tools.mcp.session import Session
 from tests.tools.calling import ask_for, make_harness
 from tests.tools.mcp.serving import FAILURES, SPOOFED, HttpServer, http_server
@@ -118,10 +119,9 @@ def bring_about(web: HttpServer, row: Row) -> None:
 
 @pytest.mark.parametrize("row", HTTP_ROWS, ids=lambda row: f"{row.fails} at {row.at or 'any time'}")
 def test_over_http_one_call_fails_and_the_next_works(
-    start: Callable[..., McpServers], web: HttpServer, row: Row, monkeypatch: pytest.MonkeyPatch
+    start: Callable[..., McpServers], web: HttpServer, row: Row
 ) -> None:
-    monkeypatch.setattr(stdio_process, "MAX_MESSAGE", 50_000)
-    servers = start({"url": web.url})
+    servers = start({"url": web.url}, limits=ServerLimits(max_message=50_000))
     harness = make_harness(servers, approver=yes)
     assert harness.run(ask_for("it_say")).status == "ok"
     bring_about(web, row)
@@ -160,12 +160,11 @@ NOTIFICATIONS = {
 
 @pytest.mark.parametrize("kind", NOTIFICATIONS)
 def test_a_notification_is_bounded_as_a_response_is_and_a_call_works(
-    start: Callable[..., McpServers], web: HttpServer, kind: str, monkeypatch: pytest.MonkeyPatch
+    start: Callable[..., McpServers], web: HttpServer, kind: str
 ) -> None:
-    monkeypatch.setattr(stdio_process, "MAX_MESSAGE", 50_000)
     web.notifies, size = NOTIFICATIONS[kind]
     with log_records("nbtool.mcp") as records:
-        servers = start({"url": web.url})
+        servers = start({"url": web.url}, limits=ServerLimits(max_message=50_000))
         notice = records.get(timeout=20).getMessage()
 
     assert servers["it"].notices[0] == notice
@@ -286,10 +285,9 @@ def kill_server(folder: Path) -> None:
 
 @pytest.mark.parametrize("row", STDIO_ROWS, ids=lambda row: row.fails)
 def test_on_stdio_one_call_fails_and_a_later_one_works(
-    start: Callable[..., McpServers], tmp_path: Path, row: StdioRow, monkeypatch: pytest.MonkeyPatch
+    start: Callable[..., McpServers], tmp_path: Path, row: StdioRow
 ) -> None:
-    monkeypatch.setattr(connection, "INITIAL_DELAY", 0.05)
-    servers = start(fragile(tmp_path, row.fails))
+    servers = start(fragile(tmp_path, row.fails), limits=ServerLimits(initial_delay=0.05))
     harness = make_harness(servers, approver=yes)
     if row.fails == "killed":
         assert harness.run(ask_for("it_say")).status == "ok"
@@ -418,12 +416,8 @@ def depth(error: BaseException) -> int:
     return frames
 
 
-def test_forty_failing_calls_of_a_dead_server_keep_no_frames(
-    start: Callable[..., McpServers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "INITIAL_DELAY", 60)
-    monkeypatch.setattr(connection, "MAX_DELAY", 60)
-    servers = start(fragile(tmp_path, "dies"))
+def test_forty_failing_calls_of_a_dead_server_keep_no_frames(start: Callable[..., McpServers], tmp_path: Path) -> None:
+    servers = start(fragile(tmp_path, "dies"), limits=ServerLimits(initial_delay=60, max_delay=60))
     (tmp_path / "server.py").unlink()
     kill_all(tmp_path)
     found = [error_of(servers) for _ in range(40)]

@@ -5,12 +5,13 @@ import gc
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.mcp import McpServers, mcp_servers, server, session, stdio_process
+from nbtool.tools.mcp import McpServers, mcp_servers
+from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer
 
@@ -45,9 +47,15 @@ def start() -> Iterator[Start]:
     """Start servers, named by keywords, and end them after the test."""
     started: list[McpServers] = []
 
-    def begin(*, connect_seconds: float = 20, call_seconds: float = 20, **servers: Any) -> McpServers:
+    def begin(
+        *,
+        connect_seconds: float = 20,
+        call_seconds: float = 20,
+        limits: ServerLimits = DEFAULT_LIMITS,
+        **servers: Any,
+    ) -> McpServers:
         config = {"mcpServers": servers}
-        started.append(mcp_servers(config, connect_seconds=connect_seconds, call_seconds=call_seconds))
+        started.append(mcp_servers(config, connect_seconds=connect_seconds, call_seconds=call_seconds, limits=limits))
         return started[-1]
 
     yield begin
@@ -172,12 +180,41 @@ def test_a_server_on_this_machine_is_reached_past_the_proxy_of_the_environment(
     assert "Bearer key-canary" in authorizations
 
 
-def test_a_message_beyond_all_measure_is_refused_over_http_too(
-    start: Start, http: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
+def test_a_server_on_another_machine_is_reached_through_the_proxy_of_the_environment(
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stdio_process, "MAX_MESSAGE", 900)
+    asked: list[bytes] = []
+
+    def refuse(proxy: socket.socket) -> None:
+        with suppress(OSError):  # it was closed at the end of the test
+            while True:
+                connection, _ = proxy.accept()
+                with connection:
+                    asked.append(connection.recv(1_000).splitlines()[0])
+                    connection.sendall(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        threading.Thread(target=refuse, args=(proxy,), daemon=True).start()
+        with pytest.raises(McpFailed, match="cannot be reached: 403 Forbidden"):
+            start(web={"url": "https://mcp.example.invalid/mcp"})
+
+    assert set(asked) == {b"CONNECT mcp.example.invalid:443 HTTP/1.1"}
+
+
+def test_a_message_beyond_all_measure_is_refused_over_http_too(start: Start, http: tuple[str, list[str]]) -> None:
     with pytest.raises(McpFailed, match="more than 900 bytes"):
-        start(web={"url": http[0]}, connect_seconds=5)
+        start(web={"url": http[0]}, connect_seconds=5, limits=ServerLimits(max_message=900))
+
+
+def test_the_largest_message_of_a_server_on_stdio_is_that_of_its_limits(start: Start) -> None:
+    servers = start(it=hostile(), limits=ServerLimits(max_message=5_000))
+    record = make_harness(servers, approver=yes).run(ask_for("it_say", text="x" * 5_000))
+
+    assert (record.status, record.shown) == (
+        "error", "The MCP server 'it' sent a response of more than 5000 bytes, which was not read."
+        " The tool ran; ask it for less.",
+    )  # fmt: skip
 
 
 def test_a_tool_that_changes_is_not_called_until_a_person_has_seen_the_difference(start: Start) -> None:
@@ -212,11 +249,8 @@ def test_a_tool_stays_closed_until_somebody_agreed_to_its_change(start: Start) -
     assert servers.get("shop_say").description == "What it was."
 
 
-def test_a_change_too_large_to_be_shown_keeps_the_tool_closed_and_names_the_way(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "MAX_DIFFERENCE", 100)
-    servers = start(shop=hostile("turns"))
+def test_a_change_too_large_to_be_shown_keeps_the_tool_closed_and_names_the_way(start: Start) -> None:
+    servers = start(shop=hostile("turns", "widely"))
     harness = make_harness(servers, approver=yes)
     harness.run(ask_for("shop_say", text="hi"))
     record = harness.run(ask_for("shop_say", text="hi"))
@@ -446,11 +480,8 @@ def test_pages_without_end_are_not_turned_for_ever(start: Start) -> None:
         start(it=hostile("endless"))
 
 
-def test_a_server_that_does_not_list_its_tools_again_is_not_called(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    servers = start(it=hostile("stalls"))
-    monkeypatch.setattr(session, "LIST_SECONDS", 0.2)
+def test_a_server_that_does_not_list_its_tools_again_is_not_called(start: Start) -> None:
+    servers = start(it=hostile("stalls"), limits=ServerLimits(list_seconds=0.2))
     record = make_harness(servers, approver=yes).run(ask_for("it_say", text="hi"))
 
     assert (record.status, record.shown) == ("error", "The MCP server 'it' did not list its tools within 0.2 s.")
@@ -521,10 +552,9 @@ def test_servers_are_started_before_the_chat_and_can_be_closed_from_within(start
     assert record.shown.startswith(("The MCP server 'it' is closed.", "The MCP server 'it' has ended."))
 
 
-def test_a_server_that_takes_long_to_close_is_not_waited_for(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    servers = start(it=hostile("stubborn"))
+def test_a_server_that_takes_long_to_close_is_not_waited_for(start: Start) -> None:
+    servers = start(it=hostile("stubborn"), limits=ServerLimits(close_seconds=0.0))
     pids = pids_of(servers)
-    monkeypatch.setattr(session, "CLOSE_SECONDS", 0.0)
     servers.close()
 
     assert wait_gone(*pids)

@@ -28,9 +28,9 @@ from nbtool.tools.mcp.stdio_process import (
 MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
 
 
-def pass_through(said: bytes) -> tuple[bool, list[bytes]]:
+def pass_through(said: bytes, **limits: int) -> tuple[bool, list[bytes]]:
     out = io.BytesIO()
-    ended = pump_stdout(io.BytesIO(said), out, Flow())
+    ended = pump_stdout(io.BytesIO(said), out, Flow(), **limits)
     return ended, out.getvalue().splitlines(keepends=True)
 
 
@@ -107,12 +107,9 @@ def test_a_long_line_is_cut_and_says_how_much_is_left_out() -> None:
         (-7, b'{"result":"%s", "id": -7, "jsonrpc": "2.0"}\n'),
     ],
 )
-def test_a_message_that_is_too_large_is_dropped_and_its_call_gets_an_error(
-    monkeypatch: pytest.MonkeyPatch, id_: Any, message: bytes
-) -> None:
-    monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_MESSAGE", 10_000)
+def test_a_message_that_is_too_large_is_dropped_and_its_call_gets_an_error(id_: Any, message: bytes) -> None:
     large = message % (b"x" * 200_000)
-    ended, (error, following) = pass_through(large + MESSAGE)
+    ended, (error, following) = pass_through(large + MESSAGE, max_message=10_000)
 
     assert ended
     assert following == MESSAGE
@@ -121,26 +118,22 @@ def test_a_message_that_is_too_large_is_dropped_and_its_call_gets_an_error(
     assert answer["error"]["message"] == f"a message of {len(large)} bytes"
 
 
-def test_a_message_of_the_longest_length_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_MESSAGE", len(MESSAGE))
-
-    assert pass_through(MESSAGE) == (True, [MESSAGE])
+def test_a_message_of_the_longest_length_passes() -> None:
+    assert pass_through(MESSAGE, max_message=len(MESSAGE)) == (True, [MESSAGE])
 
 
-def test_a_large_message_whose_id_is_nowhere_is_reported_as_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_MESSAGE", 100)
+def test_a_large_message_whose_id_is_nowhere_is_reported_as_noise() -> None:
     large = b'{"jsonrpc": "2.0", "method": "notifications/x", "params": "%s"}\n' % (b'"id": 3, ' * 1_000)
-    ended, (line, message) = pass_through(large + MESSAGE)
+    ended, (line, message) = pass_through(large + MESSAGE, max_message=100)
 
     assert (ended, message) == (True, MESSAGE)
     assert data(line) == f"a message of {len(large)} bytes that was dropped"
 
 
-def test_a_message_without_end_ends_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_MESSAGE", 1_000)
-    monkeypatch.setattr("nbtool.tools.mcp.stdio_process.MAX_DROPPED", 100_000)
+def test_a_message_without_end_ends_the_server() -> None:
+    said = MESSAGE + b"x" * 1_000_000
 
-    assert pass_through(MESSAGE + b"x" * 1_000_000) == (False, [MESSAGE])
+    assert pass_through(said, max_message=1_000, max_dropped=100_000) == (False, [MESSAGE])
 
 
 def test_the_end_of_what_a_server_writes_to_stderr_is_remembered() -> None:
