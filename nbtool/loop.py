@@ -144,18 +144,19 @@ class LoopWatch:
 class BlockedNotice:
     """Reports once, while a thread polls, what blocks the loop that it waits for."""
 
-    def __init__(self, report: Callable[[str], object]) -> None:
+    def __init__(self, report: Callable[[str], object], blocked_polls: int = BLOCKED_POLLS) -> None:
         self._report = report
+        self._blocked_polls = blocked_polls
         self._responded = threading.Event()
         self._polls = 0
 
     def poll(self) -> None:
-        """Check once in `BLOCKED_POLLS` polls; seconds would include a long job that this thread itself runs."""
+        """Check once in so many polls; seconds would include a long job that this thread itself runs."""
         self._polls += 1
         if self._polls == 1:
             self._responded.clear()
             background_loop().call_soon(self._responded.set)
-        elif self._polls == BLOCKED_POLLS:
+        elif self._polls == self._blocked_polls:
             if self._responded.is_set():
                 self._polls = 0
             else:

@@ -327,12 +327,16 @@ class Chat:
 
 
 def wait_for_turn(
-    turn: Turn, *, on_tick: Callable[[], None] | None = None, on_start: Callable[[], object] | None = None
+    turn: Turn,
+    *,
+    on_tick: Callable[[], None] | None = None,
+    on_start: Callable[[], object] | None = None,
+    stop_seconds: float = STOP_SECONDS,
 ) -> Turn:
     """Start a turn, unless it is running, and run its synchronous work on this thread until it ends or is parked.
 
     `on_start` continues a parked turn. An interrupt cancels the turn and is raised again when the turn has ended or
-    `STOP_SECONDS` are over, and within a second if something blocks nbtool's background loop.
+    `stop_seconds` are over, and within a second if something blocks nbtool's background loop.
     """
     try:
         return turn.caller_thread.run_until(turn.until_idle(), on_tick=on_tick, on_start=on_start or turn.start)
@@ -340,5 +344,5 @@ def wait_for_turn(
         turn.cancel()
         turn.start()  # a turn that was not started yet has to end too
         with suppress(TimeoutError):
-            turn.caller_thread.run_until(turn.done, on_tick=LoopWatch(), seconds=STOP_SECONDS)
+            turn.caller_thread.run_until(turn.done, on_tick=LoopWatch(), seconds=stop_seconds)
         raise

@@ -17,13 +17,13 @@ NETWORK_TYPES = frozenset({
 MOUNTS = Path("/proc/self/mountinfo")
 
 
-def is_network_path(path: Path, mounts: Path | None = None) -> bool:
+def is_network_path(path: Path, mounts: Path = MOUNTS) -> bool:
     """Whether a path is on a network file system: by its mount on Linux, by `//` on Windows."""
     text = str(path.absolute())
     if text.startswith(("\\\\", "//")):
         return True
     try:
-        return file_system(path, (mounts or MOUNTS).read_text(encoding="utf-8", errors="replace")) in NETWORK_TYPES
+        return file_system(path, mounts.read_text(encoding="utf-8", errors="replace")) in NETWORK_TYPES
     except OSError:
         return False
 

@@ -43,9 +43,9 @@ class Interrupts:
         """Stop passing interrupts on."""
         self._is_open = False
 
-    def linger(self) -> None:
+    def linger(self, seconds: float) -> None:
         """Ignore interrupts while the cell ends: they would cut its last output short."""
-        self._until = time.monotonic() + LINGER_SECONDS
+        self._until = time.monotonic() + seconds
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
@@ -61,11 +61,11 @@ class Interrupts:
 
 
 @contextmanager
-def one_interrupt(turn: Turn, *, lingers: bool = False) -> Iterator[Interrupts]:
+def one_interrupt(turn: Turn, *, linger_seconds: float | None = None) -> Iterator[Interrupts]:
     """Handle the interrupts of this thread, if it is the main one and Python's default handler is set.
 
-    With `lingers`, interrupts soon after the first are ignored until the cell has ended: a kernel then sets
-    its own handler again.
+    With `linger_seconds`, interrupts that come so soon after an interrupted turn are ignored until the cell has ended:
+    a kernel then sets its own handler again.
     """
     former = signal.getsignal(signal.SIGINT)
     is_ours = threading.current_thread() is threading.main_thread() and callable(former)
@@ -75,7 +75,7 @@ def one_interrupt(turn: Turn, *, lingers: bool = False) -> Iterator[Interrupts]:
     try:
         yield interrupts
     finally:
-        if is_ours and lingers and interrupts.is_received:
-            interrupts.linger()
+        if is_ours and linger_seconds is not None and interrupts.is_received:
+            interrupts.linger(linger_seconds)
         elif is_ours:
             signal.signal(signal.SIGINT, former)

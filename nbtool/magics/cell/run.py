@@ -17,7 +17,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound, NotRecorded
 from nbtool.events import Event, Notice, ReplyFinished
 from nbtool.magics.cell.approver import CellApprover
-from nbtool.magics.cell.interrupts import Interrupts, one_interrupt
+from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interrupt
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id, has_front_end
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.chat_settings import choose_model
@@ -78,7 +78,8 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
         turn = chat.compose(
             prompt, attach=attached, as_=type_, options=_request_options(chat, flags), settings=settings
         )
-    with one_interrupt(turn, lingers=getattr(shell, "kernel", None) is not None) as interrupts:
+    linger_seconds = LINGER_SECONDS if getattr(shell, "kernel", None) is not None else None
+    with one_interrupt(turn, linger_seconds=linger_seconds) as interrupts:
         _show(shell, chat, names, flags, turn, magic, interrupts)
         if interrupts.is_received:
             raise TurnStopped(stopped_line(turn))

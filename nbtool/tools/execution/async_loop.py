@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import os
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, cast
 
 from nbtool.errors import ToolFailed
-from nbtool.loop import LoopThread
+from nbtool.loop import LoopThread, reset_after_fork
 from nbtool.thread_pool import Outcome
 
 BLOCKED_SECONDS = 0.25
@@ -27,33 +26,70 @@ MAX_BLOCKED = 32
 Work = Callable[[], Awaitable[Any]]
 
 
-async def run_on_tool_loop(work: Work, name: str) -> tuple[Outcome, str]:
-    """Run the user's async work on its loop; return its outcome, and the name of what blocked the loop.
+class ToolLoops:
+    """The loop for new calls, and those that a function still blocks; created on first use. Thread-safe."""
 
-    Cancelling cancels the work, and returns when it has ended.
-    """
-    job = _Job(work, name)
-    _current_loop().start(job)
-    timer = job.home.call_later(BLOCKED_SECONDS, job.move_if_blocked)
-    try:
-        return await asyncio.shield(job.future), job.blocker
-    except asyncio.CancelledError:
-        job.cancel()
-        return await asyncio.shield(job.future), job.blocker
-    finally:
-        timer.cancel()
+    def __init__(self, max_blocked: int = MAX_BLOCKED) -> None:
+        self._max_blocked = max_blocked
+        self.reset()
 
+    def reset(self) -> None:
+        """Forget all loops, in a forked child too: it has none of their threads, and a held lock would stay locked."""
+        self._lock = threading.Lock()
+        self._blocked: list[_ToolLoop] = []
+        self._current: _ToolLoop | None = None
 
-def is_tool_loop_free() -> bool:
-    """Whether work on the loop of async tools would start at once."""
-    return not _current_loop().has_work
+    async def run(self, work: Work, name: str) -> tuple[Outcome, str]:
+        """Run the user's async work on its loop; return its outcome, and the name of what blocked the loop.
+
+        Cancelling cancels the work, and returns when it has ended.
+        """
+        job = _Job(work, name, self)
+        self.current().start(job)
+        timer = job.home.call_later(BLOCKED_SECONDS, job.move_if_blocked)
+        try:
+            return await asyncio.shield(job.future), job.blocker
+        except asyncio.CancelledError:
+            job.cancel()
+            return await asyncio.shield(job.future), job.blocker
+        finally:
+            timer.cancel()
+
+    def current(self) -> _ToolLoop:
+        """Return the loop for new calls."""
+        with self._lock:
+            self._current = self._current or _ToolLoop(self)
+            return self._current
+
+    def replace(self, blocked: _ToolLoop) -> _ToolLoop:
+        """Return a replacement for a blocked loop.
+
+        Raises:
+            ToolFailed: too many are blocked.
+        """
+        with self._lock:
+            if self._current and self._current is not blocked:
+                return self._current  # another call has already replaced it
+            if len(self._blocked) >= self._max_blocked:
+                raise ToolFailed(f"{self._max_blocked} asynchronous functions block their loops.")
+            self._blocked.append(blocked)
+            blocked.is_replaced = True
+            blocked.loop.call_soon_threadsafe(blocked.end_if_idle)
+            self._current = _ToolLoop(self)
+            return self._current
+
+    def remove(self, ended: _ToolLoop) -> None:
+        """Remove a replaced loop whose thread ends."""
+        with self._lock:
+            self._blocked.remove(ended)
 
 
 class _Job:
     """Work that runs on one tool loop; created on the loop that waits for it."""
 
-    def __init__(self, work: Work, name: str) -> None:
+    def __init__(self, work: Work, name: str, loops: ToolLoops) -> None:
         self.name = name
+        self._loops = loops
         self.context = contextvars.copy_context()
         self.home = asyncio.get_running_loop()
         self.future: asyncio.Future[Outcome] = self.home.create_future()
@@ -93,11 +129,12 @@ class _Job:
                 return
             self.tool_loop = None  # so that the blocked loop can no longer start it
         self.blocker = blocked.running_name()
-        if host := _replace_loop(blocked):
-            host.start(self)
-            self.home.call_later(BLOCKED_SECONDS, self.move_if_blocked)
+        try:
+            self._loops.replace(blocked).start(self)
+        except ToolFailed as error:
+            self._finish(Outcome(error=error))
         else:
-            self._finish(Outcome(error=ToolFailed(f"{MAX_BLOCKED} asynchronous functions block their loops.")))
+            self.home.call_later(BLOCKED_SECONDS, self.move_if_blocked)
 
     def _cancel_task(self) -> None:
         self._task.cancel()
@@ -111,14 +148,15 @@ class _Job:
             return True
 
     def _finish(self, outcome: Outcome) -> None:
-        if not self.future.done():
+        with suppress(asyncio.InvalidStateError):  # it has ended while it was cancelled
             self.future.set_result(outcome)
 
 
 class _ToolLoop:
     """One loop in its own daemon thread; after it is replaced it stops with its last job."""
 
-    def __init__(self) -> None:
+    def __init__(self, loops: ToolLoops) -> None:
+        self._loops = loops
         self.loop = asyncio.new_event_loop()
         self.is_replaced = False
         self._running: set[asyncio.Task[None]] = set()
@@ -159,43 +197,16 @@ class _ToolLoop:
             with suppress(SystemExit, KeyboardInterrupt):  # from a callback: the loop continues
                 self.loop.run_forever()
         self.loop.close()
-        with _lock:
-            _blocked.remove(self)
+        self._loops.remove(self)
 
 
-_lock = threading.Lock()
-_blocked: list[_ToolLoop] = []
-_current: list[_ToolLoop] = []
+_loops = ToolLoops()
+run_on_tool_loop = _loops.run
 
 
-def _current_loop() -> _ToolLoop:
-    """Return the loop for new calls, created on first use."""
-    with _lock:
-        if not _current:
-            _current.append(_ToolLoop())
-        return _current[0]
+def is_tool_loop_free() -> bool:
+    """Whether work on the loop of async tools would start at once."""
+    return not _loops.current().has_work
 
 
-def _replace_loop(blocked: _ToolLoop) -> _ToolLoop | None:
-    """Return a replacement for a blocked loop; None if too many are blocked."""
-    with _lock:
-        if _current and _current[0] is not blocked:
-            return _current[0]  # another call has already replaced it
-        if len(_blocked) >= MAX_BLOCKED:
-            return None
-        _blocked.append(blocked)
-        blocked.is_replaced = True
-        blocked.loop.call_soon_threadsafe(blocked.end_if_idle)
-        _current[:] = [_ToolLoop()]
-        return _current[0]
-
-
-def _reset_after_fork() -> None:  # pragma: no cover - runs in forked children only, see tests/test_fork.py
-    global _lock  # one held by another thread at the fork would be locked forever in the child
-    _lock = threading.Lock()
-    _blocked.clear()
-    _current.clear()
-
-
-if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no forks
-    os.register_at_fork(after_in_child=_reset_after_fork)  # a forked child has the loops and none of their threads
+reset_after_fork(_loops.reset)

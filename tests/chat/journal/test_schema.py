@@ -35,11 +35,8 @@ def test_the_file_system_of_a_path_is_read_from_the_mounts(path: str, kind: str)
     assert filesystem.file_system(Path(path), MOUNTS) == kind
 
 
-def test_a_network_file_system_gets_no_log_in_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mounts = tmp_path / "mounts"
-    mounts.write_text(f"{MOUNTS}99 26 0:48 / {tmp_path} rw - nfs server:/home rw\n")
-    monkeypatch.setattr(filesystem, "MOUNTS", mounts)
-    home = tmp_path / "home"
+def test_a_network_file_system_gets_no_log_in_shared_memory(tmp_path: Path) -> None:
+    home = Path(f"/{tmp_path}/home")  # two slashes, as of a share of Windows; on Linux the same folder
     home.mkdir()
     first, second = Journal(home / "journal.sqlite"), Journal(home / "journal.sqlite")
     for book in (first, second, first):

@@ -10,20 +10,13 @@ from typing import Any
 
 import pytest
 
-from nbtool import Chat, loop
+from nbtool import Chat
 from nbtool.chain.plugin import PLAIN_HOOKS
-from nbtool.loop import POLL_SECONDS, run_sync
+from nbtool.loop import BlockedNotice, background_loop, run_sync
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools import tool
 
 SECONDS = 15
-POLLS = 6
-
-
-@pytest.fixture(autouse=True)
-def few_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Report what blocks the loop after 0.3 seconds."""
-    monkeypatch.setattr(loop, "BLOCKED_POLLS", POLLS)
 
 
 class Output(io.StringIO):
@@ -102,16 +95,27 @@ def test_python_warns_of_it(way: str) -> None:
     assert len(texts) == 1
 
 
-def test_a_cell_that_waits_for_a_free_loop_says_nothing(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    shell.user_ns["seconds"] = POLL_SECONDS * POLLS * 4
-    shell.run_cell("""
-        import asyncio
-        @tool(run="auto")
-        async def rest() -> str:
-            "Rest."
-            await asyncio.sleep(seconds)
-            return "rested"
-    """)
-    shell.run_cell_magic("chat", "-m practice:fast -t rest", "Use &`rest`.")
+def test_a_thread_that_waits_for_a_free_loop_says_nothing() -> None:
+    texts: list[str] = []
+    notice = BlockedNotice(texts.append, blocked_polls=6)
 
-    assert "Waiting" not in capsys.readouterr().out
+    async def nothing() -> None:
+        pass
+
+    for _ in range(4 * 6):
+        notice.poll()
+        background_loop().submit(nothing()).result(SECONDS)
+
+    assert texts == []
+
+
+def test_a_thread_that_waits_for_a_blocked_loop_says_so_once() -> None:
+    release, texts = threading.Event(), list[str]()
+    notice = BlockedNotice(texts.append, blocked_polls=6)
+    start_blocked("on_event", release)
+
+    for _ in range(4 * 6):
+        notice.poll()
+    release.set()
+
+    assert len(texts) == 1

@@ -131,13 +131,12 @@ def test_an_interrupt_after_the_turn_has_ended_is_noted_and_cuts_nothing_short(p
 
 @pytest.mark.parametrize(("seconds", "comes_through"), [(60.0, False), (-1.0, True)])
 def test_interrupts_that_follow_at_once_are_swallowed_and_later_ones_are_not(
-    seconds: float, comes_through: bool, passed_interrupts: Any, monkeypatch: pytest.MonkeyPatch
+    seconds: float, comes_through: bool, passed_interrupts: Any
 ) -> None:
-    monkeypatch.setattr("nbtool.magics.cell.interrupts.LINGER_SECONDS", seconds)
     inside, raised = passed_interrupts
     turn = Chat(wire=ScriptedWire(["Hello"])).compose("Go")
     former = signal.getsignal(signal.SIGINT)
-    with one_interrupt(turn, lingers=True) as interrupts:
+    with one_interrupt(turn, linger_seconds=seconds) as interrupts:
         inside.set()
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
@@ -199,8 +198,7 @@ def test_a_stop_is_handled_within_a_second_whatever_hook_blocks_the_loop_and_the
 
 
 @pytest.mark.promise("stops")
-def test_a_turn_that_cannot_end_does_not_hold_the_thread_that_stopped_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STOP_SECONDS", 0.2)
+def test_a_turn_that_cannot_end_does_not_hold_the_thread_that_stopped_it() -> None:
     release, reached = threading.Event(), threading.Event()
 
     class Blocking:
@@ -218,7 +216,7 @@ def test_a_turn_that_cannot_end_does_not_hold_the_thread_that_stopped_it(monkeyp
     turn = Chat(wire=ScriptedWire(["Hello"]), plugins=[Blocking()]).compose("Go")
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
-        module.wait_for_turn(turn)
+        module.wait_for_turn(turn, stop_seconds=0.2)
 
     assert not turn.done.done()
     release.set()

@@ -12,12 +12,13 @@ import pytest
 
 from nbtool import Approved, Chat, tool
 from nbtool.chat.turn import Turn
-from nbtool.errors import BadUsage, NbtoolError
+from nbtool.errors import BadUsage, NbtoolError, ToolFailed
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
 from nbtool.testing import ScriptedWire, call
+from nbtool.thread_pool import Outcome
 from nbtool.tools.approval import Decision, Question
-from nbtool.tools.execution import async_loop
+from nbtool.tools.execution.async_loop import ToolLoops
 from tests.tools.calling import ask_for, make_harness
 
 SECONDS = 15
@@ -115,26 +116,54 @@ def test_a_call_beside_one_that_blocks_is_moved_and_the_blocking_one_is_named(
     assert all("`coroutine` blocked the event loop" in notice for notice in notices)
 
 
-def test_loops_that_block_have_a_bound_and_a_call_over_it_says_so(
-    monkeypatch: pytest.MonkeyPatch, release: threading.Event
-) -> None:
-    monkeypatch.setattr(async_loop, "MAX_BLOCKED", 0)
-    function = blocking(threading.Event(), release)[0]
+def test_loops_that_block_have_a_bound_and_a_call_over_it_says_so(release: threading.Event) -> None:
+    loops, reached = ToolLoops(max_blocked=0), threading.Event()
 
-    @tool(run="auto")
+    async def block() -> str:
+        reached.set()
+        return str(release.wait(4 * SECONDS))
+
     async def quick() -> str:
-        "End at once."
         return "quick"
 
-    replies: Any = [[call("coroutine"), call("quick")], "Done."]
-    chat = Chat(wire=ScriptedWire(replies), tools=[function, quick])
-    turn, ended = start_turn(chat, "call_finished")
+    async def both() -> tuple[Outcome, tuple[Outcome, str]]:
+        blocking = asyncio.ensure_future(loops.run(block, "coroutine"))
+        assert await asyncio.to_thread(reached.wait, SECONDS)
+        over = await loops.run(quick, "quick")
+        release.set()
+        return (await blocking)[0], over
 
-    assert ended.wait(SECONDS)
-    release.set()
-    turn.done.result(SECONDS)
-    assert turn.calls[1].status == "error"
-    assert "asynchronous functions block their loops" in turn.calls[1].shown
+    first, (second, blocker) = asyncio.run(both())
+
+    assert first.value == "True"
+    assert isinstance(second.error, ToolFailed)
+    assert str(second.error) == "0 asynchronous functions block their loops."
+    assert blocker == "coroutine"
+
+
+def test_a_call_that_is_stopped_while_it_waits_for_a_blocked_loop_never_runs(release: threading.Event) -> None:
+    loops, reached, ran = ToolLoops(), threading.Event(), list[str]()
+
+    async def block() -> None:
+        reached.set()
+        release.wait(4 * SECONDS)
+
+    async def note() -> None:
+        ran.append("note")
+
+    async def stopped() -> Outcome:
+        blocking = asyncio.ensure_future(loops.run(block, "block"))
+        assert await asyncio.to_thread(reached.wait, SECONDS)
+        waiting = asyncio.ensure_future(loops.run(note, "note"))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        outcome, _ = await waiting
+        release.set()
+        await blocking
+        return outcome
+
+    assert isinstance(asyncio.run(stopped()).error, asyncio.CancelledError)
+    assert ran == []
 
 
 def test_a_loop_that_blocked_ends_with_its_last_call(release: threading.Event) -> None:
