@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from typing import Any
+
+import pytest
 
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.testing import ScriptedWire, call
@@ -27,6 +30,15 @@ class AtOnce:
             for asked, decision in reversed(list(zip(self.questions, self.decisions, strict=True))):
                 self.chat.approvals.decide(asked.digest, decision, by="test")
         return Approved() if len(self.questions) > self.count else None
+
+
+class Signals:
+    """What a tool and its approver wait for; as one of nbtool's own objects it is no part of the tool's data."""
+
+    __module__ = "nbtool.tests"
+
+    def __init__(self) -> None:
+        self.changed, self.second_has_started = threading.Event(), threading.Event()
 
 
 def test_all_questions_of_a_round_are_in_the_queue_at_once_and_in_order() -> None:
@@ -86,6 +98,42 @@ def test_what_an_earlier_call_changed_is_asked_about_again_before_the_next_one_r
     assert len({question.digest for question in approver.questions}) == 3
     assert seen == [[1, 2]]
     assert [made.status for made in turn.calls] == ["ok", "ok"]
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("runs", [True, False], ids=["while it runs", "without a run of it"])
+def test_a_change_of_a_tools_data_is_asked_about_again_unless_an_approved_run_of_the_tool_made_it(runs: bool) -> None:
+    log: list[int] = []
+    signals = Signals()
+
+    @tool
+    async def note(n: int) -> int:
+        "Write a number down; the first run ends after the second one has started."
+        log.append(n)
+        signals.changed.set()
+        if n == 2:
+            signals.second_has_started.set()
+        await asyncio.to_thread(signals.second_has_started.wait, 10)
+        return n
+
+    questions: list[int] = []
+
+    def decide(question: Question) -> Decision:
+        number = json.loads(question.shown)["n"]
+        questions.append(number)
+        if number == 1:
+            return Approved() if runs else Denied("not this one")
+        if runs:
+            assert signals.changed.wait(10)
+        elif not log:
+            log.append(0)
+        return Approved()
+
+    with ScriptedWire([[call("note", n=1), call("note", n=2)], "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[note], approver=decide).send("Go")
+
+    assert [made.status for made in turn.calls] == ["ok" if runs else "denied", "ok"]
+    assert sorted(questions) == ([1, 2] if runs else [1, 2, 2])
 
 
 def test_a_call_that_nobody_is_asked_about_waits_for_those_before_it() -> None:

@@ -102,10 +102,7 @@ async def fetch_models(
 async def _fetch_models(server: ModelServer, seconds: float, max_bytes: int) -> list[ListedModel]:
     try:
         async with asyncio.timeout(seconds):
-            response, body, is_complete = await _request_list(server, max_bytes)
-            if response.status_code == 401 and server.key_source:  # once: the key may have ended early
-                server.key_source.discard(server.key_source.current)
-                response, body, is_complete = await _request_list(server, max_bytes)
+            response, body, is_complete = await _request_list_with_key(server, max_bytes)
     except TimeoutError:
         raise TimedOut(f"{server.label} did not list its models within {seconds:g} s.", fix="Try again.") from None
     if response.status_code != 200:
@@ -117,6 +114,15 @@ async def _fetch_models(server: ModelServer, seconds: float, max_bytes: int) -> 
         )
     models = await asyncio.to_thread(parse_models, body, server.label)
     return sorted(models, key=lambda model: model.name)
+
+
+async def _request_list_with_key(server: ModelServer, max_bytes: int) -> tuple[httpx.Response, bytes, bool]:
+    """Request the list, and once more with a new key if the key of a command or function has ended early."""
+    answer = await _request_list(server, max_bytes)
+    if answer[0].status_code != 401 or not server.key_source:
+        return answer
+    server.key_source.discard(server.key_source.current)
+    return await _request_list(server, max_bytes)
 
 
 async def _request_list(server: ModelServer, max_bytes: int) -> tuple[httpx.Response, bytes, bool]:

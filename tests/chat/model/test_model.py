@@ -98,3 +98,8 @@ def test_another_model_does_not_get_the_key_of_the_first() -> None:
 
     assert chat.model.with_changes("groq:tiny").api_key is None
     assert chat.model.with_changes("groq:tiny").base_url is None
+
+
+@pytest.mark.parametrize(("model_id", "is_same"), [("other", True), ("openai:gpt-5-mini", False), (" ", False)])
+def test_an_id_names_a_model_of_the_same_server_by_its_provider(model_id: str, is_same: bool) -> None:
+    assert Model("tiny", base_url="http://127.0.0.1:9/v1").is_same_server(model_id) is is_same

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from nbtool.tools.calls.contents import MAX_LITERAL, MAX_PARSED, normalized_words, result_rows, value_key
-from nbtool.tools.calls.table_forms import table_forms
+from nbtool.tools.calls.table_forms import MAX_INSPECTED, table_forms
 
 
 def of_library(module: str, **members: Any) -> Any:
@@ -56,7 +57,14 @@ TABLES: dict[str, tuple[Any, list[list[Any]]]] = {
         of_library("scipy.sparse", shape=(2, 2), data=np.array([1, 4]), toarray=Dense().toarray),
         [[1, 4], [1, 0, 0, 4]],
     ),
+    "a large sparse array": (
+        of_library("scipy.sparse", shape=(1_000, MAX_INSPECTED), data=np.array([1, 4]), toarray=Dense().toarray),
+        [[1, 4]],
+    ),
+    "a schema of an arrow table": (of_library("pyarrow.lib", __len__=lambda _: 2), []),
     "a scalar type": (np.dtype("int64"), []),
+    "groups of a frame": (pd.DataFrame({"a": [1]}).groupby("a"), []),
+    "a schema of a polars frame": (pl.Schema({"a": pl.Int64}), []),
     "a pivoted frame": (
         pd.DataFrame([[1, 2]], columns=[10, 20]), [[1, 2], [1, 2], [0, 1, 2], [10, 20, 0, 1, 2]],
     ),

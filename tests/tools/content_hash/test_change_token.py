@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
 import functools
+import gc
+import io
 import itertools
 import logging
 import sys
@@ -20,25 +23,27 @@ import pandas as pd
 import pytest
 
 from nbtool.tools.content_hash import change_token as limits
-from nbtool.tools.content_hash.change_token import change_token, tool_change_token
+from nbtool.tools.content_hash.change_token import TOO_LARGE, ChangeToken, change_token, tool_change_token
 
 BOUND = 6
 """Times as much as one reading of the whole environment that any token of a tool may cost."""
 
 
 def count_calls(work: Callable[[], object]) -> int:
-    """Return how many Python functions were called for some work."""
+    """Return how many Python functions were called for some work, without those of the garbage collector."""
     count = 0
 
     def note(_frame: object, event: str, _argument: object) -> None:
         nonlocal count
         count += event == "call"
 
+    gc.disable()
     sys.setprofile(note)
     try:
         work()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 
@@ -191,11 +196,60 @@ def test_a_tool_with_too_many_objects_has_a_problem() -> None:
     assert tool_change_token(act).problem
 
 
+def closed_stream() -> io.BytesIO:
+    stream = io.BytesIO(b"x")
+    stream.close()
+    return stream
+
+
+def test_bytes_beyond_the_limit_count_by_their_number_and_are_a_problem() -> None:
+    value = array.array("b", bytes(20))
+    before = change_token(value, max_bytes=10)
+    value[0] = 1
+    changed = change_token(value, max_bytes=10)
+    value.append(1)
+    longer = change_token(value, max_bytes=10)
+
+    assert before.problem == changed.problem == longer.problem == TOO_LARGE
+    assert before.digest == changed.digest != longer.digest
+
+
+@pytest.mark.parametrize("count", [1, 3, 25])
+def test_the_code_of_a_tool_with_a_problem_counts_through_its_wrappers(count: int) -> None:
+    def tokens(number: int) -> ChangeToken:
+        many = [{"n": n} for n in range(100)]
+
+        def act(n: int) -> str:
+            return f"{many} {n}"
+
+        def other(n: int) -> str:
+            return f"{n} {many}"
+
+        function: Any = (act, other)[number]
+        for _ in range(count):
+            function = wrapped_once(function)
+        return tool_change_token(function, max_items=10)
+
+    is_seen = count < limits.MAX_WRAPPERS
+    assert tokens(0).problem
+    assert (tokens(0) == tokens(1)) is not is_seen
+    assert tokens(0) == tokens(0)
+
+
+def wrapped_once(function: Callable[..., str]) -> Callable[..., str]:
+    @functools.wraps(function)
+    def call(n: int) -> str:
+        return function(n)
+
+    return call
+
+
 UNREADABLE = {
     "a library's column of an unknown type": (
         lambda: pd.Series([1, 0], dtype="Sparse[int]"), "a column of SparseDtype cannot be compared"
     ),
     "a number that Python does not write": (lambda: Fraction(10**5_000), "it cannot be read (ValueError)"),
+    "a closed stream": (closed_stream, "a BytesIO cannot be read (ValueError)"),
     "a nested list": (lambda: functools.reduce(lambda inner, _: [inner], range(5_000), []),
                       "it is nested too deep to compare"),
 }  # fmt: skip

@@ -36,6 +36,10 @@ CHANGES = {
     "method": ("class Kind:\n    def weigh(self): return {}", "1", "2"),
     "default of a method": ("class Kind:\n    def weigh(self, n={}): return n", "1", "2"),
     "setter": ("class Kind:\n    @property\n    def a(self): pass\n    @a.setter\n    def a(self, b): {}", "1", "2"),
+    "method behind a library's decorator": (
+        "def library(function):\n    def call(self): return function(self)\n    call.__module__ = 'library'\n"
+        "    return call\nclass Kind:\n    @library\n    def weigh(self): return {}", "1", "2"
+    ),
     "cached method": ("class Kind:\n    @functools.lru_cache\n    def weigh(self): return {}", "1", "2"),
     "cached property": ("class Kind:\n    @functools.cached_property\n    def weigh(self): return {}", "1", "2"),
     "partial method": ("class Kind:\n    def w(self, n): pass\n    v = functools.partialmethod(w, {})", "1", "2"),

@@ -292,8 +292,9 @@ def test_a_final_reply_is_requested_without_tools_where_tools_must_be_callable(c
     assert (notices(first).count(notice), notices(second).count(notice)) == (1, 0)
 
 
-def test_another_refusal_of_a_final_reply_ends_the_turn() -> None:
-    with serve_each(CHAT_CALL, refusal("messages: too many")) as server:
+@pytest.mark.parametrize(("text", "status"), [("messages: too many", 400), ("tool_choice is not for you", 403)])
+def test_another_refusal_of_a_final_reply_ends_the_turn(text: str, status: int) -> None:
+    with serve_each(CHAT_CALL, refusal(text, status=status)) as server:
         turn = Chat("tiny", base_url=server.url, tools=[double], max_rounds=2).send("Double 21.")
 
     assert (turn.status, len(server.requests)) == ("error", 2)

@@ -9,7 +9,7 @@ from nbtool.messages import ToolCall
 from nbtool.wire.prompted.fenced_scanner import MAX_LINE_START
 from nbtool.wire.prompted.own_fence import MAX_MARKS
 from nbtool.wire.prompted.segments import MalformedSegment, TextSegment
-from nbtool.wire.prompted.suspected_calls.marked_blocks import MAX_BODY_CHARS
+from nbtool.wire.prompted.suspected_calls.marked_blocks import MAX_BODY_CHARS, MAX_PARTS
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from nbtool.wire.prompted.suspected_calls.searched_text import MAX_TRIES
 from nbtool.wire.prompted.wire import PIECE, PromptedWire
@@ -87,3 +87,14 @@ def test_a_long_text_is_not_scanned_after_more_calls_than_a_reply_may_have() -> 
 
     assert CALLS_CEILING < len(calls) <= CALLS_CEILING + PIECE // len(block) + 1 < count
     assert all(delta.error for delta in calls)
+
+
+@pytest.mark.parametrize(("count", "is_shown"), [(1, True), (MAX_PARTS - 1, True), (MAX_PARTS, False)])
+def test_an_answer_behind_an_unclosed_block_is_shown_unless_the_block_has_too_many_parts(
+    count: int, is_shown: bool
+) -> None:
+    call = '{"name": "price", "arguments": {}}\n'
+    pieces = scan(f"<tool_call>{call * count}\nThat is all.")
+
+    assert ("That is all." in shown(pieces)) is is_shown
+    assert "arguments" not in shown(pieces)
