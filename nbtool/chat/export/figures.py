@@ -26,10 +26,10 @@ _SUFFIXES = {
 class Figures:
     """Collects the images and sounds of a document, each once; without a folder, they are only described."""
 
-    def __init__(self, folder: str = "") -> None:
+    def __init__(self, folder: str = "", max_bytes: int = MAX_FIGURES_BYTES) -> None:
         self._folder = folder
         self._names: dict[bytes, str] = {}
-        self._bytes_left = MAX_FIGURES_BYTES
+        self._bytes_left = max_bytes
         self.files: dict[str, bytes] = {}
         """The bytes by the names of the files."""
 

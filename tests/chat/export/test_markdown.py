@@ -9,7 +9,6 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from nbtool import Chat, Withheld, tool
-from nbtool.chat.export import figures
 from nbtool.chat.export.figures import Figures
 from nbtool.chat.export.markdown import as_markdown
 from nbtool.chat.export.visibility import shareable_turn
@@ -127,12 +126,11 @@ def test_figures_are_files_beside_the_document_each_once() -> None:
     assert targets == [f"my%20chat_files/figure-{name}" for name in ("1.png", "2.wav", "1.png", "1.png", "3.png")]
 
 
-def test_a_figure_that_is_too_large_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "MAX_FIGURES_BYTES", len(PNG) + 10)
+def test_a_figure_that_is_too_large_is_named() -> None:
     with ScriptedWire([[call("plot", n=0), call("plot", n=11)], "Done."]) as wire:
         chat = Chat(wire=wire, tools=[plot])
         chat.send("Draw.")
-    own = Figures("f")
+    own = Figures("f", max_bytes=len(PNG) + 10)
 
     assert exported(chat, own).count("bytes: too large to export\\]") == 1
     assert list(own.files) == ["figure-1.png"]
