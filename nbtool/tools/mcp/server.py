@@ -240,7 +240,8 @@ class McpServers(Toolset):
     def __init__(self, servers: Iterable[McpServer]) -> None:
         self._servers = {server.name: server for server in servers}
         try:
-            super().__init__("mcp", self._servers.values())
+            # of two sets of one name the later one replaces the other: only the same servers are meant
+            super().__init__(f"mcp:{'+'.join(self._servers)}", self._servers.values())
         except BadUsage:
             self.close()
             raise

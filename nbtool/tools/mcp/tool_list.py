@@ -122,13 +122,13 @@ def parse_tools(
     """Return a server's tools by name, including those of `earlier` pages.
 
     Raises:
-        McpFailed: there are too many, two have the same name, or they are too large.
+        McpFailed: there are too many, two have the same name, they are too large, or one is not JSON.
     """
     parsed = dict(earlier or {})
     total = sum(len(tool.description) + len(tool.schema_json) + len(tool.extra_json) for tool in parsed.values())
     for tool in tools:
         name = tool.name
-        schema, extra = (json.dumps(part, sort_keys=True) for part in (tool.input_schema, _extra_fields(tool)))
+        schema, extra = (_as_json(server, part) for part in (tool.input_schema, _extra_fields(tool)))
         if (size := len(schema) + len(extra)) > MAX_SCHEMA:
             raise McpFailed(
                 f"{server_label(server)} has a tool with a schema of {size} characters, above {MAX_SCHEMA}."
@@ -145,6 +145,13 @@ def parse_tools(
             )
         parsed[name] = RemoteTool(name, _truncate(strip_controls(tool.description or "")), schema, extra)
     return parsed
+
+
+def _as_json(server: str, part: Any) -> str:
+    try:
+        return json.dumps(part, sort_keys=True, allow_nan=False)
+    except ValueError:  # a model's server would refuse every request with such a tool
+        raise McpFailed(f"{server_label(server)} has a tool with a number that is not JSON (NaN, Infinity).") from None
 
 
 def _extra_fields(tool: McpTool) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from nbtool.tools.approval import Question
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
+from nbtool.tools.toolset import Toolset
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer
 
@@ -165,6 +166,17 @@ def test_a_server_over_http_is_reached_with_its_headers(start: Start, http: tupl
     assert (record.status, record.result) == ("ok", 4)
     assert set(authorizations) == {"Bearer SECRET"}
     assert "SECRET" not in repr(servers) + repr(vars(servers["web"]))
+
+
+def test_sets_of_different_servers_are_beside_each_other_and_a_set_of_the_same_ones_replaces_the_former(
+    start: Start,
+) -> None:
+    one, two, again = start(one=hostile()), start(two=hostile()), start(one=hostile("named", "tell"))
+    tools = Toolset("chat", [one, two])
+
+    assert set(tools.tools()) == {"one_say", "two_say"}
+    tools.add(again)
+    assert set(tools.tools()) == {"one_tell", "two_say"}
 
 
 @pytest.mark.promise("own-host")

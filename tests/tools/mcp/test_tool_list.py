@@ -37,6 +37,12 @@ def test_two_tools_of_one_name_are_refused() -> None:
         parse_tools("it", [Tool(name="say", input_schema={}), Tool(name="say", input_schema={})])
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_schema_that_is_not_json_is_refused_before_a_model_gets_it(number: float) -> None:
+    with pytest.raises(McpFailed, match="a number that is not JSON"):
+        parse_tools("it", [Tool(name="say", input_schema={"properties": {"a": {"default": number}}})])
+
+
 def test_a_name_that_does_not_fit_is_made_to_and_stays_its_own() -> None:
     long = [model_tool_name("server", "x" * 80 + end) for end in "ab"]
 
