@@ -11,7 +11,7 @@ export type EndReason = "" | "length" | "refused" | "filtered" | "broken_off" | 
 
 export type TurnStatus = "running" | "waiting" | "completed" | "cancelled" | "error" | "timeout" | "parked";
 
-export type CallStatus = "waiting" | "running" | "ok" | "error" | "denied" | "withheld" | "not_found" | "invalid" | "timed_out" | "cancelled" | "not_run" | "unknown";
+export type CallStatus = "waiting" | "running" | "ok" | "error" | "denied" | "withheld" | "not_found" | "invalid" | "timed_out" | "cancelled" | "stopped" | "not_run" | "unknown";
 
 export type Gate = "run" | "result";
 
@@ -426,6 +426,12 @@ export interface ActRequest {
   deed: TurnAction;
 }
 
+/** A request to stop one running call; the turn goes on. */
+export interface StopCallRequest {
+  kind: "stop_call";
+  call_id: Id;
+}
+
 /** A request of the bytes of an image or a sound. */
 export interface MediaRequest {
   kind: "media";
@@ -465,7 +471,7 @@ export interface BindingRequest {
 export type PageDecision = ApproveRequest | DenyRequest | ReleaseRequest;
 
 /** Page → kernel; the connection adds the envelope. */
-export type PageMessage = PlainRequest | ActRequest | MediaRequest | PageDecision | BindingRequest;
+export type PageMessage = PlainRequest | ActRequest | StopCallRequest | MediaRequest | PageDecision | BindingRequest;
 
 /** A patch as it is sent: the frequent ones are the id of a block, the text, and the field unless that is `text`. */
 export type EncodedPatch = Patch | [id: string, text: string, field?: 'arguments' | 'progress'];

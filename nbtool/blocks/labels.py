@@ -26,6 +26,7 @@ CALL_STATE_LABELS: dict[CallState, tuple[str, str]] = {
     "invalid": ("✕", "invalid arguments"),
     "timed_out": ("✕", "timed out"),
     "cancelled": ("■", "cancelled"),
+    "stopped": ("■", "stopped by you"),
     "not_run": ("○", "not run"),
     "unknown": ("?", "outcome unknown"),
 }

@@ -140,6 +140,7 @@ class TurnRun:
             caller_thread=turn.caller_thread,
             outcome_texts=parts.call_texts,
             plugins=tuple(parts.plugins),
+            stops=turn.call_stops,
             check_results=parts.check_results if check_results is None else check_results,
         )
 

@@ -9,7 +9,7 @@ from nbtool.messages import Media
 
 CallStatus = Literal[
     "waiting", "running", "ok", "error", "denied", "withheld", "not_found", "invalid", "timed_out", "cancelled",
-    "not_run", "unknown",
+    "stopped", "not_run", "unknown",
 ]  # fmt: skip
 Gate = Literal["run", "result"]
 

@@ -89,6 +89,13 @@ class ActRequest(TypedDict):
     deed: TurnAction
 
 
+class StopCallRequest(TypedDict):
+    """A request to stop one running call; the turn goes on."""
+
+    kind: Literal["stop_call"]
+    call_id: Id
+
+
 class MediaRequest(TypedDict):
     """A request of the bytes of an image or a sound."""
 
@@ -131,7 +138,7 @@ class BindingRequest(TypedDict):
 
 
 PageDecision = ApproveRequest | DenyRequest | ReleaseRequest
-PageMessage = PlainRequest | ActRequest | MediaRequest | PageDecision | BindingRequest
+PageMessage = PlainRequest | ActRequest | StopCallRequest | MediaRequest | PageDecision | BindingRequest
 """Page → kernel; the connection adds the envelope."""
 
 

@@ -60,7 +60,8 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     `decide(digest, verdict)` is called on the loop for every decision that the page sends. `verdict` holds
     `verdict` (`approved`, `denied`, `released`, `withheld`) and, where they belong, `remember` (`call`, `tool` or
     None), `arguments` (edited, or None), `reason` and `text` (edited, or None). It raises an `NbtoolError` to refuse,
-    `AlreadyDecided` above all. `stop()` requests the end of the turn. `post(action)` runs an action on the loop, from
+    `AlreadyDecided` above all. `stop()` requests the end of the turn, `stop_call(call_id)` that of
+    one running call. `post(action)` runs an action on the loop, from
     any thread. `bind(binding)` binds a result, returns the name, and raises an `NbtoolError` to refuse.
     `run_action(action)` returns the source of a cell, which the page inserts below and only the person runs; the page
     offers the actions listed in the head under `acts`. `cell` is the id of the cell that displays the widget.
@@ -86,6 +87,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         *,
         decide: Callable[[str, dict[str, Any]], object],
         stop: Callable[[], object],
+        stop_call: Callable[[str], object] = lambda _: None,
         post: Callable[[Callable[[], None]], object],
         bind: Callable[[BindRequest], str] | None = None,
         run_action: Callable[[TurnAction], str] | None = None,
@@ -99,7 +101,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         # ipykernel 7.0 takes a message's cell from the context, which the listener's thread does not have.
         self._context = copy_context()
         self._decide, self._stop, self._post, self._bind = decide, stop, post, bind
-        self._run_action = run_action
+        self._run_action, self._stop_call = run_action, stop_call
         self._transcript = transcript or Transcript()
         self._first_block = first_block
         self._pages: dict[str, bool] = {}
@@ -210,6 +212,8 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
                 self._on_hello()
             case "stop":
                 self._stop()
+            case "stop_call":
+                self._stop_call(message.call_id)
             case "bind":
                 self._on_bind(message)
             case "rich":

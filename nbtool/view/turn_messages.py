@@ -18,7 +18,8 @@ NAME_LIMIT = 100
 """Characters of a name to bind a result to."""
 
 MessageKind = Literal[
-    "hello", "approve", "deny", "release", "withhold", "stop", "resync", "ping", "bind", "rich", "act", "media", "took"
+    "hello", "approve", "deny", "release", "withhold", "stop", "stop_call", "resync", "ping", "bind", "rich", "act",
+    "media", "took",
 ]  # fmt: skip
 
 TURN_ACTIONS: tuple[TurnAction, ...] = get_args(TurnAction)
@@ -46,14 +47,15 @@ class BindRequest:
 class TurnMessage:
     """One message of the page.
 
-    `verdict` is the content of a decision, `binding` what `bind` requests, `action` what `act` requests, and `key` is
-    the image or sound that `media` requests.
+    `verdict` is the content of a decision, `binding` what `bind` requests, `action` what `act` requests,
+    `call_id` is the call that `stop_call` stops, and `key` the image or sound that `media` requests.
     """
 
     kind: MessageKind
     message_id: str
     digest: str = ""
     verdict: dict[str, Any] | None = None
+    call_id: str = ""
     binding: BindRequest | None = None
     action: TurnAction | None = None
     key: str = ""
@@ -79,6 +81,8 @@ def _to_turn_message(message: PageMessage, message_id: str) -> TurnMessage | Non
         name = message.get("name") or ""
         binding = BindRequest(message["call_id"], name, message.get("replace") or False)
         return TurnMessage("bind", message_id, binding=binding) if not name or is_valid_name(name) else None
+    if message["kind"] == "stop_call":
+        return TurnMessage("stop_call", message_id, call_id=message["call_id"])
     if message["kind"] == "media":
         return TurnMessage("media", message_id, key=message["key"])
     if "digest" in message:

@@ -59,6 +59,7 @@ class Page:
         self.sent: list[dict[str, Any]] = []
         self.decided: list[tuple[str, dict[str, Any]]] = []
         self.stops = 0
+        self.stopped_calls: list[str] = []
         self.buffers: list[bytes] = []
         self.acts: list[TurnAction] = []
         self._posted: list[Callable[[], None]] = []
@@ -66,7 +67,7 @@ class Page:
         self._count = 0
         self.widget = TurnWidget(
             "t", decide=self._decide, stop=self._stop, post=self._posted.append, bind=self._bind,
-            run_action=self._act, clock=clock,
+            run_action=self._act, stop_call=self.stopped_calls.append, clock=clock,
         )  # fmt: skip
         self.widget.send = self._send
 
@@ -407,6 +408,16 @@ def test_what_the_page_asks_to_do_with_the_turn_is_answered_with_a_cell() -> Non
 
     assert page.acts == ["rerun"]
     assert page.of("cell") == [{"v": 1, "kind": "cell", "id": "p-1", "ok": True, "text": "%%chat --rerun t"}]
+    assert page.of("ack")[0]["id"] == "p-1"
+
+
+def test_one_call_is_stopped_and_the_turn_goes_on() -> None:
+    page = Page()
+
+    page.says("stop_call", call_id="call_1")
+    page.work()
+
+    assert (page.stopped_calls, page.stops) == (["call_1"], 0)
     assert page.of("ack")[0]["id"] == "p-1"
 
 

@@ -62,6 +62,15 @@ def test_a_call_whose_result_is_to_get_a_name_is_accepted(said: dict[str, Any], 
     assert parse_content(message("bind", call_id="c1", **said)) == TurnMessage("bind", "p-1", binding=binding)
 
 
+def test_a_call_to_stop_is_accepted_by_its_id() -> None:
+    assert parse_content(message("stop_call", call_id="call_1")) == TurnMessage("stop_call", "p-1", call_id="call_1")
+
+
+@pytest.mark.parametrize("said", [{}, {"call_id": ""}, {"call_id": 7}, {"call_id": "a b"}, {"call_id": "c", "x": 1}])
+def test_a_call_to_stop_without_a_valid_id_is_dropped(said: dict[str, Any]) -> None:
+    assert parse_content(message("stop_call", **said)) is None
+
+
 @pytest.mark.parametrize("deed", TURN_ACTIONS)
 def test_what_is_to_be_done_with_a_turn_is_accepted(deed: TurnAction) -> None:
     assert parse_content(message("act", deed=deed)) == TurnMessage("act", "p-1", action=deed)

@@ -45,6 +45,8 @@ export interface Connection {
   sendHello(): void;
   decide(decision: Decision): void;
   stop(): void;
+  /** Stop one running call; its state is in `requests` under `stopRequestKey`. */
+  stopCall(callId: string): void;
   /** Bind the result of a call to a name in the notebook; its state is in `requests` under `bindRequestKey`. */
   bind(callId: string, name: string, replace: boolean): void;
   /** Request an action on the turn: a cell, which is inserted below where the page can, or another version. */
@@ -68,6 +70,11 @@ const STOP_REQUEST = "stop";
 /** The key in `requests` for binding the result of a call. */
 export function bindRequestKey(callId: string): string {
   return `bind ${callId}`;
+}
+
+/** The key in `requests` for stopping a call. */
+export function stopRequestKey(callId: string): string {
+  return `${STOP_REQUEST} ${callId}`;
 }
 
 /** Whether the turn still runs, so that a lost kernel matters. */
@@ -230,6 +237,7 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     sendHello: () => greet(MAX_HELLOS),
     decide: (decision) => request(decision.digest, decision),
     stop: () => request(STOP_REQUEST, { kind: "stop" }),
+    stopCall: (call_id) => request(stopRequestKey(call_id), { kind: "stop_call", call_id }),
     bind: (call_id, name, replace) =>
       request(bindRequestKey(call_id), { kind: "bind", call_id, name, ...(replace && { replace }) }),
     runAction(action) {

@@ -8,6 +8,7 @@ import { TurnActions } from "./actions/TurnActions";
 import { BindResult } from "./approval/BindResult";
 import { Card } from "./approval/QuestionList";
 import { CallDetails } from "./log/CallDetails";
+import { StopCall } from "./log/StopCall";
 import { Prose } from "./Prose";
 import { withStyles } from "./styles";
 
@@ -25,6 +26,7 @@ const views: LazyMounts = {
   insertedCell: asMount(InsertedCellNotice),
   prose: asMount(Prose),
   call: asMount(CallDetails),
+  stopCall: asMount(StopCall),
 };
 
 /** The second module: what is too large to send with every widget. */

@@ -45,6 +45,7 @@ export function offlineConnection(
     sendHello: () => {},
     decide: () => {},
     stop: () => {},
+    stopCall: () => {},
     bind: () => {},
     insertCell,
     dismissCell: () => showOutcome(null),

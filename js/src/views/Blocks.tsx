@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { bindRequestKey, type Connection, isLive } from "../kernel/turn";
+import { bindRequestKey, type Connection, isLive, stopRequestKey } from "../kernel/turn";
 import type { Block, CallBlock } from "../protocol";
 import { formatSeconds, plural, singleLine } from "../text/format";
 import { Call } from "./Call";
@@ -22,6 +22,7 @@ const SETTLED_STATES: readonly string[] = [
   "invalid",
   "timed_out",
   "cancelled",
+  "stopped",
   "not_run",
 ];
 
@@ -87,7 +88,7 @@ function CallGroup({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] 
 }
 
 function renderBlock(block: Block, connection: Connection): JSX.Element | null {
-  const { bind, requestMedia, runAction, state } = connection;
+  const { bind, requestMedia, runAction, state, stopCall } = connection;
   switch (block.kind) {
     case "text":
       return <Reply block={block} insertCell={connection.insertCell} />;
@@ -99,7 +100,19 @@ function renderBlock(block: Block, connection: Connection): JSX.Element | null {
       if (block.question?.gate === "run" && isLive(state().document)) return null; // it is on the card
       return (
         <>
-          <Call block={block} />
+          <Call block={block}>
+            {block.state === "running" && isLive(state().document) && (
+              <LazyView
+                view="stopCall"
+                props={{
+                  callId: block.call_id,
+                  name: block.name,
+                  request: state().requests[stopRequestKey(block.call_id)],
+                  stopCall,
+                }}
+              />
+            )}
+          </Call>
           {(block.media || block.media_left_out) && (
             <LazyMedia
               media={block.media ?? []}

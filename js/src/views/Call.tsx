@@ -1,4 +1,4 @@
-import { Component, type JSX } from "preact";
+import { Component, type ComponentChildren, type JSX } from "preact";
 import type { CallBlock } from "../protocol";
 import {
   callState,
@@ -13,16 +13,23 @@ import {
 import { LongText } from "./AppendOnlyText";
 import { LazyView } from "./LazyView";
 
+interface CallProps {
+  block: CallBlock;
+  /** What stands at the end of its line. */
+  children?: ComponentChildren;
+}
+
 /** One call: a line with its state, and its details in a fold, rendered when it is first opened. */
-export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
+export class Call extends Component<CallProps, { isOpen: boolean }> {
   override state = { isOpen: false };
 
-  override shouldComponentUpdate({ block }: { block: CallBlock }, { isOpen }: { isOpen: boolean }): boolean {
-    return block !== this.props.block || isOpen !== this.state.isOpen;
+  override shouldComponentUpdate({ block, children }: CallProps, { isOpen }: { isOpen: boolean }): boolean {
+    const { props } = this;
+    return block !== props.block || children !== props.children || isOpen !== this.state.isOpen;
   }
 
   render(): JSX.Element {
-    const { block } = this.props;
+    const { block, children } = this.props;
     const [sign, word] = callState(block);
     return (
       <details
@@ -36,9 +43,12 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
           <code class="nb-line">
             <b>{singleLine(block.name, 64)}</b>({shortArguments(block.arguments)})
           </code>
-          {block.fraction !== null && <progress max={1} value={block.fraction} aria-label="Progress" />}
+          {block.fraction !== null && (
+            <progress max={1} value={block.fraction} aria-label={firstLine(block) || "Progress"} />
+          )}
           {!this.state.isOpen && <FirstLine block={block} />}
           <span class="nb-muted nb-facts">{facts(block, word)}</span>
+          {children}
         </summary>
         {this.state.isOpen && (
           <div class="nb-fold-body">
@@ -53,10 +63,16 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
 }
 
 /** The first line of what came of a call, so that nobody has to open it for a short result. */
-function FirstLine({ block: { state, result, progress } }: { block: CallBlock }): JSX.Element | null {
+function FirstLine({ block }: { block: CallBlock }): JSX.Element | null {
+  const line = firstLine(block);
+  return line ? <span class="nb-muted nb-line nb-first-line">{line}</span> : null;
+}
+
+/** While a call runs the last line of its output, which says what it does. */
+function firstLine({ state, result, progress }: CallBlock): string {
   const line =
     state === "running" ? progress.trimEnd().split("\n").at(-1) : result.trimStart().split("\n", 1)[0];
-  return line ? <span class="nb-muted nb-line nb-first-line">{singleLine(line)}</span> : null;
+  return singleLine(line ?? "");
 }
 
 function facts(block: CallBlock, stateLabel: string): string {

@@ -8,13 +8,16 @@ export function Header({ state, stop }: { state: TurnState; stop: () => void }):
   const { document, link, requests } = state;
   if (!isLive(document)) return null;
   const stopping = requests.stop?.state === "sent" || requests.stop?.state === "accepted";
-  const problem = problemOf(link, requests.stop);
+  const unconfirmed = Object.entries(requests).find(
+    ([key, { state }]) => key.startsWith("stop") && state === "noReply",
+  );
+  const problem = problemOf(link, unconfirmed?.[1] ?? requests.stop);
   return (
     <header class="nb-header">
       <span class={`nb-sign nb-sign-${document.head.status}`} aria-hidden="true" />
       <span role="status">{activityOf(document)}</span>
       <Elapsed />
-      <button type="button" class="nb-button" disabled={stopping} onClick={stop}>
+      <button type="button" class="nb-button" disabled={stopping} title="Stop the turn" onClick={stop}>
         {stopping ? "Stopping" : "Stop"}
       </button>
       {problem && (

@@ -10,6 +10,12 @@ import type { MediaListProps } from "./MediaList";
 export interface LazyViews {
   prose: { block: ProseBlock; text: Rope; insertCell?: Connection["insertCell"] };
   call: { block: CallBlock };
+  stopCall: {
+    callId: string;
+    name: string;
+    request: RequestState | undefined;
+    stopCall: Connection["stopCall"];
+  };
   /** The connection is enough: the other values only cause a new rendering when they change. */
   approval: {
     connection: Pick<Connection, "state" | "decide" | "drafts" | "requestMedia">;

@@ -42,6 +42,7 @@ OMITTED_REASONS: dict[str, str] = {
     "invalid": "with arguments that do not fit",
     "timed_out": "that timed out",
     "cancelled": "cancelled",
+    "stopped": "that you stopped",
     "not_run": "that did not run",
     "unknown": "whose outcome is unknown",
     "looked": "that only listed or read variables",

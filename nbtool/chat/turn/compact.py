@@ -44,6 +44,7 @@ _STATUS = {
     "denied": "⚠ Denied",
     "withheld": "⚠ Result withheld",
     "cancelled": "⚠ Cancelled",
+    "stopped": "⚠ Stopped by the user",
     "not_run": "⚠ Not run",
     "unknown": "⚠ Outcome unknown",
     "timed_out": "✗ Timed out",

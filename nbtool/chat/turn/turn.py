@@ -40,6 +40,7 @@ from nbtool.events import (
 from nbtool.loop import CallerThread, background_loop, reset_after_fork
 from nbtool.messages import Citation, Media, Message, ProviderCall, Usage, new_id
 from nbtool.text import shorten
+from nbtool.tools.calls.stops import CallStops
 
 if TYPE_CHECKING:
     from nbtool.chain.outcome import Outcome
@@ -80,6 +81,7 @@ class Turn:
     calls: list[CallRecord] = field(default_factory=list)
     caller_thread: CallerThread = field(default_factory=CallerThread, repr=False)
     cancel_signal: CancelSignal = field(default_factory=CancelSignal, repr=False)
+    call_stops: CallStops = field(default_factory=CallStops, repr=False)
     done: Future[Turn] = field(default_factory=Future, repr=False)
     log: list[Event] = field(default_factory=list, repr=False)
     event_times: list[float] = field(default_factory=list, repr=False)
@@ -237,6 +239,13 @@ class Turn:
         """Cancel the turn at once, and interrupt the synchronous call on the calling thread."""
         self.cancel()
         self.caller_thread.interrupt()
+
+    def stop_call(self, call_id: str) -> None:
+        """Stop one running call; the turn goes on, and the model reads that the user stopped it.
+
+        An id of no running call has no effect.
+        """
+        background_loop().call_soon(lambda: self.call_stops.stop(call_id))
 
     def __await__(self) -> Generator[Any, None, Self]:
         try:

@@ -116,6 +116,7 @@ class WidgetView(OutputView):
             self._turn.turn_id,
             decide=lambda digest, verdict: approvals.decide(digest, to_decision(verdict), by="button"),
             stop=self._turn.abort,
+            stop_call=self._turn.stop_call,
             post=background_loop().call_soon,
             bind=lambda binding: bind_result(self._chat, binding, self._names),
             run_action=self._cell_source,

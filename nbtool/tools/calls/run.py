@@ -45,6 +45,14 @@ CHANGED_BEFORE_START = (
     " Make the call again if it is still needed."
 )
 
+STOPPED = "The user stopped this call{details}."
+
+STOP_DETAILS = {
+    "nothing": "",
+    "running": "; its tool could not be interrupted and is still running",
+    "perhaps": "; if it had started in its executor, it may still be running",
+}
+
 TIMEOUT_DETAILS = {
     "nothing": " and was stopped",
     "running": ", still running",
@@ -158,14 +166,16 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
     timeout = tool.timeout if tool.timeout is not None else runtime.timeout
     runtime.approvals.tool_states.begin_run(bound.tool_token)
     try:
-        tool_run = await run_tool(
-            tool,
-            partial(tool.function, *positional, **keywords),
-            caller_thread=runtime.caller_thread,
-            report=report,
-            limits=replace(runtime.run_limits, timeout=timeout),
-            is_unchanged=partial(bound.is_unchanged, runtime.approvals.tool_states) if bound.tool_token else None,
-        )
+        with runtime.stops.listen(record.call_id) as stop_request:
+            tool_run = await run_tool(
+                tool,
+                partial(tool.function, *positional, **keywords),
+                caller_thread=runtime.caller_thread,
+                report=report,
+                limits=replace(runtime.run_limits, timeout=timeout),
+                is_unchanged=partial(bound.is_unchanged, runtime.approvals.tool_states) if bound.tool_token else None,
+                stop_request=stop_request,
+            )
         if isinstance(tool_run.outcome.error, ChangedBeforeStart):
             raise CallEnded("not_run", CHANGED_BEFORE_START)
         if bound.tool_token and (bound_after := await runtime.read_tool_token(bound)):
@@ -177,6 +187,8 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
         tool_run.task.add_done_callback(lambda _: runtime.abandoned.pop(key, None))
     if tool_run.status == "timed_out":
         raise CallEnded("timed_out", f"The call timed out after {timeout:g} s{TIMEOUT_DETAILS[tool_run.remaining]}.")
+    if tool_run.status == "stopped":
+        raise CallEnded("stopped", STOPPED.format(details=STOP_DETAILS[tool_run.remaining]))
     return tool_run
 
 

@@ -18,6 +18,7 @@ from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction, Question
 from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
 from nbtool.tools.calls.gates import record_decision, request_decision
 from nbtool.tools.calls.record import CallEnded, CallRecord
+from nbtool.tools.calls.stops import CallStops
 from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.render import RESULT_CHARS, format_error
@@ -51,6 +52,7 @@ class ToolRuntime:
         plugins: the plugins of the chat; they also process what a tool sends to a model itself.
         has_unreadable_input: the calls are made by a script that received unreadable values.
         check_results: ask for approval of every result, whatever the tool's policy.
+        stops: the running calls, each of which a person can stop.
     """
 
     tools: Toolset
@@ -65,6 +67,7 @@ class ToolRuntime:
     plugins: tuple[object, ...] = ()
     has_unreadable_input: bool = False
     check_results: bool = False
+    stops: CallStops = field(default_factory=CallStops)
     abandoned: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
     run_nested: RunNested | None = None
     bind_seconds: float = BIND_SECONDS

@@ -73,7 +73,7 @@ class ToolRun:
     remaining: Remaining = "nothing"
 
 
-async def run_tool(
+async def run_tool(  # noqa: PLR0913 - what a run needs, by keyword
     tool: Tool,
     function: partial[Any],
     *,
@@ -81,8 +81,9 @@ async def run_tool(
     report: ReportProgress,
     limits: RunLimits = RunLimits(),
     is_unchanged: Callable[[], bool] | None = None,
+    stop_request: asyncio.Future[None] | None = None,
 ) -> ToolRun:
-    """Run a tool's function until it ends, its deadline is over, or this task is cancelled.
+    """Run a tool's function until it ends, its deadline is over, `stop_request` is done, or this task is cancelled.
 
     If it may not start at once, `is_unchanged` is called right before it starts; if it returns False, the function does
     not run and the outcome's error is `ChangedBeforeStart`. Cancellation does not propagate: the status is `cancelled`,
@@ -101,12 +102,13 @@ async def run_tool(
     inputs = (*function.args, *function.keywords.values())
     task = asyncio.create_task(_run_to_end(tool, checked, inputs, runner, report, limits))
     try:
-        in_time = await _wait_for_deadline(task, started, limits.timeout)
+        await _wait_for_end({task, *([stop_request] if stop_request else [])}, started, limits.timeout)
     except asyncio.CancelledError:
         remaining = await _stop(task, runner, limits.stop_grace)
         return ToolRun("cancelled" if remaining == "nothing" else "unknown", Outcome(), task, remaining)
-    if not in_time:
-        return ToolRun("timed_out", Outcome(), task, await _stop(task, runner, limits.stop_grace))
+    if not task.done():
+        status: CallStatus = "stopped" if stop_request and stop_request.done() else "timed_out"
+        return ToolRun(status, Outcome(), task, await _stop(task, runner, limits.stop_grace))
     outcome = task.result()
     if outcome.is_interrupt:
         return ToolRun("cancelled", outcome)
@@ -132,17 +134,17 @@ def _set_threadsafe(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> No
     loop.call_soon_threadsafe(event.set)
 
 
-async def _wait_for_deadline(task: asyncio.Task[Outcome], started: asyncio.Event, timeout: float | None) -> bool:
+async def _wait_for_end(ends: set[asyncio.Future[Any]], started: asyncio.Event, timeout: float | None) -> None:
+    """Wait until one of these is done, for at most `timeout` seconds after the start."""
     if timeout is None:
-        await asyncio.wait({task})
-        return True
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        return
     start_task = asyncio.create_task(started.wait())
     try:
-        await asyncio.wait({task, start_task}, return_when=asyncio.FIRST_COMPLETED)
-        done, _ = await asyncio.wait({task}, timeout=timeout)
+        await asyncio.wait({*ends, start_task}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(ends, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     finally:
         start_task.cancel()
-    return bool(done)
 
 
 async def _stop(task: asyncio.Task[Outcome], runner: Runner, grace: float) -> Remaining:

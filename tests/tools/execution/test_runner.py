@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.loop import CallerThread
+from nbtool.loop import CallerThread, background_loop
 from nbtool.messages import ToolCall
 from nbtool.thread_pool import run_in_worker
 from nbtool.tools import Progress, tool
@@ -412,3 +412,90 @@ def test_work_in_a_thread_that_nobody_waits_for_any_more_ends_by_itself() -> Non
         return future.cancelled()
 
     assert asyncio.run(forgotten())
+
+
+def stopped_records(harness: ToolHarness, *calls: ToolCall, started: threading.Event) -> list[CallRecord]:
+    """Run calls side by side, stop the first as soon as it has begun, and give the records of all."""
+
+    async def work() -> list[CallRecord]:
+        running = [asyncio.ensure_future(run_call(call, harness.runtime, round=1)) for call in calls]
+        await asyncio.to_thread(started.wait, 10)
+        assert harness.runtime.stops.stop(calls[0].call_id)
+        return list(await asyncio.gather(*running))
+
+    return asyncio.run(work())
+
+
+def test_a_call_that_a_person_stops_ends_alone_and_the_model_reads_who_stopped_it() -> None:
+    started, ended = threading.Event(), []
+
+    @tool(run="auto")
+    async def endless() -> None:
+        started.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.append(True)
+
+    harness = make_harness(endless, double)
+    stopped, other = stopped_records(harness, ask_for("endless"), ask_for("double", n=2), started=started)
+
+    assert (stopped.status, stopped.shown) == ("stopped", "The user stopped this call.")
+    assert ended == [True]
+    assert (other.status, other.result) == ("ok", 4)
+    assert {event.status for event in harness.of("call_finished")} == {"stopped", "ok"}
+
+
+def test_a_synchronous_tool_on_the_caller_thread_is_interrupted_and_its_next_call_runs() -> None:
+    started, steps = threading.Event(), []
+
+    @tool(run="auto")
+    def endless() -> None:
+        started.set()
+        while True:
+            steps.append(1)
+            time.sleep(0.01)
+
+    harness = make_harness(endless, double)
+    call = ask_for("endless")
+
+    def stop() -> None:
+        started.wait(10)
+        background_loop().call_soon(lambda: harness.runtime.stops.stop(call.call_id))
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    (record,) = harness.run_lent(call)
+    stopper.join()
+    (after,) = harness.run_lent(ask_for("double", n=1))
+    count = len(steps)
+
+    assert (record.status, record.shown) == ("stopped", "The user stopped this call.")
+    assert after.status == "ok"
+    assert len(steps) == count
+
+
+def test_a_worker_that_cannot_be_interrupted_is_reported_to_still_run() -> None:
+    started, release = threading.Event(), threading.Event()
+
+    @tool(run="auto", thread=True)
+    def deaf() -> None:
+        started.set()
+        release.wait(10)
+
+    harness = make_harness(deaf)
+    (record,) = stopped_records(harness, ask_for("deaf"), started=started)
+    release.set()
+
+    assert record.status == "stopped"
+    assert record.shown == "The user stopped this call; its tool could not be interrupted and is still running."
+
+
+def test_a_call_that_does_not_run_cannot_be_stopped() -> None:
+    harness = make_harness(double)
+    call = ask_for("double", n=1)
+    before = harness.runtime.stops.stop(call.call_id)
+    record = harness.run(call)
+
+    assert (before, harness.runtime.stops.stop(call.call_id), harness.runtime.stops.stop("call_forged")) == (False,) * 3
+    assert record.status == "ok"

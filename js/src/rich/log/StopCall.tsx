@@ -1,0 +1,24 @@
+import type { JSX } from "preact";
+import { singleLine } from "../../text/format";
+import type { LazyViews } from "../../views/LazyView";
+
+/** The button on the row of a running call that stops this call alone. */
+export function StopCall({ callId, name, request, stopCall }: LazyViews["stopCall"]): JSX.Element {
+  const isStopping = request?.state === "sent" || request?.state === "accepted";
+  const label = `${isStopping ? "Stopping" : "Stop"} ${singleLine(name, 64)}`;
+  return (
+    <button
+      type="button"
+      class="nb-text-button nb-stop-call"
+      aria-label={label}
+      title={isStopping ? label : "Stop this call; the turn goes on"}
+      disabled={isStopping}
+      onClick={(event) => {
+        event.preventDefault(); // the row it is on opens and closes by a click
+        stopCall(callId);
+      }}
+    >
+      <span class="nb-icon nb-icon-stop" />
+    </button>
+  );
+}
