@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Approved", "Chat", "Denied", "NbtoolError", "Policy", "Progress", "Released", "Tool", "ToolFailed", "Toolset",
-    "Turn", "Withheld", "load_ipython_extension", "tool", "unload_ipython_extension",
+    "Turn", "Withheld", "load_ipython_extension", "serve", "tool", "unload_ipython_extension",
 ]  # fmt: skip
 
 _HOMES = {
@@ -43,6 +43,26 @@ def load_ipython_extension(shell: Any) -> None:
     from nbtool.magics import load  # noqa: PLC0415 - IPython is needed only here
 
     load(shell)
+
+
+def serve(*tools: Any, read: Any = (), answer_within: float = 300.0, port: int = 0, **variables: Any) -> None:
+    """Serve tools and objects of this notebook to other programs, as `%chat serve` does.
+
+        nbtool.serve(price, df=df)
+
+    Args:
+        tools: functions and toolsets, as `Chat(tools=…)` takes them.
+        read: the names among `variables` whose values clients may read; the others are passed by reference only.
+        answer_within: seconds after which an unanswered question is denied.
+        port: of 127.0.0.1; 0 takes a free one.
+        variables: the objects to expose, by name.
+
+    Raises:
+        nbtool.errors.BadUsage: the extension is not loaded, the notebook is served already, or a name is unknown.
+    """
+    from nbtool.magics import serve_objects  # noqa: PLC0415 - IPython is needed only here
+
+    serve_objects(tools, variables, (read,) if isinstance(read, str) else read, answer_within, port)
 
 
 def unload_ipython_extension(shell: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, magics_class, no_var_expand
 
-from nbtool.errors import NbtoolError
+from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.completion import completer
 from nbtool.magics.notebook.config import NbTool
-from nbtool.text import shorten
+from nbtool.text import list_names, shorten
 from nbtool.toolsets.code_runner import CodeResult, set_code_runner
 from nbtool.wire.providers.env_consent import is_allowed
 from nbtool.wire.transport.discovery import Discovery, destination, find_model
@@ -70,6 +70,8 @@ class ChatMagics(Magics):
     def stop(self) -> None:
         """Stop the turns that have outlived their cells: nobody could answer them after the magics are removed."""
         if "kernel_chats" in vars(self):
+            if self.kernel_chats.server:
+                self.kernel_chats.server.stop()
             for turn in (turn for chat in self.chats.values() for turn in chat.running_turns):
                 turn.abort()
 
@@ -119,6 +121,32 @@ def load(shell: Any) -> None:
     discovery = Discovery(chosen.value, chosen.source) if chosen.value else find_model()
     renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, the magics are %%{name}"
     print(f"nbtool: {_single_line(discovery.model_id)}{_describe_destination(discovery)}{renamed}")  # noqa: T201 - the one line of loading
+
+
+def serve_objects(
+    tools: Iterable[Any], variables: Mapping[str, Any], readable: Iterable[str], seconds: float, port: int
+) -> None:
+    """Serve tools and objects of the running notebook; see `nbtool.serve`."""
+    from IPython.core.getipython import get_ipython  # noqa: PLC0415 - only here
+
+    from nbtool.magics.commands.serve import start_serving  # noqa: PLC0415 - loading the extension has to be fast
+
+    shell, names = get_ipython(), frozenset(readable)
+    magics = shell.magics_manager.registry.get(ChatMagics.__name__) if shell else None
+    if magics is None:
+        raise BadUsage("nbtool is not loaded in this kernel.", fix="Run `%load_ext nbtool` in a cell first.")
+    if unknown := names - set(variables):
+        raise BadUsage(
+            f"`read` names {list_names(sorted(unknown), 5)}, which is not served.", fix="Pass it by its name."
+        )
+
+    def fill(chat: Chat) -> None:
+        for tool in tools:
+            chat.tools.add(tool)
+        for name, value in variables.items():
+            chat.expose(read=name in names, **{name: value})
+
+    start_serving(magics.kernel_chats, fill, seconds=seconds, port=port)
 
 
 def _answer_saved_turns(kernel: Any, magics: ChatMagics) -> None:
@@ -190,4 +218,4 @@ def _run(shell: Any, code: str) -> CodeResult:
     return run_code(shell, code)
 
 
-__all__ = ["ChatMagics", "load", "unload"]
+__all__ = ["ChatMagics", "load", "serve_objects", "unload"]

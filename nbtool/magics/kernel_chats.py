@@ -7,7 +7,7 @@ import shlex
 from argparse import Namespace as Flags
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.model import Model
@@ -23,6 +23,9 @@ from nbtool.magics.notebook.config import NbTool
 from nbtool.magics.notebook.namespace import NotebookNamespace
 from nbtool.magics.notebook.options import MAX_LINE, cell_parser, parse
 from nbtool.tools.calls.traceback import name_files_by
+
+if TYPE_CHECKING:
+    from nbtool.mcp_server.http_server import KernelServer
 
 DEFAULT_CHAT = "main"
 """The chat of cells without `-c`, until `%chat use` names another."""
@@ -44,6 +47,7 @@ class KernelChats:
         self.parser = cell_parser()
         self.model_list: list[str] = []
         self.recording: Recording | None = None
+        self.server: KernelServer | None = None
         self.current = DEFAULT_CHAT
         self._applied: dict[str, ChatSettings] = {}
         self._from_notebook: set[str] = set()

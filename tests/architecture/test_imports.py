@@ -74,7 +74,7 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
     assert rules.allowed["magics"] is None
     assert not any(part.startswith("magics") for part in rules.allowed["magics.kernel"] or ())
     assert rules.doors["ipywidgets"] == {"view"}
-    assert rules.doors["mcp"] == {"tools.mcp"}
+    assert rules.doors["mcp"] == {"tools.mcp", "mcp_server"}
 
 
 @pytest.mark.parametrize(

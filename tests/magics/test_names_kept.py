@@ -67,6 +67,7 @@ COMMAND_LINES: dict[str, list[str]] = {
     "env": ["env", "env allow", "env forget"],
     "help": ["help"],
     "use": ["use", "use mine"],
+    "serve": ["serve -v mine", "serve", "serve --stop"],
 }
 """Every command, with the words by which it could bind the name."""
 

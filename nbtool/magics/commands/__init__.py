@@ -18,6 +18,7 @@ from nbtool.magics.commands import (
     history,
     journal,
     recordings,
+    serve,
     show,
     status,
 )
@@ -85,6 +86,7 @@ OPTIONS: dict[str, frozenset[str]] = {
     "bind": frozenset({bind.REPLACE, bind.TURN}),
     "delete": frozenset({"--below"}),
     "explore": frozenset({explore.STATIC}),
+    "serve": serve.OPTIONS,
     "show": frozenset({omission.WHOLE_FLAG}),
     "export": frozenset(exports.FORCE),
     "code": frozenset({exports.ALL}),
@@ -94,7 +96,7 @@ OPTIONS: dict[str, frozenset[str]] = {
 WITHOUT_ARGS = frozenset({"help", "new", "status", "tools", "vars"})
 """Commands without arguments other than `-c NAME`."""
 
-FREE_TEXT = frozenset({"config", "deny", "history", *WITHOUT_ARGS})
+FREE_TEXT = frozenset({"config", "deny", "history", "serve", *WITHOUT_ARGS})
 """Commands whose arguments are free text or that parse them themselves."""
 
 COMMANDS: dict[str, Command] = {
@@ -110,5 +112,6 @@ COMMANDS: dict[str, Command] = {
     **recordings.COMMANDS,
     **decode.COMMANDS,
     **env.COMMANDS,
+    **serve.COMMANDS,
     "help": help_command,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.model import Model
@@ -14,6 +14,9 @@ from nbtool.errors import BadUsage
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.config import NbTool
 from nbtool.magics.notebook.namespace import NotebookNamespace
+
+if TYPE_CHECKING:
+    from nbtool.mcp_server.http_server import KernelServer
 
 
 class Kernel(Protocol):
@@ -30,6 +33,9 @@ class Kernel(Protocol):
     settings: NbTool
     model_list: list[str]
     recording: Recording | None
+
+    server: KernelServer | None
+    """The server of `%chat serve`."""
 
     current: str
     """The chat of cells and commands without `-c`."""

@@ -45,6 +45,7 @@ def status(context: CommandContext, _: list[str]) -> str:
         *_settings(context),
         ("plugins", ", ".join(type(plugin).__name__ for plugin in chat.plugins) or "none"),
         ("providers.toml", _providers_file()),
+        *_served(context),
         ("replay", describe_recording(context)),
         ("journal", _journal()),
         ("data sent", "" if totals() else "nothing"),
@@ -178,6 +179,15 @@ def _unknown_cost(chat: Chat, turns: list[Turn]) -> list[tuple[str, str]]:
     """Return how to give the price of the model, if turns have an unknown cost."""
     unknown = sum(turn.usage.is_cost_unknown for turn in turns)
     return [("cost", f"unknown in {unknown} of them. {price_example(chat.model.name)}")] if unknown else []
+
+
+def _served(context: CommandContext) -> list[tuple[str, str]]:
+    """Return where the notebook is served to other programs, if it is, and how much each got."""
+    server = context.kernel.server
+    if not server:
+        return []
+    clients = (f"{one_line(client.name, 40)} ({client.calls})" for client in server.handlers.clients.values())
+    return [("served at", f"{server.address.url}; calls by {', '.join(clients) or 'nobody yet'}: `%chat serve`")]
 
 
 def _providers_file() -> str:

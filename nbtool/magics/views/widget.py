@@ -35,6 +35,9 @@ PARKED = (
 PARKED_NOTICE = "This turn outlived its cell: parked at {at}, ended at {end}."
 
 
+SERVED_ACTIONS = ("code", "explore")
+"""What can be done with the turn of a client, which no model can repeat."""
+
 MAX_CLOSING = 16
 """How many widgets of finished turns wait for a disconnected page; beyond that, the oldest is closed."""
 
@@ -48,17 +51,23 @@ class WidgetView(OutputView):
     When the turn is parked, the output becomes the static transcript so far, and a live card is shown below it.
     """
 
-    def __init__(self, shell: Any, turn: Turn, chat: Chat, cells: CellSource | None = None) -> None:
+    def __init__(
+        self, shell: Any, turn: Turn, chat: Chat, cells: CellSource | None = None, *, place: Any = None
+    ) -> None:
+        """Show the turn in the output of the running cell, or in a `place` that was displayed before."""
         self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
         self._cells, self._is_introduced = cells or CellSource(), False
         self._listener = listener_for(shell.kernel)
+        self._acts = list(TURN_ACTIONS if place is None else SERVED_ACTIONS)
         self._parked_at = ""
         self._above: dict[str, Any] = {}
         if former := _closing_widgets.pop(turn.cell_id, None):
             former.close()  # its cell now shows another turn
-        self._widget = self._create_widget()
+        self._widget = self._create_widget(in_cell=place is None)
         self.page_ready = self._widget.page_ready
-        self._handle = self._card = _displayed(self._widget)
+        if place is not None:
+            place.update(self._widget)
+        self._handle = self._card = place or _displayed(self._widget)
 
     def feed(self, event: Event) -> None:
         """Show the next event; after the first one, with the turn in the tree, also head fields that events lack."""
@@ -66,7 +75,7 @@ class WidgetView(OutputView):
         if event.kind != "turn_started" and not self._is_introduced:
             self._is_introduced = True
             fields = {**_head_fields(self._turn, self._chat), **chat_field(self._cells.chat)}
-            self._widget.update_head(**fields, acts=list(TURN_ACTIONS))
+            self._widget.update_head(**fields, acts=self._acts)
 
     def poll(self) -> None:
         """Process received messages."""

@@ -1,0 +1,174 @@
+"""Serve the notebook's tools and variables to programs outside: `serve`."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import ArgumentParser
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, NoReturn
+
+from nbtool.blocks.sanitize import one_line
+from nbtool.chat.chat import Chat
+from nbtool.errors import BadUsage
+from nbtool.magics.commands.context import Command, CommandContext, Kernel, format_table
+from nbtool.magics.views.served import PLACES, ServedView, chat_name
+
+if TYPE_CHECKING:
+    from nbtool.mcp_server.http_server import KernelServer
+
+MISSING = "`%chat serve` needs the package mcp."
+INSTALL = "Run `%pip install mcp`."
+INTRODUCTION = (
+    "Programs on this machine can now use {tools} and {variables} of this notebook, through the same approvals as a "
+    "model, until `%chat serve --stop` or the end of the kernel."
+)
+BELOW = "Their calls and questions appear below, also while other cells run. Their functions run in worker threads."
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Raise BadUsage instead of exiting the process."""
+        raise BadUsage(f"%chat serve: {message}.", fix="`%chat serve -t FUNCTION -v VARIABLE --read VARIABLE`")
+
+
+def serve(context: CommandContext, args: list[str]) -> str:
+    """Serve tools and variables to other programs.
+
+    `serve -t NAME -v NAME --read NAME`, as a Model Context Protocol server on this machine. `serve` alone shows its
+    state, and `serve --stop` ends it.
+    """
+    flags = _parser().parse_args(args)
+    kernel = context.kernel
+    if flags.stop:
+        if not kernel.server:
+            return "This notebook is not served."
+        kernel.server.stop()
+        kernel.server = None
+        return "Stopped: no program can connect any more."
+    names = (*flags.tool, *flags.var, *flags.read)
+    if kernel.server and not names:
+        return describe_server(kernel.server)
+    if not names:
+        raise BadUsage(
+            "%chat serve needs what it serves.", fix="`-t FUNCTION`, `-v VARIABLE` (by reference), `--read VARIABLE`."
+        )
+
+    def fill(chat: Chat) -> None:
+        kernel.names.add_tools(chat, flags.tool)
+        kernel.names.expose(chat, flags.var)
+        kernel.names.expose(chat, flags.read, read=True)
+
+    start_serving(kernel, fill, seconds=flags.answer_within, port=flags.port)
+    return ""
+
+
+COMMANDS: dict[str, Command] = {"serve": serve}
+
+OPTIONS = frozenset({"-t", "-v", "--read", "--port", "--answer-within", "--stop"})
+"""The options of `serve`, for Tab."""
+
+
+def describe_server(server: KernelServer) -> str:
+    """Describe a server: its address, its clients, and what they received."""
+    rows = [
+        ("address", server.address.url),
+        ("refused", f"{server.access.refused} requests without the token, or of a web page"),
+        ("clients", "" if server.handlers.clients else "none yet"),
+        *(
+            (
+                f"  {one_line(client.name, 40)}",
+                f"{_count(client.calls, 'call')}, {_count(client.characters, 'character')} returned",
+            )
+            for client in server.handlers.clients.values()
+        ),
+    ]
+    return format_table(*rows)
+
+
+def start_serving(kernel: Kernel, fill: Callable[[Chat], None], *, seconds: float, port: int) -> None:
+    """Start the server of a kernel and print what clients need; `fill` adds what is served to a client's chat.
+
+    Raises:
+        BadUsage: the notebook is served already, the package is missing, or `fill` or an argument is wrong.
+    """
+    if kernel.server:
+        raise BadUsage("This notebook is served already.", fix="`%chat serve --stop` first.")
+    if not 0 < seconds < float("inf"):
+        raise BadUsage(f"Answers within {seconds:g} s: expected a number of seconds greater than 0.")
+    first = _open_chat(kernel, fill, "")  # a wrong name is refused here, and not in a client
+    view = ServedView(kernel.shell, kernel.magic)
+    kernel.server = _make_server(kernel, fill, view, seconds, port)
+    print("\n\n".join([_introduction(first), _configurations(kernel.server), BELOW]))  # noqa: T201 - above the turns
+    view.open()
+    kernel.server.start()
+
+
+def _make_server(
+    kernel: Kernel, fill: Callable[[Chat], None], view: ServedView, seconds: float, port: int
+) -> KernelServer:
+    try:
+        from nbtool.mcp_server.client import Client  # noqa: PLC0415 - the extra is imported when used
+        from nbtool.mcp_server.handlers import Handlers  # noqa: PLC0415 - the same
+        from nbtool.mcp_server.http_server import KernelServer  # noqa: PLC0415 - the same
+    except ImportError:
+        raise BadUsage(MISSING, fix=INSTALL) from None
+    running = asyncio.Semaphore(PLACES)
+
+    def open_client(name: str) -> Client:
+        chat = _open_chat(kernel, fill, name)
+        return Client(name, chat, view, kernel.names.refresh_tools, seconds, running)
+
+    return KernelServer(Handlers(open_client, _version()), port=port)
+
+
+def _version() -> str:
+    """Return the version of nbtool as it is installed; empty for sources on the path."""
+    try:
+        return version("nbtool-chat")
+    except PackageNotFoundError:
+        return ""
+
+
+def _open_chat(kernel: Kernel, fill: Callable[[Chat], None], client: str) -> Chat:
+    """Return the chat of a client, with what is served; without a client, one that nobody uses."""
+    name = chat_name(client)
+    kernel.chats.pop(name, None)
+    chat = kernel.chat(name)
+    try:
+        fill(chat)
+    finally:
+        if not client:
+            kernel.chats.pop(name, None)
+    return chat
+
+
+def _introduction(chat: Chat) -> str:
+    tools, variables = chat.tools.tools(), chat.exposed_variables()
+    return INTRODUCTION.format(tools=_count(len(tools), "tool"), variables=_count(len(variables), "variable"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _configurations(server: KernelServer) -> str:
+    """Return what clients need: a command that they start, or the address."""
+    return format_table(
+        ("Claude Code", "claude mcp add notebook -- nbtool-mcp"),
+        ("Codex", "codex mcp add notebook -- nbtool-mcp"),
+        ("VS Code", '{"servers": {"notebook": {"type": "stdio", "command": "nbtool-mcp"}}}'),
+        ("Cursor, others", '{"mcpServers": {"notebook": {"command": "nbtool-mcp"}}}'),
+        ("HTTP", f"{server.address.url}, with the token that `nbtool-mcp --token` prints in a terminal"),
+    )
+
+
+def _parser() -> ArgumentParser:
+    parser = _Parser(prog="%chat serve", add_help=False, allow_abbrev=False)
+    for flag, name in (("-t", "--tool"), ("-v", "--var")):
+        parser.add_argument(flag, name, action="extend", nargs="+", default=[])
+    parser.add_argument("--read", action="extend", nargs="+", default=[])
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--answer-within", type=float, default=300.0)
+    parser.add_argument("--stop", action="store_true")
+    return parser

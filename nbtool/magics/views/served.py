@@ -1,0 +1,87 @@
+"""Where the turns of clients are shown: below the cell that serves, in a few places that are used in turn."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from IPython.display import display
+
+from nbtool.blocks.question import summarize_call
+from nbtool.blocks.sanitize import one_line
+from nbtool.chat.chat import Chat
+from nbtool.chat.turn import Turn
+from nbtool.events import CallAsked, Event, Notice
+from nbtool.magics.kernel.messages import can_ask_for_input, has_front_end
+from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.views.static import SHOWN_DIGEST
+from nbtool.magics.views.widget import WidgetView
+
+PLACES = 4
+"""Number of turns of clients that are shown, and run, at a time; a further call waits for one of them to end."""
+
+ASKED_BY = "Asked by {client}, a client of `%chat serve`."
+ASKED_IN_TERMINAL = "{client}: {question} `%chat approve {digest}` or `%chat deny {digest} REASON`"
+EMPTY = {"text/plain": ""}
+
+
+class ServedView:
+    """Shows the turns of clients in the output of the cell that serves, while other cells run or none.
+
+    A finished turn stays until its place is needed. Without a page, a terminal gets a line for each question.
+    """
+
+    def __init__(self, shell: Any, magic: str) -> None:
+        self._shell, self._magic = shell, magic
+        self._has_page = has_front_end(shell)
+        self._has_terminal = getattr(shell, "kernel", None) is None and can_ask_for_input(shell)
+        self._lock = threading.Lock()
+        self._free: list[Any] = []
+
+    def open(self) -> None:
+        """Display the places, below what the cell has printed."""
+        self._free = [_empty_place() for _ in range(PLACES)] if self._has_page else []
+
+    def can_ask(self) -> bool:
+        """Return whether somebody could answer: in a page, or at a terminal."""
+        return self._has_page or self._has_terminal
+
+    def show(self, turn: Turn, chat: Chat, client: str) -> None:
+        """Show a turn in the place that was free for longest."""
+        if self._has_terminal:
+            turn.add_listener(lambda event: _print_question(event, client))
+        if not self._has_page:
+            return
+        with self._lock:
+            place = self._free.pop(0) if self._free else _empty_place()
+        view = WidgetView(self._shell, turn, chat, CellSource(chat_name(client), self._magic), place=place)
+
+        notices = [Notice(ASKED_BY.format(client=client))]
+
+        def feed(event: Event) -> None:
+            if notices and event.kind != "turn_started":  # the turn is in the tree only after that event
+                view.feed(notices.pop())
+            view.feed(event)
+
+        def end(_: object) -> None:
+            view.on_finished(turn)
+            with self._lock:
+                self._free.append(place)
+
+        turn.add_listener(feed)
+        turn.done.add_done_callback(end)
+
+
+def chat_name(client: str) -> str:
+    """Return the name of a client's chat; no chat of the notebook has such a name."""
+    return f"mcp:{client}"
+
+
+def _empty_place() -> Any:
+    return display(EMPTY, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+
+
+def _print_question(event: Event, client: str) -> None:
+    if isinstance(event, CallAsked):
+        question = one_line(summarize_call(event.gate, event.display_name, event.shown, {}), 300)
+        print(ASKED_IN_TERMINAL.format(client=client, question=question, digest=event.digest[:SHOWN_DIGEST]))  # noqa: T201 - a notice for the person

@@ -1,0 +1,151 @@
+"""The calls of one client: each is a turn of the client's chat, and meets the gates of the notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from nbtool.chat.chat import Chat, TurnSettings
+from nbtool.chat.model import Model
+from nbtool.chat.turn import Turn
+from nbtool.errors import AlreadyDecided, BadUsage
+from nbtool.events import CallProgress, Event
+from nbtool.mcp_server.endpoint import ClientEndpoint
+from nbtool.messages import ToolResult
+from nbtool.tools.approval import ApprovalQueue, Decision, Question
+
+MAX_WAITING = 16
+"""Maximum number of calls of one client that run or wait at a time; a further one is refused."""
+
+ANSWER_SECONDS = 300.0
+"""How long a question of a client's call stays open, unless set otherwise; clients give up after minutes."""
+
+NOBODY = "Nobody can be asked in this notebook (no page, no terminal), so the call was denied."
+UNANSWERED = "Nobody answered within {seconds:g} s."
+BUSY = "{count} calls of this client already run or wait in the notebook, which is the limit."
+NO_RESULT = "The call has no result: {reason}"
+
+ReportProgress = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call returns to its client; `kept_as` is the variable with the result, if there is one."""
+
+    result: ToolResult
+    kept_as: str = ""
+
+
+class TurnView(Protocol):
+    """Shows the turns of clients."""
+
+    def show(self, turn: Turn, chat: Chat, client: str) -> None:
+        """Show a turn that is about to start; it calls no tool before this returns."""
+
+    def can_ask(self) -> bool:
+        """Return whether somebody could answer a question now or later."""
+
+
+@dataclass(slots=True)
+class ClientApprover:
+    """The approver of a client's turn: a click or a command decides, as long as somebody can be asked."""
+
+    approvals: ApprovalQueue
+    view: TurnView
+    seconds: float = ANSWER_SECONDS
+    name: str = "click"
+
+    async def ask(self, question: Question) -> Decision | None:
+        """Leave the question in the queue, and deny it when its time is over."""
+        if not self.view.can_ask():
+            return question.denial(NOBODY)
+        await asyncio.sleep(self.seconds)
+        with suppress(AlreadyDecided):
+            self.approvals.expire(question.digest, UNANSWERED.format(seconds=self.seconds))
+        return None
+
+
+@dataclass(slots=True)
+class Client:
+    """One client: its name, its chat, and its calls.
+
+    `refresh` updates the chat's tools to what the notebook defines now; `running` bounds how many calls of all clients
+    run at a time.
+    """
+
+    name: str
+    chat: Chat
+    view: TurnView
+    refresh: Callable[[Chat], None]
+    answer_seconds: float = ANSWER_SECONDS
+    running: asyncio.Semaphore = field(default_factory=asyncio.Semaphore)
+    calls: int = 0
+    characters: int = 0
+    waiting: int = 0
+    _starting: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], report: ReportProgress | None = None) -> Answer:
+        """Run one call as a turn and return what a model would have received for it.
+
+        Cancelling this cancels the turn.
+
+        Raises:
+            BadUsage: too many calls are under way.
+        """
+        if self.waiting >= MAX_WAITING:
+            raise BadUsage(BUSY.format(count=self.waiting), fix="Call again when one of them has ended.")
+        self.waiting += 1
+        try:
+            async with self.running:
+                answer = await self._run(ClientEndpoint(self.name, tool, arguments), tool, report)
+        finally:
+            self.waiting -= 1
+        self.calls += 1
+        self.characters += len(answer.result.text)
+        return answer
+
+    async def _run(self, endpoint: ClientEndpoint, tool: str, report: ReportProgress | None) -> Answer:
+        turn = self._compose(endpoint, tool)
+        if report:
+            turn.add_listener(_progress_listener(report))
+        self.view.show(turn, self.chat, self.name)
+        turn.start()
+        try:
+            await asyncio.shield(asyncio.wrap_future(turn.done))
+        except asyncio.CancelledError:
+            turn.cancel()
+            raise
+        return Answer(endpoint.result or ToolResult(tool, _reason(turn, tool), is_error=True), _result_name(turn))
+
+    def _compose(self, endpoint: ClientEndpoint, tool: str) -> Turn:
+        with self._starting:
+            self.refresh(self.chat)
+            self.chat.model = Model(self.name, wire=endpoint)
+            approver = ClientApprover(self.chat.approvals, self.view, self.answer_seconds)
+            limits = replace(self.chat.limits, max_rounds=2)
+            settings = TurnSettings(append=True, limits=limits, replay="off")
+            turn = self.chat.compose(f"{self.name} calls {tool}.", settings=settings, approver=approver)
+        return turn
+
+
+def _reason(turn: Turn, tool: str) -> str:
+    """Return why a call has no result that may be sent."""
+    record = next((call for call in turn.calls if call.name == tool), None)
+    return NO_RESULT.format(reason=turn.error or (record.reason if record else "") or turn.status)
+
+
+def _result_name(turn: Turn) -> str:
+    """Return the variable with the result of a call that may be handed on."""
+    return next((call.reference for call in turn.calls if call.status == "ok"), "")
+
+
+def _progress_listener(report: ReportProgress) -> Callable[[Event], None]:
+    def listen(event: Event) -> None:
+        if isinstance(event, CallProgress):
+            report(event.text, event.fraction)
+
+    return listen

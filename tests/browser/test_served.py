@@ -1,0 +1,128 @@
+"""A program outside uses the notebook, in a real page: its call is approved by a click while another cell runs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+import httpx2
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import Implementation
+from playwright.sync_api import Locator, expect
+
+from tests.browser.lab import Lab, Notebook, screenshot
+
+SETUP = """
+%load_ext nbtool
+import threading
+import pandas as pd
+
+birds = pd.DataFrame({"species": ["kiwi", "emu"], "mass": [2.5, 40.0]})
+is_over = threading.Event()
+
+def heaviest(table: pd.DataFrame) -> str:
+    "Return the heaviest species."
+    return table.species[table.mass.idxmax()]
+"""
+SERVE = "%chat serve -t heaviest -v birds"
+ADDRESS = """
+server = get_ipython().magics_manager.registry["ChatMagics"].kernel_chats.server
+print(server.address.url, server.address.token.get_secret_value(), "end")
+"""
+BUSY = "print('begun'); is_over.wait(60); print('over')"
+END = "is_over.set(); print('set')"
+ARGUMENTS = {"table": "$VAR_REF{{birds}}"}
+
+
+def call(url: str, token: str, *, count: int = 1) -> Future[list[Any]]:
+    """Call the tool as another program does, `count` times at once; return the future results."""
+    future: Future[list[Any]] = Future()
+
+    async def use() -> list[Any]:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=120) as http_client,
+            streamable_http_client(url, http_client=http_client) as (read, write),
+            ClientSession(read, write, client_info=Implementation(name="agent", version="1")) as session,
+        ):
+            await session.initialize()
+            calls = (session.call_tool("heaviest", ARGUMENTS, read_timeout_seconds=120) for _ in range(count))
+            return list(await asyncio.gather(*calls))
+
+    def run() -> None:
+        try:
+            future.set_result(asyncio.run(use()))
+        except BaseException as error:  # noqa: BLE001 - the test gets it
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def serve(lab: Lab, *cells: str) -> tuple[Notebook, str, str]:
+    """Open a notebook that serves, and return its address and token."""
+    notebook = lab.open_cells(SETUP, SERVE, ADDRESS, *cells, kernel="python3")
+    for index in range(3):
+        notebook.run_cell(index)
+    _, url, token, _ = ("x " + notebook.wait_output(2, "end").inner_text()).split()[:4]
+    return notebook, url, token
+
+
+def buttons(notebook: Notebook, name: str) -> Locator:
+    return notebook.output(1).get_by_role("button", name=name)
+
+
+def test_a_call_of_a_program_is_approved_by_a_click_while_another_cell_runs(lab: Lab) -> None:
+    notebook, url, token = serve(lab, BUSY, END)
+    notebook.start_cell(3)
+    notebook.wait_output(3, "begun")
+
+    result = call(url, token)
+    notebook.wait_output(1, "Asked by agent")
+    expect(notebook.output(1)).to_contain_text("Run heaviest(table=birds)?")
+    expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
+    screenshot(notebook.output(1), "served-question")
+    assert notebook.is_running(3)
+    buttons(notebook, "Approve").click()
+    answered = result.result(60)[0]
+
+    assert [one.text for one in answered.content] == ["emu", "Kept as $VAR_REF{{heaviest_1_result}}."]
+    notebook.wait_output(1, "The result was returned to agent.")
+    screenshot(notebook.output(1), "served-answer")
+    assert notebook.is_running(3)
+    assert token not in notebook.output(1).inner_text()
+    assert notebook.errors == []
+
+
+def test_calls_at_once_are_asked_about_each_in_its_place_and_one_is_denied(lab: Lab) -> None:
+    notebook, url, token = serve(lab)
+
+    result = call(url, token, count=2)
+    expect(buttons(notebook, "Approve")).to_have_count(2, timeout=30_000)
+    expect(buttons(notebook, "Deny").first).to_be_enabled(timeout=30_000)
+    buttons(notebook, "Deny").first.click()
+    expect(buttons(notebook, "Approve")).to_have_count(1, timeout=30_000)
+    expect(buttons(notebook, "Approve").first).to_be_enabled(timeout=30_000)
+    buttons(notebook, "Approve").first.click()
+    results = result.result(60)
+
+    assert sorted(one.is_error for one in results) == [False, True]
+    denied = next(one for one in results if one.is_error)
+    assert "did not approve" in denied.content[0].text
+
+
+def test_the_notebook_that_served_is_saved_without_its_token(lab: Lab) -> None:
+    notebook, url, token = serve(lab)
+    result = call(url, token)
+    expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
+    buttons(notebook, "Approve").click()
+    result.result(60)
+    notebook.wait_output(1, "The result was returned to agent.")
+    saved = notebook.save()
+
+    shown = str(saved.cells[1].outputs)
+    assert "The result was returned to agent." in shown
+    assert token not in str(saved.cells[1])
+    assert "widget-view" not in shown

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from nbtool.mcp_server.address import ServerAddress, find_server
+from nbtool.mcp_server.bridge import main
+from tests.magics.commands.saying import run_command
+from tests.mcp_server.clients import connect, texts
+
+
+@pytest.fixture
+def serving(shell: Any, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[Any, str]]:
+    """Give a shell that serves two tools and a variable, and what the command printed."""
+    printed = run_command(shell, "serve -t double rows -v frame", capsys)
+    yield server_of(shell), printed
+    run_command(shell, "serve --stop", capsys)
+
+
+def server_of(shell: Any) -> Any:
+    return shell.magics_manager.registry["ChatMagics"].kernel_chats.server
+
+
+def call_tool(server: Any, name: str, arguments: dict[str, Any], client: str = "agent") -> Any:
+    async def use() -> Any:
+        async with connect(server, client) as session:
+            return await session.call_tool(name, arguments)
+
+    return asyncio.run(use())
+
+
+def test_what_is_served_is_named_with_what_clients_need_and_without_the_token(serving: tuple[Any, str]) -> None:
+    server, printed = serving
+
+    assert "2 tools and 1 variable" in printed
+    assert "claude mcp add notebook -- nbtool-mcp" in printed
+    assert server.address.url in printed
+    assert server.address.token.get_secret_value() not in printed
+    assert str(server.address.path) not in printed
+
+
+@pytest.mark.promise("served")
+def test_only_what_was_named_is_served(serving: tuple[Any, str]) -> None:
+    server, _ = serving
+
+    async def use() -> tuple[list[str], list[str]]:
+        async with connect(server) as session:
+            tools, resources = await session.list_tools(), await session.list_resources()
+            return [one.name for one in tools.tools], [one.name for one in resources.resources]
+
+    assert asyncio.run(use()) == (["double", "rows", "ListVars", "ReadVar"], ["frame"])
+
+
+def test_a_function_that_was_defined_again_is_served_as_it_is_now(shell: Any, serving: tuple[Any, str]) -> None:
+    server, _ = serving
+    assert texts(call_tool(server, "double", {"n": 4}))[0] == "8"
+
+    shell.run_cell("@tool(run='auto')\ndef double(n: int) -> int:\n    'Now three times.'\n    return 3 * n")
+
+    assert texts(call_tool(server, "double", {"n": 4}))[0] == "12"
+
+
+def test_the_state_lists_the_clients_and_what_was_returned_to_them(
+    shell: Any, serving: tuple[Any, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, _ = serving
+    call_tool(server, "double", {"n": 4}, "agent")
+
+    state = run_command(shell, "serve", capsys)
+
+    assert server.address.url in state
+    assert "agent" in state
+    assert "1 calls" not in state
+    assert "1 call, 1 character returned" in state
+    assert "serve" in run_command(shell, "status", capsys)
+
+
+def test_the_calls_of_a_client_are_a_chat_that_history_lists(
+    shell: Any, serving: tuple[Any, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, _ = serving
+    call_tool(server, "double", {"n": 4}, "agent")
+
+    assert "agent calls double." in run_command(shell, "-c mcp:agent history", capsys)
+
+
+def test_a_client_cannot_choose_the_chat_of_a_cell_or_of_the_notebook(shell: Any, serving: tuple[Any, str]) -> None:
+    shell.run_cell("from nbtool import Chat\nmine = Chat()")
+    server, _ = serving
+
+    for name in ("main", "mine", "mcp:mine", "../x", "a\nb"):
+        call_tool(server, "double", {"n": 1}, name)
+
+    chats = shell.magics_manager.registry["ChatMagics"].chats
+    assert {name for name in chats if name.startswith("mcp:")} == {
+        "mcp:main", "mcp:mine", "mcp:mcp:mine", "mcp:../x", "mcp:a b",
+    }  # fmt: skip
+    assert shell.user_ns["mine"].tree.active_path == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("serve", "needs what it serves"),
+        ("serve -t no_such_tool", "no function or toolset called 'no_such_tool'"),
+        ("serve -v no_such_name", "no variable called 'no_such_name'"),
+        ("serve --prot 1", "unrecognized arguments: --prot"),
+        ("serve -t double --port 99999", "Port 99999 cannot be used"),
+        ("serve -t double --answer-within x", "invalid"),
+        ("serve -t double --answer-within -1", "greater than 0"),
+        ("serve -t double --answer-within nan", "greater than 0"),
+    ],
+)
+def test_a_wrong_line_is_refused_and_nothing_is_served(
+    shell: Any, capsys: pytest.CaptureFixture[str], line: str, words: str
+) -> None:
+    result = shell.run_cell(f"%chat {line}")
+
+    assert words in str(result.error_in_exec)
+    assert server_of(shell) is None
+    assert run_command(shell, "serve --stop", capsys).strip() == "This notebook is not served."
+
+
+def test_a_notebook_is_served_once(shell: Any, serving: tuple[Any, str]) -> None:
+    assert "served already" in str(shell.run_cell("%chat serve -t double").error_in_exec)
+    assert server_of(shell) is serving[0]
+
+
+def test_the_token_is_in_a_file_of_the_user_until_the_server_stops(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command(shell, "serve -t double", capsys)
+    server = server_of(shell)
+    path = server.address.path
+    mode = stat.S_IMODE(path.stat().st_mode)
+    found = find_server()
+    status = main(["--token"])
+    printed = capsys.readouterr().out
+    run_command(shell, "serve --stop", capsys)
+
+    assert mode == 0o600
+    assert json.loads(json.dumps(found.url)) == server.address.url
+    assert (status, printed.split()) == (0, [server.address.url, server.address.token.get_secret_value()])
+    assert not path.exists()
+    assert (main([]), "Run `%chat serve`" in capsys.readouterr().err) == (1, True)
+
+
+def test_files_of_ended_kernels_and_of_strangers_are_no_servers(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(shell, "serve -t double", capsys)
+    server = server_of(shell)
+    folder = server.address.path.parent
+    dead = ServerAddress("http://127.0.0.1:1/mcp", server.address.token, 2**22 + 1, "")
+    dead.write()
+    (folder / "1.json").write_text("[1]")
+    (folder / "2.json").write_text("x" * 20_000)
+    os.utime(dead.path, (2**33, 2**33))
+
+    assert find_server().url == server.address.url
+    run_command(shell, "serve --stop", capsys)
+
+
+def test_python_serves_functions_and_objects_by_reference_or_readable(shell: Any) -> None:
+    shell.run_cell("import nbtool\nnbtool.serve(double, big=[1, 2], note='hello', read='note')")
+    server = server_of(shell)
+
+    async def use() -> Any:
+        async with connect(server) as session:
+            tools, resources = await session.list_tools(), await session.list_resources()
+            return [one.name for one in tools.tools], {one.name: one.description for one in resources.resources}
+
+    names, described = asyncio.run(use())
+    again = shell.run_cell("nbtool.serve(double)")
+    unknown = shell.run_cell("%chat serve --stop\nnbtool.serve(double, read='nothing')")
+
+    assert names[0] == "double"
+    assert ("by reference only" in described["big"], "readable" in described["note"]) == (True, True)
+    assert "served already" in str(again.error_in_exec)
+    assert "`read` names nothing" in str(unknown.error_in_exec)
+    assert server_of(shell) is None
+
+
+def test_unloading_the_extension_stops_the_server(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(shell, "serve -t double", capsys)
+    server = server_of(shell)
+
+    shell.run_line_magic("unload_ext", "nbtool")
+
+    assert not server.is_running
+    assert not server.address.path.exists()
