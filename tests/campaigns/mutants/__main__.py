@@ -86,14 +86,18 @@ class Reach:
     def tests_of(self, mutant: Mutant) -> list[str]:
         """Return the tests that reach a mutant, in the order in which they shall run.
 
-        What runs when a module is imported is reached by every test that uses the module.
+        What runs when a module is imported is reached by every test that uses the module, and by all tests of its
+        package if it has nothing else that runs.
         """
+        own = f"tests/{mutant.path.split('/')[1]}/"
         lines = self.lines.get(mutant.path, {})
         first, last = mutant.lines
         names = {name for line in range(first, last + 1) for name in lines.get(line, ())} & self.seconds.keys()
         if not names or mutant.at_import:
             names = {name for reached in lines.values() for name in reached} & self.seconds.keys()
-        return self._within_time(self._ordered(names, f"tests/{mutant.path.split('/')[1]}/"))
+        if not names and mutant.at_import:
+            names = {name for name in self.seconds if name.startswith(own)}
+        return self._within_time(self._ordered(names, own))
 
     def _ordered(self, names: Iterable[str], own: str) -> list[str]:
         """Sort the package's own tests first, then by duration, and further cases of the same test last."""

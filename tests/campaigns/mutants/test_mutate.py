@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaigns.mutants.__main__ import Reach
 from tests.campaigns.mutants.mutate import mutants_of
 
 ROOT = Path(__file__).parents[3]
@@ -89,6 +90,17 @@ def test_a_function_that_its_module_calls_is_changed_where_it_is_imported(tmp_pa
     at_import = {mutant.place: mutant.at_import for mutant in mutants_of(file, tmp_path)}
 
     assert at_import == {"names": True, "later": False}
+
+
+def test_a_module_that_only_runs_when_it_is_imported_is_reached_by_the_tests_of_its_package(tmp_path: Path) -> None:
+    file = tmp_path / "nbtool" / "chain" / "names.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("LIMIT = 7\n\n\ndef later():\n    return LIMIT + 1\n")
+    at_import, *later = mutants_of(file, tmp_path)
+    reach = Reach({"tests/chain/a.py::a": 2.0, "tests/chain/b.py::b": 1.0, "tests/wire/c.py::c": 1.0}, {})
+
+    assert reach.tests_of(at_import) == ["tests/chain/b.py::b", "tests/chain/a.py::a"]
+    assert [reach.tests_of(mutant) for mutant in later] == [[], [], []]
 
 
 def test_every_survivor_is_a_mutant_of_the_code_as_it_is() -> None:
