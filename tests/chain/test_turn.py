@@ -434,3 +434,22 @@ def test_the_price_of_a_model_is_looked_up_only_if_something_depends_on_it(
 
     assert ran.outcome.status == "completed"
     assert len(lookups) == asked
+
+
+def test_a_hook_and_a_clean_up_may_be_objects_whose_call_is_async():
+    ran: list[str] = []
+
+    class Noting:
+        def __init__(self, what: str) -> None:
+            self.what = what
+
+        async def __call__(self, *_: object) -> object:
+            await asyncio.sleep(0)
+            ran.append(self.what)
+            return Noting("clean-up") if self.what == "start" else None
+
+    plugin = HookLog("a", [])
+    plugin.on_turn_start, plugin.on_before_request = Noting("start"), Noting("before")  # type: ignore[method-assign, assignment]  # a hook may be any callable
+
+    assert run(["Hi"], plugin).outcome.status == "completed"
+    assert ran == ["start", "before", "clean-up"]
