@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.bare import open_bare
 from tests.browser.chromium import find_chromium
@@ -13,6 +13,8 @@ from tests.browser.server import KERNELS, Server
 
 HERE = Path(__file__).parent
 TEST_SECONDS = 180
+EXPECT_SECONDS = 20
+"""How long a page may take to show what is expected of it; JupyterLab loads MathJax in seconds on a busy machine."""
 QUIET_CHROMIUM = [
     "--no-sandbox",  # root may not have one
     "--disable-gpu",
@@ -23,6 +25,9 @@ QUIET_CHROMIUM = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+
+expect.set_options(timeout=EXPECT_SECONDS * 1000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
