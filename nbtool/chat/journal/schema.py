@@ -61,7 +61,7 @@ def connect(path: Path | None, migrations: tuple[str, ...] = _MIGRATIONS) -> sql
     writers share (https://www.sqlite.org/wal.html, "Disadvantages").
 
     Raises:
-        JournalError: the file is damaged, or was written by a newer nbtool; it is left unchanged.
+        JournalError: the file is damaged, was written by a newer nbtool, or contains code; it is left unchanged.
         sqlite3.Error: it cannot be opened or written.
         OSError: it cannot be created.
     """
@@ -85,7 +85,7 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
     """Open a journal for reading, without changes in its folder other than those that reading needs.
 
     Raises:
-        JournalError: the file is damaged (only detected with `check`), or was written by a newer nbtool.
+        JournalError: the file is damaged (only detected with `check`), was written by a newer nbtool, or contains code.
         sqlite3.Error: it is not a database, or cannot be opened.
     """
     connection = sqlite3.connect(
@@ -98,6 +98,7 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
             raise JournalError(
                 f"The journal {display_path(path)} was written by a newer nbtool (format {file_version})."
             )
+        _refuse_code(connection, path)
         if check and (damage := _find_damage(connection)):
             raise JournalError(
                 f"The journal {display_path(path)} is damaged ({damage}).", fix="Move it away, or restore a copy."
@@ -106,6 +107,17 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _refuse_code(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse views and triggers: nbtool creates none, and one that somebody else did may run without end."""
+    query = "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger') LIMIT 1"
+    if found := connection.execute(query).fetchone():
+        kind, name = (shorten(" ".join(str(part).split()), 60) for part in found)
+        raise JournalError(
+            f"The journal {display_path(path)} contains the {kind} {name!r}, which nbtool does not create.",
+            fix="Move it away, or restore a copy.",
+        )
 
 
 def _read_only_uri(path: Path) -> str:

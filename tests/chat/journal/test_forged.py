@@ -228,6 +228,38 @@ def campaign(path: Path, folder: Path, count: int, seed: int, tell: Callable[[st
     assert ran == []
 
 
+ENDLESS = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r)"
+CODE: dict[str, str] = {
+    "view of chats": f"DROP TABLE chats; CREATE VIEW chats AS {ENDLESS} SELECT x AS chat_id, 1 AS began, '' FROM r",
+    "view of events": "ALTER TABLE events RENAME TO older; CREATE VIEW events AS "
+    f"{ENDLESS} SELECT x AS seq, 1 AS at, 'c' AS chat_id, 't' AS turn_id, 'notice' AS kind, '{{}}' AS body FROM r",
+    "trigger": "CREATE TRIGGER t AFTER INSERT ON events BEGIN "
+    f"INSERT INTO contents {ENDLESS} SELECT x, 'd' FROM r; END",
+}
+
+
+@pytest.mark.promise("forged-history")
+@pytest.mark.parametrize("code", CODE.values(), ids=CODE)
+def test_code_in_a_journal_is_refused_before_it_runs_without_end(
+    code: str, forged_journal: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal.sqlite"
+    path.write_bytes(forged_journal.read_bytes())
+    connection = sqlite3.connect(path)
+    connection.executescript(code)
+    connection.close()
+    before = path.read_bytes()
+    book = Journal(path)
+
+    with pytest.raises(JournalError, match="which nbtool does not create"):
+        book.read(queries.list_chats)
+    with pytest.warns(UserWarning, match="history stays in memory"):
+        asyncio.run(book.write("chat_9", "t9", [Notice("new")]))
+    book.close()
+
+    assert path.read_bytes() == before
+
+
 @pytest.mark.promise("forged-history")
 def test_a_mutated_journal_is_read_without_a_crash_and_nothing_runs(
     forged_journal: Path, tmp_path: Path, record_property: Callable[[str, object], None]
