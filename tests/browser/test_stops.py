@@ -114,3 +114,53 @@ def test_a_call_that_cannot_be_interrupted_is_left_running_and_the_turn_says_so(
 
     expect(turn).to_contain_text("its tool could not be interrupted and is still running")
     notebook.run_cell(2)
+
+
+CHECK = "print(answer.status, [one.status for one in answer.calls])"
+STREAM = "%%chat -m practice:default -o answer\nHello, who are you, and what can you do for me here?"
+SYNC = "%%chat -c one -o answer\nFit it."
+
+
+def queue_after(notebook: Notebook, first: int) -> None:
+    """Start a cell and the one after it, which waits in the queue."""
+    notebook.start_cell(first)
+    notebook.start_cell(first + 1)
+
+
+def assert_stopped(notebook: Notebook, at: int) -> None:
+    """The turn has ended by a stop, nothing is red, and the cell that waited did not run."""
+    turn = notebook.output(at)
+    notebook.wait_ended(at)
+    expect(turn).to_contain_text("Stopped before it was finished.")
+    expect(notebook.cell(at + 1).locator(".jp-InputPrompt")).to_have_text("[ ]:")
+    expect(turn.locator("[data-mime-type='application/vnd.jupyter.stderr']")).to_have_count(0)
+    expect(turn.locator(".nb-alert")).to_have_count(0)
+    kinds = [one.output_type for one in notebook.save().cells[at].outputs]
+    assert "error" not in kinds
+    assert "the next cell ran" not in notebook.output(at + 1).inner_text()
+
+
+@pytest.mark.parametrize("how", ["button", "interrupt"])
+@pytest.mark.parametrize("what", ["reply", "call"])
+def test_a_stop_ends_the_turn_shows_no_error_and_drops_the_queue(lab: Lab, what: str, how: str) -> None:
+    notebook = opened(lab, f"stop-{what}-{how}", STREAM if what == "reply" else SYNC, AFTER, CHECK)
+    queue_after(notebook, 1)
+    turn = notebook.output(1)
+    notebook.wait_output(1, "embedded practice" if what == "reply" else "of a")
+
+    if how == "button":
+        turn.get_by_role("button", name="Stop", exact=True).click()
+    else:
+        notebook.interrupt()
+
+    assert_stopped(notebook, 1)
+    if what == "call":
+        expect(turn).to_contain_text("fitting a")
+        row(turn, "fit").locator("summary").click()
+        expect(row(turn, "fit")).to_contain_text("step 1 of a")
+    screenshot(turn, f"stopped-{what}-{how}")
+    expect(notebook.run_cell(3)).to_contain_text("cancelled ['cancelled']" if what == "call" else "cancelled []")
+    expect(notebook.run_cell(2)).to_contain_text("the next cell ran")
+    notebook.write_cell(2, "1 / 0")
+    expect(notebook.run_cell(2)).to_contain_text("ZeroDivisionError")
+    assert notebook.errors == []

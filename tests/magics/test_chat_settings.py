@@ -16,7 +16,7 @@ from traitlets import TraitError
 from nbtool import Chat
 from nbtool.chat.journal import journal
 from nbtool.errors import NbtoolError
-from nbtool.magics.cell.run import TurnFailed
+from nbtool.magics.cell.endings import TurnFailed
 from nbtool.plugins.privacy import Privacy
 from nbtool.settings import data_dir
 from nbtool.wire.endpoints.connect import make_endpoint

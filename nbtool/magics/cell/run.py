@@ -14,11 +14,12 @@ from nbtool.chat.chat import Chat, TurnSettings, wait_for_turn
 from nbtool.chat.model import Model
 from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn
-from nbtool.errors import BadUsage, ModelNotFound, NotRecorded
+from nbtool.errors import BadUsage, ModelNotFound
 from nbtool.events import Event, Notice, ReplyFinished
 from nbtool.magics.cell.approver import CellApprover
+from nbtool.magics.cell.endings import TurnFailed, failed_line, stop_cell
 from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interrupt
-from nbtool.magics.kernel.messages import can_ask_for_input, cell_id, has_front_end
+from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.chat_settings import choose_model
 from nbtool.magics.notebook.namespace import NotebookNamespace
@@ -27,35 +28,6 @@ from nbtool.magics.notebook.restored_names import former_needs, restore_for_turn
 from nbtool.magics.views import View, can_park, make_view
 from nbtool.wire.dialects.options import combine_options
 
-STUCK = (
-    "Stopped, but the turn has not ended yet: a plugin or a tool blocks nbtool's event loop. It ends once that returns;"
-    " restart the kernel if it never does."
-)
-TURN_FAILED = "The turn failed{output} (see above, or `%chat show`)."
-PARTIAL, NO_OUTPUT = "; partial output is kept", " before any output"
-
-
-class TurnFailed(Exception):
-    """Ends a cell whose turn failed: one line, no traceback.
-
-    The exception text is the error itself, for batch runs; `line` is printed under the cell, where the view
-    already shows the error.
-    """
-
-    def __init__(self, error: object, line: str = "", more: str = "") -> None:
-        super().__init__(f"{error}{more}")
-        self.line = f"{line or error}{more}"
-
-    def _render_traceback_(self) -> list[str]:
-        return [self.line]
-
-
-class TurnStopped(KeyboardInterrupt):
-    """Ends an interrupted cell, so that the cells after it do not run; its text is the notice to print."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [str(self)]
-
 
 def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str = "chat") -> Turn:
     """Run the cell of a magic called `magic`, until its turn has ended or is parked.
@@ -63,7 +35,7 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
     Raises:
         BadUsage: the flags or the body are invalid; nothing was sent.
         TurnFailed: the turn ended with an error, which the view shows.
-        TurnStopped: the kernel was interrupted.
+        TurnStopped: the turn was stopped, by its button or by an interrupt of the kernel.
     """
     prompt = body.strip() if has_prompt(body) else ""
     if not prompt and not flags.attach and not isinstance(operation_from_flags(flags), Rerun | Resume | Reexecute):
@@ -81,10 +53,10 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
     linger_seconds = LINGER_SECONDS if getattr(shell, "kernel", None) is not None else None
     with one_interrupt(turn, linger_seconds=linger_seconds) as interrupts:
         _show(shell, chat, names, flags, turn, magic, interrupts)
-        if interrupts.is_received:
-            raise TurnStopped(stopped_line(turn))
+        if interrupts.is_received or (turn.cancel_signal.is_set and turn.status == "cancelled"):
+            raise stop_cell(shell, turn, has_view=not flags.quiet)
     if turn.status in ("error", "timeout"):
-        raise TurnFailed(turn.error, _failed_line(shell, flags, turn), _restore_model(chat, model, turn, put_back))
+        raise TurnFailed(turn.error, failed_line(shell, flags, turn), _restore_model(chat, model, turn, put_back))
     return turn
 
 
@@ -93,30 +65,6 @@ def _request_options(chat: Chat, flags: Flags) -> dict[str, Any]:
     tools = {"provider_tools": flags.provider_tool} if flags.provider_tool else {}
     single = ({name: value} for name, value in flags.option)
     return combine_options(flags.default_options, chat.options, tools, *single)
-
-
-def _failed_line(shell: Any, flags: Flags, turn: Turn) -> str:
-    """Return the line under a failed cell, with the error where no page shows it: papermill logs nothing else."""
-    if flags.quiet or isinstance(turn.error, NotRecorded):
-        return ""
-    line = TURN_FAILED.format(output=PARTIAL if _has_output(turn) else NO_OUTPUT)
-    is_unseen = getattr(shell, "kernel", None) is not None and not has_front_end(shell)
-    return f"{turn.error}\n{line}" if is_unseen else line
-
-
-def stopped_line(turn: Turn) -> str:
-    """Return the line under an interrupted cell."""
-    if not turn.done.done():
-        return STUCK
-    return "Stopped. Partial output is kept." if _has_output(turn) else "Stopped before any output."
-
-
-def _has_output(turn: Turn) -> bool:
-    return any(event.kind == "call_finished" or _has_parts(event) for event in turn.log)
-
-
-def _has_parts(event: Event) -> bool:
-    return isinstance(event, ReplyFinished) and bool(event.message.parts)
 
 
 def _show(  # noqa: PLR0913 - everything a turn and its view need
@@ -147,7 +95,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     try:
         wait_for_turn(turn, on_tick=view.poll, on_start=interrupts.begin)
     except KeyboardInterrupt:
-        raise TurnStopped(stopped_line(turn)) from None
+        raise stop_cell(shell, turn, has_view=not flags.quiet) from None
     finally:
         interrupts.hold()
         finish_cell(turn, view, names, flags)

@@ -12,7 +12,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, wait_for_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.cell.run import TurnStopped, stopped_line
+from nbtool.magics.cell.endings import stop_cell
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.show import show
 from nbtool.magics.kernel.messages import listener_for
@@ -168,7 +168,7 @@ def _wait_in_cell(context: CommandContext, turn: Turn, on_start: Callable[[], No
     try:
         wait_for_turn(turn, on_tick=listener.poll if listener else None, on_start=on_start)
     except KeyboardInterrupt:
-        raise TurnStopped(stopped_line(turn)) from None
+        raise stop_cell(context.kernel.shell, turn, has_view=False) from None
     if not turn.done.done():
         return _pending_note(context, turn)
     return "The turn has ended." if kernel else f"The turn has ended.{show(context, [turn.turn_id])}"

@@ -146,7 +146,7 @@ def _suppress_tracebacks(shell: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        del shell._showtraceback
+        vars(shell).pop("_showtraceback", None)
 
 
 @contextmanager
