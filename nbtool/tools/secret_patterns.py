@@ -32,7 +32,7 @@ SECRET_FILES = (
     "kubeconfig*", "*.kubeconfig", "auth.json", "token", "token.json", "token.pickle", "token.txt", "*.token",
     "*access_token*", "accesstokens.json", "azureprofile.json", "*service_account*.json", "*service-account*.json",
     "*serviceaccount*.json", "*adminsdk*.json", "*_key.json", "*-key.json", "*keyfile*.json", "wp-config.php*",
-    "my.cnf", "azureauth.json", "sftp.json", "oauth*.json", "*_token", "*-token", "bearer.txt", "vault.y*ml",
+    "my.cnf", "env.sh", "azureauth.json", "sftp.json", "oauth*.json", "*_token", "*-token", "bearer.txt", "vault.y*ml",
     "*-vault.y*ml", "connections.xml",
     "logins.json", "login data", "key3.db", "key4.db", "cookies.sqlite", "cookies.txt", "signons.sqlite",
     # names that say "secret"
@@ -114,6 +114,11 @@ SECRET_TEXTS = (
         r"[^\s\"'${}<>()\[\],;|`]{6,200}[\"']?[ \t]{0,99}(?:[,;#]|$)",
     ),
     ("a password", r"<(?:password|passphrase)>[^<>${}\s]{6,200}</"),
+    (
+        "a password",
+        r"(?i)[\"'](?:[a-z0-9_.-]{0,40}[_.-])?(?:password|passwd|passphrase|pwd|psk|secret)[\"']\s{0,9}:\s{0,9}[\"']"
+        rf"(?!pass|pwd|secret){_WITH_DIGIT}(?=[0-9+/_=!@#&^*~-]{{0,64}}[a-z])[^\s\"'${{}}<>()\[\],;|`]{{6,200}}[\"']",
+    ),
     (
         "a key or token by its name",
         r"(?i)(?:api|access|secret|auth|private|account|client|session|bearer|refresh|oauth|signing)[_-]?"
@@ -213,6 +218,8 @@ def original_names(name: str) -> tuple[str, ...]:
 
 def secret_in(text: str) -> str:
     """Return the kind of secret that a text contains; empty if none is found."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     lowered = text.lower()
     for name, pattern, is_lower, keywords in _TEXTS:
         if any(keyword in lowered for keyword in keywords) and pattern.search(lowered if is_lower else text):

@@ -370,7 +370,7 @@ KEPT_APART = [
     "envrc", "local.settings.json", "appsettings.Production.json", "keystore", "login.keychain", "wg0.conf",
     "private.asc",
     "env.local", "prod.env.json", ".vault_pass", "vault_pass.txt", "default.keyring", ".Xauthority",
-    "home.nmconnection",
+    "home.nmconnection", "env.sh",
     "cookies.json", "session.jwt", ".sentryclirc", "ngrok.yml", "keys.json", "keys.txt", ".config/gh/hosts.yml",
     ".config/hub", ".config/github-copilot/apps.json", ".wandb/settings", ".claude.json",
     "my.cnf", "azureauth.json", "sftp.json", "oauth2.json", "api_token", "bearer.txt", "vault.yml", "ansible-vault.yml",
@@ -449,6 +449,8 @@ MORE_EXAMPLES = [
     "  psk=hunter22hunter", "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----", "SharedAccessKey=" + "a1" * 20,
     "?sv=1&sig=" + "a1" * 20, "//registry.npmjs.org/:_auth=dXNlcjpwYXNz", "alice:$2y$10$0123456789abcdef",
     "sbp_" + "a1" * 20, "Authorization: Bearer abc123def456ghi789",
+    '{"user": "ada", "password": "hunter22!"}', "user = ada\r\npassword = hunter22hunter\r\n",
+    "a\rpassword=hunter22\rb",
 ]  # fmt: skip
 """Other spellings of the same kinds."""
 HARMLESS = [
@@ -457,6 +459,7 @@ HARMLESS = [
     "postgres://postgres:postgres@localhost/x", "postgres://${USER}:${PASSWORD}@host/x", "https://host/a:b@c",
     'api_key = os.environ["API_KEY"]', "api_key=YOUR_API_KEY_GOES_HERE", "primary_key = customer_id_2024_main",
     "Authorization: Bearer YOUR_ACCESS_TOKEN_HERE", "token: Token = next(tokens)", "eyJ is how a token begins",
+    '{"password": "<your password>"}', '{"password": "password1"}', 'form["password"]: str',
     "max_tokens: 12345678901234567890", '"auth": "none"', "key-value", "sort_key = lambda row: row[1]",
 ]  # fmt: skip
 """What code and manuals say about secrets without one."""
