@@ -38,5 +38,5 @@ def _check(plugin: object) -> None:
 
 
 def _fix(name: str) -> str:
-    matches = difflib.get_close_matches(name, HOOKS + PLAIN_HOOKS, n=1)
+    matches = difflib.get_close_matches(name, HOOKS + PLAIN_HOOKS)
     return f"Did you mean {matches[0]}?" if matches else f"Hooks are {', '.join(HOOKS + PLAIN_HOOKS)}."

@@ -39,7 +39,7 @@ from tests.campaigns.mutants.forked import FRESH
 from tests.campaigns.mutants.mutate import Mutant, mutants_of
 
 ROOT = Path(__file__).parents[3]
-BUILD = Path(tempfile.gettempdir()) / "nbtool-mutants"
+BUILD = Path(tempfile.gettempdir()) / f"nbtool-mutants-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}"
 """Location of the copies of the tree: outside of it, because they link to it, and a project build follows links."""
 
 PAGE = ROOT / "docs" / "reliability.md"
