@@ -309,10 +309,14 @@ export interface Row {
   versions: Version[];
 }
 
-/** The tree, parents before children; `left_out` counts the omitted nodes. */
+/**
+ * The tree, parents before children; `left_out` counts the omitted nodes.
+ * `line_before` counts those of the active line that are omitted before the first row.
+ */
 export interface Index {
   rows: Row[];
   left_out: number;
+  line_before?: number;
 }
 
 /**
@@ -375,6 +379,23 @@ export interface Totals {
 export interface SearchHit {
   turn_id: string;
   snippet: string;
+}
+
+/** A turn that is saved in full. */
+export interface SavedHistoryTurn {
+  prompt: string;
+  document: Document;
+}
+
+/** A conversation as data; `turn` is opened first, `turns_left_out` counts those that are not saved in full. */
+export interface SavedHistory {
+  v: 1;
+  title: string;
+  turn: string;
+  index: Index;
+  totals: Totals;
+  turns: SavedHistoryTurn[];
+  turns_left_out: number;
 }
 
 /** A turn of a conversation as sent to the page. */

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import uuid4
 
 import anywidget
@@ -70,6 +70,11 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
         super().__init__(nonce=uuid4().hex, title=title, acts=list(acts), turn=turn)
         self.place = self.model_id or ""  # the page finds its own cell by this id
         self.on_msg(lambda _widget, content, _buffers: self.receive(content))
+
+    def mimebundle(self) -> dict[str, Any]:
+        """Return what shows this widget in an output."""
+        data, _ = self._repr_mimebundle_() or ({}, {})
+        return dict(data)
 
     def receive(self, content: object) -> bool:
         """Handle a message of the page, on any thread; return whether it was ours and new."""

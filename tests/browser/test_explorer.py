@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Literal
 
+import nbformat
 import pytest
 from playwright.sync_api import Locator, expect
 
+from nbtool.blocks.history.saved import HISTORY_LIMIT, HISTORY_MIME
 from tests.browser.lab import Lab, Notebook, screenshot
+from tests.browser.test_saved import NO_KERNEL
 
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 TURNS = 1_000
 MOST_NODES = 900
 """Elements that the explorer may have in the page, whatever is opened of it."""
@@ -162,3 +167,43 @@ def test_the_explorer_can_be_seen(lab: Lab, theme: Literal["light", "dark"]) -> 
     screenshot(found, f"explorer-narrow-{theme}")
     page.set_viewport_size({"width": 1200, "height": 900})
     assert notebook.errors == []
+
+
+@pytest.mark.parametrize("has_kernel", [False, True])
+def test_a_reopened_explorer_shows_what_the_notebook_has(lab: Lab, has_kernel: bool) -> None:
+    notebook, found = explorer(lab)
+    expect(notebook.output(2).locator(".nb-explorer")).to_have_count(1)
+    expect(found.get_by_role("button", name="Refresh")).to_be_visible()
+    saved = notebook.save()
+    data = saved.cells[2].outputs[0].data
+    assert set(data) == {HISTORY_MIME, WIDGET_MIME, "text/plain"}
+    assert len(json.dumps(data[HISTORY_MIME], ensure_ascii=False).encode()) < 1.1 * HISTORY_LIMIT
+    notebook.close()
+    lab.server.shut_down_kernels()
+    if not has_kernel:
+        saved.metadata = nbformat.from_dict({})
+        lab.server.put(notebook.name, saved, kernel=NO_KERNEL)
+
+    again = Notebook(lab.context.new_page(), lab.server, notebook.name, "lab")
+    requests: list[str] = []
+    again.page.on("request", lambda request: requests.append(request.url))
+    if has_kernel:
+        again.open()
+    else:
+        again.open_without_kernel()
+
+    found = again.output(2).locator(".nb-explorer")
+    expect(found).to_have_count(1)
+    expect(found).to_contain_text("saved with the notebook")
+    expect(found.get_by_role("article", name="Turn")).to_contain_text("Question 999: please")
+    expect(found.get_by_role("article", name="Turn")).to_contain_text("turn 807 · ")
+    expect(again.output(2).get_by_text("Error displaying widget")).not_to_be_visible()
+    expect(again.output(2).get_by_text("Loading widget")).not_to_be_visible()
+    screenshot(found, f"explorer-saved-{has_kernel}")
+    found.get_by_role("searchbox").fill("answer to question 990")
+    expect(rows(found)).to_have_count(1)
+    found.get_by_role("tab", name="Totals").click()
+    expect(found.get_by_role("article", name="Totals")).to_contain_text("spent")
+    assert again.page.evaluate("() => window.hacked") is None
+    assert [url for url in requests if not url.startswith((lab.server.url, "blob:", "data:"))] == []
+    assert again.errors == []

@@ -110,7 +110,7 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
           index={index}
           filter={filter}
           onFilter={this.#changeFilter}
-          refresh={client.refresh}
+          refresh={client.isSaved ? undefined : client.refresh}
         />
         {hasNoReply && (
           <p class="nb-x-no-reply" role="status">

@@ -12,7 +12,8 @@ interface ToolbarProps {
   index: Index | null;
   filter: Filter;
   onFilter: (change: Partial<Filter>) => void;
-  refresh: () => void;
+  /** Undefined for a saved conversation, which is what it was. */
+  refresh: (() => void) | undefined;
 }
 
 /** What the history is of, and what of it is looked for. */
@@ -45,9 +46,15 @@ export function Toolbar({ title, index, filter, onFilter, refresh }: ToolbarProp
         choose={(tool) => onFilter({ tool })}
       />
       <span class="nb-muted nb-x-count">{index ? countText(index, filter) : "Loading"}</span>
-      <button type="button" class="nb-text-button" onClick={refresh}>
-        Refresh
-      </button>
+      {refresh ? (
+        <button type="button" class="nb-text-button" onClick={refresh}>
+          Refresh
+        </button>
+      ) : (
+        <span class="nb-muted" title="Run the cell to see the present history, with actions">
+          saved with the notebook
+        </span>
+      )}
     </header>
   );
 }

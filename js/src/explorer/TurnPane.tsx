@@ -78,12 +78,16 @@ export class TurnPane extends Component<PaneProps, State> {
             compare={() => compare(turn)}
           />
         </header>
-        <TimeLine spans={detail.spans} at={at ?? null} pick={(call) => this.setState({ call })} />
-        <ReplaySlider
-          steps={detail.steps}
-          position={position}
-          move={(next) => this.setState({ position: next === steps ? null : next })}
-        />
+        {!client.isSaved && (
+          <>
+            <TimeLine spans={detail.spans} at={at ?? null} pick={(call) => this.setState({ call })} />
+            <ReplaySlider
+              steps={detail.steps}
+              position={position}
+              move={(next) => this.setState({ position: next === steps ? null : next })}
+            />
+          </>
+        )}
         {byRound(replay).map(({ round, blocks }) => (
           <section class="nb-x-round" key={round} aria-label={`Round ${round}`}>
             {round > 0 && <h4 class="nb-x-rounds">Round {round}</h4>}

@@ -44,6 +44,8 @@ export interface ExplorerClient {
   /** The turn that is open first; empty for the last one. */
   initialTurn: string;
   actions: readonly string[];
+  /** Whether the conversation is one that was saved: then no kernel is asked. */
+  isSaved?: boolean;
 }
 
 const INITIAL_EXPLORER_STATE: ExplorerState = {

@@ -52,7 +52,7 @@ export function searchWords({ text }: Pick<Filter, "text">): string[] {
 export function turnNumbers(index: Index): ReadonlyMap<number, number> {
   const numbers = new Map<number, number>();
   index.rows.forEach((row, at) => {
-    if (row.line) numbers.set(at, numbers.size + 1);
+    if (row.line) numbers.set(at, (index.line_before ?? 0) + numbers.size + 1);
   });
   return numbers;
 }

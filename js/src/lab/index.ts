@@ -4,12 +4,15 @@
  * JupyterLab loads this file as a script, hands over its modules, and asks for `./extension`:
  * https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html#prebuilt-extensions
  */
+
+import explorerStyles from "../explorer/explorer.css";
 import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
 import { setTypesetter } from "../kernel/typesetter";
 import styles from "../styles.css";
 import { addChatCells } from "./chatCells";
 import type { CodeMirror, ExtensionRegistry, LanguageRegistry, RegistryTokens } from "./codemirror";
 import { makeTypesetter } from "./formulas";
+import { createHistoryRenderer } from "./historyRenderer";
 import labStyles from "./lab.css";
 import { createTurnRenderer } from "./renderer";
 import { loadSharedModules, type SharedScope } from "./sharedModules";
@@ -50,6 +53,7 @@ async function turns(from: SharedScope): Promise<object> {
       onModule(fetchLazyModule);
       if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));
       rendermime.addFactory(createTurnRenderer(shared, rendermime, tracker));
+      rendermime.addFactory(createHistoryRenderer(shared, rendermime, tracker));
     },
   };
 }
@@ -85,7 +89,7 @@ async function cells(from: SharedScope): Promise<object[]> {
 /** Add the style sheets to the page, once. */
 function addStyles(): void {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(styles + labStyles);
+  sheet.replaceSync(styles + explorerStyles + labStyles);
   document.adoptedStyleSheets.push(sheet);
 }
 

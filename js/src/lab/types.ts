@@ -96,6 +96,7 @@ export interface NotebookPanel {
   readonly sessionContext: SessionContext;
   readonly content: {
     readonly widgets: readonly CellWidget[];
+    readonly rendermime?: RenderMime;
     readonly model: { readonly sharedModel: SharedModel } | null;
     activeCellIndex: number;
     mode: "command" | "edit";

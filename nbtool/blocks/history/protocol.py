@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from nbtool.blocks.protocol import Patch
+from nbtool.blocks.protocol import Document, Patch
 from nbtool.events import TurnStatus
 
 Party = Literal["model", "person", "tool"]
@@ -55,10 +55,14 @@ class Row(TypedDict):
 
 
 class Index(TypedDict):
-    """The tree, parents before children; `left_out` counts the omitted nodes."""
+    """The tree, parents before children; `left_out` counts the omitted nodes.
+
+    `line_before` counts those of the active line that are omitted before the first row.
+    """
 
     rows: list[Row]
     left_out: int
+    line_before: NotRequired[int]
 
 
 class Span(TypedDict):
@@ -127,3 +131,22 @@ class SearchHit(TypedDict):
 
     turn_id: str
     snippet: str
+
+
+class SavedHistoryTurn(TypedDict):
+    """A turn that is saved in full."""
+
+    prompt: str
+    document: Document
+
+
+class SavedHistory(TypedDict):
+    """A conversation as data; `turn` is opened first, `turns_left_out` counts those that are not saved in full."""
+
+    v: Literal[1]
+    title: str
+    turn: str
+    index: Index
+    totals: Totals
+    turns: list[SavedHistoryTurn]
+    turns_left_out: int

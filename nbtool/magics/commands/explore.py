@@ -6,6 +6,7 @@ import re
 
 from IPython.display import display
 
+from nbtool.blocks.history.saved import HISTORY_MIME
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
@@ -27,9 +28,10 @@ def explore(context: CommandContext, args: list[str]) -> str:
 
     With tree, timelines, search, comparison and totals.
 
-    In a page it is a widget, with a text version below it that a saved notebook keeps. Its actions insert cells below
-    for the person to run. A past chat of the journal is selected by its id or by the id of one of its turns; it is only
-    read. A selected turn is opened first; one of this chat may be selected by its number in `%chat history`.
+    In a page it is a widget, with a text version below it that a saved notebook keeps; JupyterLab draws the widget of a
+    saved notebook from data in it. Its actions insert cells below for the person to run. A past chat of the journal is
+    selected by its id or by the id of one of its turns; it is only read. A selected turn is opened first; one of this
+    chat may be selected by its number in `%chat history`.
     """
     turns = [arg for arg in args if TURN_ID.fullmatch(arg) or NUMBER.fullmatch(arg)]
     ids = [arg for arg in args if arg != STATIC and arg not in turns]
@@ -50,7 +52,8 @@ def explore(context: CommandContext, args: list[str]) -> str:
         from nbtool.view.explorer import ExplorerWidget  # noqa: PLC0415
 
         title = f"History of {ids[0] if ids else context.name}"
-        display(ExplorerWidget(source, title=title, acts=source.actions, turn=turn))  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        widget = ExplorerWidget(source, title=title, acts=source.actions, turn=turn)
+        display({**widget.mimebundle(), HISTORY_MIME: source.saved(title, turn)}, raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
     display(bundle, raw=True)  # type: ignore[no-untyped-call]  # the same
     return ""
 

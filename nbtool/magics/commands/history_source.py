@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from nbtool.blocks.history import totals as summing
-from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
+from nbtool.blocks.history.protocol import Detail, Index, SavedHistory, SearchHit, Totals
 from nbtool.blocks.history.rows import tree_rows
+from nbtool.blocks.history.saved import saved_history
 from nbtool.blocks.history.search import search
 from nbtool.blocks.history.static import mimebundle
 from nbtool.blocks.history.timeline import TimedLog, timed_log
@@ -85,6 +86,11 @@ class HistorySource:
     def bundle(self) -> dict[str, str]:
         """Return the whole history as static HTML and plain text."""
         return mimebundle(self.index(), self.totals(), {turn.turn_id: turn for turn in self._turns()})
+
+    def saved(self, title: str, turn: str) -> SavedHistory:
+        """Return the whole history as data for a page without a kernel; `turn` is opened first."""
+        documents = {one.turn_id: one.transcript().document() for one in self._turns() if one.done.done()}
+        return saved_history(self.index(), self.totals(), documents, title=title, turn=turn)
 
     def _cell_for(self, request: CellRequest, turn: Turn) -> str:
         match request.action:

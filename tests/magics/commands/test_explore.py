@@ -50,7 +50,7 @@ def test_a_past_chat_of_the_journal_is_looked_at_by_its_id(chat_shell: Any, caps
 
     text = run_command(chat_shell, f"explore {chat_id}", capsys)
 
-    assert "✓ 1. Double four. · 1 call" in text
+    assert "✓ Double four. · 1 call" in text
     assert "2 turns" in text
 
 
@@ -120,3 +120,16 @@ def test_the_turn_that_is_named_is_open_first(chat_shell: Any) -> None:
     assert ExplorerWidget(history_source(chat_shell), title="x", acts=(), turn=first).turn == first
     with pytest.raises(BadUsage, match="at most one turn or chat"):
         chat_shell.magics_manager.registry["ChatMagics"].kernel_chats.run_line(f"explore {first} {first}")
+
+
+def test_what_a_notebook_saves_has_the_turns_and_the_one_to_open_first(chat_shell: Any) -> None:
+    from nbtool.view.explorer import ExplorerWidget  # noqa: PLC0415 - only this test imports widgets
+
+    history, second = history_source(chat_shell), chat_shell.user_ns["second"].turn_id
+    data = history.saved("History of main", second)
+    widget = ExplorerWidget(history, title="x", acts=())
+
+    assert [one["prompt"] for one in data["turns"]] == ["Say hello.", "Double four."]
+    assert (data["title"], data["turn"], data["turns_left_out"]) == ("History of main", second, 0)
+    assert data["turns"][1]["document"]["head"]["turn_id"] == chat_shell.user_ns["first"].turn_id
+    assert widget.mimebundle()["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id

@@ -1,0 +1,111 @@
+import { type Schema, Validator } from "@cfworker/json-schema";
+import type { SavedHistory } from "../generated";
+import { INITIAL_STATE } from "../kernel/client";
+import type { Document } from "../protocol";
+import { parseSavedTurn } from "../saved/parse";
+import { searchableTexts } from "../saved/search";
+import type { ExplorerClient, ExplorerState } from "./client";
+import schema from "./historySchema.json";
+import { searchWords } from "./listRows";
+import type { Detail } from "./protocol";
+
+/** The media type of a conversation as data. */
+export const HISTORY_MIME = "application/vnd.nbtool.history+json";
+
+/** Shown of a turn that is not saved in full. */
+const NOT_SAVED = "This turn is too large for the saved notebook. Run the cell above to open it.";
+
+const validator = new Validator(schema as unknown as Schema, "2020-12");
+
+/** Parse a saved conversation; null if any part is invalid: nothing invalid of a file is shown. */
+export function parseSavedHistory(value: unknown): SavedHistory | null {
+  try {
+    if ((value as SavedHistory | null)?.v !== 1 || JSON.stringify(value).length > schema.dataLimit)
+      return null;
+    if (!validator.validate(value).valid) return null;
+    const history = value as SavedHistory;
+    const turns = history.turns.map(({ prompt, document }) => ({
+      prompt,
+      document: parseSavedTurn(document),
+    }));
+    const { rows } = history.index;
+    const isTree = rows.every(({ parent }, at) => parent < at);
+    const isComplete = rows.every(({ versions }) => versions.length > 0);
+    const areTurnsValid = turns.every(({ document }) => document !== null);
+    return isTree && isComplete && areTurnsValid
+      ? { ...history, turns: turns as SavedHistory["turns"] }
+      : null;
+  } catch {
+    return null; // nested too deeply
+  }
+}
+
+/** Create the client of a saved conversation: it answers from the data, and acts on nothing. */
+export function createSavedClient(history: SavedHistory): ExplorerClient {
+  const listeners = new Set<() => void>();
+  const details = new Map<string, Detail | string>();
+  const turns = new Map(history.turns.map((turn) => [turn.document.head.turn_id, turn]));
+  let state: ExplorerState = { ...INITIAL_STATE, index: history.index, details, found: null, totals: null };
+
+  function show(change: Partial<ExplorerState>): void {
+    state = { ...state, ...change };
+    for (const listener of listeners) listener();
+  }
+
+  function open(turn: string): void {
+    if (state.details.has(turn)) return;
+    const saved = turns.get(turn);
+    const detail = saved ? toDetail(saved.prompt, saved.document) : NOT_SAVED;
+    show({ details: new Map(state.details).set(turn, detail) });
+  }
+
+  function search(text: string): void {
+    const words = searchWords({ text });
+    if (words.length === 0) {
+      show({ found: null });
+      return;
+    }
+    const versions = history.index.rows.flatMap((row) => row.versions);
+    const hits = versions.filter(({ turn_id, said, model, tools }) => {
+      const saved = turns.get(turn_id);
+      const inside = saved ? [saved.prompt, ...saved.document.blocks.flatMap(searchableTexts)] : [];
+      const searchable = [said, model, turn_id, ...tools, ...inside].join("\n").toLowerCase();
+      return words.every((word) => searchable.includes(word));
+    });
+    show({ found: { text, turns: new Map(hits.map(({ turn_id }) => [turn_id, ""])) } });
+  }
+
+  return {
+    state: () => state,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    refresh: () => show({}),
+    open,
+    search,
+    requestTotals: () => show({ totals: history.totals }),
+    requestMedia: () => {},
+    requestCell: () => {},
+    dismissCell: () => {},
+    title: history.title,
+    initialTurn: history.turn,
+    actions: [],
+    isSaved: true,
+  };
+}
+
+/** A saved turn as one step. */
+function toDetail(prompt: string, { head, blocks }: Document): Detail {
+  const patches: Detail["steps"][0]["patches"] = [
+    { op: "head", set: { ...head, prompt, round: 0 } }, // the blocks are not divided into rounds
+    ...blocks.map((block) => ({ op: "open" as const, block })),
+    { op: "head", set: { round: head.round } },
+  ];
+  return {
+    turn_id: head.turn_id,
+    made: "",
+    steps: [{ label: "The whole turn", at: null, patches }],
+    spans: [],
+  };
+}
