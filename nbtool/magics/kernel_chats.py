@@ -146,7 +146,7 @@ class KernelChats:
         if flags.model in (None, DEFAULT_MODEL):
             self._require_model(chat)
         if flags.dry_run:
-            work: Callable[[], object] = partial(dry_run, self.shell, chat, self.names, flags, body)
+            work: Callable[[], object] = partial(dry_run, self.shell, chat, self.names, flags, body, self.magic)
         else:
             work = partial(run_cell, self.shell, chat, self.names, flags, body, self.magic)
         with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))

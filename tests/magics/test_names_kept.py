@@ -67,6 +67,8 @@ COMMAND_LINES: dict[str, list[str]] = {
     "env": ["env", "env allow", "env forget"],
     "help": ["help"],
     "use": ["use", "use mine"],
+    "fix": ["fix", "fix mine"],
+    "explain": ["explain", "explain mine"],
     "serve": ["serve -v mine", "serve", "serve --stop"],
 }
 """Every command, with the words by which it could bind the name."""

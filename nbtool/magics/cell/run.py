@@ -22,10 +22,12 @@ from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interr
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.chat_settings import choose_model
+from nbtool.magics.notebook.earlier_cells import EarlierCells, format_cells
 from nbtool.magics.notebook.namespace import NotebookNamespace
 from nbtool.magics.notebook.options import budget, mentions
 from nbtool.magics.notebook.restored_names import former_needs, restore_for_turn, settle_names
 from nbtool.magics.views import View, can_park, make_view
+from nbtool.tools.values.excerpt import masking
 from nbtool.wire.dialects.options import combine_options
 
 
@@ -37,7 +39,7 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
         TurnFailed: the turn ended with an error, which the view shows.
         TurnStopped: the turn was stopped, by its button or by an interrupt of the kernel.
     """
-    prompt = body.strip() if has_prompt(body) else ""
+    prompt = _prompt_of(shell, chat, flags, body, magic)
     if not prompt and not flags.attach and not isinstance(operation_from_flags(flags), Rerun | Resume | Reexecute):
         raise BadUsage("The cell has no prompt; nothing was sent.", fix="Write your prompt below the %%chat line.")
     if flags.out:
@@ -171,7 +173,7 @@ def _cell_of(turn: Turn) -> str:
     return turn.cell_id or turn.prompt.text
 
 
-def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:
+def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str = "chat") -> None:
     """Print the exact request of the cell without sending it; the chat is unchanged.
 
     Raises:
@@ -182,9 +184,12 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
     try:
         configure(chat, names, flags, body)
         settings = turn_settings(shell, chat, flags)
-        prompt = body.strip() if has_prompt(body) else ""
         request = chat.rehearse(
-            prompt, attach=attached, as_=type_, options=_request_options(chat, flags), settings=settings
+            _prompt_of(shell, chat, flags, body, magic),
+            attach=attached,
+            as_=type_,
+            options=_request_options(chat, flags),
+            settings=settings,
         )
         address = chat.model.address
     finally:
@@ -193,6 +198,16 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
     print(json.dumps(request.body, indent=2, ensure_ascii=False))  # noqa: T201 - the same
     for upload in request.uploads:
         print(f"{upload.field_name}: {upload.filename} ({upload.mime}, {len(upload.data):,} bytes)")  # noqa: T201 - the same
+
+
+def _prompt_of(shell: Any, chat: Chat, flags: Flags, body: str, magic: str) -> str:
+    """Return the prompt of a cell, with the notebook's cells that it asks for; empty without a prompt."""
+    prompt = body.strip() if has_prompt(body) else ""
+    if not prompt or not flags.cells:
+        return prompt
+    with masking(chat.plugins):
+        cells = format_cells(EarlierCells(shell, magic).select(flags.cells))
+    return f"{prompt}\n\n{cells}" if cells else prompt
 
 
 def has_prompt(body: str) -> bool:

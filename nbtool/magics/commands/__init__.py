@@ -11,6 +11,7 @@ from nbtool.magics.commands import (
     approvals,
     bind,
     branches,
+    cells,
     decode,
     env,
     explore,
@@ -96,7 +97,7 @@ OPTIONS: dict[str, frozenset[str]] = {
 WITHOUT_ARGS = frozenset({"help", "new", "status", "tools", "vars"})
 """Commands without arguments other than `-c NAME`."""
 
-FREE_TEXT = frozenset({"config", "deny", "history", "serve", *WITHOUT_ARGS})
+FREE_TEXT = frozenset({"config", "deny", "history", "serve", *cells.COMMANDS, *WITHOUT_ARGS})
 """Commands whose arguments are free text or that parse them themselves."""
 
 COMMANDS: dict[str, Command] = {
@@ -112,6 +113,7 @@ COMMANDS: dict[str, Command] = {
     **recordings.COMMANDS,
     **decode.COMMANDS,
     **env.COMMANDS,
+    **cells.COMMANDS,
     **serve.COMMANDS,
     "help": help_command,
 }

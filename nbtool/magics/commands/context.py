@@ -40,6 +40,9 @@ class Kernel(Protocol):
     current: str
     """The chat of cells and commands without `-c`."""
 
+    def run_cell(self, line_text: str, body: str) -> None:
+        """Run a `%%chat` cell with this line and body."""
+
     def use(self, name: str) -> None:
         """Make a chat the current one."""
 

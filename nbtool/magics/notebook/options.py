@@ -179,6 +179,11 @@ def _add_context(parser: Parser) -> None:
     )
     add("--hide", metavar="NAME", action="extend", nargs="+", default=[], help="stop exposing variables")
     add(
+        "--cells",
+        metavar="WHICH",
+        help="add cells that ran to the prompt, with outputs and errors: `above` (all), `3` (the last three), `2:5`",
+    )
+    add(
         "-a",
         "--attach",
         metavar="PATH_OR_VAR",
