@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.lab import Lab, screenshot
+from tests.browser.lab import Lab, Notebook, screenshot
 
 LOAD = """%load_ext nbtool
 from nbtool import tool
@@ -134,3 +134,58 @@ def test_where_nbtool_is_not_loaded_the_versions_are_cells_and_the_view_says_so(
     assert notebook.source(NEXT).startswith("%chat switch turn_")
     notebook.run_cell(BELOW)
     expect(notebook.run_cell(NEXT)).to_contain_text("version 1 of 2")
+
+
+TWO_ASKS = (ASK, "%%chat -m practice:fast\nUse &`price` for AMD.")
+
+
+def reopened(lab: Lab, name: str) -> Notebook:
+    """Give a notebook with two turns, on the kernel of the next day that has run its first cell."""
+    notebook = lab.open_cells(LOAD, *TWO_ASKS, kernel="python3", name=name)
+    for cell in range(3):
+        notebook.run_cell(cell)
+    notebook.save()
+    notebook.restart()
+    notebook.run_cell(0)
+    return notebook
+
+
+def test_the_code_of_a_saved_turn_is_there_at_once_and_runs(lab: Lab) -> None:
+    notebook = reopened(lab, "code.ipynb")
+
+    notebook.output(TURN).get_by_role("button", name="To code").click()
+    said = notebook.output(TURN).get_by_role("status")
+
+    expect(said).to_contain_text("Added as a new cell below. Review, then run it. 1 call")
+    expect(said).to_contain_text("continues here as 'main': 2 turns on its line.")
+    expect(notebook.cell(BELOW)).to_be_in_viewport()
+    assert 'price(ticker="NVDA")' in notebook.source(BELOW).replace("'", '"')
+    assert "%chat" not in notebook.source(BELOW)
+    expect(notebook.run_cell(BELOW)).not_to_contain_text("Error")
+
+
+def test_the_prompt_of_a_saved_turn_is_edited_and_asked_again(lab: Lab) -> None:
+    notebook = reopened(lab, "edit.ipynb")
+
+    notebook.output(TURN).get_by_role("button", name="Edit prompt").click()
+    expect(notebook.output(TURN).get_by_role("status")).to_contain_text("Review, then run it.")
+    expect(notebook.cell(BELOW)).to_be_in_viewport()
+    notebook.write_cell(BELOW, notebook.source(BELOW).replace("NVDA", "INTC"))
+    edited = notebook.run_cell(BELOW)
+
+    expect(edited.locator("details.nb-call")).to_contain_text("INTC")
+
+
+def test_explore_opens_on_the_saved_turn_and_copy_copies_its_reply(lab: Lab) -> None:
+    notebook = reopened(lab, "explore.ipynb")
+    notebook.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+
+    notebook.output(TURN).get_by_role("button", name="Copy reply").click()
+    expect(notebook.output(TURN).get_by_role("button", name="Copied")).to_be_visible()
+    assert "98.7" in str(notebook.page.evaluate("() => navigator.clipboard.readText()"))
+    notebook.output(TURN).get_by_role("button", name="Explore").click()
+    expect(notebook.output(TURN).get_by_role("status")).to_contain_text("Review, then run it.")
+    explored = notebook.run_cell(BELOW)
+
+    expect(explored.get_by_role("article", name="Turn")).to_contain_text("NVDA")
+    expect(explored.get_by_role("article", name="Turn")).not_to_contain_text("AMD")
