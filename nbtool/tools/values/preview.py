@@ -6,7 +6,8 @@ type of the table libraries is shown by its type.
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Iterable
+from itertools import islice, repeat
 from typing import Any
 
 from nbtool.text import shorten
@@ -43,10 +44,14 @@ def _preview_library(value: Any, max_rows: int) -> TablePreview | None:
     match kind:
         case "pandas.DataFrame":
             part = value.iloc[:max_rows, :MAX_COLUMNS]
-            return _make_preview(part.columns, part.itertuples(index=False, name=None), value.shape)
+            names, labels = ((), repeat(())) if _counts_rows(value.index) else _index_columns(part.index)
+            rows = ((*label, *row) for label, row in zip(labels, part.itertuples(index=False, name=None), strict=False))
+            return _make_preview((*names, *part.columns), rows, (len(value), len(names) + value.shape[1]))
         case "pandas.Series":
             part = value.iloc[:max_rows]
-            return _make_preview(("", part.name), zip(part.index, part, strict=True), (len(value), 2))
+            names, labels = _index_columns(part.index)
+            rows = ((*label, item) for label, item in zip(labels, part, strict=True))
+            return _make_preview((*names, _name(part.name)), rows, (len(value), len(names) + 1))
         case "polars.DataFrame":
             part = value.head(max_rows).select(value.columns[:MAX_COLUMNS])
             return _make_preview(part.columns, part.iter_rows(), value.shape)
@@ -58,6 +63,21 @@ def _preview_library(value: Any, max_rows: int) -> TablePreview | None:
             )
         case _:
             return None
+
+
+def _counts_rows(index: Any) -> bool:
+    """Whether the labels of the rows are only their numbers."""
+    return type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
+
+
+def _index_columns(index: Any) -> tuple[tuple[Any, ...], Iterable[tuple[Any, ...]]]:
+    """Return the names of the levels of an index, and for each row its labels."""
+    names = tuple(_name(name) for name in index.names)
+    return names, (label if len(names) > 1 else (label,) for label in index)
+
+
+def _name(name: Any) -> Any:
+    return "" if name is None else name
 
 
 def _preview_plain(value: Any, max_rows: int) -> TablePreview | None:
