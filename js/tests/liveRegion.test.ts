@@ -1,15 +1,18 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Kernel, shown } from "./page";
+import { Kernel, shown, start } from "./page";
 
 beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+afterEach(() => {
+  document.getElementById("nbtool-announcements")?.remove();
+  vi.useRealTimers();
+});
 
 function page(): { kernel: Kernel; heard: () => string; close: () => void } {
   const kernel = new Kernel();
-  const { el, close } = shown(kernel);
+  const { close } = shown(kernel);
   const block = { id: "b0", kind: "text", text: "", refusal: false, state: "open", more: {} } as const;
   kernel.patches({ op: "open", block });
-  return { kernel, close, heard: () => el.querySelector('[role="log"]')?.textContent ?? "" };
+  return { kernel, close, heard: () => document.querySelector('[role="log"]')?.textContent ?? "" };
 }
 
 async function said(kernel: Kernel, text: string): Promise<void> {
@@ -49,5 +52,32 @@ test("of a long text the start is announced, and then what follows later", async
 
   expect(flood.length).toBeLessThan(700);
   expect(heard()).toBe("The last one. ");
+  close();
+});
+
+test("what is left is announced at once when the turn ends, and stays for the screen reader when its view goes", async () => {
+  const { kernel, heard, close } = page();
+  await said(kernel, "The first. ");
+
+  kernel.patches({ op: "extend", id: "b0", field: "text", text: "And the last" });
+  kernel.patches(
+    { op: "update", id: "b0", set: { state: "whole" } },
+    { op: "head", set: { status: "completed" } },
+  );
+  await vi.advanceTimersByTimeAsync(20);
+  close();
+
+  expect(heard()).toBe("And the last The turn is complete.");
+});
+
+test("a turn that had ended before it was shown announces nothing", async () => {
+  const document_ = start();
+  const kernel = new Kernel({ ...document_, head: { ...document_.head, status: "completed" } });
+  const { close } = shown(kernel);
+  const block = { id: "b0", kind: "text", text: "", refusal: false, state: "open", more: {} } as const;
+  kernel.patches({ op: "open", block });
+  await said(kernel, "Late. ");
+
+  expect(document.querySelector('[role="log"]')).toBeNull();
   close();
 });

@@ -280,6 +280,12 @@ test("a result that is a table is one, with what the model saw in a fold", async
   expect([...el.querySelectorAll("[aria-label=Result] :is(td, th)")].map((cell) => cell.textContent)).toEqual(
     ["species", "mass", "Gentoo", "5092.4"],
   );
+  expect([...el.querySelectorAll(".nb-number")].map((cell) => cell.textContent)).toEqual([
+    "close",
+    "7",
+    "mass",
+    "5092.4",
+  ]);
   expect(el.querySelector(".nb-fold-body")?.textContent).toContain("… 343 rows more");
   const folds = [...el.querySelectorAll(".nb-fold-body details")].map(({ textContent }) => textContent);
   expect(folds.find((text) => text?.startsWith("As the model saw it"))).toContain("DataFrame, 344 rows");

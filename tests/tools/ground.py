@@ -224,6 +224,15 @@ class GateMachine(RuleBasedStateMachine):
                 arguments = json.loads(entry.shown)
                 what = self.deed(entry.tool, arguments)
                 self.remembered[approval_id] = (entry.scope, what)
+                self.allow_covered()
+
+    def allow_covered(self) -> None:
+        """Write down that an approval which is remembered now allows the calls that wait and that it covers."""
+        for question in self.seen.values():
+            if question.gate == "run" and question.digest not in self.decided:
+                now = self.deed(question.tool, question.arguments)
+                if self.is_remembered(question.tool, now):
+                    self.made[question.call_id].allowed.append(now)
 
     def begin(self, call: ToolCall) -> None:
         before = self.deed(call.name, call.args)

@@ -25,7 +25,7 @@ export interface LazyViews {
     media: TurnState["media"];
   };
   media: MediaListProps;
-  announcements: { blocks: Block[] };
+  announcements: { blocks: Block[]; status: TurnState["document"]["head"]["status"] };
   actions: { document: TurnState["document"]; runAction: Connection["runAction"] };
   insertedCell: { cell: InsertedCell; close: () => void };
   toNotebook: { call: CallBlock; request: RequestState | undefined; bind: Connection["bind"] };

@@ -14,6 +14,7 @@ import { PlainApproval } from "./PlainApproval";
 export class Turn extends Component<{ connection: Connection }> {
   #unsubscribe = (): void => {};
   #el = createRef<HTMLElement>();
+  #wasLive = false;
   #follow: ReturnType<typeof followScroll> | undefined;
 
   override componentDidMount(): void {
@@ -38,6 +39,7 @@ export class Turn extends Component<{ connection: Connection }> {
     const { connection } = this.props;
     const shown = connection.state();
     const { head, blocks } = shown.document;
+    this.#wasLive ||= isLive(shown.document);
     return (
       <section
         class="nb-turn"
@@ -69,12 +71,7 @@ export class Turn extends Component<{ connection: Connection }> {
         {shown.insertedCell && (
           <LazyView view="insertedCell" props={{ cell: shown.insertedCell, close: connection.dismissCell }} />
         )}
-        {isLive(shown.document) && <LazyView view="announcements" props={{ blocks }} />}
-        {head.status === "completed" && shown.link !== "offline" && (
-          <p class="nb-visually-hidden" role="status">
-            The turn is complete.
-          </p>
-        )}
+        {this.#wasLive && <LazyView view="announcements" props={{ blocks, status: head.status }} />}
       </section>
     );
   }

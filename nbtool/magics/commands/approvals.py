@@ -16,7 +16,7 @@ from nbtool.magics.cell.endings import stop_cell
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.show import show
 from nbtool.magics.kernel.messages import listener_for
-from nbtool.tools.approval import Approved, Decision, Question, Released
+from nbtool.tools.approval import Approved, Decision, Question, Released, RememberedApproval
 
 MIN_ID_CHARS = 4
 """Characters of an id that are accepted as a prefix where they match only one question."""
@@ -42,10 +42,7 @@ def approvals(context: CommandContext, args: list[str]) -> str:
             return f"Revoked {approval_id}: its tool needs approval again."
         case []:
             waiting = [(q.digest[:12], _describe_question(context, chat, q)) for chat, q in _waiting(context)]
-            remembered = [
-                (r.approval_id, f"remembered for this {r.scope}: {r.display_name} {one_line(r.shown, 60)}")
-                for r in queue.remembered()
-            ]
+            remembered = [(r.approval_id, _describe_remembered(r)) for r in queue.remembered()]
             return (
                 format_table(*waiting, *remembered) if waiting or remembered else "No pending or remembered approvals."
             )
@@ -146,6 +143,13 @@ def _describe_question(context: CommandContext, chat: Chat, question: Question) 
     remarks = format_remarks(question.again, question.notes)
     more = [text for text in (remarks, notice_text(question.notice), effect_text(question.effect)) if text]
     return "\n".join([f"waiting{where}: {summary}", *more]).replace("\n", "\n    ")
+
+
+def _describe_remembered(approval: RememberedApproval) -> str:
+    """Return what a remembered approval covers."""
+    if approval.scope == "tool":
+        return f"remembered for this tool: every call of {approval.display_name}"
+    return f"remembered for this call: {approval.display_name} {one_line(approval.shown, 60)}"
 
 
 def _decide(context: CommandContext, chat: Chat, question: Question, decision: Decision, *, waits: bool) -> str:

@@ -6,7 +6,17 @@ in the `ApprovalQueue`; buttons, a line of input, a policy or a script's approve
 decision counts.
 """
 
-from nbtool.tools.approval.decisions import BY_POLICY, Approved, Decision, Denied, Released, Resolution, Scope, Withheld
+from nbtool.tools.approval.decisions import (
+    BY_POLICY,
+    BY_REMEMBERED,
+    Approved,
+    Decision,
+    Denied,
+    Released,
+    Resolution,
+    Scope,
+    Withheld,
+)
 from nbtool.tools.approval.digest import canonical_json, make_digest
 from nbtool.tools.approval.policy import Policy, ResultMode, ResultPolicy, RunMode, RunPolicy
 from nbtool.tools.approval.question import Approver, AskFunction, Question
@@ -15,6 +25,7 @@ from nbtool.tools.approval.remembered_approvals import RememberedApproval
 
 __all__ = [
     "BY_POLICY",
+    "BY_REMEMBERED",
     "ApprovalQueue",
     "Approved",
     "Approver",

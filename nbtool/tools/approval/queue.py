@@ -7,12 +7,22 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from nbtool.errors import AlreadyDecided, ApprovalError
 from nbtool.text import clean_text
-from nbtool.tools.approval.decisions import Approved, Decision, Denied, Released, Resolution, Withheld
+from nbtool.tools.approval.decisions import (
+    BY_REMEMBERED,
+    Approved,
+    Decision,
+    Denied,
+    Released,
+    Resolution,
+    Scope,
+    Withheld,
+)
 from nbtool.tools.approval.digest import json_copy
 from nbtool.tools.approval.question import Question
 from nbtool.tools.approval.remembered_approvals import RememberedApproval, RememberedApprovals, check_scope
@@ -24,9 +34,13 @@ MAX_DECIDED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PendingQuestion:
-    """A question in the queue; awaiting it returns the resolution."""
+    """A question in the queue; awaiting it returns the resolution.
+
+    If it `uses_remembered`, an approval that is remembered while it waits settles it.
+    """
 
     question: Question
+    uses_remembered: bool = False
     future: Future[Resolution] = field(default_factory=Future, repr=False)
 
     def __await__(self) -> Generator[Any, None, Resolution]:
@@ -64,13 +78,13 @@ class ApprovalQueue:
         self.tool_states = ToolStates()
         self._listeners: list[Listener] = []
 
-    def add(self, question: Question) -> PendingQuestion:
+    def add(self, question: Question, *, uses_remembered: bool = False) -> PendingQuestion:
         """Add a question to the queue.
 
         Raises:
             ApprovalError: the same question is pending or was decided: no question is asked or used twice.
         """
-        pending = PendingQuestion(question)
+        pending = PendingQuestion(question, uses_remembered)
         pending.future.set_running_or_notify_cancel()  # so that cancelling one wait does not cancel it for the others
         with self._lock:
             if question.digest in self._open or question.digest in self._decided:
@@ -120,6 +134,19 @@ class ApprovalQueue:
     def remembered(self) -> tuple[RememberedApproval, ...]:
         """Return the remembered approvals, oldest first."""
         return self.remembered_approvals.entries()
+
+    def remember(self, question: Question, scope: Scope, *, by: str) -> None:
+        """Remember the approval of a question, and approve the pending questions that it covers.
+
+        Raises:
+            ApprovalError: approvals of this tool or this call are not remembered.
+        """
+        self.remembered_approvals.add(question, scope, by=by)
+        with self._lock:
+            waiting = [one.question for one in self._open.values() if one.uses_remembered]
+        for covered in filter(self.remembered_approvals.find, waiting):
+            with suppress(AlreadyDecided):
+                self.decide(covered.digest, Approved(), by=BY_REMEMBERED)
 
     def revoke(self, approval_id: str) -> None:
         """Forget a remembered approval; raises as `RememberedApprovals.revoke`."""

@@ -103,8 +103,8 @@ class BoundCall:
 
     @property
     def arguments_text(self) -> str:
-        """The arguments for display: JSON, keys sorted, indented."""
-        return json.dumps(self.arguments, sort_keys=True, indent=2, ensure_ascii=False)
+        """The arguments for display: indented JSON, in the order in which they were written, as the log shows them."""
+        return json.dumps(self.arguments, indent=2, ensure_ascii=False)
 
     def question(
         self,

@@ -14,6 +14,7 @@ from nbtool.text import shorten
 from nbtool.thread_pool import capture, run_with_timeout
 from nbtool.tools.approval import (
     BY_POLICY,
+    BY_REMEMBERED,
     ApprovalQueue,
     Approved,
     Approver,
@@ -31,9 +32,6 @@ from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.record import CallEnded
 from nbtool.tools.execution.async_loop import run_on_tool_loop
 from nbtool.tools.values.render import format_error
-
-BY_REMEMBERED = "remembered"
-"""The `by` of a resolution covered by an earlier approval."""
 
 RUN_UNASKED_FIX = 'Set `run="auto"` on the tool, or pass `approver=` to the chat.'
 APPROVER_FIX = "Pass `approver=` to the chat."
@@ -64,9 +62,10 @@ async def request_decision(
     its decision are written to the journal before anything runs.
     """
     is_edited = question.again is not None and question.again.reason == "invalid"  # the person wants other arguments
-    if not is_edited and getattr(approver, "uses_remembered", True) and approvals.remembered_approvals.find(question):
+    uses_remembered = not is_edited and getattr(approver, "uses_remembered", True)
+    if uses_remembered and approvals.remembered_approvals.find(question):
         return Resolution(Approved(), BY_REMEMBERED)
-    pending = approvals.add(question)
+    pending = approvals.add(question, uses_remembered=uses_remembered)
     try:
         await emit(_request_event(question))
         approver_task = asyncio.create_task(_ask_approver(question, approvals, approver, caller_thread, emit))

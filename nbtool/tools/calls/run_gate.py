@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
-from nbtool.tools.approval import BY_POLICY, Approved, Resolution, RunMode, Scope
+from nbtool.tools.approval import BY_POLICY, BY_REMEMBERED, Approved, Resolution, RunMode, Scope
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.differences import find_differences
-from nbtool.tools.calls.gates import BY_REMEMBERED, gate_mode, refusal_message, refusal_reason
+from nbtool.tools.calls.gates import gate_mode, refusal_message, refusal_reason
 from nbtool.tools.calls.ordering import CallSlot
 from nbtool.tools.calls.reask import CallQuestions
 from nbtool.tools.calls.record import CallEnded, CallRecord
@@ -61,6 +61,8 @@ class RunGate:
         except ToolError as error:  # the person's own arguments: reported to the person, not to the model
             questions.refuse_edit(bound, error, resolution.decision)
             return None
+        if scope == "tool":
+            await self._remember_tool(approved, resolution.by)
         current = await self._ignore_own_changes(approved, await self._wait_and_rebind(approved, was_asked=True))
         approved = self._ignore_changing_tool(approved, current)
         discloses_more = current.discloses_values and current.disclosure_notice != bound.disclosure_notice
@@ -90,13 +92,20 @@ class RunGate:
             self._questions.is_tool_changing = approved.tool_token != current.tool_token
         return approved
 
+    async def _remember_tool(self, approved: BoundCall, by: str) -> None:
+        """Remember the approval of an unchanged tool before the call waits: it may cover what that waits for."""
+        current = await self.runtime.bind(approved.tool.name, approved.arguments, earlier=approved)
+        current = await self._read_tool_token(current)
+        if approved.same_tool_as(current) and approved.tool_token == current.tool_token:
+            self._remember(current, "tool", by)
+
     def _remember(self, current: BoundCall, scope: Scope, by: str) -> None:
         """Remember the approval, if it was given now and one of this scope can be remembered."""
         if by in (BY_REMEMBERED, BY_POLICY):
             return
         question = current.question(self.record.call_id, "run", current.arguments_text)
-        if scope in question.remember_keys:
-            self.runtime.approvals.remembered_approvals.add(question, scope, by=by)
+        if scope in question.remember_keys and question.can_remember:
+            self.runtime.approvals.remember(question, scope, by=by)
 
     async def _read_tool_token(self, bound: BoundCall) -> BoundCall:
         if bound_now := await self.runtime.read_tool_token(bound):

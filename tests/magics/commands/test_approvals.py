@@ -39,6 +39,16 @@ def test_an_approval_that_was_remembered_is_listed_and_can_be_revoked(
     assert "No pending or remembered approvals" in run_command(shell, "approvals", capsys)
 
 
+def test_an_approval_of_a_tool_is_listed_as_what_it_covers(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    parking, turn = park_turn(shell)
+    (question,) = parking.chat.approvals.pending()
+    parking.chat.approvals.decide(question.digest, Approved(remember="tool"))
+    wait_end(turn)
+
+    listed = run_command(shell, "approvals", capsys)
+    assert listed.endswith(f"remembered for this tool: every call of {question.display_name}\n")
+
+
 def test_a_parked_call_is_approved_without_its_id_when_it_waits_alone(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,13 +11,17 @@ import pytest
 
 from nbtool.events import Event
 from nbtool.loop import CallerThread
+from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
 from nbtool.tools.approval import ApprovalQueue, Question, Resolution
 from nbtool.tools.calls import gates
+from nbtool.tools.calls.ordering import make_slots
 from nbtool.tools.calls.reask import INVALID_EDITS, MAX_CHANGES, MAX_EDITS
+from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.result import EDITED_NOTICE
+from nbtool.tools.calls.run import run_call
 from tests.resolved import plain
-from tests.tools.calling import ask_for, make_harness
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 
 @tool
@@ -338,6 +342,64 @@ def test_a_tool_may_be_approved_for_good_until_it_changes() -> None:
 
     assert record.result == 4
     assert len(count) == 2
+
+
+def run_round(harness: ToolHarness, *calls: ToolCall) -> list[CallRecord]:
+    """Run the calls of a round, which are asked about in their order."""
+
+    async def work() -> list[CallRecord]:
+        both = zip(calls, make_slots(len(calls)), strict=True)
+        return await asyncio.gather(*(run_call(call, harness.runtime, round=1, slot=slot) for call, slot in both))
+
+    return harness.runtime.caller_thread.run_until(harness.submit(work()))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_approval_that_is_remembered_settles_the_questions_that_wait(place: int) -> None:
+    asked: list[Question] = []
+
+    @tool
+    def price(ticker: str) -> str:
+        return ticker
+
+    @tool
+    def other(ticker: str) -> str:
+        return ticker
+
+    def decide(question: Question) -> None:
+        asked.append(question)
+        if len(asked) == 4:
+            queue.decide(asked[place].digest, Approved(remember="tool"), by="button")
+            queue.decide(asked[3].digest, Denied(), by="button")
+
+    harness = make_harness(price, other, approver=decide)
+    queue = harness.runtime.approvals
+    calls = [*(ask_for("price", ticker=name) for name in "ABC"), ask_for("other", ticker="D")]
+    records = run_round(harness, *calls)
+
+    assert [record.status for record in records] == ["ok", "ok", "ok", "denied"]
+    by = [record.decisions[0].by for record in records]
+    assert by == ["button" if at in (place, 3) else "remembered" for at in range(4)]
+
+
+def test_an_approval_that_is_remembered_for_one_call_settles_no_other_arguments() -> None:
+    asked: list[Question] = []
+
+    def decide(question: Question) -> None:
+        asked.append(question)
+        if len(asked) == 3:
+            queue.decide(asked[0].digest, Approved(remember="call"), by="button")
+            queue.decide(asked[2].digest, Denied(), by="button")
+
+    harness = make_harness(double_if_allowed, approver=decide)
+    queue = harness.runtime.approvals
+    records = run_round(harness, *(ask_for("double_if_allowed", n=n) for n in (1, 1, 2)))
+
+    assert [(record.status, record.decisions[0].by) for record in records] == [
+        ("ok", "button"),
+        ("ok", "remembered"),
+        ("denied", "button"),
+    ]
 
 
 @pytest.mark.promise("asks-by-default")

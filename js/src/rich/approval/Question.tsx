@@ -47,6 +47,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   #el = createRef<HTMLFieldSetElement>();
   #end = createRef<HTMLDivElement>();
   #observer: IntersectionObserver | null = null;
+  #startsEditing = false;
 
   override componentDidMount(): void {
     if (!this.#end.current) return;
@@ -54,6 +55,13 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
       if (entries.some(({ isIntersecting }) => isIntersecting)) this.props.change({ isSeen: true });
     });
     this.#observer.observe(this.#end.current);
+  }
+
+  /** Move the focus of a person who chose to edit to what can be edited. */
+  override componentDidUpdate(): void {
+    if (!this.#startsEditing || !this.props.draft.isEditing) return;
+    this.#startsEditing = false;
+    this.#el.current?.querySelector("textarea")?.focus();
   }
 
   override componentWillUnmount(): void {
@@ -106,8 +114,14 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
     this.props.change({ isOpened: true });
   };
 
+  #expand = (): void => {
+    this.#el.current?.focus({ preventScroll: true });
+    this.props.change({ isExpanded: true });
+  };
+
   #toggleEditor = (): void => {
     const { isEditing, text } = this.props.draft;
+    this.#startsEditing = !isEditing && text === null;
     this.props.change(
       isEditing || text !== null ? { isEditing: false, text: null, problems: {} } : { isEditing: true },
     );
@@ -173,7 +187,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   }
 
   #renderButtons(readable: boolean): JSX.Element {
-    const { call, draft, state, isArmed, isCompact, change } = this.props;
+    const { call, draft, state, isArmed, isCompact } = this.props;
     const { gate, digest } = call.question;
     const labels = GATE_LABELS[gate];
     const primary = draft.reason ? labels.no : labels.yes;
@@ -201,7 +215,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           {labels.no}
         </button>
         {isCompact ? (
-          <button type="button" class="nb-text-button" onClick={() => change({ isExpanded: true })}>
+          <button type="button" class="nb-text-button" onClick={this.#expand}>
             More
           </button>
         ) : (

@@ -9,13 +9,27 @@ interface CardProps {
   glance: TablePreview | undefined;
 }
 
-/** The target of a reference: type and shape, and the first rows if they were opened for reading. */
+/** The target of a reference: type and shape, its columns in a fold, and the first rows if they were opened for reading. */
 export function ReferenceCard({ name, argument, glance }: CardProps): JSX.Element {
   const reference = onlyReference(argument);
+  const text = reference?.text ?? resolvedText(argument);
+  const summary = reference?.summary || text;
+  const title = (
+    <>
+      <code>{escapeInvisible(reference ? `${name} = ${reference.name}` : name)}</code>{" "}
+      <span class="nb-muted">{escapeInvisible(summary)}</span>
+    </>
+  );
   return (
     <div class="nb-reference">
-      <code>{escapeInvisible(reference ? `${name} = ${reference.name}` : name)}</code>{" "}
-      <span class="nb-muted">{escapeInvisible(reference?.text ?? resolvedText(argument))}</span>
+      {text === summary ? (
+        title
+      ) : (
+        <details class="nb-fold">
+          <summary>{title}</summary>
+          <p class="nb-muted nb-fold-body">{escapeInvisible(text)}</p>
+        </details>
+      )}
       {glance && <TableRows glance={glance} label="First rows" />}
     </div>
   );
@@ -48,27 +62,46 @@ function PreviewRows({
   glance: TablePreview;
   label: string;
 }): JSX.Element {
+  const classes = columns.map((_, at) =>
+    isNumeric(rows.map((row) => row[at] ?? "")) ? "nb-number" : undefined,
+  );
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section class="nb-table nb-scroll" tabIndex={0} aria-label={label}>
+    <section class="nb-table nb-data nb-scroll" tabIndex={0} aria-label={label}>
       <table>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <th scope="col">{escapeInvisible(column)}</th>
+            {columns.map((column, at) => (
+              <th scope="col" class={classes[at]}>
+                {escapeInvisible(column)}
+              </th>
             ))}
           </tr>
         </thead>
         <tbody>
           {rows.map((row) => (
             <tr>
-              {row.map((cell) => (
-                <td>{escapeInvisible(cell)}</td>
+              {row.map((cell, at) => (
+                <td class={classes[at]}>{escapeInvisible(cell)}</td>
               ))}
             </tr>
           ))}
         </tbody>
       </table>
     </section>
+  );
+}
+
+/** A number as Python writes it; cells are at most 40 characters long. */
+const NUMBER = /^[-+]?(\d[\d_,]*\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+
+/** What stands for a number that is missing. */
+const MISSING: readonly string[] = ["", "nan", "NaN", "NaT", "None", "<NA>", "inf", "-inf"];
+
+/** Whether a column holds numbers, which are aligned on the right. */
+function isNumeric(cells: readonly string[]): boolean {
+  return (
+    cells.some((cell) => NUMBER.test(cell)) &&
+    cells.every((cell) => NUMBER.test(cell) || MISSING.includes(cell))
   );
 }

@@ -126,7 +126,7 @@ export function decisionStatus(digest: string, { requests, link }: TurnState): s
     case "sent":
       return "Sent.";
     case "accepted":
-      return "Taken.";
+      return "Accepted.";
     case "refused":
       return request.text;
     case "noReply":
