@@ -102,6 +102,22 @@ def test_only_code_cells_of_python_become_chat_cells(lab: Lab) -> None:
     expect(notebook.page.locator(".jp-MarkdownCell .cm-content")).to_have_attribute("data-language", "markdown")
 
 
+def test_a_magic_with_a_name_of_ones_own_is_coloured_once_a_turn_is_below_it(lab: Lab) -> None:
+    load = "get_ipython().config.NbTool.magic = 'ask'\n%load_ext nbtool"
+    other = "%%bash\nls | grep x"
+    ask = "%%ask -m practice:fast\nIsn't it **odd**?"
+    notebook = lab.open_cells(load, ask, ask, other, kernel="python3")
+    expect_language(notebook, 1, "python")
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+
+    expect_language(notebook, 1, "nbtool-chat")
+    expect_language(notebook, 2, "nbtool-chat")
+    expect_language(notebook, 3, "python")
+    screenshot(notebook.cell(1), "chat-cell-own-name")
+    assert not [error for error in notebook.errors if "nbtool" in error]
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_colours_of_a_chat_cell_can_be_read(lab: Lab, theme: str) -> None:
     lab.set_theme(theme)  # type: ignore[arg-type]  # pytest's parameters are plain texts

@@ -61,9 +61,7 @@ export async function insertActionCell(
   detail: ActionDetail,
   showOutcome: (outcome: InsertedCell) => void,
 ): Promise<void> {
-  const at = cellIndex(node, panel);
-  const cellSource = at < 0 ? "" : panel?.content.model?.sharedModel.getCell(at).getSource();
-  const source = cellFor(action, head, cellSource ?? "", detail);
+  const source = cellFor(action, head, cellSource(node, panel), detail);
   if (!source) {
     showOutcome({ state: "refused", text: "the saved turn does not say what its cell needs." });
     return;
@@ -72,6 +70,12 @@ export async function insertActionCell(
   showOutcome(inserted);
   if (inserted.state === "below" && (await isLoadMissing(node, panel, source)))
     showOutcome({ state: "belowWithLoad", text: source });
+}
+
+/** Return the source of the cell that contains an element; empty if there is none. */
+export function cellSource(node: Node, panel: NotebookPanel | undefined): string {
+  const at = cellIndex(node, panel);
+  return (at < 0 ? undefined : panel?.content.model?.sharedModel.getCell(at).getSource()) ?? "";
 }
 
 /** Insert a cell with a text below the one that contains an element, and select it; it does not run. */
@@ -148,10 +152,10 @@ const CHAT_CELL = /^%%(chat|nbchat)(?:[ \t][^\n]*)?\n([\s\S]*)$/;
 function cellFor(
   action: PageAction,
   head: Head,
-  cellSource: string,
+  prompted: string,
   { version, reference }: ActionDetail,
 ): string | undefined {
-  const [, magic = "chat", prompt] = CHAT_CELL.exec(cellSource) ?? [];
+  const [, magic = "chat", prompt] = CHAT_CELL.exec(prompted) ?? [];
   const line = `%${magic}${head.chat ? ` -c ${head.chat}` : ""}`;
   return ACTION_CELLS[action]({ cell: `%${line}`, line, head, prompt, version, reference });
 }

@@ -1,5 +1,5 @@
 /** Colours `%%chat` cells as what they are: Markdown with mentions, below a line of flags. */
-import { chatSyntax, isChatCell, MAX_BLANK } from "./chatSyntax";
+import { chatSyntax, isChatCell, MAX_BLANK, onMagicLearnt } from "./chatSyntax";
 import type {
   CodeMirror,
   EditorView,
@@ -16,7 +16,7 @@ const NAME = "nbtool-chat-cells";
 const LANGUAGE = "nbtool-chat";
 
 /** Characters at the start of a cell that say whether it is a `%%chat` cell. */
-const MAX_START = MAX_BLANK + 20;
+const MAX_START = MAX_BLANK + 50;
 
 /** Add the colours to every editor of Python that is made from now on. */
 export function addChatCells(
@@ -108,7 +108,7 @@ function chatCells(
       source.load().then(() => view.dispatch({}), console.warn);
     };
     update();
-    return { update };
+    return { update, destroy: onMagicLearnt(update) };
   });
   return [compartment.of(NONE), switcher, loader];
 }

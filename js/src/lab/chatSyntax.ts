@@ -10,7 +10,20 @@ const MAX_LINE = 2_000;
 /** Characters of a mention or reference that is coloured. */
 const MAX_MENTION = 200;
 
-const MAGIC = /^\s*%%(?:chat|nbchat)(?!\S)/;
+const MAGIC = /^\s*%%(\w{1,40})(?!\S)/;
+
+/** The names of nbtool's magic, and at most so many others that people gave it. */
+const magics = new Set(["chat", "nbchat"]);
+const MAX_MAGICS = 6;
+
+/** Magics of others, which no saved turn below them makes nbtool's. */
+const FOREIGN_MAGICS = new Set(
+  (
+    "bash capture cmd code_wrap cython debug file html HTML javascript js latex markdown mprun perl prun pypy python python2 " +
+    "python3 R ruby script sh sql svg SVG sx system time timeit writefile"
+  ).split(" "),
+);
+const listeners = new Set<() => void>();
 const WORD = /"(?:\\.|[^"\\])*"|'[^']*'|[^\s"']+/g;
 const MENTION = /^(?:[$&]`[A-Za-z_]\w*`|&`[A-Za-z_][\w-]*\.[\w./-]+`|\$VAR_REF\{\{[^{}\n]+\}\})/;
 const DOLLAR = 36;
@@ -18,7 +31,24 @@ const AMPERSAND = 38;
 
 /** Whether a cell that begins with this text is one of nbtool's own magic. */
 export function isChatCell(start: string): boolean {
-  return MAGIC.test(start);
+  return magics.has(MAGIC.exec(start)?.[1] ?? "");
+}
+
+/**
+ * Take the magic of a cell for nbtool's own, because a turn of nbtool is below it: a name set in ipython_config.py is
+ * known to the kernel alone. A turn may be forged, so that this decides about colours and nothing else.
+ */
+export function learnMagic(source: string): void {
+  const name = MAGIC.exec(source.slice(0, MAX_BLANK + 50))?.[1];
+  if (!name || magics.has(name) || FOREIGN_MAGICS.has(name) || magics.size >= MAX_MAGICS) return;
+  magics.add(name);
+  for (const listener of listeners) listener();
+}
+
+/** Call a listener when a magic was learnt; return a function that removes it. */
+export function onMagicLearnt(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 /** Return what Markdown needs to read a `%%chat` cell. */

@@ -95,7 +95,7 @@ export interface CodeMirror {
     transactionExtender: Facet<(transaction: Transaction) => { effects: object } | null>;
   };
   Prec: { highest(extension: Extension): Extension };
-  ViewPlugin: { define(create: (view: EditorView) => { update(): void }): Extension };
+  ViewPlugin: { define(create: (view: EditorView) => { update(): void; destroy(): void }): Extension };
   NodeType: { define(spec: { id: number; name: string; top: boolean }): object };
   Tree: new (type: object, children: object[], positions: number[], length: number) => object;
   Parser: new () => { createParse(input: ParserInput, fragments: object, ranges: object): object };

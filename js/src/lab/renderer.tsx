@@ -4,7 +4,8 @@ import type { Document, PageAction } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
 import { parseSavedTurn, TURN_MIME } from "../saved/parse";
 import { Saved } from "../saved/Saved";
-import { actionsFor, findPanel, insertActionCell, insertCell, isAlive } from "./actions";
+import { actionsFor, cellSource, findPanel, insertActionCell, insertCell, isAlive } from "./actions";
+import { learnMagic } from "./chatSyntax";
 import { applyAnswer, requestFor } from "./inPlace";
 import { requestFromKernel } from "./kernelRequest";
 import type {
@@ -119,6 +120,7 @@ function makeRendererClass(
     /** Called by Lumino when the output is attached to the page: only then its notebook is known. */
     onAfterAttach(): void {
       this.#setPanel(findPanel(this.node, tracker));
+      if (this.#turn) learnMagic(cellSource(this.node, this.#panel));
     }
 
     /** Called by Lumino before the output leaves the page. */

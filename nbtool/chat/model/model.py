@@ -26,6 +26,7 @@ from nbtool.wire.endpoints.connect import (
 )
 from nbtool.wire.endpoints.fallback import FallbackEndpoint
 from nbtool.wire.prompted.instructions import PromptFormatName
+from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.listed_model import ListedModel
@@ -203,6 +204,18 @@ class Model:
         if self.wire is not None and not isinstance(self.wire, str):
             return self.wire.host
         return parse_server_url(self.base_url).netloc if self.base_url else destination(self.name)[0]
+
+    @property
+    def foreign_host(self) -> str:
+        """The host of requests where it is not the provider's own, such as a gateway; "" otherwise, or if unknown."""
+        if self.wire is not None and not isinstance(self.wire, str):
+            return ""
+        provider = providers().get(self.name.partition(":")[0].lower())
+        with suppress(NbtoolError):
+            own = parse_server_url(provider.base_url).netloc if provider and provider.base_url else ""
+            is_own = provider is not None and (self.destination == own or not (own or self.base_url))
+            return "" if is_own else self.destination
+        return ""
 
     @property
     def address(self) -> str:

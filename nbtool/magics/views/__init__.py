@@ -23,7 +23,7 @@ def make_view(shell: Any, *, quiet: bool, turn: Turn, chat: Chat, cells: CellSou
     if getattr(shell, "kernel", None) is None:
         return TerminalView()
     # Unattended runs have no front end, and a widget would only be saved.
-    return WidgetView(shell, turn, chat, cells) if has_front_end(shell) else StaticView()
+    return WidgetView(shell, turn, chat, cells) if has_front_end(shell) else StaticView(chat)
 
 
 def can_park(shell: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from threading import Event as ThreadEvent
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from IPython.display import display
 
@@ -14,12 +14,20 @@ from nbtool.blocks.render.terminal import Terminal
 from nbtool.events import Event
 
 if TYPE_CHECKING:
+    from nbtool.chat.chat import Chat
     from nbtool.chat.turn import Turn
     from nbtool.messages import Media
 
 PARKED = "Parked: the cell has ended, and the turn needs a decision. {ways}; `%chat approvals` lists pending calls."
 SHOWN_DIGEST = 12
 """Characters of a question's digest that are shown as its id."""
+
+
+def host_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
+    """Return the model with the host that it is reached at, if that is not the provider's own; for a turn's head."""
+    is_current = turn.model == chat.model.name and not turn.replayed
+    host = chat.model.foreign_host if is_current else ""
+    return {"model": f"{turn.model} at {host}"} if host else {}
 
 
 class View(Protocol):
@@ -79,9 +87,13 @@ class OutputView(NullView):
 class StaticView(OutputView):
     """Shows the finished turn, for unattended runs (nbclient, papermill)."""
 
+    def __init__(self, chat: Chat | None = None) -> None:
+        self._chat = chat
+
     def on_finished(self, turn: Turn) -> None:
         """Show the turn."""
         transcript = turn.transcript()
+        transcript.update_head(**(host_fields(turn, self._chat) if self._chat else {}))
         display(turn_mimebundle(transcript.document(), transcript.media), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
 
 

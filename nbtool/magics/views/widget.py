@@ -19,7 +19,7 @@ from nbtool.magics.notebook.bind import bind_result
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.saved_turn import chat_field, version_fields
 from nbtool.magics.notebook.turn_code import turn_code
-from nbtool.magics.views.static import OutputView
+from nbtool.magics.views.static import OutputView, host_fields
 from nbtool.view.turn_messages import TURN_ACTIONS, to_decision
 
 if TYPE_CHECKING:
@@ -166,12 +166,12 @@ class WidgetView(OutputView):
 
 
 def _head_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
-    """Return the reason for the model where it changed, and the turn's version number if there are several."""
+    """Return the reason for the model where it changed, its host if that is foreign, and the turn's version number."""
     node = chat.tree.find(turn.turn_id)
     former = node.parent.turn if node.parent else None
     is_reported = former is not None and former.model == turn.model
     reason = chat.model.reason if turn.model == chat.model.name and not is_reported else ""
-    return ({"why": reason} if reason else {}) | version_fields(turn, chat)
+    return ({"why": reason} if reason else {}) | host_fields(turn, chat) | version_fields(turn, chat)
 
 
 async def _snapshot(transcript: Transcript) -> tuple[Document, int]:
