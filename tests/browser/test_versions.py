@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from nbtool.blocks.render.mimebundle import TURN_MIME
-from tests.browser.lab import Lab, Notebook, screenshot
+from tests.browser.lab import Front, Lab, Notebook, screenshot
 
 LOAD = """%load_ext nbtool
 from nbtool import tool
@@ -23,9 +23,9 @@ CHECK = "print([m.text[:30] for m in next_answer.messages.context if m.role == '
 TURN = 1
 
 
-def two_versions(lab: Lab, name: str) -> tuple[Notebook, Locator]:
+def two_versions(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, Locator]:
     """Run a cell, and again with another prompt."""
-    notebook = lab.open_cells(LOAD, ASK, FOLLOW_UP, CHECK, kernel="python3", name=name)
+    notebook = lab.open_cells(LOAD, ASK, FOLLOW_UP, CHECK, kernel="python3", name=name, front=front)
     notebook.run_cell(0)
     notebook.run_cell(TURN)
     expect(notebook.output(TURN)).to_contain_text("NVDANVDA")
@@ -76,3 +76,27 @@ def test_a_version_that_was_deleted_is_refused_and_the_view_stays(lab: Lab) -> N
 
     expect(turn.get_by_role("status")).to_contain_text("This version of the turn was deleted. %chat undo restores")
     expect(turn).to_contain_text("AMDAMD")
+
+
+def test_notebook_7_shows_the_other_version_in_the_same_place_too(lab: Lab) -> None:
+    _, turn = two_versions(lab, "in-place-7.ipynb", "notebook")
+
+    turn.get_by_role("button", name="Previous version").click()
+
+    expect(turn.locator(".nb-versions")).to_contain_text("1/2")
+    expect(turn).to_contain_text("NVDANVDA")
+    expect(turn.get_by_role("status").filter(has_text="Switched to version 1 of 2.")).to_be_in_viewport()
+
+
+def test_an_arrow_that_is_pressed_while_a_cell_runs_is_followed_when_that_has_ended(lab: Lab) -> None:
+    notebook, turn = two_versions(lab, "busy.ipynb")
+    notebook.write_cell(2, "import time\nend = time.time() + 60\nwhile time.time() < end: time.sleep(0.1)")
+    notebook.start_cell(2)
+
+    turn.get_by_role("button", name="Previous version").click()
+    expect(turn.get_by_role("status").filter(has_text="Waiting for the kernel…")).to_be_visible()
+    notebook.interrupt()
+    notebook.wait_ended(2)
+
+    expect(turn.get_by_role("status").filter(has_text="Switched to version 1 of 2.")).to_be_visible()
+    expect(turn.locator(".nb-versions")).to_contain_text("1/2")
