@@ -40,8 +40,7 @@ class Hook:
 
     def cleanup(self, call: Cleanup) -> Hook:
         """Return a clean-up, which this hook returned, as a hook."""
-        is_async = inspect.iscoroutinefunction(call)
-        return replace(self, name="a clean-up", call=_as_async_hook(call) if is_async else lambda _: call())
+        return replace(self, name="a clean-up", call=lambda _: call())
 
     async def run(self, context: Any) -> Any:
         """Call the hook and return its result.
@@ -152,10 +151,3 @@ async def _outcome(answer: Awaitable[Any]) -> Outcome:
         if isinstance(error, asyncio.CancelledError) and is_cancelling():
             raise
         return Outcome(error=error)
-
-
-def _as_async_hook(call: Callable[[], Any]) -> Callable[[Any], Any]:
-    async def call_async(_: object) -> Any:
-        return await call()
-
-    return call_async

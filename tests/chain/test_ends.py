@@ -108,6 +108,7 @@ def test_a_turn_that_has_not_started_is_running_and_is_empty() -> None:
     outcome = Outcome()
 
     assert (outcome.status, outcome.text, outcome.error, outcome.rounds) == ("running", "", None, [])
+    assert (outcome.end_reason, outcome.error_phase) == ("", "")
 
 
 def test_a_meter_that_has_not_started_has_counted_nothing() -> None:

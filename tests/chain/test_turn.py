@@ -9,7 +9,7 @@ from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, Stre
 from nbtool.chain.limits import CancelSignal, Limits
 from nbtool.errors import HookFailed, IncompleteReply, InvalidReply, NbtoolError
 from nbtool.events import ReplyEnd, TextDelta, UsageDelta
-from nbtool.messages import Message, ToolCall, ToolResult, Usage, results, user
+from nbtool.messages import Message, Native, ToolCall, ToolResult, Usage, results, user
 from nbtool.testing import ScriptedWire, call, cut, thinking
 from nbtool.wire.base import ToolSpec
 from nbtool.wire.reply import Reply
@@ -453,3 +453,9 @@ def test_a_hook_and_a_clean_up_may_be_objects_whose_call_is_async():
 
     assert run(["Hi"], plugin).outcome.status == "completed"
     assert ran == ["start", "before", "clean-up"]
+
+
+def test_the_providers_own_form_of_a_reply_is_kept_with_the_server_that_sent_it():
+    ran = run([["Hi", ReplyEnd("end", "stop", native={"id": "r1"}, prefix="p")]])
+
+    assert ran.turn.chain[0].native == Native("scripted", "scripted", "scripted", {"id": "r1"}, "p")
