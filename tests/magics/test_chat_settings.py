@@ -334,6 +334,53 @@ def test_a_model_of_a_cell_gets_no_header_of_the_setting(shell: Any, server: Cha
     assert SECRET not in str(other.requests[0].headers)
 
 
+@pytest.mark.promise("own-host")
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("model", "ollama:m", "vllm:m"),
+        ("model", "ollama:m", ""),
+        ("base_url", "http://127.0.0.1:8001/v1", "http://127.0.0.1:8002/v1"),
+        ("base_url", "https://a.example/v1", ""),
+    ],
+)
+def test_what_gives_access_to_one_server_is_unset_when_another_one_is_set(
+    name: str, first: str, second: str, shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_server = {"api_key": SECRET, "headers": {"X-A": SECRET}, "query": {"a": SECRET}, "key_command": ["echo", SECRET]}
+    shell.run_line_magic("config", f"NbTool.{name} = {first!r}")
+    for setting, value in of_server.items():
+        shell.run_line_magic("config", f"NbTool.{setting} = {value!r}")
+    capsys.readouterr()
+    shell.run_line_magic("config", f"NbTool.{name} = {second!r}")
+    message = capsys.readouterr().out
+
+    assert [getattr(settings(shell), setting) for setting in of_server] == [None] * 4
+    assert (
+        "Unset, for another server is set: NbTool.api_key, NbTool.headers, NbTool.query, NbTool.key_command" in message
+    )
+    assert SECRET not in message
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("model", "", "ollama:m"),
+        ("model", "ollama:m", "ollama:other"),
+        ("base_url", "", "http://127.0.0.1:8001/v1"),
+        ("base_url", "http://127.0.0.1:8001/v1", "http://127.0.0.1:8001/v2"),
+    ],
+)
+def test_what_gives_access_to_a_server_is_kept_for_another_model_or_path_of_it(
+    name: str, first: str, second: str, shell: Any
+) -> None:
+    shell.run_line_magic("config", f"NbTool.{name} = {first!r}")
+    shell.run_line_magic("config", f"NbTool.api_key = {SECRET!r}")
+    shell.run_line_magic("config", f"NbTool.{name} = {second!r}")
+
+    assert settings(shell).api_key.get_secret_value() == SECRET
+
+
 def test_a_cell_that_names_the_model_of_the_setting_gets_its_address_and_headers(
     shell: Any, server: ChaosServer
 ) -> None:

@@ -12,6 +12,7 @@ from traitlets import Bool, Dict, Enum, Float, Integer, List, TraitError, Unicod
 from traitlets.config import Configurable
 
 from nbtool.errors import BadUsage, NbtoolError
+from nbtool.server_url import parse_server_url
 from nbtool.settings import Setting
 from nbtool.wire.providers.catalog import parse_model
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
@@ -25,6 +26,8 @@ TOOL_MODES = ("auto", "native", "prompted")
 TOOL_FORMATS = ("json", "hermes", "pythonic")
 SECRETS = (*CONNECTION_SETTINGS, "api_key")
 """The settings whose values are not shown."""
+_OF_SERVER = ("api_key", "headers", "query", "key_command", "client_certificate")
+"""The settings that give access to one server, and are unset when `model` or `base_url` names another one."""
 _AS_GIVEN = ("plugins",)
 FLAGS = ("approve", "answer_within", "replay", "history", "max_rounds", "timeout", "budget", "check_results")
 """The flags that are filled from here when a cell does not set them."""
@@ -98,6 +101,7 @@ class NbTool(Configurable):
         super().__init__(**settings)
         self._set_here: set[str] = set()
         self.observe(lambda change: self._set_here.add(change["name"]), names=list(self.class_traits(config=True)))
+        self.observe(self._forget_access, names=["model", "base_url"])
 
     def update_config(self, config: Any) -> None:
         """Set values from `%config`; objects are not copied, and secrets are not kept in the configuration."""
@@ -106,6 +110,17 @@ class NbTool(Configurable):
         super().update_config(config)
         for name, value in values.items():
             setattr(self, name, value)
+
+    def _forget_access(self, change: Any) -> None:
+        """Unset what gives access to the former server if another one is set, and say so: it is not for that one."""
+        former, name = change["old"], change["name"]
+        if not former or (name == "model" and self.base_url) or _is_same_server(name, former, change["new"]):
+            return
+        if names := [one for one in _OF_SERVER if getattr(self, one)]:
+            for one in names:
+                setattr(self, one, None)
+            settings = ", ".join(f"NbTool.{one}" for one in names)
+            print(f"Unset, for another server is set: {settings}. Set them again if it needs them.")  # noqa: T201 - a notice
 
     @validate(*CONNECTION_SETTINGS)
     def _check_access(self, proposal: Any) -> Any:
@@ -190,6 +205,18 @@ class NbTool(Configurable):
         tools = {} if self.provider_tools is None else {PROVIDER_TOOLS: self.provider_tools}
         filled.default_options = {**self.options, **tools}
         return filled
+
+
+def _is_same_server(name: str, former: str, new: str) -> bool:
+    """Whether two values of `model`, or of `base_url`, are of one provider, or of one scheme, host and port."""
+    if not new:
+        return False
+    try:
+        if name == "model":
+            return parse_model(former)[0].name == parse_model(new)[0].name
+        return parse_server_url(former).origin == parse_server_url(new).origin
+    except NbtoolError:
+        return False
 
 
 def _from_text(trait: Any, text: str) -> Any:
