@@ -124,9 +124,17 @@ class KeySource:
             async with asyncio.timeout(self.fetch_seconds):
                 return await self.fetch()
         except TimeoutError:
-            raise MissingKey(
-                f"{self.label} returned no key within {self.fetch_seconds:g} s.", fix="Try again."
-            ) from None
+            message, fix = f"{self.label} returned no key within {self.fetch_seconds:g} s.", "Try again."
+        except MissingKey as error:
+            message, fix = error.message, error.fix
+        except Exception as error:  # noqa: BLE001 - reading what was returned may run code of the user's
+            message, fix = _failure(self.label, error)
+        raise MissingKey(message, fix=fix)  # another one: the frames of the first one may hold the key
+
+
+def _failure(label: str, error: BaseException) -> tuple[str, str]:
+    """Return the message and the fix for an error whose text is not shown, because it may contain the key."""
+    return f"{label} failed ({type(error).__name__}).", "Call it in a cell to see why."
 
 
 def key_function_source(function: KeyFunction) -> KeySource:
@@ -146,10 +154,10 @@ def key_function_source(function: KeyFunction) -> KeySource:
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - its text may contain the key, so only its type is shown
-            kind = type(error).__name__
+            message, fix = _failure(label, error)
         else:
             return parse_key(value, label)
-        raise MissingKey(f"{label} failed ({kind}).", fix="Call it in a cell to see why.")
+        raise MissingKey(message, fix=fix)
 
     return KeySource(fetch, label)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +18,8 @@ from nbtool import Chat
 from nbtool.errors import MissingKey
 from nbtool.wire.transport.key_source import key_command_source, key_function_source
 from tests.chaos import serve_each, whole
+
+KEY = "issued-canary-0123456789"
 
 
 def test_a_key_that_does_not_come_in_time_is_an_error() -> None:
@@ -24,6 +29,35 @@ def test_a_key_that_does_not_come_in_time_is_an_error() -> None:
 
     with pytest.raises(MissingKey, match=r"login returned no key within 0\.01 s"):
         asyncio.run(replace(key_function_source(login), fetch_seconds=0.01).key())
+
+
+class BrokenToken:
+    """Raises where the key is read."""
+
+    expires_on = None
+
+    @property
+    def token(self) -> str:
+        raise ValueError(KEY)
+
+
+def raise_key() -> str:
+    raise ValueError(KEY)
+
+
+@pytest.mark.promise("no-secret-told")
+@pytest.mark.parametrize(
+    "function",
+    [BrokenToken, raise_key, lambda: f"{KEY}\r\nX: 1", lambda: (KEY, 1, 2), lambda: KEY.encode(), lambda: {"a": KEY}],
+)
+def test_neither_the_error_of_a_wrong_key_nor_its_frames_contain_the_key(function: Callable[[], Any]) -> None:
+    with pytest.raises(MissingKey) as caught:
+        asyncio.run(key_function_source(function).key())
+    frames = [dict(frame.f_locals) for frame, _ in traceback.walk_tb(caught.tb.tb_next)]
+
+    assert len(frames) >= 2
+    assert KEY not in f"{caught.value} {caught.value!r} {frames!r}"
+    assert caught.value.__cause__ is caught.value.__context__ is None
 
 
 def test_a_refused_key_that_was_replaced_already_is_not_fetched_again() -> None:
