@@ -411,6 +411,20 @@ export interface ConversationData {
   turns: ConversationTurnData[];
 }
 
+/** A turn of a conversation in a saved notebook. */
+export interface SavedConversationTurn {
+  prompt: string;
+  document: Document;
+}
+
+/** A conversation in a saved notebook: its latest turns, and the number of earlier ones. */
+export interface SavedConversation {
+  v: 1;
+  title: string;
+  left_out: number;
+  turns: SavedConversationTurn[];
+}
+
 /** An action on a whole turn: a cell is inserted below and not run. */
 export type TurnAction = "rerun" | "edit" | "code" | "explore";
 

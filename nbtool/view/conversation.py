@@ -50,6 +50,11 @@ class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidge
         self.place = self.model_id or ""  # the page finds its own cell by this id
         self.on_msg(lambda _widget, content, _buffers: self.receive(content))
 
+    def mimebundle(self) -> dict[str, Any]:
+        """Return what shows this widget in an output."""
+        data, _ = self._repr_mimebundle_() or ({}, {})
+        return dict(data)
+
     def receive(self, content: Any) -> bool:
         """Handle a message of the page; return whether it was valid and ours."""
         message = parse_message(content, nonce=self.nonce)

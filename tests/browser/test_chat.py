@@ -165,13 +165,38 @@ def test_a_conversation_is_read_as_one_and_what_is_sent_there_becomes_a_cell(lab
     box = view.get_by_label("Continue the chat")
     box.fill("And what else?")
     box.press("Shift+Enter")
+    box.press_sequentially("Please.")
+    assert len(sources(notebook)) == 4
+    box.press("Enter")
 
     expect(view.get_by_text("Review, then run it")).to_be_visible()
-    assert sources(notebook)[4] == "%%chat\nAnd what else?"
+    assert sources(notebook)[4] == "%%chat\nAnd what else?\nPlease."
     notebook.run_cell(4)
     view.get_by_role("button", name="Refresh").click()
     expect(view.get_by_role("article")).to_have_count(3)
     assert notebook.errors == []
+
+
+def test_a_reopened_conversation_shows_what_the_notebook_has(lab: Lab) -> None:
+    notebook = chat(lab, "python3", "%%chat -m practice:fast\nHello", "%chat show")
+    notebook.run_cell(1)
+    notebook.run_cell(2)
+    expect(notebook.output(2).get_by_label("Continue the chat")).to_be_visible()
+    expect(notebook.output(2).locator(".nb-conversation")).to_have_count(1)
+    notebook.save()
+    notebook.close()
+    lab.server.shut_down_kernels()
+
+    again = lab.open_notebook(notebook.name)
+
+    view = again.output(2).locator(".nb-conversation")
+    expect(view).to_have_count(1)
+    expect(view).to_contain_text("saved with the notebook")
+    expect(view.get_by_role("article")).to_contain_text("embedded practice model")
+    expect(view.get_by_role("textbox")).to_have_count(0)
+    expect(again.output(2).get_by_text("Error displaying widget")).not_to_be_visible()
+    screenshot(view, "conversation-saved")
+    assert again.errors == []
 
 
 def test_a_saved_turn_reads_without_a_kernel_and_pretends_nothing(lab: Lab, kernel: str) -> None:

@@ -31,9 +31,13 @@ export class Conversation extends Component<{ client: ConversationClient }> {
       >
         <header class="nb-header">
           <b>{singleLine(client.title, 80)}</b>
-          <button type="button" class="nb-text-button" onClick={client.refresh}>
-            Refresh
-          </button>
+          {client.isSaved ? (
+            <span class="nb-muted nb-saved-mark">saved with the notebook</span>
+          ) : (
+            <button type="button" class="nb-text-button" onClick={client.refresh}>
+              Refresh
+            </button>
+          )}
         </header>
         {hasNoReply && (
           <p class="nb-muted" role="status">
@@ -54,7 +58,7 @@ export class Conversation extends Component<{ client: ConversationClient }> {
         ))}
         {turns?.length === 0 && <p class="nb-muted">No turns yet.</p>}
         {insertedCell && <InsertedCellNotice cell={insertedCell} close={client.dismissCell} />}
-        <Composer onSubmit={client.insertPrompt} />
+        {!client.isSaved && <Composer onSubmit={client.insertPrompt} />}
       </section>
     );
   }

@@ -26,6 +26,8 @@ export interface ConversationClient {
   insertPrompt(text: string): void;
   dismissCell(): void;
   title: string;
+  /** Whether the conversation is one that was saved: then no kernel is asked. */
+  isSaved?: boolean;
 }
 
 interface Turn {

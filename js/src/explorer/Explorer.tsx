@@ -37,6 +37,7 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
 
   override componentDidMount(): void {
     this.#unsubscribe = this.props.client.subscribe(() => this.#onChange());
+    if (this.props.client.isSaved) this.#onChange(); // nothing arrives later
   }
 
   override componentWillUnmount(): void {

@@ -1,6 +1,16 @@
-import { render } from "preact";
+import { type JSX, render } from "preact";
+import { Conversation } from "../conversation/Conversation";
+import {
+  CONVERSATION_MIME,
+  createSavedClient as createConversationClient,
+  parseSavedConversation,
+} from "../conversation/saved";
 import { Explorer } from "../explorer/Explorer";
-import { createSavedClient, HISTORY_MIME, parseSavedHistory } from "../explorer/savedHistory";
+import {
+  createSavedClient as createHistoryClient,
+  HISTORY_MIME,
+  parseSavedHistory,
+} from "../explorer/savedHistory";
 import { findPanel, isAlive } from "./actions";
 import type {
   MimeModel,
@@ -14,28 +24,43 @@ import type {
 const WIDGET_MIME = "application/vnd.jupyter.widget-view+json";
 
 /** Shown of data that is not as nbtool saves it. */
-const UNREADABLE = "This saved history cannot be read. Run the cell above to see it.";
+const UNREADABLE = "What is saved here cannot be read. Run the cell above to see it.";
 
 /** Before the renderer of widgets, whose rank is -10. */
 const RANK = -20;
 
+/** What is drawn of the saved data of an output, by its media type; null where the data is invalid. */
+const SAVED_VIEWS: Record<string, (data: unknown) => JSX.Element | null> = {
+  [HISTORY_MIME]: (data) => {
+    const history = parseSavedHistory(data);
+    return history && <Explorer client={createHistoryClient(history)} />;
+  },
+  [CONVERSATION_MIME]: (data) => {
+    const conversation = parseSavedConversation(data);
+    return conversation && <Conversation client={createConversationClient(conversation)} />;
+  },
+};
+
 /**
- * Make what draws the output of `%chat explore`: the widget, where a kernel has it, else the conversation that was
+ * Make what draws the outputs of `%chat explore` and `%chat show`: the widget, where a kernel has it, else what was
  * saved with the notebook. It may draw in notebooks that are not trusted, but then without the widget.
  */
-export function createHistoryRenderer(
+export function createHistoryRenderers(
   shared: SharedModules,
   rendermime: RenderMime,
   tracker: NotebookTracker | null,
-): RendererFactory {
-  const History = makeRendererClass(shared, rendermime, tracker);
-  return { safe: true, mimeTypes: [HISTORY_MIME], defaultRank: RANK, createRenderer: () => new History() };
+): RendererFactory[] {
+  return Object.entries(SAVED_VIEWS).map(([mimeType, view]) => {
+    const View = makeRendererClass(shared, rendermime, tracker, (model) => view(model.data[mimeType]));
+    return { safe: true, mimeTypes: [mimeType], defaultRank: RANK, createRenderer: () => new View() };
+  });
 }
 
 function makeRendererClass(
   shared: SharedModules,
   rendermime: RenderMime,
   tracker: NotebookTracker | null,
+  view: (model: MimeModel) => JSX.Element | null,
 ): new () => Renderer {
   return class SavedHistory extends shared.Widget implements Renderer {
     #model: MimeModel | undefined;
@@ -84,14 +109,8 @@ function makeRendererClass(
         return;
       }
       if (this.#saved.childElementCount) return;
-      const history = parseSavedHistory(this.#model?.data[HISTORY_MIME]);
-      if (!history) {
-        render(<p class="nb-muted">{UNREADABLE}</p>, this.#saved);
-        return;
-      }
-      const client = createSavedClient(history);
-      render(<Explorer client={client} />, this.#saved);
-      client.refresh();
+      const saved = this.#model && view(this.#model);
+      render(saved ?? <p class="nb-muted">{UNREADABLE}</p>, this.#saved);
     }
 
     #clear(): void {

@@ -5,6 +5,7 @@
  * https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html#prebuilt-extensions
  */
 
+import conversationStyles from "../conversation/conversation.css";
 import explorerStyles from "../explorer/explorer.css";
 import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
 import { setTypesetter } from "../kernel/typesetter";
@@ -12,7 +13,7 @@ import styles from "../styles.css";
 import { addChatCells } from "./chatCells";
 import type { CodeMirror, ExtensionRegistry, LanguageRegistry, RegistryTokens } from "./codemirror";
 import { makeTypesetter } from "./formulas";
-import { createHistoryRenderer } from "./historyRenderer";
+import { createHistoryRenderers } from "./historyRenderer";
 import labStyles from "./lab.css";
 import { createTurnRenderer } from "./renderer";
 import { loadSharedModules, type SharedScope } from "./sharedModules";
@@ -53,7 +54,8 @@ async function turns(from: SharedScope): Promise<object> {
       onModule(fetchLazyModule);
       if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));
       rendermime.addFactory(createTurnRenderer(shared, rendermime, tracker));
-      rendermime.addFactory(createHistoryRenderer(shared, rendermime, tracker));
+      for (const factory of createHistoryRenderers(shared, rendermime, tracker))
+        rendermime.addFactory(factory);
     },
   };
 }
@@ -89,7 +91,7 @@ async function cells(from: SharedScope): Promise<object[]> {
 /** Add the style sheets to the page, once. */
 function addStyles(): void {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(styles + explorerStyles + labStyles);
+  sheet.replaceSync(styles + explorerStyles + conversationStyles + labStyles);
   document.adoptedStyleSheets.push(sheet);
 }
 

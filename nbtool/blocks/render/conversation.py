@@ -8,15 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks.limits import omitted_marker, truncate
-from nbtool.blocks.protocol import Document
+from nbtool.blocks.protocol import VERSION, Document
 from nbtool.blocks.render.mimebundle import turn_data
 from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.blocks.render.truncate import fit_document
+from nbtool.blocks.sanitize import one_line
 
 MAX_TURNS = 50
 """Turns of a conversation that are included: the latest ones."""
@@ -26,6 +27,12 @@ TURN_LIMIT = 60_000
 
 PROMPT_LIMIT = 16_000
 """Bytes of UTF-8 of a prompt that are included."""
+
+SAVED_LIMIT = 300_000
+"""Bytes of UTF-8 of a conversation as data in a saved notebook."""
+
+CONVERSATION_MIME = "application/vnd.nbtool.conversation+json"
+"""The media type of a conversation as data in a saved notebook."""
 
 _PROMPT_STYLE = "margin:1.2em 0 .4em;font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere"
 _MUTED_STYLE = "opacity:.75"
@@ -54,6 +61,36 @@ class ConversationData(TypedDict):
 
     left_out: int
     turns: list[ConversationTurnData]
+
+
+class SavedConversationTurn(TypedDict):
+    """A turn of a conversation in a saved notebook."""
+
+    prompt: str
+    document: Document
+
+
+class SavedConversation(TypedDict):
+    """A conversation in a saved notebook: its latest turns, and the number of earlier ones."""
+
+    v: Literal[1]
+    title: str
+    left_out: int
+    turns: list[SavedConversationTurn]
+
+
+def saved_data(turns: Sequence[ConversationTurn], title: str) -> SavedConversation:
+    """Return the data for a page without a kernel, within `SAVED_LIMIT`; the latest turns are included first."""
+    included: list[SavedConversationTurn] = []
+    left = SAVED_LIMIT
+    for turn in reversed(turns[-MAX_TURNS:]):
+        document: Document = json.loads(fit_document(turn_data(turn.document), json.dumps, TURN_LIMIT))
+        saved: SavedConversationTurn = {"prompt": _prompt(turn), "document": document}
+        left -= len(json.dumps(saved, ensure_ascii=False).encode())
+        if left < 0:
+            break
+        included.insert(0, saved)
+    return {"v": VERSION, "title": one_line(title, 200), "left_out": len(turns) - len(included), "turns": included}
 
 
 def page_data(turns: Sequence[ConversationTurn]) -> ConversationData:

@@ -26,7 +26,7 @@ def show(context: CommandContext, args: list[str]) -> str:
 
     `show [TURN] --whole` prints a turn, by default the last, without omissions.
     Sending from the box and the buttons insert a cell below for the person to run. Below the widget is a text version,
-    which a saved notebook keeps.
+    which a saved notebook keeps; JupyterLab draws the widget of a saved notebook from data in it.
     """
     if omission.WHOLE_FLAG in args:
         turn = find_turn(context.chat, [arg for arg in args if arg != omission.WHOLE_FLAG])
@@ -50,7 +50,8 @@ def show(context: CommandContext, args: list[str]) -> str:
         widget = ConversationWidget(
             lambda: conversation.page_data(conversation_turns(context)), title=title, magic=magic, media=media_bytes
         )
-        display(widget)  # type: ignore[no-untyped-call]  # the same
+        data = conversation.saved_data(turns, title)
+        display({**widget.mimebundle(), conversation.CONVERSATION_MIME: data}, raw=True)  # type: ignore[no-untyped-call]  # the same
     display(conversation.mimebundle(turns, folded=is_watched), raw=True)  # type: ignore[no-untyped-call]  # the same
     return ""
 

@@ -5,10 +5,12 @@ import json
 from nbtool.blocks.render.conversation import (
     MAX_TURNS,
     PROMPT_LIMIT,
+    SAVED_LIMIT,
     TURN_LIMIT,
     ConversationTurn,
     mimebundle,
     page_data,
+    saved_data,
 )
 from nbtool.events import RequestStarted, TextDelta, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
@@ -42,6 +44,18 @@ def test_a_conversation_is_bounded_however_long_its_turns_are() -> None:
     assert len(json.dumps(page)) < 4 * (TURN_LIMIT + PROMPT_LIMIT + 1_000)
     assert len(stored["text/html"]) < 4 * (TURN_LIMIT // 4 + PROMPT_LIMIT + 1_000)
     assert "characters more" in stored["text/html"]
+
+
+def test_what_a_notebook_saves_is_bounded_and_has_the_latest_turns_without_their_cells() -> None:
+    short = saved_data([make_turn(number) for number in range(MAX_TURNS + 3)], "Conversation")
+    long = saved_data([make_turn(number, "word " * 40_000, "ask " * 10_000) for number in range(20)], "Conversation")
+
+    assert (short["left_out"], len(short["turns"])) == (3, MAX_TURNS)
+    assert set(short["turns"][0]) == {"prompt", "document"}
+    assert "acts" not in short["turns"][0]["document"]["head"]
+    assert 0 < len(long["turns"]) == 20 - long["left_out"]
+    assert long["turns"][-1]["document"]["head"]["turn_id"] == "t19"
+    assert len(json.dumps(long, ensure_ascii=False).encode()) < SAVED_LIMIT + 1_000
 
 
 def test_nothing_of_a_conversation_becomes_markup() -> None:

@@ -1,0 +1,49 @@
+import type { SavedConversation } from "../generated";
+import { INITIAL_STATE } from "../kernel/client";
+import { offlineConnection } from "../saved/offline";
+import { parseSavedTurn } from "../saved/parse";
+import type { ConversationClient, ConversationState } from "./client";
+
+/** The media type of a conversation as data. */
+export const CONVERSATION_MIME = "application/vnd.nbtool.conversation+json";
+
+/** Characters of a saved conversation as JSON, and of a prompt in it; turns of it. */
+const MAX_CHARS = 320_000;
+const MAX_PROMPT_CHARS = 20_000;
+const MAX_TURNS = 50;
+
+/** Parse a saved conversation; null if any part is invalid: nothing invalid of a file is shown. */
+export function parseSavedConversation(value: unknown): SavedConversation | null {
+  try {
+    const { v, title, left_out, turns, ...others } = value as SavedConversation;
+    if (v !== 1 || typeof title !== "string" || title.length > 300 || Object.keys(others).length) return null;
+    if (!Number.isInteger(left_out) || left_out < 0 || !Array.isArray(turns) || turns.length > MAX_TURNS)
+      return null;
+    if (JSON.stringify(value).length > MAX_CHARS) return null;
+    const parsed = turns.map(({ prompt, document }) => ({ prompt, document: parseSavedTurn(document) }));
+    const isValid = parsed.every(
+      ({ prompt, document }) => typeof prompt === "string" && prompt.length <= MAX_PROMPT_CHARS && document,
+    );
+    return isValid ? { v, title, left_out, turns: parsed as SavedConversation["turns"] } : null;
+  } catch {
+    return null; // not an object, or nested too deeply
+  }
+}
+
+/** Create the client of a saved conversation: it has what was saved, and acts on nothing. */
+export function createSavedClient({ title, left_out, turns }: SavedConversation): ConversationClient {
+  const state: ConversationState = {
+    ...INITIAL_STATE,
+    leftOut: left_out,
+    turns: turns.map(({ prompt, document }) => ({ prompt, turn: offlineConnection(document, () => {}) })),
+  };
+  return {
+    state: () => state,
+    subscribe: () => () => {},
+    refresh: () => {},
+    insertPrompt: () => {},
+    dismissCell: () => {},
+    title,
+    isSaved: true,
+  };
+}
