@@ -10,7 +10,7 @@ import pytest
 
 from nbtool import tool
 from nbtool.chain.cancellation import stop_all
-from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
+from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.limits import CancelSignal, HookSeconds, Limits, Meter
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.repair import repair_history
@@ -22,6 +22,7 @@ from nbtool.testing import ScriptedWire, call, thinking
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
+from tests.chain.running import run
 
 STEPS = 90
 """More steps than the turn below takes, so that the last ones come after its end."""
@@ -181,3 +182,19 @@ def test_the_error_of_a_sync_hook_that_ends_soon_after_the_stop_is_kept() -> Non
 
     assert outcome.status == "cancelled"
     assert str(outcome.error) == "The plugin Failing failed in on_before_request: ValueError: a defect"
+
+
+def test_a_hook_that_hangs_while_its_turn_is_stopped_has_the_short_time_of_a_stop() -> None:
+    class Hanging:
+        async def on_stream_data(self, stream: StreamContext) -> None:
+            stream.turn.cancel.cancel()
+            await asyncio.sleep(0)
+
+        async def on_message_append(self, _: AppendContext) -> None:
+            await asyncio.Event().wait()
+
+    ran = run(["A reply that is stopped"], Hanging(), limits=Limits(hooks=HookSeconds(stop=0.05, drain=5)))
+
+    assert ran.outcome.status == "cancelled"
+    assert "took longer than 0.05 s in on_message_append" in str(ran.outcome.error)
+    assert ran.of("notice") == []
