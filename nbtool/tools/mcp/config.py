@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import SecretStr
 
@@ -24,6 +25,9 @@ INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "TERM", "SHELL", "USER")
 
 MAX_CONFIG = 1_000_000
 """Maximum number of characters of a configuration file."""
+
+_SCHEMES = frozenset({"bearer", "basic", "token", "apikey", "api-key", "key", "digest"})
+"""What precedes a key in a header of authorization."""
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,64}")
 _INVALID_CHARACTERS = re.compile(
@@ -61,7 +65,14 @@ class ServerSpec:
 
     def without_secrets(self, text: str) -> str:
         """Remove the values of variables, headers and environment from a text for a person or a model."""
-        return without_secrets(text, self.variables, {**self.env, **self.headers})
+        return without_secrets(text, self.variables, {**self.env, **self.headers, **self._credentials()})
+
+    def _credentials(self) -> dict[str, SecretStr]:
+        """Return what follows the scheme in headers of authorization, and the values of the query, by their places."""
+        values = [value.get_secret_value().split(None, 1) for value in self.headers.values()]
+        keys = [parts[1].strip() for parts in values if len(parts) > 1 and parts[0].lower() in _SCHEMES]
+        query = [value for _, value in parse_qsl(urlsplit(self.url).query)]
+        return {f"credential {number}": SecretStr(value) for number, value in enumerate((*keys, *query))}
 
     @property
     def environment(self) -> dict[str, str]:

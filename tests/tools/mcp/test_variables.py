@@ -14,6 +14,7 @@ from nbtool.errors import BadUsage, McpFailed
 from nbtool.tools.mcp import mcp_servers
 from nbtool.tools.mcp.config import read_config
 from nbtool.tools.mcp.http import public_url
+from tests.chaos import serve, whole
 from tests.tools.calling import ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer, http_server
 from tests.tools.mcp.test_servers import hostile
@@ -124,6 +125,26 @@ def test_what_a_server_writes_about_its_key_is_not_shown(monkeypatch: pytest.Mon
         mcp_servers({"mcpServers": {"it": server}})
 
     assert raised.value.fix == "The last lines of its stderr: no such key: ${IT_KEY}"
+
+
+@pytest.mark.promise("no-secret-told")
+@pytest.mark.parametrize(
+    "access",
+    [
+        {"headers": {"Authorization": f"Bearer {SECRET}"}},
+        {"headers": {"Authorization": f"token {SECRET}"}},
+        {"headers": {"X-Api-Key": SECRET}},
+        {"url": f"?key={SECRET}"},
+    ],
+)
+def test_a_key_that_a_server_repeats_without_what_precedes_it_is_not_shown(access: dict[str, Any]) -> None:
+    with serve(whole(401, {"error": f"no such key: {SECRET}"})) as server:
+        entry = {**access, "url": f"{server.url}{access.get('url', '')}"}
+        with pytest.raises(McpFailed) as raised:
+            mcp_servers({"mcpServers": {"it": entry}}, connect_seconds=10)
+
+    assert "401 Unauthorized: no such key: ***." in str(raised.value)
+    assert SECRET not in f"{raised.value!r} {raised.value.fix}"
 
 
 @pytest.mark.parametrize(
