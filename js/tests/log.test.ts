@@ -93,7 +93,9 @@ test("arguments appear as they are written", async () => {
 });
 
 test("many finished calls are one line that says how many of which did not do well", async () => {
-  const calls = Array.from({ length: 100 }, (_, n) => call({ id: `c${n}`, state: n === 3 ? "error" : "ok" }));
+  const calls = Array.from({ length: 100 }, (_, n) =>
+    call({ id: `c${n}`, started: n, state: n === 3 ? "error" : "ok" }),
+  );
   const { el, close } = await page([...calls, call({ id: "last", state: "running" })]);
 
   expect(el.querySelectorAll("section > .nb-group, .nb-group")).toHaveLength(1);
@@ -101,6 +103,14 @@ test("many finished calls are one line that says how many of which did not do we
     "100 calls price ×100 1 not done · 40.0 s",
   );
   expect(el.querySelector(".nb-is-running")?.closest(".nb-group")).toBeNull();
+  close();
+});
+
+test("the seconds in which calls ran side by side count once", async () => {
+  const times = [1, 1.2, 9].map((started, n) => call({ id: `c${n}`, started, seconds: 0.5 }));
+  const { el, close } = await page(times);
+
+  expect(el.querySelector(".nb-group > summary")?.textContent).toBe("3 calls price ×3 1.2 s");
   close();
 });
 

@@ -71,7 +71,9 @@ def results(
     ]
     paragraphs: list[str] = []
     if len(short_results) == 1:
-        paragraphs.append(f"{_describe_call(short_results[0])} gives **{short_results[0].result_text}**.")
+        text = short_results[0].result_text
+        end = "" if text.endswith((".", "!", "?")) else "."
+        paragraphs.append(f"{_describe_call(short_results[0])} gives **{text}**{end}")
     elif short_results:
         paragraphs.append(
             "\n".join(

@@ -176,6 +176,12 @@ def test_one_result_is_reported_in_a_sentence_and_several_in_a_table() -> None:
     ]
 
 
+def test_a_result_that_is_a_sentence_keeps_its_own_full_stop() -> None:
+    reply = planned("&`count` Adelie", *call_round(("count", {"species": "Adelie"}, "Counted 152.")))
+
+    assert reply.text == '`count("Adelie")` gives **Counted 152.**'
+
+
 def test_an_error_is_reported_beside_what_succeeded() -> None:
     done = call_round(("count", {"species": "Adelie"}, "152"), ("price", {"ticker": "A"}, "Error: no such ticker"))
 

@@ -72,19 +72,29 @@ function CallGroup({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] 
   for (const { name } of calls) names.set(name, (names.get(name) ?? 0) + 1);
   const labels = [...names].map(([name, count]) => singleLine(name, 40) + (count > 1 ? ` ×${count}` : ""));
   const failed = calls.filter(({ state }) => state !== "ok").length;
-  const totalSeconds = calls.reduce((sum, call) => sum + (call.seconds ?? 0), 0);
   return (
     <details class="nb-fold nb-group">
       <summary>
         {plural(calls.length, "call")} <code class="nb-line">{singleLine(labels.join(", "), 120)}</code>{" "}
         <span class="nb-muted nb-facts">
           {failed > 0 && `${failed} not done · `}
-          {formatSeconds(totalSeconds)}
+          {formatSeconds(busySeconds(calls))}
         </span>
       </summary>
       <div class="nb-fold-body">{views}</div>
     </details>
   );
+}
+
+/** The seconds in which at least one of the calls ran: calls that run side by side count once. */
+function busySeconds(calls: CallBlock[]): number {
+  const spans = calls.map(({ started, seconds }) => ({ start: started ?? 0, seconds: seconds ?? 0 }));
+  let [total, end] = [0, 0];
+  for (const { start, seconds } of spans.sort((one, other) => one.start - other.start)) {
+    total += Math.max(0, start + seconds - Math.max(start, end));
+    end = Math.max(end, start + seconds);
+  }
+  return total;
 }
 
 function renderBlock(block: Block, connection: Connection): JSX.Element | null {
