@@ -33,7 +33,7 @@ async function running(status: "running" | "completed" = "running") {
   const page = shown(kernel);
   await vi.advanceTimersByTimeAsync(5);
   const buttons = (): HTMLButtonElement[] => [
-    ...page.el.querySelectorAll<HTMLButtonElement>(".nb-call .nb-stop-call"),
+    ...page.el.querySelectorAll<HTMLButtonElement>(".nb-block-item > div > .nb-stop-call"),
   ];
   return { ...page, kernel, buttons };
 }

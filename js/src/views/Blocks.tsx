@@ -110,19 +110,18 @@ function renderBlock(block: Block, connection: Connection): JSX.Element | null {
       if (block.question?.gate === "run" && isLive(state().document)) return null; // it is on the card
       return (
         <>
-          <Call block={block}>
-            {block.state === "running" && isLive(state().document) && (
-              <LazyView
-                view="stopCall"
-                props={{
-                  callId: block.call_id,
-                  name: block.name,
-                  request: state().requests[stopRequestKey(block.call_id)],
-                  stopCall,
-                }}
-              />
-            )}
-          </Call>
+          <Call block={block} />
+          {block.state === "running" && isLive(state().document) && (
+            <LazyView
+              view="stopCall"
+              props={{
+                callId: block.call_id,
+                name: block.name,
+                request: state().requests[stopRequestKey(block.call_id)],
+                stopCall,
+              }}
+            />
+          )}
           {(block.media || block.media_left_out) && (
             <LazyMedia
               media={block.media ?? []}

@@ -1,4 +1,4 @@
-import { Component, type ComponentChildren, type JSX } from "preact";
+import { Component, type JSX } from "preact";
 import type { CallBlock } from "../protocol";
 import {
   callState,
@@ -13,23 +13,16 @@ import {
 import { LongText } from "./AppendOnlyText";
 import { LazyView } from "./LazyView";
 
-interface CallProps {
-  block: CallBlock;
-  /** What stands at the end of its line. */
-  children?: ComponentChildren;
-}
-
 /** One call: a line with its state, and its details in a fold, rendered when it is first opened. */
-export class Call extends Component<CallProps, { isOpen: boolean }> {
+export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
   override state = { isOpen: false };
 
-  override shouldComponentUpdate({ block, children }: CallProps, { isOpen }: { isOpen: boolean }): boolean {
-    const { props } = this;
-    return block !== props.block || children !== props.children || isOpen !== this.state.isOpen;
+  override shouldComponentUpdate({ block }: { block: CallBlock }, { isOpen }: { isOpen: boolean }): boolean {
+    return block !== this.props.block || isOpen !== this.state.isOpen;
   }
 
   render(): JSX.Element {
-    const { block, children } = this.props;
+    const { block } = this.props;
     const [sign, word] = callState(block);
     return (
       <details
@@ -48,7 +41,6 @@ export class Call extends Component<CallProps, { isOpen: boolean }> {
           )}
           {!this.state.isOpen && <FirstLine block={block} />}
           <span class="nb-muted nb-facts">{facts(block, word)}</span>
-          {children}
         </summary>
         {this.state.isOpen && (
           <div class="nb-fold-body">

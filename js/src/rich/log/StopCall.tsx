@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { singleLine } from "../../text/format";
 import type { LazyViews } from "../../views/LazyView";
 
-/** The button on the row of a running call that stops this call alone. */
+/** The button beside the row of a running call that stops this call alone. */
 export function StopCall({ callId, name, request, stopCall }: LazyViews["stopCall"]): JSX.Element {
   const isStopping = request?.state === "sent" || request?.state === "accepted";
   const label = `${isStopping ? "Stopping" : "Stop"} ${singleLine(name, 64)}`;
@@ -13,10 +13,7 @@ export function StopCall({ callId, name, request, stopCall }: LazyViews["stopCal
       aria-label={label}
       title={isStopping ? label : "Stop this call; the turn goes on"}
       disabled={isStopping}
-      onClick={(event) => {
-        event.preventDefault(); // the row it is on opens and closes by a click
-        stopCall(callId);
-      }}
+      onClick={() => stopCall(callId)}
     >
       <span class="nb-icon nb-icon-stop" />
     </button>
