@@ -142,7 +142,7 @@ function renderBlock(block: Block, connection: Connection): JSX.Element | null {
             <p class="nb-bind-row nb-row">
               <button
                 type="button"
-                class="nb-button"
+                class="nb-text-button"
                 onClick={() => runAction("bind", undefined, block.reference)}
               >
                 Add to notebook

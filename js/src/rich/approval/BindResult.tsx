@@ -39,7 +39,7 @@ export class BindResult extends Component<Props, State> {
     if (name === null)
       return (
         <p class="nb-row">
-          <button type="button" class="nb-button" onClick={this.#open}>
+          <button type="button" class="nb-text-button" onClick={this.#open}>
             Add to notebook
           </button>
         </p>
