@@ -252,6 +252,23 @@ test("an opened call shows references by their names, and in a fold what the mod
   close();
 });
 
+test("after an edit the fold shows what the model wrote, and not what ran", async () => {
+  const edited = {
+    arguments: '{"df": "$VAR_REF{{birds}}", "by": "island"}',
+    asked_arguments: '{"df": "$VAR_REF{{birds}}", "by": "species"}',
+  };
+  const { el, close } = await page([call(edited)]);
+  await open(el);
+  const written = [...el.querySelectorAll("details")].find((fold) =>
+    fold.textContent?.startsWith("As the model wrote it"),
+  );
+
+  expect(el.querySelector("summary .nb-line")?.textContent).toContain('by="island"');
+  expect(written?.textContent).toContain('"by": "species"');
+  expect(written?.textContent).not.toContain("island");
+  close();
+});
+
 test("the first line of a result and of a running call's output is visible without opening", async () => {
   const { el, close } = await page([
     call({ result: "4955.1\nmore" }),

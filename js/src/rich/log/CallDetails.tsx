@@ -23,6 +23,7 @@ import { Tree } from "./Tree";
 /** The details of a call: arguments, references, decisions, outcome, and what was sent to the model. */
 export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
   const { state, resolved, progress, result, shown, reference, repaired, more } = block;
+  const written = block.asked_arguments ?? block.arguments; // a person may have edited what runs
   const referenceArguments = Object.entries(resolved).filter(([, { references: found }]) => found.length > 0);
   return (
     <>
@@ -33,11 +34,11 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
         <Arguments text={block.arguments} isOpen={state === "writing"} />
         <Omitted count={more.arguments} />
       </Section>
-      {nameReferences(block.arguments) !== block.arguments && (
+      {nameReferences(written) !== written && (
         <details class="nb-fold">
           <summary class="nb-muted">As the model wrote it</summary>
           <ScrollArea title="As the model wrote it">
-            <AppendOnlyText text={longArguments(block.arguments)} />
+            <AppendOnlyText text={longArguments(written)} />
           </ScrollArea>
         </details>
       )}
