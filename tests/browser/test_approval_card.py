@@ -55,6 +55,14 @@ SELECT = """pre => {
     getSelection().addRange(range);
 }"""
 
+MOVE_UNDER_POINTER = """el => {
+    const question = document.querySelector(".nb-card .nb-card-summary").getBoundingClientRect();
+    const own = el.getBoundingClientRect();
+    const left = question.x + question.width / 2 - own.x - own.width / 2;
+    const top = question.y + question.height / 2 - own.y - own.height / 2;
+    el.style.cssText = `position: relative; z-index: 9; left: ${left}px; top: ${top}px`;
+}"""
+
 
 def chat(lab: Lab, *cells: str) -> Notebook:
     notebook = lab.open_cells(SETUP, *cells, kernel="python3")
@@ -96,6 +104,26 @@ def test_calls_of_a_round_are_decided_on_one_card_singly_and_together(lab: Lab) 
 
     notebook.run_cell(2)
     notebook.wait_output(2, "['BBB', 'CCC'] ['denied', 'ok', 'ok']")
+    assert notebook.errors == []
+
+
+def test_a_second_click_at_the_same_place_does_not_approve_the_other_calls(lab: Lab) -> None:
+    notebook = chat(lab, THREE)
+    asked = card(notebook, 1)
+    press(asked, "Deny")
+    expect(asked.locator(".nb-item")).to_have_count(2)
+    together = asked.get_by_role("button", name="Approve all 2")
+    expect(together).to_be_enabled()
+
+    asked.locator(".nb-card-summary").first.click()
+    together.evaluate(MOVE_UNDER_POINTER)
+    notebook.page.mouse.down()
+    notebook.page.mouse.up()
+
+    expect(asked).to_contain_text("You clicked a question at this place")
+    expect(asked.locator(".nb-item")).to_have_count(2)
+    press(asked, "Deny all")
+    notebook.wait_ended(1)
     assert notebook.errors == []
 
 

@@ -67,6 +67,46 @@ test("a call that comes after the card was drawn is not among those approved tog
   expect(desk.decisions()).toEqual([]);
 });
 
+/** Click with a pointer at a height of the page. */
+async function clickAt(name: string, clientY: number): Promise<void> {
+  desk.button(name).dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1, clientX: 9, clientY }));
+  await vi.advanceTimersByTimeAsync(10);
+}
+
+test("the calls that are left are not approved together until a while after one was decided", async () => {
+  desk = await ask(calls({}, {}, {}));
+  await clickAt("Approve", 200);
+  await vi.advanceTimersByTimeAsync(1_000);
+  const onItsWay = desk.button("Approve all 2").disabled;
+  await clickAt("Approve all 2", 0);
+  await desk.decided("c1", "d1", "approved");
+  await vi.advanceTimersByTimeAsync(1_400);
+  const early = [desk.button("Approve all 2").disabled, desk.decisions().length];
+
+  await vi.advanceTimersByTimeAsync(200);
+  await clickAt("Approve all 2", 0);
+
+  expect(onItsWay).toBe(true);
+  expect(early).toEqual([true, 1]);
+  expect(desk.decisions()).toHaveLength(3);
+});
+
+test("a click where a question was clicked approves no others, however late, and the card says why", async () => {
+  desk = await ask(calls({}, {}, {}));
+  await clickAt("Approve", 200);
+  await desk.decided("c1", "d1", "approved");
+  await vi.advanceTimersByTimeAsync(60_000);
+  await clickAt("Approve all 2", 204);
+  const same = desk.decisions().length;
+  const told = desk.el.querySelector(".nb-card-head")?.textContent;
+
+  await clickAt("Approve all 2", 100);
+
+  expect(same).toBe(1);
+  expect(told).toContain("You clicked a question at this place");
+  expect(desk.decisions()).toHaveLength(3);
+});
+
 test("a sensitive call is approved by itself, and can be denied with the others", async () => {
   desk = await ask(calls({}, { sensitive: true, can_remember: false }, {}));
   const text = desk.el.textContent;

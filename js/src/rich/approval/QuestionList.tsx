@@ -17,9 +17,19 @@ import { scrollToCard, setWaiting } from "./attention";
 import { approveMessage, type Draft, denyMessage, EMPTY_DRAFT, isOneLine, isReadable } from "./drafts";
 import { Question } from "./Question";
 
+/** Milliseconds for which the button for all ignores clicks after a question was decided, added or removed. */
+const SETTLE_MS = 1_500;
+
+/** Pixels within which two clicks are at the same place. */
+const SAME_PLACE = 10;
+
 interface State {
   /** The set of questions that may be decided: it has been in view for half a second. */
   armed: string;
+  /** The set of questions, and of those that are open, that may be approved together. */
+  settled: string;
+  /** Whether all were to be approved by a click at the place of a decision about one. */
+  isSamePlace: boolean;
   /** Whether an approval was refused because a question was still being rendered. */
   isBeingDrawn: boolean;
   /** Whether all were to be approved when some had not been read. */
@@ -35,17 +45,30 @@ interface Props {
 
 /**
  * All pending questions, on one card. It never takes the focus, and preserves it; it ignores keys and clicks in its first half
- * second, and in the half second after a question was added or removed.
+ * second, and in the half second after a question was added or removed. The button for all ignores them for longer, and
+ * ignores every click at the place of the last click on a question: the button may have moved under the pointer.
  */
 export class Card extends Component<Props, State> {
-  override state: State = { armed: "", isBeingDrawn: false, isUnread: false, drafts: {}, questions: {} };
+  override state: State = {
+    armed: "",
+    settled: "",
+    isSamePlace: false,
+    isBeingDrawn: false,
+    isUnread: false,
+    drafts: {},
+    questions: {},
+  };
   #el = createRef<HTMLFieldSetElement>();
   #timer = 0;
   #key = "";
+  #settleTimer = 0;
+  #settleKey = "";
+  #lastClick: { x: number; y: number } | null = null;
   #hadFocus = false;
 
   override componentDidMount(): void {
     this.#arm();
+    this.#settle();
     this.#restoreFocus();
   }
 
@@ -62,6 +85,7 @@ export class Card extends Component<Props, State> {
 
   override componentDidUpdate(): void {
     this.#arm();
+    this.#settle();
     if (!this.#hadFocus || this.#el.current?.contains(document.activeElement)) return;
     const next = this.#el.current?.querySelector<HTMLElement>(".nb-item") ?? this.#el.current;
     next?.focus({ preventScroll: true });
@@ -69,6 +93,7 @@ export class Card extends Component<Props, State> {
 
   override componentWillUnmount(): void {
     clearTimeout(this.#timer);
+    clearTimeout(this.#settleTimer);
     setWaiting(this.props.connection, 0);
   }
 
@@ -94,6 +119,40 @@ export class Card extends Component<Props, State> {
     this.#timer = window.setTimeout(() => this.setState({ armed: key }), ARM_MS);
   }
 
+  /** Allow the approval of all some time after a question was decided, added or removed. */
+  #settle(): void {
+    const key = this.#settleKeyNow();
+    if (key === this.#settleKey) return;
+    const delay = this.#settleKey === "" ? ARM_MS : SETTLE_MS;
+    this.#settleKey = key;
+    clearTimeout(this.#settleTimer);
+    this.#settleTimer = window.setTimeout(() => this.setState({ settled: key, isSamePlace: false }), delay);
+  }
+
+  /** Identifies the questions on the card and those that are open; empty without any. */
+  #settleKeyNow(): string {
+    const calls = this.#calls();
+    return calls.length ? `${questionKey(calls)} ${questionKey(this.#openCalls())}` : "";
+  }
+
+  /** The calls whose decision is not on its way. */
+  #openCalls(): PendingCall[] {
+    const state = this.props.connection.state();
+    return this.#calls().filter(({ question }) => !isDisabled(question.digest, state));
+  }
+
+  /** Remember where a question was clicked. A click by a key has no place. */
+  #rememberClick = ({ target, detail, clientX, clientY }: MouseEvent): void => {
+    const isOnQuestion = target instanceof Element && target.closest(".nb-item");
+    if (isOnQuestion && detail > 0) this.#lastClick = { x: clientX, y: clientY };
+  };
+
+  #isAtLastClick({ detail, clientX, clientY }: MouseEvent): boolean {
+    const last = this.#lastClick;
+    if (!last || detail === 0) return false;
+    return Math.hypot(clientX - last.x, clientY - last.y) < SAME_PLACE;
+  }
+
   #changeDraft(digest: string, change: Partial<Draft>): void {
     this.setState(({ drafts }) => ({
       drafts: { ...drafts, [digest]: { ...(drafts[digest] ?? this.#initialDraft(digest)), ...change } },
@@ -107,7 +166,11 @@ export class Card extends Component<Props, State> {
     return { ...EMPTY_DRAFT, reason, ...(edited && { isEditing: true, text: edited }) };
   }
 
-  #approveAll(calls: readonly PendingCall[]): void {
+  #approveAll(calls: readonly PendingCall[], event: MouseEvent): void {
+    if (this.state.settled !== this.#settleKeyNow()) return;
+    const isSamePlace = this.#isAtLastClick(event);
+    this.setState({ isSamePlace });
+    if (isSamePlace) return;
     const isBeingDrawn = Boolean(this.#el.current?.querySelector("[aria-busy=true]"));
     const unread = this.#unread(calls)[0];
     this.setState({ isBeingDrawn, isUnread: Boolean(unread) });
@@ -152,11 +215,12 @@ export class Card extends Component<Props, State> {
             aria-label="Approval"
             tabIndex={-1}
             data-lm-suppress-shortcuts="true"
+            onClickCapture={this.#rememberClick}
             onKeyDown={stopKeyPropagation}
             onKeyUp={stopKeyPropagation}
             onKeyPress={stopKeyPropagation}
           >
-            {this.#renderHead(calls, state)}
+            {this.#renderHead(calls)}
             {resolved.map(({ digest, line }) => (
               <p key={digest} class="nb-outcome nb-muted">
                 {line}
@@ -181,8 +245,8 @@ export class Card extends Component<Props, State> {
     );
   }
 
-  #renderHead(calls: PendingCall[], shown: TurnState): JSX.Element | null {
-    const open = calls.filter(({ question }) => !isDisabled(question.digest, shown));
+  #renderHead(calls: PendingCall[]): JSX.Element | null {
+    const open = this.#openCalls();
     if (calls.length === 1) return null;
     return (
       <div class="nb-card-head">
@@ -198,11 +262,17 @@ export class Card extends Component<Props, State> {
     const together = calls.filter(({ question }) => !question.sensitive);
     const unread = this.state.isUnread ? this.#unread(together).length : 0;
     const isBroken = together.some((call) => Object.keys(this.#draft(call).problems).length);
-    const isArmed = this.state.armed === this.#key;
+    const isArmed = this.state.armed === questionKey(this.#calls());
+    const isSettled = this.state.settled === this.#settleKeyNow();
     const verb = calls.every(({ question }) => question.gate === "result") ? "Release" : "Approve";
     const names = alone.map(({ question }) => singleLine(question.tool, 60)).join(", ");
     return (
       <span class="nb-row">
+        {this.state.isSamePlace && (
+          <span class="nb-muted" role="status">
+            You clicked a question at this place: move the pointer, then click again.
+          </span>
+        )}
         {this.state.isBeingDrawn && <span class="nb-muted">{STILL_DRAWING}</span>}
         {unread > 0 && (
           <span class="nb-muted" role="status">
@@ -218,8 +288,8 @@ export class Card extends Component<Props, State> {
           <button
             type="button"
             class="nb-button nb-primary"
-            disabled={!isArmed || isBroken}
-            onClick={() => this.#approveAll(together)}
+            disabled={!isArmed || !isSettled || isBroken}
+            onClick={(event) => this.#approveAll(together, event)}
           >
             {verb} all {together.length}
           </button>
