@@ -129,6 +129,24 @@ def _finished_call() -> dict[str, Any]:
     return call(1, "mean_mass", arguments, result=result, decisions=decision_data("approved"), **seen)
 
 
+def _table_call() -> dict[str, Any]:
+    table = {
+        "columns": ["species", "island", "body_mass_g", "flipper_length_mm"],
+        "rows": [["Gentoo", "Biscoe", "5092.4", "217.2"], ["Chinstrap", "Dream", "3733.1", "nan"]],
+        "more_rows": 40,
+        "more_columns": 3,
+    }
+    result = "DataFrame, 42 rows by 7 columns\n  species island"
+    return call(50, "means", '{"df": "$VAR_REF{{penguins}}"}', result=result, resolved=FRAME, table=table)
+
+
+def _failed_call() -> dict[str, Any]:
+    traceback = (
+        "Traceback (most recent call last):\n  Cell In[3], line 4, in price\n    return masses[key]\nKeyError: 'x'"
+    )
+    return call(51, "price", '{"ticker": "x"}', state="error", result="KeyError: 'x'", traceback=traceback)
+
+
 def _thinking_block() -> dict[str, Any]:
     return {**prose("The frame has masses; some are missing.", "t"), "kind": "thinking"}
 
@@ -185,6 +203,7 @@ def _finished_states() -> dict[str, State]:
             [_thinking_block(), _finished_call(), prose(REPLY)], calls=1, round=2, version=2, versions=3
         ),
         "opened": _finished_state([_finished_call(), prose("Gentoo.")], _open, calls=1, round=2),
+        "table": _finished_state([_table_call(), _failed_call()], _open_all, calls=2),
         "media": _finished_state([seen, prose("The bars are the means.")], calls=1, attached=sketch),
         "folded": _finished_state(
             [*many, denied, failed, prose("Twelve prices; one is not known.")], calls=14, round=3
@@ -210,6 +229,11 @@ def _press(page: Page, name: str) -> None:
 
 def _open(page: Page) -> None:
     page.locator(".nb-call > summary").first.click()
+
+
+def _open_all(page: Page) -> None:
+    for summary in page.locator(".nb-call > summary").all():
+        summary.click()
 
 
 def _edit(page: Page) -> None:
