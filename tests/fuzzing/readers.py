@@ -225,7 +225,7 @@ PARTS = (
 
 EXCLUDED: dict[str, str] = {
     **dict.fromkeys(
-        ["run_on_tool_loop", "tool",
+        ["tool",
          "report", "main", "kill_group", "unknown_tool", "refusal_message", "skip_call", "record",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "reference_to", "price_example"],
@@ -239,6 +239,9 @@ EXCLUDED: dict[str, str] = {
     ),
     **dict.fromkeys(["cached_models", "cached_names", "cache_models", "cached_wire", "cache_wire"],
         "looks up a provider or a model in the cache; its entries were read before"),
+    **dict.fromkeys(["saved_history", "saved_data"],
+        "takes the name of a chat, and turns that are bounded data already"),
+    "chat_name": "puts the name of a client, which is bounded, behind four letters",
     "at_wire": "compares the end of an address that was parsed",
     **dict.fromkeys(["read_body", "read_start", "resolve", "resolve_allowed", "client_for", "connect_error",
          "disconnect_error", "proxy_for", "read_error"], "a network"),

@@ -15,10 +15,10 @@ from nbtool.blocks.fold.transcript import Transcript
 from nbtool.blocks.protocol import Block
 from nbtool.blocks.question import effect_text, summarize_call
 from nbtool.blocks.render.markdown import render as to_markup
+from nbtool.blocks.render.markdown_source import escape, fenced, quoted, rewrite, span
 from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.blocks.render.terminal import Terminal
 from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks, without_controls
-from nbtool.chat.export.markdown import fenced, span
 from nbtool.event_json import load_event
 from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta
 from nbtool.magics.notebook.options import cell_parser, mentions, parse
@@ -101,7 +101,10 @@ READERS: dict[str, tuple[Read, list[str]]] = {
     **{f"{name} as text": (event_writer(make, to_text), WRITING + ANSI) for name, make in MAKES.items()},
     **{f"{name} in a terminal": (on_terminal(make), WRITING + ANSI) for name, make in MAKES.items()},
     "markdown": (to_markup, WRITING),
-    "markdown export": (lambda text: (fenced(text, "text"), span(text)), WRITING),
+    "markdown export": (
+        lambda text: (rewrite(text), quoted(rewrite(text)), fenced(text, "text"), span(text), escape(text)),
+        WRITING,
+    ),
     "calls in text": (either(lambda text: parse_calls(text, {"f"})), CALLS + JSON + NAMES),
     "calls of any name": (either(parse_calls), CALLS + JSON + NAMES),
     "lenient JSON": (either(parse_object), JSON + NAMES),
