@@ -19,7 +19,7 @@ from nbtool import __version__
 from nbtool.view.lazy_module import MODULE
 
 ROOT = Path(__file__).parents[2]
-EXTENSION_LIMIT = 34_000
+EXTENSION_LIMIT = 52_500
 """Bytes of what JupyterLab loads of the extension at its start, gzipped."""
 
 

@@ -54,15 +54,16 @@ async def request_decision(
     approver: Approver | AskFunction | None,
     caller_thread: CallerThread,
     emit: Emit,
+    must_ask: bool = False,
 ) -> Resolution:
-    """Return the decision on a question, asking only if no remembered approval covers it.
+    """Return the decision on a question, asking only if it `must_ask` or no remembered approval covers it.
 
     It fails closed: without an approver, or if the approver raises or returns an invalid value, the decision is a
     denial with a reason. An approver whose `uses_remembered` is False decides every question itself. The question and
     its decision are written to the journal before anything runs.
     """
     is_edited = question.again is not None and question.again.reason == "invalid"  # the person wants other arguments
-    uses_remembered = not is_edited and getattr(approver, "uses_remembered", True)
+    uses_remembered = not (is_edited or must_ask) and getattr(approver, "uses_remembered", True)
     if uses_remembered and approvals.remembered_approvals.find(question):
         return Resolution(Approved(), BY_REMEMBERED)
     pending = approvals.add(question, uses_remembered=uses_remembered)

@@ -24,6 +24,7 @@ class RunGate:
     record: CallRecord
     slot: CallSlot
     _questions: CallQuestions = field(default_factory=CallQuestions)
+    _has_remembered: bool = False
 
     async def approve(self, bound: BoundCall) -> BoundCall:
         """Ask for approval if it is required, and wait for the call's turn; return the call as approved and unchanged.
@@ -55,6 +56,7 @@ class RunGate:
         resolution = await self.runtime.request_decision(
             bound.question(call_id, "run", bound.arguments_text, attempt=questions.count, repeated=questions.repeated),
             self.record,
+            must_ask=self._has_remembered,  # what this call remembered does not answer its own next question
         )
         try:
             approved, scope = await self._apply_decision(bound, resolution)
@@ -98,6 +100,7 @@ class RunGate:
         current = await self._read_tool_token(current)
         if approved.same_tool_as(current) and approved.tool_token == current.tool_token:
             self._remember(current, "tool", by)
+            self._has_remembered = True
 
     def _remember(self, current: BoundCall, scope: Scope, by: str) -> None:
         """Remember the approval, if it was given now and one of this scope can be remembered."""

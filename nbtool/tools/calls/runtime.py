@@ -75,9 +75,9 @@ class ToolRuntime:
     policy_seconds: float = POLICY_SECONDS
     run_limits: RunLimits = field(default_factory=RunLimits)
 
-    async def request_decision(self, question: Question, record: CallRecord) -> Resolution:
-        """Return the decision on a question and write it to the journal."""
-        resolution, decided = await self._decide(question, self.approver)
+    async def request_decision(self, question: Question, record: CallRecord, *, must_ask: bool = False) -> Resolution:
+        """Return the decision on a question and write it to the journal; see `gates.request_decision`."""
+        resolution, decided = await self._decide(question, self.approver, must_ask=must_ask)
         record.decisions.append(decided)
         return resolution
 
@@ -91,10 +91,15 @@ class ToolRuntime:
         return decided
 
     async def _decide(
-        self, question: Question, approver: Approver | AskFunction | None
+        self, question: Question, approver: Approver | AskFunction | None, *, must_ask: bool = False
     ) -> tuple[Resolution, CallDecided]:
         resolution = await request_decision(
-            question, approvals=self.approvals, approver=approver, caller_thread=self.caller_thread, emit=self.emit
+            question,
+            approvals=self.approvals,
+            approver=approver,
+            caller_thread=self.caller_thread,
+            emit=self.emit,
+            must_ask=must_ask,
         )
         return resolution, await record_decision(question, resolution, self.emit)
 
