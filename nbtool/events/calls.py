@@ -194,7 +194,8 @@ class CallFinished:
 
     `traceback` says where the user's code failed; it is not sent to the model. `media` are images and sounds of the
     result, shown to the user only, not written to the journal or to a recording. `media_left_out` counts those that
-    were too large or too many. `qualified_name` is as in `CallReady`. `whole` describes the whole result if `shown` has
+    were too large or too many, `media_unsaved` those that the journal does not have. `qualified_name` is as in
+    `CallReady`. `whole` describes the whole result if `shown` has
     a part of its text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to
     the user only, and not written to the journal or to a recording.
     """
@@ -210,6 +211,7 @@ class CallFinished:
     seconds: float = 0.0
     media: tuple[Media, ...] = ()
     media_left_out: int = 0
+    media_unsaved: int = 0
     traceback: str = ""
     qualified_name: str = ""
     whole: str = ""

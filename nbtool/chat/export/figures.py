@@ -32,10 +32,22 @@ class Figures:
         self._bytes_left = max_bytes
         self.files: dict[str, bytes] = {}
         """The bytes by the names of the files."""
+        self.unsaved = 0
+        """The images and sounds of results that only their own kernel had."""
 
     def write(self, media: Iterable[Media]) -> list[str]:
         """Return each image or sound as Markdown; what is not exported is a line that says so."""
         return [self._write(one) for one in media]
+
+    def write_unsaved(self, count: int) -> list[str]:
+        """Return a line that says how many images and sounds of a result are gone; none if there are none."""
+        if count <= 0:
+            return []
+        self.unsaved += count
+        subject = (
+            "1 image or sound of this result is" if count == 1 else f"{count:,} images and sounds of this result are"
+        )
+        return [f"\\[{subject} not here: only the kernel that made {'it' if count == 1 else 'them'} had the bytes\\]"]
 
     def _write(self, media: Media) -> str:
         (shape,) = media_data([media], {})

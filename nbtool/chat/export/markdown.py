@@ -30,6 +30,7 @@ from nbtool.blocks.render.markdown_source import escape, fenced, quoted, rewrite
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.export.figures import Figures
 from nbtool.chat.turn import Turn
+from nbtool.events import CallFinished
 from nbtool.messages import Media
 from nbtool.text import left_out
 
@@ -49,6 +50,7 @@ def as_markdown(turns: Sequence[Turn], figures: Figures | None = None) -> str:
 def _turn(turn: Turn, number: int, figures: Figures) -> Iterator[str]:
     transcript = turn.transcript(NO_LIMITS)
     document = transcript.document()
+    unsaved = {event.call_id: event.media_unsaved for event in turn.log if isinstance(event, CallFinished)}
     yield f"## {number}. Prompt"
     yield quoted(rewrite(turn.prompt.text))
     attached = [part for part in turn.prompt.parts if isinstance(part, Media)]
@@ -56,6 +58,8 @@ def _turn(turn: Turn, number: int, figures: Figures) -> Iterator[str]:
     yield "### Reply"
     for block in document["blocks"]:
         yield from _block(block, transcript.media, figures)
+        if block["kind"] == "call":
+            yield from figures.write_unsaved(unsaved.get(block["id"], 0) - len(block.get("media", ())))
     yield from figures.write(turn.media)
     if end := status_line(document["head"]):
         yield from _notice({"id": "", "kind": "notice", "text": end, "level": "error" if turn.error else "info"})

@@ -84,7 +84,9 @@ def _without_native(event: Event, hidden: set[str] | None) -> Event:
         case ReplyFinished() | MessageAppended():
             return replace(event, message=replace(event.message, native=None))
         case CallFinished() if hidden is None or event.call_id in hidden:
-            return replace(event, media=(), table={})  # the images that the model received are in the messages
+            # The images that the model received are in the messages; of a guarded result nothing is counted.
+            unsaved = event.media_unsaved + len(event.media) if hidden is None else 0
+            return replace(event, media=(), media_unsaved=unsaved, table={})
         case CallAsked():
             return replace(event, media=())
     return event

@@ -90,9 +90,8 @@ class TurnWriter:
                 self._withdrawn.add(event.call_id)
             case CallFinished():
                 self._release(event)
-                event = replace(
-                    event, media=(), table={}
-                )  # shown to the user only; images for the model are in the messages
+                # Shown to the user only; images for the model are in the messages.
+                event = replace(event, media=(), media_unsaved=event.media_unsaved + len(event.media), table={})
             case _:
                 pass
         self._pending.append(event)

@@ -94,7 +94,7 @@ def _plain(event: Event, ids: dict[str, str]) -> dict[str, Any]:
     kind, seconds = plain.pop("kind"), plain.pop("seconds", None)
     if kind == "call_finished":
         plain["media"], plain["traceback"], plain["table"] = [], "", {}  # shown to the user only
-        plain["media_left_out"] = plain["media_left_out"] or None
+        plain["media_left_out"], plain["media_unsaved"] = plain["media_left_out"] or None, None
     brief = {"kind": kind, **_compact(plain, ids)}
     return {**brief, "seconds": 0.0} if isinstance(event, TurnEnded) and seconds is not None else brief
 

@@ -34,10 +34,12 @@ def run(context: CommandContext, args: list[str]) -> str:
     Raises:
         BadUsage: there is no such command.
     """
-    name, *rest = args or ["help"]
+    name, *rest = args if args and args[0] not in HELP_FLAGS else ["help"]
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         raise BadUsage(f"Unknown command %chat {name}.", fix=f"Did you mean {near[0]}?" if near else "`%chat help`")
+    if len(rest) == 1 and rest[0] in HELP_FLAGS:
+        return format_table((name, _help_text(COMMANDS[name])))
     check_options(name, rest)
     if rest and name in WITHOUT_ARGS:
         raise BadUsage(f"%chat {name} takes no arguments, not {shorten(' '.join(rest), 80)!r}.", fix=f"`%chat {name}`")
@@ -75,6 +77,9 @@ def _help_text(command: Command) -> str:
     """Return the help of a command as one line: its docstring without the errors that it raises."""
     return " ".join((command.__doc__ or "").partition("Raises:")[0].split())
 
+
+HELP_FLAGS = frozenset({"--help", "-h"})
+"""What prints the help of a command instead of running it."""
 
 TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, "code"))
 """Commands that take a turn, and first continue the earlier chat that it belongs to."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.magics.commands.context import Command, CommandContext, find_turn
 from nbtool.magics.notebook.bind import bind_reference
 from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.earlier_names import format_names
+from nbtool.magics.notebook.restored_names import called_and_absent
 from nbtool.tools.variables.references import Reference, parse
 
 REPLACE = "--replace"
@@ -57,15 +60,23 @@ def _with_chat_hint(context: CommandContext, reference: str, error: UnknownRefer
     where = f"In the chat {context.name!r}: {error.message}"
     if not others and turn:
         line = CellSource(context.name, context.kernel.magic).line(f"code {shlex.quote(turn)}")
-        return UnknownReference(
-            where, fix=f"`{line}` writes the calls of its turn as a cell; run that to compute it again."
-        )
+        absent = _absent_functions(context, turn)
+        first = f"Run the cells that define {format_names(absent)}, then " if absent else ""
+        writes = "writes the calls of its turn as a cell; run that to compute it again."
+        return UnknownReference(where, fix=f"{first}`{line}` {writes}")
     if not others:
         return UnknownReference(where, fix=error.fix)
     lines = " or ".join(
         f"`{CellSource(other, context.kernel.magic).line(f'bind {shlex.quote(reference)}')}`" for other in others
     )
     return UnknownReference(where, fix=f"It is in another chat: {lines}.")
+
+
+def _absent_functions(context: CommandContext, turn: str) -> list[str]:
+    """Return the functions that a turn called and that neither the chat nor the notebook has."""
+    with suppress(BadUsage):  # no such turn
+        return called_and_absent(context.chat, find_turn(context.chat, [turn]), context.kernel.shell.user_ns)
+    return []
 
 
 def _variable_name(reference: str) -> str:

@@ -67,12 +67,9 @@ def export(context: CommandContext, args: list[str]) -> str:
         path, text, force=is_forced, beside={f"{path.stem}_files/{name}": data for name, data in figures.files.items()}
     )
     count = len(figures.files)
-    beside = (
-        f", with {count} {'image or sound' if count == 1 else 'images and sounds'} in {path.stem}_files"
-        if count
-        else ""
-    )
-    return f"Written: {path}{beside}"
+    beside = f", with {_count_media(count)} in {path.stem}_files" if count else ""
+    missing = f"; {_count_media(figures.unsaved)} of an earlier kernel could not be written" if figures.unsaved else ""
+    return f"Written: {path}{beside}{missing}"
 
 
 def open_file(context: CommandContext, path: Path) -> str:
@@ -106,6 +103,10 @@ def _export_text(context: CommandContext, kind: str, figures: Figures) -> str:
 
             return as_notebook(turns, export_context(turns, chat, names), chat.plugins)
     return export_python(turns, export_context(turns, chat, names, script=True)).text
+
+
+def _count_media(count: int) -> str:
+    return f"{count:,} {'image or sound' if count == 1 else 'images and sounds'}"
 
 
 def _active_turns(chat: Chat) -> list[Turn]:

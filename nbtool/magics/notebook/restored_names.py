@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace as Flags
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from typing import Any
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
@@ -74,6 +75,12 @@ def former_needs(names: NotebookNamespace, chat: Chat) -> Needs:
     return Needs(frozenset().union(*(one.tools for one in had)), frozenset().union(*(one.variables for one in had)))
 
 
+def called_and_absent(chat: Chat, turn: Turn, notebook: Mapping[str, Any]) -> list[str]:
+    """Return the functions that a turn called and that a cell of the notebook has to define first."""
+    called = {call.name for call in turn.calls if call.dead_reference} - chat.tools.tools().keys()
+    return sorted(name for name in called - _standard_tools().keys() if not callable(notebook.get(name)))
+
+
 def _restore(names: NotebookNamespace, chat: Chat, wanted: Needs) -> Needs:
     """Add tools and expose objects, by reference only, where the notebook has them by these names."""
     absent = _missing(chat, wanted)
@@ -112,7 +119,7 @@ def _refusal(turn: Turn, missing: Needs) -> BadUsage:
     add_flags = [*(["`-t NAME`"] if missing.tools else []), *(["`-v NAME`"] if missing.variables else [])]
     drop_flags = [*(["`-T NAME`"] if missing.tools else []), *(["`--hide NAME`"] if missing.variables else [])]
     return BadUsage(
-        f"{turn.turn_id} used {' and '.join([*tools, *variables])}, missing in this chat; nothing was sent.",
+        f"{turn.turn_id} had {' and '.join([*tools, *variables])}, missing in this chat; nothing was sent.",
         fix=f"Run the cells that define them and then this cell again, or add {' and '.join(add_flags)}; "
         f"{' and '.join(drop_flags)} runs it without.",
     )

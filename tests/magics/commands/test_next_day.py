@@ -90,6 +90,59 @@ def test_a_lost_result_names_the_command_that_gets_it_again(
     assert f"`{line}`" in run_cell(shell, "%chat bind price_1_result", capsys)
 
 
+def test_a_lost_result_of_a_function_that_is_not_defined_says_to_define_it_first(
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = f"%chat code {yesterday}"
+    said = run_cell(shell, WRITTEN["bind"].format(turn=yesterday), capsys)
+    shell.run_cell(PRICE)
+    after = run_cell(shell, WRITTEN["bind"].format(turn=yesterday), capsys)
+
+    assert f"Run the cells that define price, then `{line}` writes the calls" in said
+    assert "`%chat code" in after
+    assert "Run the cells" not in after
+
+
+DRAW = """
+from IPython.display import Image
+from tests.samples import PNG
+def draw(ticker: str) -> Image:
+    'Draw a ticker.'
+    return Image(PNG)
+"""
+
+
+def test_a_document_of_an_earlier_chat_says_which_figures_are_gone(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shell.run_cell(DRAW)
+    shell.run_cell("%%chat -q -m practice:fast -t draw -o answer --approve auto\nUse &`draw` for AAPL.")
+    turn = str(shell.user_ns.pop("answer").turn_id)
+    here = run_command(shell, "export md here.md", capsys)
+    shell.run_line_magic("reload_ext", "nbtool")
+    run_command(shell, f"switch {turn}", capsys)
+    later = run_command(shell, "export md later.md", capsys)
+    again = run_command(shell, "export json later.json", capsys)
+
+    assert here == "Written: here.md, with 1 image or sound in here_files\n"
+    assert "not here" not in Path("here.md").read_text()
+    assert later == "Written: later.md; 1 image or sound of an earlier kernel could not be written\n"
+    assert "\\[1 image or sound of this result is not here:" in Path("later.md").read_text()
+    assert '"media_unsaved": 1' in Path("later.json").read_text()
+    assert again == "Written: later.json\n"
+
+
+@pytest.mark.parametrize("command", ["export", "record", "bind", "serve", "history", "deny", "tools", "help"])
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_each_command_prints_its_help(shell: Any, capsys: pytest.CaptureFixture[str], command: str, flag: str) -> None:
+    said = " ".join(run_cell(shell, f"%chat {command} {flag}", capsys).split())
+
+    assert said.startswith(f"{command} ")
+    assert said in " ".join(run_command(shell, "help", capsys).split())
+    assert "Unknown option" not in said
+
+
 def test_a_result_of_this_kernel_is_bound_by_the_button_of_a_saved_turn(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,7 +242,7 @@ def test_a_turn_is_not_replayed_without_its_tools_and_finds_them_once_they_are_d
     shell.run_cell(PRICE)
     again = run_cell(shell, f"%%chat --{deed} {yesterday} --approve auto", capsys)
 
-    assert "used the tool price, missing in this chat; nothing was sent." in refused
+    assert "had the tool price, missing in this chat; nothing was sent." in refused
     assert "Run the cells that define them and then this cell again, or add `-t NAME`; `-T NAME`" in refused
     assert versions == 1
     assert "Tools added again: price." in again
@@ -215,7 +268,7 @@ def test_a_tool_that_was_offered_and_never_called_is_looked_for_too(
     shell.user_ns.pop("price")
     shell.run_line_magic("reload_ext", "nbtool")
 
-    assert "used the tool price" in run_cell(shell, f"%%chat --rerun {turn}", capsys)
+    assert "had the tool price" in run_cell(shell, f"%%chat --rerun {turn}", capsys)
 
 
 @pytest.fixture
@@ -263,7 +316,7 @@ def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_cou
     assert "_result" not in actual
     assert "result was lost with the earlier kernel." in actual
     refused = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
-    assert "used the variables given, penguins, readable, missing in this chat" in refused
+    assert "had the variables given, penguins, readable, missing in this chat" in refused
     shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")
     again = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
     assert (

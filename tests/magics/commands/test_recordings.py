@@ -108,7 +108,7 @@ def test_a_file_that_is_no_recording_is_one_line(shell: Any, path: Path, capsys:
 
 
 @pytest.mark.parametrize(
-    "line", ["record --help", "replay --auto", "export md --overwrit", "bind x y --replac", "open --new"]
+    "line", ["record --quiet", "replay --auto", "export md --overwrit", "bind x y --replac", "open --new"]
 )
 def test_an_option_that_a_command_does_not_have_is_taken_for_nothing_else(
     shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str
