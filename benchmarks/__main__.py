@@ -53,7 +53,7 @@ def streams(arguments: argparse.Namespace) -> str:
     rows = measure(names, scenarios, arguments.rounds, report)
     failures = [f"{name} failed: {why}" for name, why in rows.failed.items()]
     versions = ", ".join(f"{name} {environments.version_of(name)}" for name in names if ENTRIES[name].packages)
-    table = "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", *(g.row for g in goals.of_streams(rows))])
+    table = "\n".join(goals.goal_table(goals.of_streams(rows)))
     words = f"CPU of a thousand deltas, or of the whole; in brackets the ratio to the raw socket. Peers: {versions}."
     return "\n\n".join([table, words, goals.of_peers(rows, names), *failures])
 
@@ -73,7 +73,7 @@ def measure_startup(arguments: argparse.Namespace) -> str:
         goals.Goal("distributions above ipython, ipywidgets and anywidget", count, 15, "{:.0f}"),
         goals.Goal("MB above them", size, 25, "{:.0f} MB"),
     ]
-    table = "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", *(goal.row for goal in aims)])
+    table = "\n".join(goals.goal_table(aims))
     return f"{table}\n\n" + "\n".join(rows)
 
 
@@ -87,7 +87,7 @@ def memory(arguments: argparse.Namespace) -> str:
     slope = f"In the second half it grew by {found['kb_a_thousand_late']:.0f} KB a thousand turns."
     more = f"{slope} Threads: {found['threads']:+d}, open files: {found['files']:+d}."
     kept = f"A turn that a chat keeps: {found['kept_kb_a_turn']:.1f} KB."
-    return "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", aim.row, "", f"{more} {kept}"])
+    return "\n".join([*goals.goal_table([aim]), "", f"{more} {kept}"])
 
 
 def journal(_: argparse.Namespace) -> str:
@@ -114,7 +114,7 @@ def wakeup(arguments: argparse.Namespace) -> str:
 
     latency, trip = clicking.measure_clicks(3 * arguments.rounds)
     goal = goals.Goal("a click in a running cell, to a round trip to the idle kernel", latency / trip, 2.0)
-    return "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", goal.row])
+    return "\n".join(goals.goal_table([goal]))
 
 
 def page(_: argparse.Namespace) -> str:

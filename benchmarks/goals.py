@@ -28,6 +28,11 @@ class Goal:
         return f"| {self.what} | {self.write.format(self.figure)} | ≤ {self.write.format(self.maximum)} | {verdict} |"
 
 
+def goal_table(goals: Sequence[Goal]) -> list[str]:
+    """Return the lines of a table of goals."""
+    return ["| nbtool | measured | goal | |", "|---|--:|--:|---|", *(goal.row for goal in goals)]
+
+
 def of_streams(rows: Rows) -> list[Goal]:
     """Return the goals measured by the interleaved runs: nbtool relative to httpx and pydantic_core by hand."""
 

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
+from benchmarks.goals import Goal, goal_table
 from nbtool.events import Event, RequestStarted, TextDelta, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
 from nbtool.view.lazy_module import load_lazy_module
@@ -32,6 +33,7 @@ from nbtool.view.throttle import FLUSHES_PER_SECOND
 from nbtool.view.turn import STATIC, TurnWidget
 from tests.browser.bare import open_bare
 from tests.browser.chromium import find_chromium
+from tests.browser.states import show, states
 
 SIZE = 1_000_000
 PIECE = 100_000
@@ -65,6 +67,18 @@ OPEN = """() => {
 SAY = "async (pieces) => { for (const piece of pieces) { await window.say(piece); await window.frame(); } }"
 
 
+CLICKS = 20
+CLICK = """async () => {
+  const el = window.view.el;
+  const button = [...el.querySelectorAll(".nb-card button")].find((one) => one.textContent === "Approve");
+  const seen = new Promise((done) => new MutationObserver(() => requestAnimationFrame(() => done(performance.now())))
+    .observe(el, { attributes: true, childList: true, subtree: true, characterData: true }));
+  const clicked = performance.now();
+  button.click();
+  return await seen - clicked;
+}"""
+
+
 def reply(line: Callable[[int], str]) -> str:
     """Return a reply of the given size."""
     parts, size, n = [], 0, 0
@@ -75,8 +89,19 @@ def reply(line: Callable[[int], str]) -> str:
     return "".join(parts)[:SIZE]
 
 
-def stream_reply(profile: BrowserContext, name: str, line: Callable[[int], str]) -> list[str]:
-    """Stream one reply into a new page; return a row of the table."""
+def measure_click(profile: BrowserContext) -> float:
+    """Return the median milliseconds from a click on *Approve* to the frame that shows its effect."""
+    page, _ = open_bare(profile)
+    waiting, times = states()["waiting"], []
+    for _ in range(CLICKS):
+        show(page, waiting)
+        times.append(float(page.evaluate(CLICK)))
+    page.close()
+    return median(times)
+
+
+def stream_reply(profile: BrowserContext, name: str, line: Callable[[int], str]) -> tuple[list[str], float]:
+    """Stream one reply into a new page; return a row of the table, and how much a late flush costs of an early one."""
     page, _ = open_bare(profile)
     page.evaluate(OPEN)
     meter = Meter(profile, page)
@@ -89,7 +114,7 @@ def stream_reply(profile: BrowserContext, name: str, line: Callable[[int], str])
     longest = meter.longest_task()
     page.close()
     early, late = median(costs[:3]), median(costs[-3:])
-    return [name, f"{longest:.0f} ms", f"{early:.1f} ms", f"{late:.1f} ms", f"{late / early:.2f}"]
+    return [name, f"{longest:.0f} ms", f"{early:.1f} ms", f"{late:.1f} ms", f"{late / early:.2f}"], late / early
 
 
 class Meter:
@@ -146,7 +171,7 @@ def measure_payload() -> tuple[float, float, float]:
         widget = TurnWidget(
             "t", decide=lambda *_: None, stop=lambda: None, post=lambda callback: callback(), clock=clock
         )
-        widget.send = sent.append
+        widget.send = lambda message, _=None: sent.append(message)
         events: list[Event] = [TurnStarted("t", "practice:default", user("hi"), 1.0), RequestStarted(1)]
         for event in [*events, *(TextDelta(f"word{n} ") for n in range(20_000))]:
             clock.now += 1 / 200
@@ -171,11 +196,21 @@ def table() -> str:
         profile = playwright.chromium.launch_persistent_context(
             folder, executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         )
-        rows = [stream_reply(profile, name, line) for name, line in REPLIES.items()]
+        rows, ratios = zip(*(stream_reply(profile, name, line) for name, line in REPLIES.items()), strict=True)
+        click = measure_click(profile)
         profile.close()
     first = sum(len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in ("widget.js", "widget.css"))
+    later = len(load_lazy_module().gzipped)
     payload, whole, rate = measure_payload()
+    goals = [
+        Goal("a flush at 1 MB, to one at 0.1 MB, the worst of the replies below", max(ratios), 1.1),
+        Goal("a click on *Approve*, to the frame that shows it", click, 150, "{:.0f} ms"),
+        Goal("sent with every widget, gzipped", first / 1000, 20, "{:.1f} KB"),
+        Goal("sent once a page, gzipped", later / 1000, 160, "{:.1f} KB"),
+    ]
     lines = [
+        *goal_table(goals),
+        "",
         "| a reply of 1 MB | longest task | a flush at 0.1 MB | a flush at 1 MB | ratio |",
         "|---|--:|--:|--:|--:|",
         *(f"| {' | '.join(row)} |" for row in rows),
@@ -185,8 +220,6 @@ def table() -> str:
         f"| patches, as JSON, to the text | {payload:.2f} |",
         f"| with Jupyter's envelopes (700 bytes each), to the text | {whole:.2f} |",
         f"| messages a second, at most {FLUSHES_PER_SECOND} | {rate:.1f} |",
-        f"| sent with every widget, gzipped | {first / 1000:.1f} KB |",
-        f"| sent once a page, gzipped | {len(load_lazy_module().gzipped) / 1000:.1f} KB |",
     ]
     return "\n".join(lines)
 
