@@ -99,7 +99,7 @@ const extend = async (address) => {
     "@jupyterlab/rendermime": shares({ IRenderMimeRegistry: {} }) });
   const { default: plugins } = (await container.get("./extension"))();
   const [plugin] = [plugins].flat();
-  const addFactory = (factory) => { window.turns = factory; };
+  const addFactory = (factory) => { window.turns ??= factory; };  // the first one draws turns
   const preferredMimeType = () => { throw new Error("The page refuses a turn that Python saved."); };
   plugin.activate({}, { addFactory, preferredMimeType }, null);
 };
