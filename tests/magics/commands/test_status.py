@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import re
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
