@@ -15,7 +15,7 @@ class CallStops:
 
     @contextmanager
     def listen(self, call_id: str) -> Iterator[asyncio.Future[None]]:
-        """Give a future that is done when a person stops this call, while it runs."""
+        """Return a future that is done when a person stops this call, while it runs."""
         request = self._requests[call_id] = asyncio.get_running_loop().create_future()
         try:
             yield request
