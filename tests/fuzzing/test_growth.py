@@ -102,7 +102,7 @@ READERS: dict[str, tuple[Read, list[str]]] = {
     **{f"{name} in a terminal": (on_terminal(make), WRITING + ANSI) for name, make in MAKES.items()},
     "markdown": (to_markup, WRITING),
     "markdown export": (
-        lambda text: (rewrite(text), quoted(rewrite(text)), fenced(text, "text"), span(text), escape(text)),
+        lambda text: (quoted(rewrite(text)), fenced(text, "text"), span(text), escape(text)),
         WRITING,
     ),
     "calls in text": (either(lambda text: parse_calls(text, {"f"})), CALLS + JSON + NAMES),

@@ -19,7 +19,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from nbtool.blocks.render.markup_budget import PLAIN_NOTE, Budget, bounded_table, read_inline, split
+from nbtool.blocks.render.markup_budget import PLAIN_NOTE, Budget, bounded_quote, bounded_table, read_inline, split
 from nbtool.blocks.sanitize import escape_invisible, strip_stacks
 
 TOP_HEADING = 3
@@ -120,6 +120,7 @@ def new_parser() -> MarkdownIt:
     parser.enable(["table", "strikethrough"]).disable(["reference", "html_inline", "html_block"])
     parser.core.ruler.at("inline", read_inline)
     parser.block.ruler.at("table", bounded_table, {"alt": ["paragraph", "reference"]})
+    parser.block.ruler.at("blockquote", bounded_quote, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     parser.validateLink = is_safe_link  # type: ignore[method-assign]  # the documented way to say which links are followed
     parser.core.ruler.push("heading", _heading)
     parser.core.ruler.push("bare_links", _bare_links)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from markdown_it.rules_block import StateBlock, table
+from markdown_it.rules_block import StateBlock, blockquote, table
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
@@ -16,6 +16,9 @@ MARKUP_LIMIT = 12_000
 
 COLUMNS_LIMIT = 100
 """Columns of a table."""
+
+QUOTES_LIMIT = 6
+"""Quotations inside each other; each of them goes through all its lines again."""
 
 LINES_LIMIT = 3_000
 """Lines of one reply that are parsed as Markdown."""
@@ -32,13 +35,14 @@ _MARKS = re.compile(r"[*_~`\[\]<&\\!:$#%+=>@^{}-]")
 class Budget:
     """The rest of `MARKUP_LIMIT` while one reply is parsed."""
 
-    __slots__ = ("is_exceeded", "left", "no_table_before", "plain_lines")
+    __slots__ = ("is_exceeded", "left", "no_table_before", "plain_lines", "quotes")
 
     def __init__(self) -> None:
         self.left = MARKUP_LIMIT
         self.is_exceeded = False
         self.no_table_before = 0
         self.plain_lines: set[int] = set()
+        self.quotes = 0  # open quotations at the line that is being parsed
 
     def spend(self, count: int, limit: int) -> bool:
         """Use up part of the budget; False, without using any, if it is too little."""
@@ -89,6 +93,19 @@ def bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool
             budget.plain_lines.add(start)
             return False
     return table(state, start, end, silent)
+
+
+def bounded_quote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Parse a quotation, unless it is nested too deeply: then its markers are text."""
+    budget: Budget = state.env["budget"]
+    if not silent and budget.quotes == QUOTES_LIMIT:
+        budget.is_exceeded |= blockquote(state, start, end, True)
+        return False
+    budget.quotes += not silent
+    try:
+        return blockquote(state, start, end, silent)
+    finally:
+        budget.quotes -= not silent
 
 
 def _may_be_table(state: StateBlock, line: int) -> bool:

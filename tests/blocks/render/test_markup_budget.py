@@ -9,6 +9,7 @@ from nbtool.blocks.render.markup_budget import (
     MARKS_LIMIT,
     MARKUP_LIMIT,
     PLAIN_NOTE,
+    QUOTES_LIMIT,
     SIZE_LIMIT,
 )
 from tests.cpu_time import run_within
@@ -36,6 +37,7 @@ EDGES = {
         "\n\n".join([marks(MARKS_LIMIT)] * (MARKUP_LIMIT // MARKS_LIMIT)) + "\n\n`end`",
         "<em>",
     ),
+    "quotations": (">" * QUOTES_LIMIT + " - b", ">" * (QUOTES_LIMIT + 1) + " - b", "<li>b"),
     "lines": ("a\n" * (LINES_LIMIT - 1) + "- b", "a\n" * LINES_LIMIT + "- b", "<li>b"),
     "characters": ("a" * (SIZE_LIMIT - 5) + "\n- b", "a" * (SIZE_LIMIT - 2) + "\n- b", "<li>b"),
 }
@@ -71,8 +73,9 @@ def test_nothing_of_a_table_that_is_not_set_is_lost() -> None:
         "#\n" * 50_000,
         "a" + "\u0301" * 100_000,
         table(1, 1, "|") * 10_000,
+        ">" * 90_000 + "\n" + "a\n" * 3_000,
     ],
-    ids=["table", "tables", "emphasis", "images", "headings", "combining", "small tables"],
+    ids=["table", "tables", "emphasis", "images", "headings", "combining", "small tables", "quotations"],
 )
 def test_a_hostile_reply_is_written_as_html_at_once(text: str) -> None:
     render("")
