@@ -9,6 +9,7 @@ Nothing that is read from it runs, and no approval is restored.
     process_journal.py  the journal: write, read, fallback             turn_writer.py  one turn's events, redacted
     queries.py          chats, turns, events                           search.py       full-text search
     retention.py        retention, vacuum, erase                       redaction.py    redaction by plugins
+    replacement.py      files deleted or replaced while in use         sidecar.py      what a locked file did not get
 """
 
 from nbtool.chat.journal.process_journal import WAIT_SECONDS, Journal, journal

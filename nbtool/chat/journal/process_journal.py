@@ -106,6 +106,7 @@ class Journal:
             if store is self._store:
                 self._fall_back_to_memory(error)
             self._store.write(rows)
+        self._report_change()
 
     def events(self, turn_id: str) -> list[dict[str, Any]]:
         """Return the events of a turn as plain data, in order; `event_json` converts them to events.
@@ -126,6 +127,7 @@ class Journal:
             if self.path is None
             else self._read(self._store, query)
         )
+        self._report_change()
         if self._abandoned_store:
             former = Store(self._abandoned_store)
             try:
@@ -228,6 +230,16 @@ class Journal:
         if rows is not None and error is not None:
             self._fall_back_to_memory(error)
             self._store.write(rows)
+
+    def _report_change(self) -> None:
+        """Warn each time that the file was found deleted or replaced; nothing of the former file can be read here."""
+        if (change := self._store.take_change()) != "unchanged":
+            goes_on = "a new file" if change == "deleted" else "the file that is there now"
+            text = (
+                f"The journal {settings.display_path(self.path)} was {change} while in use: the earlier history is no"
+                f" longer in it; turns that have not ended, and later ones, are written to {goes_on}."
+            )
+            warnings.warn_explicit(text, UserWarning, __file__, 1, registry={})  # shown each time, not once
 
     def _fall_back_to_memory(self, error: BaseException) -> None:
         """Continue in memory, with a warning; the file is left unchanged, and closed when no write blocks any more."""

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from nbtool.chat.journal.filesystem import is_network_path
@@ -22,6 +22,9 @@ CHECK_SECONDS = 0.1
 
 DISK_ERRORS = (sqlite3.Error, OSError, UnicodeError, OverflowError)
 """Errors caused by a broken disk or file; a damaged file may contain invalid text and numbers."""
+
+_LOCK = "-lock"
+"""Ends the name of the lock under which a deleted journal is created again."""
 
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 
@@ -188,13 +191,33 @@ def _find_damage(connection: sqlite3.Connection, seconds: float = CHECK_SECONDS)
 def _make_private(path: Path) -> None:
     """Create the file with access for its owner only; restrict the folder too if it contains nothing else."""
     names = {entry.name for entry in os.scandir(path.parent)}
-    if path.name not in names:  # never open an existing file here: closing it would release SQLite's locks
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    ours = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
-    for one in [*ours, *([path.parent] if names <= {each.name for each in ours} else [])]:
+    beside = {f"{path.name}{end}" for end in ("-wal", "-shm", "-journal")}
+    if path.name not in names:
+        _create(path, names & beside)
+    ours = {path.name, *beside, f"{path.name}{_LOCK}"}
+    for one in [*(path.with_name(name) for name in ours), *([path.parent] if names <= ours else [])]:
         if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o077:
             one.chmod(0o700 if one.is_dir() else 0o600)
+
+
+def _create(path: Path, leftovers: set[str]) -> None:
+    """Create an empty file, without what is left beside it of one that was deleted while it was in use.
+
+    SQLite would take these files for those of the new one. The lock keeps two processes from creating it at once, of
+    which the second would delete the files of the first.
+    """
+    with ExitStack() as stack:
+        if leftovers:
+            from filelock import FileLock  # noqa: PLC0415 - only where a file was deleted
+
+            stack.enter_context(FileLock(path.with_name(path.name + _LOCK), timeout=BUSY_SECONDS, mode=0o600))
+            if path.exists():
+                return
+            for name in leftovers:
+                path.with_name(name).unlink(missing_ok=True)
+        # an existing file is never opened here: closing it would release SQLite's locks
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _decoded(data: bytes) -> str:

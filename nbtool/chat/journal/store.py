@@ -16,8 +16,10 @@ from typing import TypeVar
 
 from nbtool.chat.journal import schema
 from nbtool.chat.journal.blobs import extract, save
+from nbtool.chat.journal.replacement import Change, OpenFile, unfinished_rows
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.sidecar import is_recorded, read_in_sidecars
+from nbtool.errors import JournalError
 
 T = TypeVar("T")
 
@@ -57,6 +59,9 @@ class Store:
         self._starting = threading.RLock()  # re-entrant: garbage collection may call close inside it
         self._thread: threading.Thread | None = None
         self._connection: sqlite3.Connection | None = None
+        self._file = OpenFile(None, None)
+        self._carried: list[Row] = []  # of a file that was deleted or replaced, to be written to the next one
+        self._change: Change = "unchanged"
         self._abandoned = threading.Event()
         self._has_sidecar = False
         self.is_locked = False  # the last attempt found the file locked by another process
@@ -93,7 +98,7 @@ class Store:
         """
         if self.path is None:
             return self.change(query).result(seconds)
-        if not self.path.exists():
+        if self._connection is None and not self.path.exists():
             with closing(schema.connect(None)) as empty:
                 return query(empty)
         try:
@@ -111,6 +116,11 @@ class Store:
     def expect_sidecar(self) -> None:
         """Check from now on whether a write is stored already: another process may import it from a sidecar."""
         self._has_sidecar = True
+
+    def take_change(self) -> Change:
+        """Return what happened to the file since the last time that this was asked."""
+        change, self._change = self._change, "unchanged"
+        return change
 
     def abandon(self) -> None:
         """Stop retrying a locked file: waiting writes fail."""
@@ -207,18 +217,51 @@ class Store:
             save(connection, inserted.lastrowid or 0, contents)
 
     def _open(self) -> sqlite3.Connection:
+        if self._connection and self.path:
+            self._leave_changed_file(self._connection, self.path)
         if self._connection is None:
             self._known_chats.clear()
             connection = schema.connect(self.path)
             try:
                 if self.path:
                     read_in_sidecars(connection, self.path, self._insert)
+                    self._write_carried(connection)
+                    self._file = OpenFile.at(self.path)
             except BaseException:
                 self._known_chats.clear()
                 connection.close()
                 raise
             self._connection = connection
         return self._connection
+
+    def _leave_changed_file(self, connection: sqlite3.Connection, path: Path) -> None:
+        """Close a file that is no longer the one at the path, and take the turns along that have not ended.
+
+        Raises:
+            JournalError: the file and the log at the path do not belong together; to open them would damage the file.
+        """
+        present = OpenFile.at(path)
+        change = self._file.change_to(present)
+        if change == "unchanged":
+            self._file = present  # the log may have been created since
+            return
+        self._carried = unfinished_rows(connection, sorted(self._known_chats))
+        if change == "mixed":
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # what a deleted log holds
+            name = path.name
+            raise JournalError(f"{name}, or its log {name}-wal, was deleted or replaced while in use")
+        self._change, self._connection = change, None
+        connection.close()
+
+    def _write_carried(self, connection: sqlite3.Connection) -> None:
+        if self._carried:
+            connection.execute("BEGIN IMMEDIATE")
+            with connection:  # commits, or rolls back after an exception
+                for row in self._carried:
+                    if not is_recorded(connection, [row]):
+                        self._insert(connection, [row], self._notebook)
+            self._carried = []
 
 
 @contextmanager
