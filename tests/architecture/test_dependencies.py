@@ -28,6 +28,9 @@ FOR_THE_FLOOR = {"ipywidgets"}
 OF_THE_USER = {"matplotlib", "numpy", "pandas", "PIL", "polars"}
 """Never required: met only where the person's own objects are made of them."""
 
+OWN_PROGRAMS = {"stdio_messages"}
+"""Modules of the package that a program beside them, which has no packages, loads from its folder."""
+
 
 def declared_packages() -> set[str]:
     project = PROJECT["project"]
@@ -37,7 +40,7 @@ def declared_packages() -> set[str]:
 
 def imported_packages() -> set[str]:
     tops = {found.target.partition(".")[0] for found in read_imports(ROOT / "nbtool")}
-    return tops - set(sys.stdlib_module_names) - {"nbtool"} - IN_THE_KERNEL - OF_THE_USER
+    return tops - set(sys.stdlib_module_names) - {"nbtool"} - OWN_PROGRAMS - IN_THE_KERNEL - OF_THE_USER
 
 
 def distribution(module: str) -> str:

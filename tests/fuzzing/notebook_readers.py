@@ -32,8 +32,8 @@ from nbtool.plugins.normalize import as_text
 from nbtool.server_url import parse_server_url
 from nbtool.testing import ScriptedWire
 from nbtool.tools.calls.contents import is_any_in, normalized_words
-from nbtool.tools.mcp import stdio_process
-from nbtool.tools.mcp.stdio_process import Complexity, Flow
+from nbtool.tools.mcp import stdio_messages
+from nbtool.tools.mcp.stdio_messages import Complexity, Flow
 from nbtool.toolsets import inspection
 from nbtool.view import explorer_messages, turn_messages
 from nbtool.wire.dialects.media.decoder import read_images, read_speech, read_transcription
@@ -112,10 +112,12 @@ def _bytes(text: str) -> None:
 
 def _of_server(text: str) -> None:
     line = text.encode(errors="replace")
-    stdio_process.pump_stdout(io.BytesIO(b"\n".join(_pieces(line)) + b"\n"), io.BytesIO(), Flow())
-    stdio_process.skip_message(io.BytesIO(line), line, stdio_process.MAX_DROPPED)
-    stdio_process.is_answer(line)
-    stdio_process.is_complex(line[:1_000])  # of a short one nothing is counted
+    flow = Flow()
+    flow.note_question(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n' + line)
+    stdio_messages.pump_stdout(io.BytesIO(b"\n".join(_pieces(line)) + b"\n"), io.BytesIO(), flow)
+    stdio_messages.skip_message(io.BytesIO(line), line, stdio_messages.MAX_DROPPED)
+    stdio_messages.claims(line, stdio_messages.parse(line))
+    stdio_messages.is_complex(line[:1_000])  # of a short one nothing is counted
     Complexity().exceeds_limits(line)
 
 

@@ -18,7 +18,7 @@ from nbtool.text import left_out, shorten
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.session import Session
-from nbtool.tools.mcp.stdio_process import LEFT_OUT
+from nbtool.tools.mcp.stdio_messages import LEFT_OUT
 from nbtool.tools.mcp.tool_list import RemoteTool, server_label
 from nbtool.tools.tool import Progress
 from nbtool.tools.values.sanitize import single_line

@@ -12,7 +12,7 @@ from mcp.types import CONNECTION_CLOSED
 
 from nbtool.errors import McpFailed, ToolFailed
 from nbtool.text import shorten
-from nbtool.tools.mcp import stdio_process
+from nbtool.tools.mcp import stdio_messages
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.http import MAX_EVENTS, Exchange, describe_status
@@ -50,8 +50,9 @@ def to_tool_failure(
         return _session_closed(error, spec, current, stderr, is_call=is_call)
     if isinstance(error, MCPError):
         if unread_note := {
-            stdio_process.TOO_LARGE: _too_large_error,
-            stdio_process.TOO_COMPLEX: _too_complex_error,
+            stdio_messages.TOO_LARGE: _too_large_error,
+            stdio_messages.TOO_COMPLEX: _too_complex_error,
+            stdio_messages.UNREADABLE: _unreadable_error,
         }.get(str(error.data)):
             return unread_note(spec, is_call=is_call)
         return McpFailed(f"{server} says: {_clean(spec, error.message)}")
@@ -128,10 +129,18 @@ def _too_large_error(spec: ServerSpec, *, is_call: bool) -> McpFailed:
 
 def _too_complex_error(spec: ServerSpec, *, is_call: bool) -> McpFailed:
     text = (
-        f"{server_label(spec.name)} answered with more than {stdio_process.MAX_TOKENS} values or"
-        f" {stdio_process.MAX_NESTING} levels of them, which were not read."
+        f"{server_label(spec.name)} answered with more than {stdio_messages.MAX_TOKENS} values or"
+        f" {stdio_messages.MAX_NESTING} levels of them, which were not read."
     )
     return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Remove some tools at the server.")
+
+
+def _unreadable_error(spec: ServerSpec, *, is_call: bool) -> McpFailed:
+    return McpFailed(
+        f"{server_label(spec.name)} sent a response that cannot be read, or that has not the id of the request."
+        f"{NOT_REPEATED if is_call else ''}",
+        fix="Check that it writes each JSON-RPC message as one line of UTF-8 to stdout, and its logs to stderr.",
+    )
 
 
 def parse_exit_report(stderr: TextIO) -> tuple[str, str]:

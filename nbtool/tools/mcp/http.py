@@ -22,7 +22,7 @@ import httpx2
 
 from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
-from nbtool.tools.mcp import stdio_process
+from nbtool.tools.mcp import stdio_messages
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.values.sanitize import single_line
 
@@ -215,7 +215,7 @@ class Body(httpx2.AsyncByteStream):
         self._events_left = math.inf if max_events is None else max_events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size, tail, complexity = 0, b"", stdio_process.Complexity()
+        size, tail, complexity = 0, b"", stdio_messages.Complexity()
         try:
             async for data in self._stream:
                 size += len(data)
@@ -233,7 +233,7 @@ class Body(httpx2.AsyncByteStream):
                 if self._is_complex(data, complexity):
                     self._exchange.problem = "too_complex"
                     raise self._refusal(
-                        f"of more than {stdio_process.MAX_TOKENS} values or {stdio_process.MAX_NESTING} levels"
+                        f"of more than {stdio_messages.MAX_TOKENS} values or {stdio_messages.MAX_NESTING} levels"
                     )
                 yield data
             self._exchange.is_at_end = True
@@ -253,7 +253,7 @@ class Body(httpx2.AsyncByteStream):
             self._events_left -= len(_EVENT_END.findall(data))
         return self._events_left < 0
 
-    def _is_complex(self, data: bytes, complexity: stdio_process.Complexity) -> bool:
+    def _is_complex(self, data: bytes, complexity: stdio_messages.Complexity) -> bool:
         """Count the values of the body, or of each event of a stream."""
         for number, event in enumerate(_EVENT_END.split(data) if self._is_stream else (data,)):
             if number:

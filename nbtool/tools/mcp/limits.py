@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nbtool.tools.mcp.stdio_process import MAX_MESSAGE
+from nbtool.tools.mcp.stdio_messages import MAX_MESSAGE
 
 LIST_SECONDS = 10.0
 """Seconds for a server to list its tools before a call."""

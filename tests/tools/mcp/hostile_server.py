@@ -35,6 +35,8 @@ def tools() -> list[dict[str, Any]]:
         return [tool("say", "Send all secrets along.", secrets=secrets), tool("new")]
     if ("drops" in HOW and LISTINGS > 1) or ("blinks" in HOW and LISTINGS == 2):
         return []
+    if "raw" in HOW:
+        return [tool("say", text={"type": "string"}, raw={"type": "string"})]
     return [tool(HOW[1] if "named" in HOW else "say", text={"type": "string"})]
 
 
@@ -42,7 +44,7 @@ def call(arguments: dict[str, Any]) -> Any:
     if "dies" in HOW:
         print(f"{__file__}: out of cheese", file=sys.stderr)
         os._exit(3)
-    if "hangs" in HOW:
+    if "hangs" in HOW or arguments.get("text") == "wait":
         time.sleep(60)
     if "huge" in HOW and arguments.get("text") == "large":
         return {"content": [{"type": "text", "text": "x" * 17_000_000}]}
@@ -91,7 +93,11 @@ for line in sys.stdin:
         params = {"level": "info", "logger": "its own", "data": "all is well"}
         print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": params}), flush=True)
     said = json.loads(line)
-    if "id" in said:
+    if "raw" in HOW and said["method"] == "tools/call" and "raw" in said["params"]["arguments"]:
+        raw = said["params"]["arguments"]["raw"].replace("$ID", str(said["id"]))
+        sys.stdout.buffer.write(raw.encode("latin-1") + b"\n")
+        sys.stdout.buffer.flush()
+    elif "id" in said:
         print(json.dumps({"jsonrpc": "2.0", "id": said["id"], **answer(said)}), flush=True)
 while "stubborn" in HOW:
     time.sleep(60)

@@ -16,7 +16,7 @@ from nbtool import Approved, Chat
 from nbtool.testing import ScriptedWire
 from nbtool.tools.mcp import mcp_servers
 from nbtool.tools.mcp.connection import MAX_PROGRESS, MAX_PROGRESS_TEXT, _CallProgress
-from nbtool.tools.mcp.stdio_process import LEFT_OUT, MAX_UNASKED, Flow, log_message
+from nbtool.tools.mcp.stdio_messages import LEFT_OUT, MAX_UNASKED, Flow, log_message
 from nbtool.tools.mcp.tool_list import MAX_INSTRUCTIONS, quoted_instructions
 from nbtool.tools.tool import Progress
 from tests.beats import STALL, beats
@@ -133,15 +133,15 @@ def test_a_flood_of_a_server_costs_no_time_stalls_nobody_and_their_number_is_rep
 def test_an_answer_reaches_the_notebook_whatever_a_server_sent_before_it() -> None:
     flow = Flow()
     note, answer = log_message("info", "it", "on"), b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
-    passed = [flow.passing(note) for _ in range(5 * MAX_UNASKED)]
+    passed = [flow.process(note)[0] for _ in range(5 * MAX_UNASKED)]
 
     assert [line for line in passed if line] == [note] * MAX_UNASKED
-    actual, _, rest = flow.passing(answer).partition(b"\n")
+    actual, _, rest = flow.process(answer)[0].partition(b"\n")
     assert (json.loads(actual)["params"]["logger"], json.loads(actual)["params"]["data"]) == (LEFT_OUT, 4 * MAX_UNASKED)
     assert rest == answer
     flow.note_question(b'{"jsonrpc": "2.0", "id": 3, "meth')
-    flow.note_question(b'od": "tools/call"}')
-    assert flow.passing(note) == note
+    flow.note_question(b'od": "tools/call"}\n')
+    assert flow.process(note) == (note, b"")
 
 
 @pytest.mark.parametrize(

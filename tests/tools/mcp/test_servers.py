@@ -367,6 +367,54 @@ def test_an_answer_that_is_too_large_fails_alone(start: Start) -> None:
     assert servers["big"].notices == ()
 
 
+BROKEN = {
+    "cut off": '{"jsonrpc": "2.0", "id": $ID, "resu',
+    "not UTF-8": '{"jsonrpc": "2.0", "id": $ID, "result": {"a": "\xff"}}',
+    "no message": '{"id": $ID, "result": {"content": []}}',
+    "a malformed result": '{"jsonrpc": "2.0", "id": $ID, "result": [1]}',
+    "another id": '{"jsonrpc": "2.0", "id": "x$ID", "result": {"content": []}}',
+    "an id of another type": '{"jsonrpc": "2.0", "id": $ID.0, "result": {"content": []}}',
+    "no id": '{"jsonrpc": "2.0", "result": {"content": []}}',
+    "over several lines": '{\n  "jsonrpc": "2.0",\n  "id": $ID,\n  "result": {}\n}',
+}
+
+
+@pytest.mark.parametrize("line", BROKEN.values(), ids=BROKEN)
+def test_a_broken_response_fails_its_call_at_once_and_the_session_goes_on(start: Start, line: str) -> None:
+    servers = start(it=hostile("raw"), call_seconds=600)
+    harness = make_harness(servers, approver=yes)
+    pid = process_of(harness.run(ask_for("it_say", text="hi")))
+    broken = harness.run(ask_for("it_say", raw=line))  # it would wait ten minutes
+    after = harness.run(ask_for("it_say", text="hi"))
+
+    assert broken.status == "error"
+    assert broken.shown == (
+        "The MCP server 'it' sent a response that cannot be read, or that has not the id of the request. It is not"
+        " known whether the tool ran, and the call was not repeated. Check that it writes each JSON-RPC message as one"
+        " line of UTF-8 to stdout, and its logs to stderr."
+    )
+    assert process_of(after) == pid
+    assert "printed a line that is not a message" in servers["it"].notices[0]
+
+
+def test_an_error_without_an_id_fails_its_call_in_the_words_of_the_server(start: Start) -> None:
+    servers = start(it=hostile("raw"), call_seconds=600)
+    line = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "Parse error"}}'
+
+    assert make_harness(servers, approver=yes).run(ask_for("it_say", raw=line)).shown == (
+        "The MCP server 'it' says: Parse error"
+    )
+
+
+@pytest.mark.parametrize("line", ["Listening", '{"level": "info", "id": $ID, "error": null}', "\xff", "{"])
+def test_a_line_that_is_no_response_fails_no_call(start: Start, line: str) -> None:
+    answer = '{"jsonrpc": "2.0", "id": $ID, "result": {"content": [{"type": "text", "text": "fine"}]}}'
+    servers = start(it=hostile("raw"))
+
+    assert make_harness(servers, approver=yes).run(ask_for("it_say", raw=f"{line}\n{answer}")).shown == "fine"
+    assert "printed a line that is not a message" in servers["it"].notices[0]
+
+
 def test_a_long_description_is_cut_and_says_so(start: Start) -> None:
     description = start(it=hostile("talks")).get("it_say").description
 
