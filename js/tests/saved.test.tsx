@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { Validator } from "@cfworker/json-schema";
 import { render } from "preact";
 import { expect, test, vi } from "vitest";
 import { actionsFor, insertActionCell } from "../src/lab/actions";
@@ -9,7 +10,7 @@ import { offlineConnection } from "../src/saved/offline";
 import { parseSavedTurn } from "../src/saved/parse";
 import { Saved } from "../src/saved/Saved";
 import schema from "../src/saved/schema.json";
-import { matchingBlocks } from "../src/saved/search";
+import { highlightMatches, matchingBlocks } from "../src/saved/search";
 import { dangers, drawn } from "./page";
 import { reference } from "./resolved";
 
@@ -170,6 +171,23 @@ test("a search opens the block with the match, moves on with Enter, and wraps ar
   ]);
   expect(told).toEqual(["1 of 2", "2 of 2", "1 of 2", "2 of 2"]);
   page.close();
+});
+
+test("a match is marked where it is, also behind letters that are longer in lower case", () => {
+  const el = globalThis.document.createElement("p");
+  el.textContent = `${"İ".repeat(50)} Abc \u{1f989} abC`;
+
+  expect(String(highlightMatches(el, "ABC", el))).toBe("Abc");
+});
+
+test("a saved turn that is too large is refused before it is compared with the schema", () => {
+  const validate = vi.spyOn(Validator.prototype, "validate");
+  const notice = { kind: "notice", text: "x".repeat(4_000), level: "info" };
+  const blocks = Array.from({ length: 1_000 }, (_, at) => ({ ...notice, id: `n${at}` }));
+
+  expect(parseSavedTurn({ ...finished(), blocks })).toBeNull();
+  expect(validate).not.toHaveBeenCalled();
+  validate.mockRestore();
 });
 
 test("a saved turn offers what its kernel can do, and nothing where there is none", async () => {

@@ -11,8 +11,10 @@ const validator = new Validator(schema as unknown as Schema, "2020-12");
 /** Parse a saved turn; null if any part is invalid: nothing invalid of a file is shown. */
 export function parseSavedTurn(value: unknown): Document | null {
   try {
-    if ((value as Document | null)?.v !== VERSION || !validator.validate(value).valid) return null;
-    return isWithinLimits(value) && hasUniqueIds(value as Document) ? upgrade(value as Document) : null;
+    if ((value as Document | null)?.v !== VERSION || !isWithinLimits(value)) return null; // what is small is checked soon
+    return validator.validate(value).valid && hasUniqueIds(value as Document)
+      ? upgrade(value as Document)
+      : null;
   } catch {
     return null; // nested too deeply
   }

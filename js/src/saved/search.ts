@@ -64,7 +64,7 @@ function findRanges(el: Element, wanted: string): Range[] {
   const walker = document.createTreeWalker(el, NodeFilter.SHOW_TEXT);
   const ranges: Range[] = [];
   for (let node = walker.nextNode(); node && ranges.length < MAX_HIGHLIGHTS; node = walker.nextNode()) {
-    const text = (node.nodeValue ?? "").toLowerCase();
+    const text = lowerInPlace(node.nodeValue ?? "");
     for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
       const range = new Range();
       range.setStart(node, at);
@@ -73,6 +73,17 @@ function findRanges(el: Element, wanted: string): Range[] {
     }
   }
   return ranges;
+}
+
+/** Lower-case a text without moving a character of it, as `İ`, which is two in lower case, would. */
+function lowerInPlace(text: string): string {
+  const lower = text.toLowerCase();
+  if (lower.length === text.length) return lower;
+  const letters = Array.from(text, (letter) => {
+    const one = letter.toLowerCase();
+    return one.length === letter.length ? one : letter;
+  });
+  return letters.join("");
 }
 
 /** Open every fold that a block lies in, and its own. */
