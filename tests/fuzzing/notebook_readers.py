@@ -117,6 +117,7 @@ def _of_server(text: str) -> None:
     stdio_messages.pump_stdout(io.BytesIO(b"\n".join(_pieces(line)) + b"\n"), io.BytesIO(), flow)
     stdio_messages.skip_message(io.BytesIO(line), line, stdio_messages.MAX_DROPPED)
     stdio_messages.claims(line, stdio_messages.parse(line))
+    stdio_messages.error_response(line.decode(errors="replace"), stdio_messages.UNREADABLE, len(line))
     stdio_messages.is_complex(line[:1_000])  # of a short one nothing is counted
     Complexity().exceeds_limits(line)
 
