@@ -257,7 +257,6 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["dialect_of", "check_dialect", ], "looks up fields of what was parsed already"),
     **dict.fromkeys(["near_names", "unknown_word"], "compares the first 64 characters of a name"),
     **dict.fromkeys(["find_server_tool", "tool_spellings", "qualified_tool_name"], "looks up a name, or joins names"),
-    "error_answer": "takes the two ends of a message, each of a bounded length",
     **dict.fromkeys(
         ["describe", "columns", "head", "sample", "value_counts", "signature", "source"],
         "runs in a worker: the rows of names that a tool looks at",
