@@ -15,21 +15,20 @@ from functools import lru_cache
 
 SECRET_FILES = (
     # settings that hold keys
-    ".env*", "*.env", "*.env.*", "*.env-*", "*.env_*", "dotenv*", ".envrc*", ".renviron*", ".flaskenv*",
+    ".env*", "*.env", "*.env.*", "*.env-*", "*.env_*", "dotenv*", ".renviron*", ".flaskenv*",
     "envrc", "local.settings.json", "appsettings.*.json",
     # keys and certificates
     "*id_rsa*", "*id_dsa*", "*id_ecdsa*", "*id_ed25519*", "*.pem", "*.key", "*.p12", "*.p8", "*.pfx", "*.pkcs12",
     "*.jks", "*.keystore", "*.bks", "*.keytab", "*.kdb", "*.kdbx", "*.ppk", "*.gpg", "*.pgp", "*.ovpn",
     "*.agilekeychain", "*.opvault", "*.psafe3", "*private_key*", "*private-key*", "*privatekey*", "ssh_host_*key*",
-    "master.key*", "wallet.dat", "otr.private_key",
-    "keystore", "*.keychain", "*.keychain-db", "private.asc", "wg[0-9]*.conf",
+    "master.key*", "wallet.dat", "keystore", "*.keychain", "*.keychain-db", "private.asc", "wg[0-9]*.conf",
     # credentials of programs
     ".netrc*", "_netrc*", ".pgpass*", "pgpass.conf", ".my.cnf*", ".mylogin.cnf", ".npmrc*", ".yarnrc*", ".pypirc*",
-    ".htpasswd*", ".git-credentials*", ".dockercfg*", ".dockerconfigjson*", ".boto*", ".s3cfg*", ".vault-token*",
+    ".htpasswd*", ".dockercfg*", ".dockerconfigjson*", ".boto*", ".s3cfg*", ".vault-token*",
     ".terraformrc*", "terraform.rc", "*.tfstate*", "*.tfvars*", ".databrickscfg*", ".snowsqlrc*", "rclone.conf*",
     ".rclone.conf*", ".msmtprc*", ".fetchmailrc*", ".esmtprc*", ".wgetrc*", ".curlrc*", ".ftpconfig*",
     "sftp-config.json", ".remote-sync.json", "filezilla.xml", "sitemanager.xml", "recentservers.xml", "kaggle.json*",
-    "kubeconfig*", "*.kubeconfig", "auth.json", "token", "token.json", "token.pickle", "token.txt", "*.token",
+    "kubeconfig*", "*.kubeconfig", "auth.json", "token", "token.json", "token.pickle", "*.token",
     "*access_token*", "accesstokens.json", "azureprofile.json", "*service_account*.json", "*service-account*.json",
     "*serviceaccount*.json", "*adminsdk*.json", "*_key.json", "*-key.json", "*keyfile*.json", "wp-config.php*",
     "my.cnf", "env.sh", "azureauth.json", "sftp.json", "oauth*.json", "*_token", "*-token", "bearer.txt", "vault.y*ml",
@@ -39,14 +38,14 @@ SECRET_FILES = (
     "*credential*", "secrets", "secret", "secrets.*", "secret.*", "*client_secret*", "*client-secret*",
     "*secret*.json", "*secret*.y*ml", "*secret*.toml", "*secret*.ini", "*secret*.cfg", "*secret*.conf", "*secret*.txt",
     "*secret*.md", "pass.txt",
-    "*secret*.key", "*secret*.properties", "*secret*.xml", "*password*.txt", "*password*.json", "*password*.y*ml",
+    "*secret*.properties", "*secret*.xml", "*password*.txt", "*password*.json", "*password*.y*ml",
     "*password*.ini", "*password*.csv", "*password*.xls*", "*passwords*", "password", "passwd*", "shadow", "*api_key*",
     "*api-key*", "*apikey*", "htpasswd", "*.secret", "*.secrets", "*.password",
     # Jupyter, and shell histories
     "kernel-*.json", "jpserver-*.json", "nbserver-*.json", "jupyter_cookie_secret", "notebook_cookie_secret",
     ".*_history*", ".histfile*", ".rhistory*", ".lesshst*", ".viminfo*",
     # more credentials
-    "env", "env.local", "env.json", "*.env.json", ".vault_pass*", ".vaultpass*", "vault_pass*", ".ansible_vault*",
+    "env", "env.local", "env.json", ".vault_pass*", ".vaultpass*", "vault_pass*", ".ansible_vault*",
     ".lastpass*", "keyring", "*.keyring", ".xauthority", ".iceauthority", ".rhosts", ".shosts", "*.nmconnection",
     "wpa_supplicant*.conf", "stored_tokens*", "cookies.json", "*.jwt", "jwt.txt", ".sentryclirc*", ".mongorc.js",
     ".dbshell", "ngrok.y*ml", "tailscaled.state*", ".claude.json*", "claude_desktop_config.json", ".openai",
@@ -63,7 +62,7 @@ SECRET_FOLDERS = frozenset({
 
 SECRET_PLACES = frozenset({
     (".config", name) for name in ("gh", "hub", "op", "doctl", "glab-cli", "flyctl", "netlify", "tailscale", "stripe")
-}) | {(".fly", "config.yml"), (".wandb", "settings"), ("borg", "keys"), (".composer", "auth.json")}  # fmt: skip
+}) | {(".fly", "config.yml"), (".wandb", "settings"), ("borg", "keys")}  # fmt: skip
 """Files and folders that are secrets only below the parent folder given before them."""
 
 _COPY_MARK = re.compile(
