@@ -94,3 +94,13 @@ def test_in_a_list_and_for_an_item_the_error_says_how_it_is_written() -> None:
 def test_one_of_a_few_words_is_no_place_for_a_text_of_an_object() -> None:
     assert run_tool("one_of", word="$VAR_REF{{rows}}").status == "invalid"
     assert run_tool("one_of", word="a", long="$VAR_REF{{rows}}").status == "ok"
+
+
+@pytest.mark.parametrize("reference", ["$VAR_REF{{name}}", "$VAR_REF{{table:0}}"])
+def test_the_error_for_a_text_that_does_not_fit_has_no_hint_for_objects(reference: str) -> None:
+    work = make_harness(one_of, notebook={"name": "Ada", "table": {"a": 1}}, expose=["name", "table"])
+    record = work.run(ask_for("one_of", word=reference))
+
+    assert record.status == "invalid"
+    assert "string is expected" in record.shown
+    assert "its text" not in record.shown

@@ -137,7 +137,7 @@ def _parse_entry(name: Any, entry: Any) -> ServerSpec:
         tuple(expansion.expand(arg, "args") for arg in args),
         env,
         folder and expansion.expand(folder, "cwd"),
-        template={"command": command, "args": args, "url": ""},
+        template={"command": command, "args": args},
         variables=expansion.values,
     )
 
@@ -151,7 +151,7 @@ def _parse_http_entry(name: str, entry: Mapping[str, Any], expansion: Expansion)
         name,
         url=_parse_url(name, entry, expansion),
         headers=headers,
-        template={"command": "", "args": [], "url": entry["url"]},
+        template={"url": entry["url"]},
         variables=expansion.values,
         header_variables={header: variables_in(value) for header, value in (entry.get("headers") or {}).items()},
     )

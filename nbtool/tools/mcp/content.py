@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcp.types import BlobResourceContents, CallToolResult, ContentBlock, TextResourceContents
 
 _WORD = re.compile(r"\w+")
+_ESCAPE = re.compile(r"\\.")
 MAX_NAME = 200
 """Maximum number of characters of the name of a resource."""
 
@@ -67,7 +68,7 @@ def _merge_texts(texts: list[str], data: Any) -> Literal["data", "text", "both"]
     if isinstance(parsed, dict) and all(isinstance(value, str) and value.strip() == text for value in values):
         return "text"
     words = _word_set(text)
-    if words <= _word_set(json.dumps(parsed, ensure_ascii=False)):
+    if words <= _word_set(_ESCAPE.sub(" ", json.dumps(parsed, ensure_ascii=False))):
         return "data"
     return "text" if all(_word_set(str(value)) <= words for value in values) else "both"
 

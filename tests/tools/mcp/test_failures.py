@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import anyio
+import httpx2
 import pytest
 from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED
@@ -80,3 +82,20 @@ def test_of_the_body_of_an_error_only_the_start_is_read() -> None:
 
     assert asyncio.run(start()) == b"x" * 70
     assert read == [0, 1]
+
+
+@pytest.mark.parametrize("event", [b"data: {}\n\n", b"data: {}\r\n\r\n"])
+def test_a_stream_may_have_as_many_messages_as_its_limit(event: bytes) -> None:
+    async def received(count: int) -> tuple[int, str]:
+        async def events() -> AsyncIterator[bytes]:
+            for _ in range(count):
+                yield event
+
+        current, size = Exchange(is_stream=True), 0
+        with suppress(httpx2.StreamError):
+            async for data in Body(events(), current, max_message=1_000, max_events=3):
+                size += len(data)
+        return size // len(event), current.problem
+
+    assert asyncio.run(received(3)) == (3, "")
+    assert asyncio.run(received(4)) == (3, "too_many")

@@ -139,6 +139,8 @@ def test_an_answer_reaches_the_notebook_whatever_a_server_sent_before_it() -> No
     actual, _, rest = flow.process(answer)[0].partition(b"\n")
     assert (json.loads(actual)["params"]["logger"], json.loads(actual)["params"]["data"]) == (LEFT_OUT, 4 * MAX_UNASKED)
     assert rest == answer
+    flow.note_question(b'{"jsonrpc": "2.0", "id": 2, "result": {}}\n')
+    assert flow.process(note) == (b"", b"")
     flow.note_question(b'{"jsonrpc": "2.0", "id": 3, "meth')
     flow.note_question(b'od": "tools/call"}\n')
     assert flow.process(note) == (note, b"")

@@ -192,8 +192,9 @@ def test_a_server_on_this_machine_is_reached_past_the_proxy_of_the_environment(
     assert "Bearer key-canary" in authorizations
 
 
+@pytest.mark.parametrize("variable", ["https_proxy", "ALL_PROXY"])
 def test_a_server_on_another_machine_is_reached_through_the_proxy_of_the_environment(
-    start: Start, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     asked: list[bytes] = []
 
@@ -206,7 +207,7 @@ def test_a_server_on_another_machine_is_reached_through_the_proxy_of_the_environ
                     connection.sendall(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
 
     with socket.create_server(("127.0.0.1", 0)) as proxy:
-        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{proxy.getsockname()[1]}")
         threading.Thread(target=refuse, args=(proxy,), daemon=True).start()
         with pytest.raises(McpFailed, match="cannot be reached: 403 Forbidden"):
             start(web={"url": "https://mcp.example.invalid/mcp"})
@@ -289,7 +290,9 @@ def test_a_new_tool_is_offered_once_it_is_accepted(start: Start) -> None:
     before = list(servers.tools())
     servers["shop"].accept_changes()
 
-    assert "new:\n" in changes
+    added = changes.partition("new:\n--- ")[2].splitlines()
+    assert "+name: new" in added
+    assert [line for line in added if line.startswith("-")] == ["-name: ", "-", "-{}"]
     assert before == ["shop_say"]
     assert list(servers.tools()) == ["shop_say", "shop_new"]
 

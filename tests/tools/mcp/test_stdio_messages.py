@@ -167,6 +167,14 @@ def test_a_message_without_end_ends_the_server() -> None:
     assert pass_through(said, max_message=1_000, max_dropped=100_000) == (False, [MESSAGE])
 
 
+def test_the_longest_message_that_is_dropped_does_not_end_the_server() -> None:
+    large = b'{"jsonrpc": "2.0", "id": 7, "result": "%s"}\n' % (b"x" * 200_000)
+    limits = {"max_message": 1_000, "max_dropped": len(large)}
+
+    assert pass_through(large + MESSAGE, **limits)[0]
+    assert not pass_through(b" " + large + MESSAGE, **limits)[0]
+
+
 DEEP = b'{"a": ' * 5_000 + b"1" + b"}" * 5_000
 MANY = b"[" + b'{"type": "text", "text": "b"}, ' * 100_000 + b"{}]"
 

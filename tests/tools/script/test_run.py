@@ -8,7 +8,7 @@ import pytest
 from nbtool.tools import Approved, tool
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import RunningCall
-from nbtool.tools.script.run import ScriptRun
+from nbtool.tools.script.run import MAX_INLINE_CHARS, ScriptRun
 from nbtool.tools.script.tool import script_tools
 from tests.tools.calling import ask_for, make_harness
 
@@ -24,6 +24,18 @@ def test_a_script_may_hand_on_what_json_cannot_say() -> None:
     script = "a = [1]\na.append(a)\ncount(a)"
 
     assert harness.run(ask_for("RunScript", script=script)).result == 2
+
+
+def test_a_large_value_of_a_script_is_passed_as_a_reference_and_shown_as_one() -> None:
+    harness = make_harness(count, script_tools(), approver=lambda _: Approved())
+    largest = MAX_INLINE_CHARS - len('[""]')
+    script = f"count(['x' * {largest}]) + count(['x' * {largest + 1}])"
+    record = harness.run(ask_for("RunScript", script=script))
+    _, inline, referenced = (event.arguments for event in harness.of("call_ready"))
+
+    assert record.result == 2
+    assert "x" * largest in inline
+    assert "x" * 100 not in referenced
 
 
 def test_a_script_may_match_keys_that_look_like_references() -> None:
