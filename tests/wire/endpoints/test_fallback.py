@@ -137,6 +137,16 @@ def test_a_model_that_is_not_in_the_responses_api_is_called_over_chat_completion
     assert len(notices(turn)) == 1
 
 
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_server_without_the_responses_api_is_called_over_chat_completions(status: int, own_host: Any) -> None:
+    with serve_each([whole(status, b"no such path")], CHAT_REPLY) as server:
+        own_host(server)
+        turn = Chat("openai:old").send("Hi")
+
+    assert [request.path for request in server.requests] == ["/v1/responses", "/v1/chat/completions"]
+    assert (turn.text, len(notices(turn))) == ("42.", 1)
+
+
 def test_a_wire_that_the_user_chose_is_not_changed() -> None:
     with serve_each(refusal(SAMPLES["chat"][0])) as server:
         turn = Chat("tiny", base_url=server.url, tools=[double], wire="chat").send("Double 21.")

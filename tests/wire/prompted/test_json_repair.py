@@ -48,6 +48,8 @@ def test_complete_json_is_read_without_a_repair(value: dict[str, Any]) -> None:
         ('{"a": "one\ntwo"}', {"a": "one\ntwo"}, ("control character",)),
         ('```json\n{"a": 1}\n```', {"a": 1}, ("code fence",)),
         ('<tool_call>{"a": 1}</tool_call>', {"a": 1}, ("tag residue",)),
+        ('{"a": 1}</tool_call>', {"a": 1}, ("tag residue",)),
+        ('<tool_call>{"a": 1}', {"a": 1}, ("tag residue",)),
         ('\ufeff\u200b{"a": 1}', {"a": 1}, ("invisible characters",)),
         ('{"a": 1}}', {"a": 1}, ("extra closer",)),
         ('"{\\"a\\": 1}"', {"a": 1}, ("decoded twice",)),

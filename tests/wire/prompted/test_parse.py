@@ -76,6 +76,21 @@ def test_what_is_no_call_is_none_of_any_shape(value: Any) -> None:
     assert not shape(value)
 
 
+def test_a_call_within_as_many_lists_as_wrappers_is_read_and_no_deeper_one() -> None:
+    nested: Any = CALL
+    for _ in range(MAX_NESTING):
+        nested = [nested]
+
+    assert shape(nested) == [("look", {"a": 1})]
+    assert shape([nested]) is None
+
+
+def test_the_arguments_of_a_call_keep_the_letters_of_every_language() -> None:
+    (call,) = parse_calls('<tool_call>{"name": "look", "arguments": {"at": "Köln"}}</tool_call>').calls
+
+    assert call.arguments == '{"at": "Köln"}'
+
+
 @pytest.mark.parametrize("empty", [None, "", "{}"])
 def test_a_call_may_say_that_it_has_no_arguments(empty: Any) -> None:
     assert shape({"name": "look", "arguments": empty}, marked=False) == [("look", {})]

@@ -25,6 +25,12 @@ def test_without_tools_nothing_is_a_call() -> None:
     assert find_other_forms("<tool_call>price</tool_call>", set()) == []
 
 
+def test_a_tag_whose_closing_mark_is_missing_is_found_up_to_the_last_letter() -> None:
+    (found,) = find_other_forms("<api_request>price", TOOLS)
+
+    assert (found.start, found.end, found.name) == (0, len("<api_request>price"), "price")
+
+
 def test_a_fence_that_holds_one_call_is_a_call() -> None:
     (found,) = find_other_forms("```python\nprice(ticker='A')\n```", TOOLS)
 

@@ -8,7 +8,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import BadUsage, SettingsError
-from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
+from nbtool.wire.providers.connection import CONNECTION_SETTINGS, auth_header, make_connection
 
 
 def test_an_unknown_setting_is_refused_with_those_there_are() -> None:
@@ -16,6 +16,15 @@ def test_an_unknown_setting_is_refused_with_those_there_are() -> None:
         make_connection({"proxxy": "http://a:1"})
 
     assert all(name in refused.value.fix for name in CONNECTION_SETTINGS)
+
+
+def test_each_kind_of_authorization_sends_the_key_in_its_header() -> None:
+    kinds = ("", "bearer", "x-api-key", "api-key", "x-goog-api-key", "X-Team-Key")
+
+    assert [auth_header(kind) for kind in kinds] == [
+        ("authorization", "Bearer "), ("authorization", "Bearer "),
+        ("x-api-key", ""), ("api-key", ""), ("x-goog-api-key", ""), ("x-team-key", ""),
+    ]  # fmt: skip
 
 
 @pytest.mark.skipif(find_spec("socksio") is not None, reason="the package that speaks to such a proxy is installed")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import EnvFileNotAllowed, MissingKey, SettingsError
+from nbtool.settings import data_dir
 from nbtool.wire.endpoints.connect import make_endpoint
 from nbtool.wire.providers import env_consent
 from nbtool.wire.providers.catalog import BUILTIN
@@ -146,6 +148,15 @@ def test_consent_that_cannot_be_stored_is_an_error_with_the_other_way(
 
     assert failed.value.fix == f"Set {env_consent.VARIABLE}=1."
     assert not env_consent.is_allowed()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the modes of files are those of POSIX")
+def test_nobody_else_can_see_what_was_allowed(project: Path) -> None:
+    write_env(project, "OLLAMA_HOST=http://one.example\n")
+    env_consent.allow()
+    folder = data_dir() / env_consent.FOLDER
+
+    assert {path.stat().st_mode & 0o077 for path in (folder, *folder.iterdir())} == {0}
 
 
 def test_consent_ends_when_the_file_changes(project: Path) -> None:

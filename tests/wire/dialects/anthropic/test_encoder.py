@@ -135,7 +135,7 @@ def test_a_dialogue_begins_with_the_person() -> None:
 
 
 def test_empty_texts_are_never_sent() -> None:
-    stored = round_of({"type": "text", "text": ""}, USE)
+    stored = round_of({"type": "text", "text": ""}, {"type": "text", "text": " "}, {"type": "text"}, USE)
     messages = messages_of(user("", "?", "\n"), stored, results(RESULT), assistant(" "), user("Well?"))
 
     assert messages[0]["content"] == [{"type": "text", "text": "?"}]

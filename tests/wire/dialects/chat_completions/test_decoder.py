@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtool.errors import ContextTooLong, IncompleteReply, InvalidReply, NbtoolError, ProviderError
-from nbtool.events import MediaDelta, TextDelta, UsageDelta
+from nbtool.events import MediaDelta, StopReason, TextDelta, UsageDelta
 from nbtool.messages import Media, Usage
 from nbtool.wire import decode
 from tests.wire.chatting import WIRE, call, calls, chunk, native, read, stream, whole
@@ -18,6 +18,31 @@ from tests.wire.chatting import WIRE, call, calls, chunk, native, read, stream, 
 
 def test_a_finish_reason_completes_a_reply() -> None:
     assert read(chunk({"content": "Hi"}), chunk(finish="stop"), done=False).complete
+
+
+FINISHES: dict[StopReason, tuple[str, ...]] = {
+    "end": ("stop", "eos", "end_turn", "stop_sequence", "completed", "STOP"),
+    "length": (
+        "length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "incomplete",
+        "MAX_TOKENS",
+    ),
+    "filtered": ("content_filter", "safety", "sensitive", "recitation", "prohibited_content", "blocklist", "SAFETY"),
+    "refused": ("refusal",),
+    "error": ("abort", "network_error", "insufficient_system_resource", "malformed_function_call"),
+    "unknown": ("finished", ""),
+}  # fmt: skip
+"""The words of servers for the end of a reply without calls."""
+
+
+def test_the_words_of_all_servers_for_the_end_are_understood() -> None:
+    def stop_reasons(delta: dict[str, Any], *words: str) -> set[StopReason]:
+        return {read(chunk(delta), chunk(finish=word)).stop_reason for word in words}
+
+    assert {reason: stop_reasons({"content": "Hi"}, *words) for reason, words in FINISHES.items()} == {
+        reason: {reason} for reason in FINISHES
+    }
+    for_calls = ("tool_calls", "tool_use", "function_call", "tool_call", *FINISHES["end"])
+    assert stop_reasons(call(0, "c1", "f", "{}"), *for_calls) == {"tools"}
 
 
 def test_the_end_mark_completes_a_reply_without_a_finish_reason() -> None:
@@ -285,6 +310,15 @@ def test_an_error_with_a_good_status_is_an_error(value: dict[str, Any]) -> None:
         read(value)
     with pytest.raises(ProviderError, match="no"):
         decode("chat", json.dumps(value).encode(), stream=False)
+
+
+def test_an_error_beside_the_text_of_several_choices_follows_the_text_of_the_first() -> None:
+    choices = [{"index": index, "delta": {"content": text}} for index, text in enumerate(("one", "two"))]
+    decoder = WIRE.decoder()
+
+    assert decoder.feed(stream({"choices": choices, "error": {"message": "no"}})) == [TextDelta("one")]
+    with pytest.raises(ProviderError, match="no"):
+        decoder.close()
 
 
 def test_an_error_comes_after_the_deltas_before_it() -> None:

@@ -40,6 +40,18 @@ def test_code_without_an_outcome_is_passed_on_before_the_next_code() -> None:
     assert [(call.text, call.output) for call in provider_calls(reply)] == [("a", ""), ("b", "")]
 
 
+def test_outcomes_in_another_order_than_their_tools_are_matched_by_their_ids() -> None:
+    tools = [{"toolCall": {"toolType": "FILE_SEARCH", "id": name, "args": {"queries": [name]}}} for name in ("a", "b")]
+    code = [{"executableCode": {"id": name, "code": name}} for name in ("c", "d")]
+    outcomes = [
+        {"codeExecutionResult": {"id": "d", "output": "4"}}, {"toolResponse": {"toolType": "FILE_SEARCH", "id": "b"}},
+        {"codeExecutionResult": {"id": "c", "output": "3"}}, {"toolResponse": {"toolType": "FILE_SEARCH", "id": "a"}},
+    ]  # fmt: skip
+    calls = provider_calls(read(*tools, *code, *outcomes))
+
+    assert [(call.text, call.output) for call in calls] == [("d", "4"), ("b", ""), ("c", "3"), ("a", "")]
+
+
 @pytest.mark.parametrize(
     ("args", "shown"),
     [({"queries": ["rain", "Paris"]}, "rain\nParis"), ({"queries": [1]}, '{"queries": [1]}'), (None, "")],

@@ -181,6 +181,24 @@ def test_several_attached_images_go_along_together() -> None:
     ]
 
 
+NAMED = {
+    "image-edit": ("image/png", "image/jpeg", "image/webp", "image/gif"),
+    "transcription": (
+        "audio/mpeg", "audio/wav", "audio/x-wav", "audio/flac", "audio/ogg", "audio/mp4", "audio/aac", "audio/webm",
+        "video/mp4", "video/webm", "video/mpeg",
+    ),
+}  # fmt: skip
+
+
+def test_a_file_without_a_name_is_sent_with_the_extension_of_its_type() -> None:
+    uploads = [request_of(kind, "x", Media(mime, data=b"x")).uploads[0] for kind in NAMED for mime in NAMED[kind]]
+
+    assert [upload.filename for upload in uploads] == [
+        "image.png", "image.jpg", "image.webp", "image.gif", "audio.mp3", "audio.wav", "audio.wav", "audio.flac",
+        "audio.ogg", "audio.m4a", "audio.aac", "audio.webm", "video.mp4", "video.webm", "video.mpeg",
+    ]  # fmt: skip
+
+
 def test_only_the_last_message_of_the_person_counts() -> None:
     prompt = Prompt((user("a dog", PICTURE), assistant("Here."), user("a cat")), system="Be brief.")
     request = find_wire("image").encode(prompt, Target("h", "gpt-image-1"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.messages import Media, ProviderCall
+from nbtool.messages import Link, Media, ProviderCall
 from nbtool.wire import Reply, decode
 from nbtool.wire.dialects.provider_tools import MAX_UNKNOWN
 from tests.wire import responding
@@ -30,7 +30,26 @@ RAN: dict[str, tuple[list[dict[str, Any]], list[ProviderCall]]] = {
         [{"type": "program", "id": "p", "call_id": "c", "code": "text(1)", "fingerprint": "x"}],
         [ProviderCall("program", "text(1)")],
     ),
+    "a search of the web": (
+        [{"type": "web_search_call", "id": "w", "action": {"query": "rain", "sources": [{"url": "https://a.example"}]}}],
+        [ProviderCall("web_search", "rain", links=(Link("https://a.example"),))],
+    ),
+    "a search of files": (
+        [{"type": "file_search_call", "id": "f", "queries": ["rain", "snow"], "results": [{"filename": "a.pdf"}]}],
+        [ProviderCall("file_search", "rain\nsnow", links=(Link("", "a.pdf"),))],
+    ),
+    "code": (
+        [{"type": "code_interpreter_call", "id": "c", "code": "1", "outputs": [{"logs": "a"}, {"url": "https://b"}]}],
+        [ProviderCall("code_interpreter", "1", "a\nhttps://b")],
+    ),
+    "a tool of a server": (
+        [{"type": "mcp_call", "id": "m1", "server_label": "shop", "name": "buy", "arguments": "{}", "output": "ok"}],
+        [ProviderCall("shop.buy", "{}", "ok")],
+    ),
     "an image": ([IMAGE], [ProviderCall("image_generation", "A tabby.")]),
+    "the output of a program": (
+        [{"type": "program_output", "id": "o", "call_id": "c", "result": "1"}], [ProviderCall("program", "", "1")],
+    ),
     "an image of the prompt itself": ([{**IMAGE, "revised_prompt": None}], []),
     "a tool that is not known": (
         [{"type": "browse_call", "id": "b", "status": "completed", "page": "https://a.example", "found": "Rain."}],
@@ -57,15 +76,13 @@ def provider_calls(reply: Reply) -> list[ProviderCall]:
     return [part for part in reply.message.parts if isinstance(part, ProviderCall)]
 
 
-@pytest.mark.parametrize("how", RAN)
 @pytest.mark.parametrize("is_stream", [True, False])
-def test_what_the_provider_ran_is_shown_and_nothing_is_asked_of_the_client(how: str, is_stream: bool) -> None:
-    items, expected = RAN[how]
-    reply = read(*items, is_stream=is_stream)
+def test_what_the_provider_ran_is_shown_and_nothing_is_asked_of_the_client(is_stream: bool) -> None:
+    replies = {how: read(*items, is_stream=is_stream) for how, (items, _) in RAN.items()}
 
-    assert provider_calls(reply) == expected
-    assert (reply.text, reply.stop_reason, reply.calls) == ("So.", "end", ())
-    assert reply.message.native
+    assert {how: provider_calls(reply) for how, reply in replies.items()} == {how: RAN[how][1] for how in RAN}
+    assert {(reply.text, reply.stop_reason, reply.calls) for reply in replies.values()} == {("So.", "end", ())}
+    assert all(reply.message.native for reply in replies.values())
 
 
 def test_an_image_is_there_beside_its_prompt() -> None:
