@@ -46,7 +46,7 @@ TOO_LARGE = "it is too large to compare"
 
 READS_ALL = frozenset({
     "__dict__", "__getattribute__", "__getstate__", "__reduce__", "asdict", "astuple", "attrgetter", "cloudpickle",
-    "deepcopy", "dir", "eval", "exec", "getattr", "getattr_static", "getmembers", "locals", "model_dump", "pickle",
+    "deepcopy", "dir", "eval", "exec", "getattr", "getattr_static", "getmembers", "locals", "pickle",
     "vars",
 })  # fmt: skip
 """Names with which code may read attributes that it does not name: then all attributes count."""

@@ -13,7 +13,7 @@ from nbtool.tools.content_hash.code import names_in
 from nbtool.tools.content_hash.fields import class_name, instance_dict, mro, namespace
 from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.module_origin import has_user_globals, is_user_module
-from nbtool.tools.content_hash.names import constant_texts, passed_names, passes_self
+from nbtool.tools.content_hash.names import constant_texts, passed_names, passes_class, passes_object, passes_self
 from nbtool.tools.content_hash.source import code_fingerprint
 from nbtool.tools.values.describe import object_token
 
@@ -101,8 +101,24 @@ def hash_class(kind: type, hasher: LiveHasher) -> None:
         if not is_user_module(namespace(base).get("__module__")):
             hasher.update_text(object_token(base))
         elif hasher.is_first(base):
+            if base is kind and hasher.names is not None and _is_passed_on(kind, hasher.names):
+                hasher.complete_ids.update(map(id, mro(kind)))
             with hasher.without_problems():
                 _hash_members(base, hasher)
+
+
+def _is_passed_on(kind: type, names: frozenset[str]) -> bool:
+    """Whether a class method, or a method of the metaclass, that may run does more with a class than use attributes."""
+    own = [item for base in mro(kind) for item in namespace(base).items()]
+    of_metaclass = [
+        item
+        for base in mro(type(kind))
+        if is_user_module(namespace(base).get("__module__"))
+        for item in namespace(base).items()
+    ]
+    return any(can_run(name, member, names) and passes_class(member) for name, member in own) or any(
+        can_run(name, member, names) and passes_object(member) for name, member in of_metaclass
+    )
 
 
 def _hash_members(kind: type, hasher: LiveHasher) -> None:

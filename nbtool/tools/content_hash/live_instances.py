@@ -6,7 +6,7 @@ import array
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from types import FunctionType, MemberDescriptorType
+from types import MemberDescriptorType
 from typing import Any
 
 from nbtool.tools.content_hash.builtins import hash_column, hash_value
@@ -14,7 +14,7 @@ from nbtool.tools.content_hash.fields import class_name, instance_dict, mro, nam
 from nbtool.tools.content_hash.live_code import can_run, hash_class
 from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.module_origin import is_user_module
-from nbtool.tools.content_hash.names import passes_self
+from nbtool.tools.content_hash.names import passes_object
 
 _POINTER = 8
 """Size in bytes of a slot, of a `__dict__` and of a list of weak references in an instance."""
@@ -74,14 +74,9 @@ def _counted_names(value: Any, ancestors: tuple[type, ...], hasher: LiveHasher) 
     own_classes = [base for base in ancestors if base is not object]
     if hasher.names is None or not all(is_user_module(namespace(base).get("__module__")) for base in own_classes):
         return None
-    methods = [
-        (name, member)
-        for base in own_classes
-        for name, member in namespace(base).items()
-        if type(member) is FunctionType
-    ]
+    members = [item for base in own_classes for item in namespace(base).items()]
     if hasher.is_complete or any(
-        can_run(name, member, hasher.names) and passes_self(member) for name, member in methods
+        can_run(name, member, hasher.names) and passes_object(member) for name, member in members
     ):
         hasher.complete_ids.update(map(id, own_classes), [id(value)])
         return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dis
-from functools import lru_cache
-from types import CodeType, FunctionType
+from functools import cached_property, lru_cache
+from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
+
+from nbtool.tools.content_hash.fields import class_attribute
 
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR", "DELETE_ATTR"}
 """Instructions that read one attribute of an object and nothing else of it."""
@@ -39,6 +41,27 @@ def passes_self(function: Any) -> bool:
         return True
     code = function.__code__
     return bool(code.co_argcount) and code.co_varnames[0] in passed_names(code)
+
+
+def passes_object(member: Any) -> bool:
+    """Return whether a member of a class does more with the object that it is used on than use attributes of it."""
+    kind = type(member)
+    if kind is property:
+        return any(passes_self(part) for part in (member.fget, member.fset, member.fdel) if part is not None)
+    if kind is cached_property:
+        return passes_self(member.func)
+    if kind in _WITHOUT_OBJECT:
+        return False
+    return class_attribute(kind, "__get__") is not None and passes_self(member)
+
+
+def passes_class(member: Any) -> bool:
+    """Return whether a member is a class method that does more with its class than use attributes of it."""
+    return type(member) is classmethod and passes_self(member.__func__)
+
+
+_WITHOUT_OBJECT = (staticmethod, classmethod, MemberDescriptorType, GetSetDescriptorType)
+"""Descriptors that run no code with the object."""
 
 
 def constant_texts(code: CodeType) -> set[str]:

@@ -263,3 +263,85 @@ def test_an_object_that_cannot_be_read_has_a_problem_and_a_token_of_its_own(kind
     assert change_token(value).problem == problem
     assert change_token(value) == change_token(value)
     assert change_token(value).digest != change_token(other).digest
+
+
+ACCOUNT = """
+import copy, dataclasses, functools, inspect, json, operator, pickle
+
+
+class Registry(type):
+    def all_of(cls): return {of_class}
+
+@dataclasses.dataclass
+class Account(metaclass=Registry):
+    fee: int = 1
+    rate = 1
+    @property
+    def text(self): return {of_object}
+    @functools.cached_property
+    def stored_text(self): return {of_object}
+    @functools.lru_cache
+    def cached_text(self): return {of_object}
+    @classmethod
+    def kind(cls): return {of_class}
+    @staticmethod
+    def nothing(other=None): return other
+
+account = Account()
+account.name = "x"
+
+def found(): return globals()["acc" + "ount"]
+
+def act(n: int): return account.name, {in_tool}
+"""
+"""A tool that names one attribute of an object, and what else it does with it, or with its class."""
+
+
+def is_noticed(change: str, in_tool: str, of_object: str = "1", of_class: str = "1") -> bool:
+    """Whether the token of the tool tells that the attribute was changed."""
+    around = notebook(ACCOUNT.format(in_tool=in_tool, of_object=of_object, of_class=of_class))
+    before = tool_change_token(around["act"])
+    exec(f"{change} = 2", around)
+    after = tool_change_token(around["act"])
+    assert not before.problem
+    return before != after
+
+
+READS_ALL_OF = {
+    "__dict__": "found().__dict__", "__getattribute__": "found().__getattribute__('f' + 'ee')",
+    "__getstate__": "found().__getstate__()", "__reduce__": "found().__reduce__()",
+    "asdict": "dataclasses.asdict(found())", "astuple": "dataclasses.astuple(found())",
+    "attrgetter": "operator.attrgetter('f' + 'ee')(found())", "cloudpickle": "cloudpickle.dumps(found())",
+    "deepcopy": "copy.deepcopy(found())", "dir": "dir(found())", "eval": "eval('account.' + 'fee')",
+    "exec": "exec('print(account.' + 'fee)')", "getattr": "getattr(found(), 'f' + 'ee')",
+    "getattr_static": "inspect.getattr_static(found(), 'f' + 'ee')", "getmembers": "inspect.getmembers(found())",
+    "locals": "[locals() for other in [found()]]", "pickle": "pickle.dumps(found())", "vars": "vars(found())",
+}  # fmt: skip
+"""Code that reads attributes without their names, of an object that it finds without its name."""
+
+
+@pytest.mark.promise("shown-is-run")
+def test_code_that_may_read_any_attribute_depends_on_all_of_them() -> None:
+    assert READS_ALL_OF.keys() == limits.READS_ALL
+    assert [name for name, code in READS_ALL_OF.items() if not is_noticed("account.fee", code)] == []
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize(
+    "code",
+    ["account", "[account]", "json.dumps(account)", "account.text", "account.stored_text", "account.cached_text()"],
+)
+def test_of_an_object_that_code_passes_on_everything_counts(code: str) -> None:
+    assert is_noticed("account.fee", code, of_object="json.dumps(self)")
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("code", ["json.dumps(Account)", "Account.kind()", "account.kind()", "Account.all_of()"])
+def test_of_a_class_that_code_passes_on_everything_counts(code: str) -> None:
+    assert is_noticed("Account.rate", code, of_class="json.dumps(cls)")
+
+
+@pytest.mark.parametrize("code", ["1", "found().name", "account.text", "account.kind()", "account.nothing()"])
+def test_of_an_object_whose_attributes_are_all_that_code_uses_only_these_count(code: str) -> None:
+    assert not is_noticed("account.fee", code, of_object="self.name", of_class="cls.name")
+    assert not is_noticed("Account.rate", code, of_object="self.name", of_class="cls.name")
