@@ -43,7 +43,6 @@ _BOOKKEEPING = frozenset((
 ))  # fmt: skip
 """Attributes that Python and its libraries store in a class, or that are hashed in another way."""
 
-_METHODS = tuple(map(id, (types.FunctionType, property, staticmethod, classmethod)))
 _PARTS: dict[int, tuple[str, ...]] = {
     id(property): ("fget", "fset", "fdel"),
     id(staticmethod): ("__func__",),
@@ -108,10 +107,8 @@ def _class_members(kind: type, class_dict: dict[str, Any]) -> dict[str, Any]:
     )  # annotations are code since Python 3.14; a cached result may be stored beside it
     if any(base is enum.Enum for base in mro(kind)):
         members = {name: (member._name_, member._value_) for name, member in class_dict.get("_member_map_", {}).items()}
-        methods = {
-            name: value for name, value in class_dict.items() if id(type(value)) in _METHODS and name not in members
-        }
-        return {**members, **{name: value for name, value in methods.items() if not _is_sunder(name)}}
+        others = {name: value for name, value in class_dict.items() if name not in (*members, *_BOOKKEEPING)}
+        return {**members, **{name: value for name, value in others.items() if not _is_of_enum(name, value)}}
     if "__pydantic_fields__" in class_dict:
         own_names = ("__pydantic_fields__", "__private_attributes__")
         is_internal = {name for name in class_dict if name.startswith("__pydantic_") or _is_sunder(name)}.difference(
@@ -119,6 +116,12 @@ def _class_members(kind: type, class_dict: dict[str, Any]) -> dict[str, Any]:
         )
         class_dict = {name: value for name, value in class_dict.items() if name not in is_internal}
     return {**annotations, **{name: value for name, value in class_dict.items() if name not in _BOOKKEEPING}}
+
+
+def _is_of_enum(name: str, value: Any) -> bool:
+    """Whether `enum` stores an attribute in each of its classes, and not the author of one."""
+    is_own_hook = name in ("_missing_", "_generate_next_value_") and getattr(value, "__module__", "") != enum.__name__
+    return _is_sunder(name) and name != "_boundary_" and not is_own_hook
 
 
 def _is_sunder(name: str) -> bool:

@@ -54,6 +54,18 @@ CHANGES = {
     "docstring": ("class Kind:\n    '{}'", "Grams.", "Stones."),
     "enum": ("class Kind(enum.Enum):\n    A = {}", "1", "2"),
     "method of an enum": ("class Kind(enum.Enum):\n    A = 1\n    def b(self): return {}", "1", "2"),
+    "attribute of an enum": ("class Kind(enum.Enum):\n    A = 1\n    b = enum.nonmember({})", "1", "2"),
+    "cached method of an enum": (
+        "class Kind(enum.Enum):\n    A = 1\n    @functools.lru_cache\n    def b(self): return {}", "1", "2"
+    ),
+    "what an enum makes of an unknown value": (
+        "class Kind(enum.Enum):\n    A = 1\n    @classmethod\n    def _missing_(cls, value): return {}", "1", "2"
+    ),
+    "how an enum numbers its members": (
+        "class Kind(enum.Enum):\n    def _generate_next_value_(*of): return {} if of else 0\n    A = enum.auto()",
+        "1", "2",
+    ),
+    "boundary of a flag": ("class Kind(enum.Flag, boundary=enum.{}):\n    A = 1", "KEEP", "STRICT"),
     "dataclass": ("@dataclass\nclass Kind:\n    a: int = {}", "1", "2"),
     "dataclass options": ("@dataclass(frozen={})\nclass Kind:\n    a: int = 1", "True", "False"),
     "dataclass field": ("@dataclass\nclass Kind:\n    a: int = field(default={}, repr=False)", "1", "2"),
@@ -106,6 +118,13 @@ def test_a_tool_changes_with_each_part_of_a_class_that_it_uses(change: str) -> N
 
     assert first == same is not None
     assert first != changed
+
+
+@pytest.mark.parametrize("change", ["annotation with parameters", "model field", "attribute of an enum"])
+def test_a_class_of_the_notebook_can_be_compared(change: str) -> None:
+    source, value, _ = CHANGES[change]
+
+    assert content_hash_or_reason(cell(HEAD + source.format(value) + TAIL)["tool"]).reason == ""
 
 
 def test_a_class_that_holds_what_cannot_be_compared_makes_its_tool_unknown() -> None:
@@ -191,6 +210,20 @@ def test_a_tool_changes_with_a_module_of_the_persons_own(
 
     assert one == same is not None
     assert one != other
+
+
+def test_a_tool_changes_with_the_loaded_code_of_a_module_and_not_with_its_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"own_module_{next(COUNT)}"
+    (tmp_path / f"{name}.py").write_text("def rate():\n    return 1\n")
+    used = cell(f"import {name} as own\ndef tool(): return own.rate()")
+    before = content_hash(used["tool"])
+    used["own"].rate = cell("def rate(): return 2")["rate"]
+
+    assert before is not None
+    assert content_hash(used["tool"]) not in (None, before)
 
 
 def test_data_that_a_called_function_reads_belongs_to_what_a_tool_reads() -> None:
