@@ -198,3 +198,22 @@ def test_a_hook_that_hangs_while_its_turn_is_stopped_has_the_short_time_of_a_sto
     assert ran.outcome.status == "cancelled"
     assert "took longer than 0.05 s in on_message_append" in str(ran.outcome.error)
     assert ran.of("notice") == []
+
+
+def test_a_hook_that_is_late_is_cancelled_and_has_ended_before_the_turn_cleans_up() -> None:
+    steps: list[str] = []
+
+    class Late:
+        def on_turn_start(self, _: TurnContext) -> Any:
+            return lambda: steps.append("cleaned up")
+
+        async def on_before_request(self, _: RequestContext) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                steps.append("cancelled")
+
+    ran = run(["Hello"], Late(), limits=Limits(hooks=HookSeconds(call=0.01)))
+
+    assert "took longer than 0.01 s in on_before_request" in str(ran.outcome.error)
+    assert steps == ["cancelled", "cleaned up"]

@@ -41,7 +41,7 @@ class Question:
     resolved: Mapping[str, ResolvedArgument] = field(default_factory=dict)
     effect: str = ""
     notice: str = ""
-    media: tuple[Media, ...] = field(default=(), repr=False)
+    media: tuple[Media, ...] = ()
     sensitive: bool = False
     can_remember: bool = False
     remember_keys: Mapping[Scope, str] = field(default_factory=dict)

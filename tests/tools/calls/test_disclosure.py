@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 from nbtool.errors import ToolFailed
 from nbtool.tools import tool
 from nbtool.tools.calls.bound_call import bind
@@ -34,3 +36,45 @@ def test_that_a_value_is_none_is_no_secret_because_its_type_says_so() -> None:
 
     assert not nothing.is_in_text("None is no number")
     assert word.is_in_text("hunter2 is no number")
+
+
+GRAMMAR = [
+    "takes no keyword arguments", "takes an argument and got positional arguments",
+    "got an unexpected keyword argument", "missing a required positional argument", "the object is not subscriptable",
+    "it has no attribute", "index is out of range", "the column does not exist", "columns were not found on this axis",
+    "unknown key or keys", "an item must be named", "items with that type are invalid",
+    "any index at the axis for columns was found", "keys have to be in the object", "it was found by type of item",
+]  # fmt: skip
+"""Errors in the words of Python and its libraries."""
+
+
+def test_an_error_in_words_of_grammar_alone_may_be_sent_and_one_with_another_word_not() -> None:
+    variables = Variables({"secret": "hunter2"})
+    variables.expose("secret")
+    actual = as_tools(tool(lambda text="": text, name="told", run="auto"))[0]
+    bound = bind(actual, {"text": "$VAR_REF{{secret}}"}, variables)
+
+    assert [text for text in GRAMMAR if may_leak(ValueError(text), bound, variables)] == []
+    assert [text for text in GRAMMAR if not may_leak(ValueError(f"{text} hunter"), bound, variables)] == []
+
+
+def unreadable(value: object) -> UnreadableValues:
+    variables = Variables({"secret": value})
+    variables.expose("secret")
+    actual = as_tools(tool(lambda it: it, name="told", run="auto"))[0]
+    return UnreadableValues(bind(actual, {"it": "$VAR_REF{{secret}}"}, variables), variables)
+
+
+def test_a_result_that_equals_a_small_container_is_recognized() -> None:
+    values = unreadable([1, None])
+
+    assert values.is_in_result([1, None])
+    assert values.is_in_result({"of": [[1, None]]})
+    assert not values.is_in_result([1, 2])
+
+
+def test_only_progress_with_a_value_in_it_is_withheld() -> None:
+    values = unreadable("hunter2")
+
+    assert asyncio.run(values.may_be_in_text("read hunter2"))
+    assert not asyncio.run(values.may_be_in_text("read a line"))

@@ -282,8 +282,9 @@ def test_what_is_too_large_is_not_compared(bounds: Any, value: Any) -> None:
     assert content_hash_or_reason(value, **bounds).reason == "it is too large to compare"
 
 
-def test_what_takes_too_long_is_not_compared() -> None:
-    assert content_hash_or_reason(np.zeros(1_000), seconds=-1.0).reason == "it takes too long to compare"
+@pytest.mark.parametrize("value", [np.zeros(1_000), [[] for _ in range(1_000)]], ids=["bytes", "objects"])
+def test_what_takes_too_long_is_not_compared(value: Any) -> None:
+    assert content_hash_or_reason(value, seconds=-1.0).reason == "it takes too long to compare"
 
 
 def test_a_function_is_its_source_and_the_code_it_closes_over() -> None:
@@ -339,3 +340,4 @@ def test_an_xarray_in_memory_is_known_and_one_on_disk_is_not() -> None:
     assert content_hash(one) == content_hash(one.copy())
     assert content_hash(one) != content_hash(one.assign_coords(x=[1, 2, 4]))
     assert content_hash(one.to_dataset()) not in (None, content_hash(one))
+    assert content_hash(one.to_dataset(name="b")) not in (None, content_hash(one.to_dataset()))

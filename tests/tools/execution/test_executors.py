@@ -281,6 +281,17 @@ def test_a_call_that_is_over_at_its_executor_leaves_nothing_to_stop() -> None:
     assert asyncio.run(done()) == "uncertain, idle"
 
 
+def test_a_call_that_waits_at_a_pool_leaves_nothing_to_stop(threads: ThreadPoolExecutor) -> None:
+    release = threading.Event()
+    threads.submit(release.wait, 10)
+    place = ExecutorRunner(threads, lambda: None)
+    place._submit(lambda: 1)
+    stopped = place.stop()
+    release.set()
+
+    assert stopped == "idle"
+
+
 def test_what_cannot_be_sent_is_named_and_what_is_no_partial_is_not_looked_into() -> None:
     work = functools.partial(max, 1, key=lambda one: one)
 

@@ -18,7 +18,7 @@ from nbtool.tools import Progress, tool
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call
 from nbtool.tools.execution.runner import RunLimits
-from nbtool.tools.execution.threads import CallerThreadRunner
+from nbtool.tools.execution.threads import CallerThreadRunner, WorkerThreadRunner
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 SHOUT: ContextVar[str] = ContextVar("SHOUT", default="")
@@ -400,6 +400,17 @@ def test_work_that_was_stopped_before_its_turn_is_not_started() -> None:
     assert place.stop() == "idle"
     assert isinstance(place._run_guarded(lambda: started.append("worked")).error, KeyboardInterrupt)
     assert started == []
+
+
+def test_only_work_that_comes_after_the_stop_is_refused() -> None:
+    async def stopped() -> tuple[Any, ...]:
+        place = WorkerThreadRunner(lambda: None)
+        first, has_refused = await place.run(lambda: 1), place.has_refused
+        place.stop()
+        second = await place.run(lambda: 2)
+        return first.value, has_refused, type(second.error), place.has_refused
+
+    assert asyncio.run(stopped()) == (1, False, KeyboardInterrupt, True)
 
 
 def test_work_in_a_thread_that_nobody_waits_for_any_more_ends_by_itself() -> None:

@@ -21,6 +21,7 @@ import matplotlib.figure
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as plotly
+import polars
 import pytest
 import xarray
 from hypothesis import given
@@ -28,6 +29,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydantic import BaseModel, SecretStr
 
+from nbtool.tools.values.describe import describe
+from nbtool.tools.values.jsonable import LIBRARIES
 from nbtool.tools.values.render import PREVIEW_CHARS, RESULT_CHARS, is_cheap, render, render_or_preview, truncate
 from tests.cpu_time import run_within
 
@@ -332,3 +335,27 @@ def test_a_class_created_at_run_time_is_not_named_in_a_result() -> None:
     assert texts[0] == "<tests.tools.values.test_render.Declared object>"
     assert texts[3:] == ["class Declared", "<builtins.object object>"]
     assert render(Declared()).text == texts[0]
+
+
+def test_an_object_of_a_library_is_described_inside_a_list_and_not_written_out() -> None:
+    tensor = type("Tensor", (), {"__module__": "torch", "dtype": "torch.int64", "shape": (2,)})
+    objects: dict[str, Any] = {
+        "pandas": pd.Series(["SECRET"]),
+        "numpy": np.array(["SECRET"]),
+        "polars": polars.Series(["SECRET"]),
+        "xarray": xarray.DataArray(["SECRET"]),
+        "torch": tensor(),
+        "matplotlib": figure(),
+        "plotly": plotly.Figure([plotly.Scatter(name="SECRET")]),
+        "PIL": Image.new("RGB", (4, 2)),
+    }
+    rendered = render(objects, 100_000)
+
+    assert objects.keys() == set(LIBRARIES)
+    assert json.loads(rendered.text) == {name: describe(value) for name, value in objects.items()}
+    assert (rendered.is_complete, rendered.is_object) == (False, True)
+
+
+def test_what_an_object_says_to_a_model_inside_a_list_is_an_object_beside_its_text() -> None:
+    assert render([ForModels()]).is_object
+    assert not render(["as the model likes it"]).is_object

@@ -106,3 +106,14 @@ def test_a_cell_of_a_table_library_is_reported_in_its_own_words() -> None:
     seen = preview_table([pd.Timestamp("2026-01-02"), np.float64(1.5), object()])
 
     assert seen == {"columns": [""], "rows": [["2026-01-02 00:00:00"], ["1.5"], ["object"]]}
+
+
+def test_tables_and_arrays_are_objects_beside_their_text() -> None:
+    values = [np.arange(3), np.arange(100_000), pd.Series([1]), pl.Series([1]), pd.DataFrame({"a": [1]})]
+
+    assert [describe(value) for value in values if not render(value).is_object] == []
+
+
+def test_a_series_is_described_by_its_type_and_length() -> None:
+    assert describe(pd.Series([1, 2], name="n")) == "Series, int64, 2 rows"
+    assert describe(pl.Series("n", [1, 2])) == "Series 'n', Int64, 2 rows"
