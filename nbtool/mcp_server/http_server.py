@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import threading
+from collections.abc import Callable
 
 import uvicorn
 from pydantic import SecretStr
@@ -25,10 +26,11 @@ STOP_SECONDS = 5.0
 
 
 class KernelServer:
-    """A Model Context Protocol server of this kernel."""
+    """A Model Context Protocol server of this kernel; `on_stop` is called when it has stopped."""
 
-    def __init__(self, handlers: Handlers, *, port: int = 0) -> None:
+    def __init__(self, handlers: Handlers, *, port: int = 0, on_stop: Callable[[], object] = lambda: None) -> None:
         self.handlers = handlers
+        self._on_stop = on_stop
         token = SecretStr(secrets.token_urlsafe(32))
         self._socket = _listen(port)
         self.port: int = self._socket.getsockname()[1]
@@ -70,6 +72,7 @@ class KernelServer:
         for client in self.handlers.clients.values():
             for turn in client.chat.running_turns:
                 turn.abort()
+        self._on_stop()
 
     def _run(self) -> None:
         self._server.run(sockets=[self._socket])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
+import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
@@ -34,6 +35,7 @@ print(server.address.url, server.address.token.get_secret_value(), "end")
 """
 BUSY = "print('begun'); is_over.wait(60); print('over')"
 END = "is_over.set(); print('set')"
+ASK = "%%chat -m practice:fast\nUse &`heaviest` on $`birds`."
 ARGUMENTS = {"table": "$VAR_REF{{birds}}"}
 
 
@@ -61,17 +63,17 @@ def call(url: str, token: str, *, count: int = 1) -> Future[list[Any]]:
     return future
 
 
-def serve(lab: Lab, *cells: str) -> tuple[Notebook, str, str]:
+def serve(lab: Lab, *cells: str, kernel: str = "python3", name: str = "scratch.ipynb") -> tuple[Notebook, str, str]:
     """Open a notebook that serves, and return its address and token."""
-    notebook = lab.open_cells(SETUP, SERVE, ADDRESS, *cells, kernel="python3")
+    notebook = lab.open_cells(SETUP, SERVE, ADDRESS, *cells, kernel=kernel, name=name)
     for index in range(3):
         notebook.run_cell(index)
     _, url, token, _ = ("x " + notebook.wait_output(2, "end").inner_text()).split()[:4]
     return notebook, url, token
 
 
-def buttons(notebook: Notebook, name: str) -> Locator:
-    return notebook.output(1).get_by_role("button", name=name)
+def buttons(notebook: Notebook, name: str, index: int = 1) -> Locator:
+    return notebook.output(index).get_by_role("button", name=name)
 
 
 def test_a_call_of_a_program_is_approved_by_a_click_while_another_cell_runs(lab: Lab) -> None:
@@ -93,6 +95,55 @@ def test_a_call_of_a_program_is_approved_by_a_click_while_another_cell_runs(lab:
     screenshot(notebook.output(1), "served-answer")
     assert notebook.is_running(3)
     assert token not in notebook.output(1).inner_text()
+    assert notebook.errors == []
+
+
+def test_a_cell_that_waits_shows_the_question_of_a_program_too_and_a_click_there_counts_once(
+    lab: Lab, kernel: str
+) -> None:
+    notebook, url, token = serve(lab, ASK, kernel=kernel)
+    notebook.start_cell(3)
+    expect(buttons(notebook, "Approve", 3)).to_be_enabled(timeout=30_000)
+
+    result = call(url, token)
+    notebook.wait_output(3, "Asked by agent")
+    expect(buttons(notebook, "Approve", 3)).to_have_count(2)
+    expect(buttons(notebook, "Approve")).to_have_count(1)
+    expect(buttons(notebook, "Approve", 3).last).to_be_enabled(timeout=30_000)
+    buttons(notebook, "Approve", 3).last.click()
+    answered = result.result(60)[0]
+
+    assert answered.content[0].text == "emu"
+    notebook.wait_output(1, "The result was returned to agent.")
+    notebook.wait_output(3, "agent called heaviest: approved.")
+    expect(buttons(notebook, "Approve")).to_have_count(0)
+    expect(buttons(notebook, "Approve", 3)).to_have_count(1)
+    assert notebook.is_running(3)
+    buttons(notebook, "Approve", 3).click()
+    notebook.wait_ended(3)
+    saved = notebook.save()
+    assert "widget-view" not in str([cell.outputs for cell in saved.cells])
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_cell_that_computes_shows_the_question_until_it_is_denied_elsewhere(
+    lab: Lab, theme: Literal["light", "dark"]
+) -> None:
+    lab.set_theme(theme)
+    notebook, url, token = serve(lab, BUSY, END, name=f"served-{theme}.ipynb")
+    notebook.start_cell(3)
+    notebook.wait_output(3, "begun")
+
+    result = call(url, token)
+    for index in (1, 3):
+        expect(buttons(notebook, "Approve", index)).to_be_enabled(timeout=30_000)
+    screenshot(notebook.output(1), f"served-question-{theme}")
+    screenshot(notebook.output(3), f"served-question-in-cell-{theme}")
+    buttons(notebook, "Deny").click()
+
+    assert result.result(60)[0].is_error
+    notebook.wait_output(3, "agent called heaviest: denied.")
+    expect(buttons(notebook, "Approve", 3)).to_have_count(0)
     assert notebook.errors == []
 
 

@@ -23,7 +23,10 @@ INTRODUCTION = (
     "Programs on this machine can now use {tools} and {variables} of this notebook, through the same approvals as a "
     "model, until `%chat serve --stop` or the end of the kernel."
 )
-BELOW = "Their calls and questions appear below, also while other cells run. Their functions run in worker threads."
+BELOW = (
+    "Their calls and questions appear below, also while other cells run, and a question in the cell that runs too. "
+    "Their functions run in worker threads."
+)
 
 
 class _Parser(ArgumentParser):
@@ -119,7 +122,7 @@ def _make_server(
         chat = _open_chat(kernel, fill, name)
         return Client(name, chat, view, kernel.names.refresh_tools, seconds, running)
 
-    return KernelServer(Handlers(open_client, _version()), port=port)
+    return KernelServer(Handlers(open_client, _version()), port=port, on_stop=view.close)
 
 
 def _version() -> str:

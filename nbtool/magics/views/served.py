@@ -1,4 +1,7 @@
-"""Where the turns of clients are shown: below the cell that serves, in a few places that are used in turn."""
+"""Where the turns of clients are shown: below the cell that serves, in a few places that are used in turn.
+
+A turn that asks something is shown in the cell that runs at that time too.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from nbtool.blocks.question import summarize_call
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
-from nbtool.events import CallAsked, Event, Notice
+from nbtool.events import CallAsked, CallDecided, Event, Notice
 from nbtool.magics.kernel.messages import can_ask_for_input, has_front_end
 from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.views.running_cell import RunningCell
 from nbtool.magics.views.static import SHOWN_DIGEST
 from nbtool.magics.views.widget import WidgetView
 
@@ -22,13 +26,16 @@ PLACES = 4
 
 ASKED_BY = "Asked by {client}, a client of `%chat serve`."
 ASKED_IN_TERMINAL = "{client}: {question} `%chat approve {digest}` or `%chat deny {digest} REASON`"
+DECIDED_HERE = "{client} called {tool}: {verdicts}. The call is shown below `%chat serve`."
+WITHDRAWN = "ended without a decision"
 EMPTY = {"text/plain": ""}
 
 
 class ServedView:
     """Shows the turns of clients in the output of the cell that serves, while other cells run or none.
 
-    A finished turn stays until its place is needed. Without a page, a terminal gets a line for each question.
+    A finished turn stays until its place is needed. Once a turn asks something, the cell that runs shows it too, and
+    at its end one line instead. Without a page, a terminal gets a line for each question.
     """
 
     def __init__(self, shell: Any, magic: str) -> None:
@@ -37,10 +44,17 @@ class ServedView:
         self._has_terminal = getattr(shell, "kernel", None) is None and can_ask_for_input(shell)
         self._lock = threading.Lock()
         self._free: list[Any] = []
+        self._running_cell = RunningCell(shell)
 
     def open(self) -> None:
         """Display the places, below what the cell has printed."""
         self._free = [_empty_place() for _ in range(PLACES)] if self._has_page else []
+        if self._has_page:
+            self._running_cell.watch()
+
+    def close(self) -> None:
+        """Stop to show turns in the cells that run."""
+        self._running_cell.stop_watching()
 
     def can_ask(self) -> bool:
         """Return whether somebody could answer: in a page, or at a terminal."""
@@ -62,9 +76,11 @@ class ServedView:
             if notices and event.kind != "turn_started":  # the turn is in the tree only after that event
                 view.feed(notices.pop())
             view.feed(event)
+            if isinstance(event, CallAsked) and not view.has_copy:
+                view.show_copy(self._running_cell.display)
 
         def end(_: object) -> None:
-            view.on_finished(turn)
+            view.on_finished(turn, in_copy=_describe_decisions(turn, client))
             with self._lock:
                 self._free.append(place)
 
@@ -77,11 +93,19 @@ def chat_name(client: str) -> str:
     return f"mcp:{client}"
 
 
+def _describe_decisions(turn: Turn, client: str) -> str:
+    """Return the line that remains of a turn in the cell that ran when it asked."""
+    names = [event.display_name for event in turn.log if isinstance(event, CallAsked)]
+    verdicts = [event.verdict for event in turn.log if isinstance(event, CallDecided)]
+    tool = one_line(names[0], 100) if names else ""
+    return DECIDED_HERE.format(client=client, tool=tool, verdicts=", ".join(verdicts) or WITHDRAWN)
+
+
 def _empty_place() -> Any:
     return display(EMPTY, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
 
 
 def _print_question(event: Event, client: str) -> None:
     if isinstance(event, CallAsked):
-        question = one_line(summarize_call(event.gate, event.display_name, event.shown, {}), 300)
+        question = one_line(summarize_call(event.gate, event.display_name, event.shown, {}, is_form=event.is_form), 300)
         print(ASKED_IN_TERMINAL.format(client=client, question=question, digest=event.digest[:SHOWN_DIGEST]))  # noqa: T201 - a notice for the person

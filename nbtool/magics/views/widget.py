@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
@@ -61,6 +61,7 @@ class WidgetView(OutputView):
         self._acts = list(TURN_ACTIONS if place is None else SERVED_ACTIONS)
         self._parked_at = ""
         self._above: dict[str, Any] = {}
+        self._copy: Any = None
         if former := _closing_widgets.pop(turn.cell_id, None):
             former.close()  # its cell now shows another turn
         self._widget = self._create_widget(in_cell=place is None)
@@ -76,6 +77,15 @@ class WidgetView(OutputView):
             self._is_introduced = True
             fields = {**_head_fields(self._turn, self._chat), **chat_field(self._cells.chat)}
             self._widget.update_head(**fields, acts=self._acts)
+
+    @property
+    def has_copy(self) -> bool:
+        """Whether a second output shows the turn."""
+        return self._copy is not None
+
+    def show_copy(self, display_widget: Callable[[Any], Any]) -> None:
+        """Show the turn in a second output too, which a function displays and returns; None where it cannot."""
+        self._copy = display_widget(self._widget)
 
     def poll(self) -> None:
         """Process received messages."""
@@ -96,12 +106,17 @@ class WidgetView(OutputView):
         self._card = _displayed(card)
         self._replace_when_loaded(before, (before.place, self._above))
 
-    def on_finished(self, turn: Turn) -> None:  # noqa: ARG002 - the same
-        """Replace the output by the static one, and release the widget."""
+    def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:  # noqa: ARG002 - the same
+        """Replace the output by the static one, a copy of it by a line, and release the widget."""
         if not self._parked_at:
             bundle = self._widget.finish()
             self._handle.update(bundle, raw=True)
-            self._replace_when_loaded(self._widget, (self._widget.place, bundle))
+            outputs = [(self._widget.place, bundle)]
+            if self._copy is not None:
+                line = {"text/plain": in_copy}
+                self._copy.update(line, raw=True)
+                outputs.append((self._widget.place, line))
+            self._replace_when_loaded(self._widget, *outputs)
             return
         note = _notice_block(PARKED_NOTICE.format(at=self._parked_at, end=_clock()))
         transcript = self._widget.transcript

@@ -1,0 +1,118 @@
+"""A web page of a stranger, in a real browser on the machine of a served notebook: none of its requests is a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext
+
+from nbtool import Chat, tool
+from tests.mcp_server.clients import ListView, serve
+
+STRANGER = "http://stranger.localhost/"
+SEND = """
+async ([url, token]) => {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call",
+                                params: { name: "effect", arguments: {} } });
+  const accept = { Accept: "application/json, text/event-stream" };
+  const json = { ...accept, "Content-Type": "application/json" };
+  const bearer = { ...json, Authorization: `Bearer ${token}` };
+  const requests = [
+    { mode: "no-cors", headers: { "Content-Type": "text/plain" } },
+    { mode: "no-cors", credentials: "include" },
+    { mode: "cors", headers: json },
+    { mode: "cors", headers: bearer },
+    { mode: "cors", headers: { ...bearer, "Mcp-Session-Id": "x" } },
+    { mode: "cors", headers: bearer, referrerPolicy: "no-referrer" },
+  ];
+  const outcomes = [];
+  for (const request of requests) {
+    try {
+      const answer = await fetch(url, { method: "POST", body, ...request });
+      outcomes.push(answer.type === "opaque" ? "opaque" : String(answer.status));
+    } catch {
+      outcomes.push("refused");
+    }
+  }
+  outcomes.push(String(navigator.sendBeacon(url, new Blob([body], { type: "text/plain" }))));
+  outcomes.push(await new Promise((resolve) => {
+    const socket = new WebSocket(url.replace("http", "ws"));
+    socket.onopen = () => resolve("open");
+    socket.onerror = () => resolve("refused");
+  }));
+  const frame = document.createElement("iframe");
+  frame.name = "inside";
+  document.body.append(frame);
+  const form = document.createElement("form");
+  form.method = "POST";
+  form.enctype = "text/plain";
+  form.action = url;
+  form.target = "inside";
+  const field = document.createElement("input");
+  field.name = body;
+  form.append(field);
+  document.body.append(form);
+  form.submit();
+  return outcomes;
+}
+"""
+
+
+@pytest.fixture
+def calls() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def served(calls: list[int]) -> Iterator[Any]:
+    @tool(run="auto")
+    def effect() -> str:
+        """Do something."""
+        calls.append(1)
+        return "done"
+
+    with serve(lambda: Chat(tools=[effect]), ListView()) as server:
+        yield server
+
+
+@pytest.mark.promise("served")
+@pytest.mark.parametrize("knows_token", [False, True])
+def test_a_page_of_another_origin_reaches_nothing(
+    profile: BrowserContext,
+    served: Any,
+    calls: list[int],
+    record_property: Callable[[str, object], None],
+    *,
+    knows_token: bool,
+) -> None:
+    token = served.address.token.get_secret_value() if knows_token else "guessed"
+    page = profile.new_page()
+    page.route(STRANGER, lambda route: route.fulfill(body="<body>", content_type="text/html"))
+    page.goto(STRANGER)
+    with page.expect_event("frameattached"):
+        outcomes = page.evaluate(SEND, [served.address.url, token])
+    page.frames[-1].wait_for_load_state()
+    page.close()
+
+    assert outcomes == ["opaque", "opaque", "refused", "refused", "refused", "refused", "true", "refused"]
+    assert (calls, served.handlers.clients) == ([], {})
+    assert served.access.refused >= 4
+    record_property("injected", len(outcomes) + 1)
+
+
+@pytest.mark.promise("served")
+def test_a_page_whose_name_was_pointed_at_this_machine_reaches_nothing(
+    profile: BrowserContext, served: Any, calls: list[int], record_property: Callable[[str, object], None]
+) -> None:
+    """Its requests are of its own origin then, so that no browser holds them back."""
+    page = profile.new_page()
+    url = f"http://rebound.localhost:{served.port}/mcp"
+    page.goto(url)
+    outcomes = page.evaluate(SEND, [url, served.address.token.get_secret_value()])
+    page.close()
+
+    assert outcomes[2:6] == ["421"] * 4
+    assert (calls, served.handlers.clients) == ([], {})
+    record_property("injected", len(outcomes) + 1)
