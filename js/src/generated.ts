@@ -30,7 +30,8 @@ export type OmittedChars = Record<string, number>;
 /**
  * A question at a gate, and the digest that a decision must contain.
  * `notice` is shown before everything else, such as how the tool changed; `effect` describes the changes, such
- * as a file's diff, if the tool provides it; `media` are the images of a result.
+ * as a file's diff, if the tool provides it; `media` are the images of a result. With `is_form`, a server asks
+ * for the arguments.
  */
 export interface QuestionData {
   gate: Gate;
@@ -47,6 +48,7 @@ export interface QuestionData {
   notes?: string[];
   again?: ReaskData;
   can_remember_call?: boolean;
+  is_form?: boolean;
 }
 
 /** One thing that has changed since it was shown. */

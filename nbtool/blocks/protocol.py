@@ -29,7 +29,8 @@ class QuestionData(TypedDict):
     """A question at a gate, and the digest that a decision must contain.
 
     `notice` is shown before everything else, such as how the tool changed; `effect` describes the changes, such
-    as a file's diff, if the tool provides it; `media` are the images of a result.
+    as a file's diff, if the tool provides it; `media` are the images of a result. With `is_form`, a server asks for
+    the arguments.
     """
 
     gate: Gate
@@ -46,6 +47,7 @@ class QuestionData(TypedDict):
     notes: NotRequired[list[str]]
     again: NotRequired[ReaskData]
     can_remember_call: NotRequired[bool]
+    is_form: NotRequired[bool]
 
 
 class DifferenceData(TypedDict):

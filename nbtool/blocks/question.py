@@ -29,6 +29,9 @@ REASK_TITLES = {
 }
 """Why approval is requested again; the card shows the same."""
 
+FORM_SUMMARY = "{tool} for input. Send what is filled in?"
+"""The question about a form, after the server and `asks`; the card shows the same."""
+
 MAX_ARGUMENT_CHARS = 60
 """Characters of an argument in the question."""
 
@@ -55,6 +58,8 @@ def question_data(event: CallAsked, store: dict[str, Media]) -> QuestionData:
         question["again"] = _reask_data(event.again)
     if not event.can_remember_call:
         question["can_remember_call"] = False
+    if event.is_form:
+        question["is_form"] = True
     return question
 
 
@@ -98,15 +103,29 @@ def question_summary(block: CallBlock) -> str:
     if question is None:
         return ""
     images = len(question.get("media", ()))
-    return summarize_call(question["gate"], question["tool"], question["shown"], block["resolved"], images)
+    is_form = question.get("is_form", False)
+    return summarize_call(
+        question["gate"], question["tool"], question["shown"], block["resolved"], images, is_form=is_form
+    )
 
 
-def summarize_call(gate: Gate, tool: str, shown: str, resolved: Mapping[str, ResolvedShape], images: int = 0) -> str:
+def summarize_call(
+    gate: Gate,
+    tool: str,
+    shown: str,
+    resolved: Mapping[str, ResolvedShape],
+    images: int = 0,
+    *,
+    is_form: bool = False,
+) -> str:
     """Describe what happens if a question is approved.
 
-    `resolved` has the target of each argument; `images` is the number of images in a result.
+    `resolved` has the target of each argument; `images` is the number of images in a result. With `is_form`, a server
+    asks for the arguments.
     """
     tool = _line(tool, 80)
+    if is_form:
+        return FORM_SUMMARY.format(tool=tool)
     if gate == "result":
         images_note = f" and {_plural(images, 'image')}" if images else ""
         return f"Send the result of {tool} to the model ({_plural(len(shown), 'character')}{images_note})?"

@@ -117,7 +117,8 @@ class CallAsked:
     `notice` is shown first, such as how the tool changed; `effect` describes what would change, such as a file's diff;
     `media` are the images of a result that the model would receive. `resolved` and `glances` are as in `CallReady`,
     but newer. `notes` are further lines for the user. `again` says why the question is repeated. An approval of these
-    arguments may be remembered only if `can_remember_call`. `qualified_name` is as in `CallReady`.
+    arguments may be remembered only if `can_remember_call`. `qualified_name` is as in `CallReady`. If it `is_form`, a
+    server asks for the arguments, and an approval sends them.
     """
 
     call_id: str
@@ -138,6 +139,7 @@ class CallAsked:
     again: RepeatedQuestion | None = None
     can_remember_call: bool = True
     qualified_name: str = ""
+    is_form: bool = False
     kind: Literal["call_asked"] = "call_asked"
 
     @property

@@ -77,6 +77,7 @@ class Tool:
         is_async: calling the function returns a coroutine or an async generator. It runs on an event loop: on
             nbtool's own if `is_builtin`.
         qualified_name: `server.tool` for a tool of a server, whose `name` for the model differs from it.
+        hint: what a server says of its tool, such as that it only reads. Shown to the person, and no consent.
     """
 
     function: Callable[..., Any]
@@ -98,6 +99,7 @@ class Tool:
     sends_to: Literal["", "model", "server"] = ""
     in_order: bool = False
     qualified_name: str = ""
+    hint: str = ""
     is_async: bool = field(init=False)
     is_builtin: bool = field(init=False)
 

@@ -16,6 +16,7 @@ COMES_WITH = {
     "comm": "ipywidgets",
     "httpx2": "mcp",
     "jsonschema": "mcp",
+    "mcp_types": "mcp",
 }
 """Packages that a declared one brings in a version of its own choice, and speaks through."""
 

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FrameType, SimpleNamespace
 from typing import Any, cast
@@ -24,7 +25,10 @@ from nbtool.blocks.question import notice_text
 from nbtool.events import CallReady, ResolvedArgument
 from nbtool.magics.notebook.tool_choice import matches
 from nbtool.messages import ToolResult, user
+from nbtool.server_url import parse_server_url
 from nbtool.tools.calls.contents import is_any_in, normalized_words, result_rows
+from nbtool.tools.mcp.form import InvalidForm, form_parameters, secret_fields
+from nbtool.tools.mcp.oauth import check_address
 from nbtool.tools.mcp.tool_list import model_tool_name, quoted_instructions
 from nbtool.tools.mcp.variables import variables_in, without_secrets
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
@@ -154,6 +158,20 @@ def _of_provider(text: str) -> None:
     error_from_response(500, {}, data, label="a")
 
 
+LAB = parse_server_url("https://lab.example/mcp")
+
+
+def _form(text: str) -> None:
+    """Read a form whose every part is the text, and what was filled in."""
+    field = {"type": "string", "title": text, "description": text, "default": text}
+    forms = [{"a": field}, {text: field}, {"a": {"enum": text.split("\n")}}, {"a": {"type": text}}]
+    for fields in forms:
+        with suppress(InvalidForm):
+            parameters = form_parameters({"properties": fields, "required": [text, "a"]})
+            secret_fields(parameters)
+            parameters.find_problems({"a": text, text: text})
+
+
 MORE: dict[str, tuple[Read, list[str]]] = {
     **STREAMS,
     "notice of a question": (notice_text, JSON),
@@ -204,6 +222,8 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     ),
     "end of a list of calls": (lambda text: end_of_call_list(f"[{text}", 0), [*JSON, "f(", "[f("]),
     "instructions of a server": (lambda text: quoted_instructions("s", text), HTML),
+    "form of a server": (_form, [*NAMES, "pass", "api key", "\x1b[", '"', "\n"]),
+    "address of a login": (_either(lambda text: check_address(text, LAB)), [*ADDRESSES, "#", "?"]),
     "settings of a server": (
         lambda text: (variables_in(text), without_secrets(text, {}, {})),
         ["${", "${A", ":-", "}", "$"],
@@ -228,7 +248,7 @@ EXCLUDED: dict[str, str] = {
         ["tool",
          "report", "main", "kill_group", "unknown_tool", "refusal_message", "skip_call", "record",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
-         "is_reference", "missing_argument", "reference_to", "price_example"],
+         "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
@@ -244,7 +264,7 @@ EXCLUDED: dict[str, str] = {
     "chat_name": "puts the name of a client, which is bounded, behind four letters",
     "at_wire": "compares the end of an address that was parsed",
     **dict.fromkeys(["read_body", "read_start", "resolve", "resolve_allowed", "client_for", "connect_error",
-         "disconnect_error", "proxy_for", "read_error"], "a network"),
+         "disconnect_error", "proxy_for", "read_error", "list_prompts", "get_prompt", "read_resource"], "a network"),
     "unknown_part": "writes what was parsed already as JSON",
     "cited_passage": "takes the first characters of a text, of a bounded number",
     "split_batches": "passes the start of a text on to the last delta",

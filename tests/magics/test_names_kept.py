@@ -69,6 +69,7 @@ COMMAND_LINES: dict[str, list[str]] = {
     "use": ["use", "use mine"],
     "fix": ["fix", "fix mine"],
     "explain": ["explain", "explain mine"],
+    "prompt": ["prompt", "prompt mine"],
     "serve": ["serve -v mine", "serve", "serve --stop"],
 }
 """Every command, with the words by which it could bind the name."""

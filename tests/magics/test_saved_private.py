@@ -78,6 +78,7 @@ SAVED: dict[str, Callable[[Any], object]] = {
     "status": printed("%chat status"),
     "config": printed("%chat config"),
     "env": printed("%chat env"),
+    "prompt": printed("%chat prompt"),
     "serve": printed("%chat serve -t nbtool:inspection\n%chat serve\n%chat serve --stop"),
     "history": printed("%chat history"),
     "chats": printed("%chat history chats"),

@@ -74,6 +74,15 @@ TEXT = {
         "tool-result": "<Figure size 400x250",
         "image-used": "image/png, 256 by 256 pixels",
     },
+    "11_serve.ipynb": {
+        "serve": "2 tools and 1 variable",
+        "connect": "mean_mass heaviest ListVars ReadVar\nDataFrame, 344 rows",
+        "call": "'Kept as $VAR_REF{{mean_mass_1_result}}.'",
+        "ask": "Nobody can be asked in this notebook",
+        "history": "agent calls heaviest.",
+        "state": "2 calls",
+        "stop": "Stopped",
+    },
 }
 """What stands under the cells of a notebook whose prose speaks of it, by the cells' ids."""
 NOTEBOOK_SECONDS = 180

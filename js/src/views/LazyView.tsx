@@ -18,7 +18,7 @@ export interface LazyViews {
   };
   /** The connection is enough: the other values only cause a new rendering when they change. */
   approval: {
-    connection: Pick<Connection, "state" | "decide" | "drafts" | "requestMedia">;
+    connection: Pick<Connection, "state" | "decide" | "drafts" | "requestMedia" | "stopCall">;
     document: TurnState["document"];
     sent: TurnState["requests"];
     link: TurnState["link"];

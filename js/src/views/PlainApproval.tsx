@@ -105,7 +105,7 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
           <button
             type="button"
             class="nb-button nb-primary"
-            disabled={isLocked || !isReadable || hasImages}
+            disabled={isLocked || !isReadable || hasImages || call.question.is_form}
             onClick={() => decide({ kind: gate === "run" ? "approve" : "release", digest })}
           >
             {labels.yes}

@@ -22,6 +22,7 @@ from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided
+from nbtool.magics.cell.form_input import fill_in_by_input
 from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Approved, Decision, Denied, Question, Released, Withheld
 from nbtool.tools.execution.threads import CallerThreadRunner
 
@@ -131,7 +132,8 @@ class CellApprover:
 
     async def _ask_by_input(self, question: Question) -> Decision:
         """Ask with a line of input; a decision by another option closes the line."""
-        answer: Decision = await self._in_cell(partial(ask_by_input, question))
+        ask = fill_in_by_input if question.is_form else ask_by_input
+        answer: Decision = await self._in_cell(partial(ask, question))
         return answer
 
     async def _in_cell(self, work: Callable[[], Any]) -> Any:

@@ -18,6 +18,7 @@ from nbtool.magics.commands import (
     exports,
     history,
     journal,
+    prompts,
     recordings,
     serve,
     show,
@@ -102,7 +103,7 @@ OPTIONS: dict[str, frozenset[str]] = {
 WITHOUT_ARGS = frozenset({"help", "new", "status", "tools", "vars"})
 """Commands without arguments other than `-c NAME`."""
 
-FREE_TEXT = frozenset({"config", "deny", "history", "serve", *cells.COMMANDS, *WITHOUT_ARGS})
+FREE_TEXT = frozenset({"config", "deny", "history", "prompt", "serve", *cells.COMMANDS, *WITHOUT_ARGS})
 """Commands whose arguments are free text or that parse them themselves."""
 
 COMMANDS: dict[str, Command] = {
@@ -119,6 +120,7 @@ COMMANDS: dict[str, Command] = {
     **decode.COMMANDS,
     **env.COMMANDS,
     **cells.COMMANDS,
+    **prompts.COMMANDS,
     **serve.COMMANDS,
     "help": help_command,
 }

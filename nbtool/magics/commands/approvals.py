@@ -139,7 +139,9 @@ def _describe_question(context: CommandContext, chat: Chat, question: Question) 
     name = next(name for name, candidate in context.kernel.chats.items() if candidate is chat)
     where = "" if chat is context.chat else f" in chat {one_line(name, 40)}"
     resolved = resolved_shapes(question.resolved)
-    summary = summarize_call(question.gate, question.display_name, question.shown, resolved, len(question.media))
+    summary = summarize_call(
+        question.gate, question.display_name, question.shown, resolved, len(question.media), is_form=question.is_form
+    )
     remarks = format_remarks(question.again, question.notes)
     more = [text for text in (remarks, notice_text(question.notice), effect_text(question.effect)) if text]
     return "\n".join([f"waiting{where}: {summary}", *more]).replace("\n", "\n    ")

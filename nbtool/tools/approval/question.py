@@ -28,6 +28,7 @@ class Question:
         notes: lines for the person.
         again: why the call is asked about again.
         qualified_name: the tool's name for a person, if it differs, such as `server.tool`.
+        is_form: a server asks for the arguments; an approval sends them.
     """
 
     call_id: str
@@ -49,6 +50,7 @@ class Question:
     notes: tuple[str, ...] = ()
     again: RepeatedQuestion | None = None
     qualified_name: str = ""
+    is_form: bool = False
 
     @property
     def display_name(self) -> str:

@@ -140,7 +140,7 @@ class BoundCall:
             ),
             tool=tool.name,
             shown=text,
-            description=tool.description,
+            description=" ".join(filter(None, (tool.hint, tool.description))),
             notice=notice,
             schema=schema,
             arguments=arguments,
@@ -154,6 +154,7 @@ class BoundCall:
             notes=notes,
             again=repeated,
             qualified_name=tool.qualified_name,
+            is_form=gate == "run" and tool.parameters.is_form,
         )
 
     def same_as(self, other: BoundCall) -> bool:

@@ -198,6 +198,7 @@ def _request_event(question: Question) -> CallAsked:
         again=question.again,
         can_remember_call=question.can_remember_call,
         qualified_name=question.qualified_name,
+        is_form=question.is_form,
     )
 
 

@@ -16,11 +16,14 @@ class CallStops:
     @contextmanager
     def listen(self, call_id: str) -> Iterator[asyncio.Future[None]]:
         """Return a future that is done when a person stops this call, while it runs."""
+        former = self._requests.pop(call_id, None)
         request = self._requests[call_id] = asyncio.get_running_loop().create_future()
         try:
             yield request
         finally:
             del self._requests[call_id]
+            if former:  # a question to the person before the call itself
+                self._requests[call_id] = former
 
     def stop(self, call_id: str) -> bool:
         """Request the end of a call; return whether it runs. Any other id has no effect."""

@@ -17,6 +17,7 @@ from nbtool.errors import BadUsage
 from nbtool.server_url import parse_server_url
 from nbtool.tools.approval import make_digest
 from nbtool.tools.mcp.limits import ServerLimits
+from nbtool.tools.mcp.login_prompt import LoginPrompt
 from nbtool.tools.mcp.variables import Expansion, variables_in, without_secrets
 from nbtool.tools.values.sanitize import single_line
 
@@ -42,6 +43,7 @@ _INVALID_CHARACTERS = re.compile(
 class ServerSpec:
     """How to reach one server: a command on stdio, or a URL. Values that may be secret are not in its repr.
 
+    With `uses_oauth`, a person logs in, who is asked by `login_prompt`.
     `template` is the configuration before its variables were expanded, `variables` are the values from the environment,
     `header_variables` the variable names in each header.
     """
@@ -57,6 +59,8 @@ class ServerSpec:
     variables: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
     header_variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     limits: ServerLimits = field(default_factory=ServerLimits)
+    uses_oauth: bool = False
+    login_prompt: LoginPrompt | None = field(default=None, repr=False, compare=False)
 
     @property
     def identity(self) -> str:
@@ -150,11 +154,21 @@ def _parse_http_entry(name: str, entry: Mapping[str, Any], expansion: Expansion)
     return ServerSpec(
         name,
         url=_parse_url(name, entry, expansion),
+        uses_oauth=_uses_oauth(name, entry, headers),
         headers=headers,
         template={"url": entry["url"]},
         variables=expansion.values,
         header_variables={header: variables_in(value) for header, value in (entry.get("headers") or {}).items()},
     )
+
+
+def _uses_oauth(name: str, entry: Mapping[str, Any], headers: Mapping[str, SecretStr]) -> bool:
+    auth = entry.get("auth")
+    if auth not in (None, "oauth"):
+        raise BadUsage(f'The MCP server {name!r}: "auth" can only be "oauth".')
+    if auth and any(header.lower() == "authorization" for header in headers):
+        raise BadUsage(f"The MCP server {name!r} has a login and a header Authorization.", fix="Remove one of them.")
+    return auth == "oauth"
 
 
 def _parse_url(name: str, entry: Mapping[str, Any], expansion: Expansion) -> str:
@@ -168,9 +182,10 @@ def _parse_url(name: str, entry: Mapping[str, Any], expansion: Expansion) -> str
         address = parse_server_url(url, may_have_query=True)
     except BadUsage as error:
         raise BadUsage(f"The MCP server {name!r}: {error.message}", fix=error.fix) from None
-    if (entry.get("headers") or address.query) and not address.may_carry_key:
+    if (entry.get("headers") or entry.get("auth") or address.query) and not address.may_carry_key:
         raise BadUsage(
-            f"The MCP server {name!r}: keys in headers or a query are not sent over plain HTTP to {address.host}.",
+            f"The MCP server {name!r}: keys in headers or a query are not sent over plain HTTP to {address.host},"
+            " nor is the token of a login.",
             fix="Use https://…",
         )
     return url.strip()

@@ -10,13 +10,16 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtool.errors import McpFailed, ToolFailed
 from nbtool.text import left_out, shorten
 from nbtool.tools.mcp.config import ServerSpec
+from nbtool.tools.mcp.elicitation import MAX_QUESTIONS, UNASKED, Answer, cancel, decline
 from nbtool.tools.mcp.errors import SessionLost
+from nbtool.tools.mcp.login_prompt import LOGIN_SECONDS
 from nbtool.tools.mcp.session import Session
 from nbtool.tools.mcp.stdio_messages import LEFT_OUT
 from nbtool.tools.mcp.tool_list import RemoteTool, server_label
@@ -24,7 +27,8 @@ from nbtool.tools.tool import Progress
 from nbtool.tools.values.sanitize import single_line
 
 if TYPE_CHECKING:
-    from mcp.types import LoggingMessageNotificationParams
+    from mcp import Client
+    from mcp.types import ElicitRequestParams, ElicitResult, LoggingMessageNotificationParams
 
 MAX_WAIT = 1.0
 """Maximum seconds of a delay that a call waits for; if more is left it fails at once and reports when to retry."""
@@ -41,8 +45,10 @@ MAX_PROGRESS_TEXT = 200
 MAX_READ = 10 * MAX_PROGRESS_TEXT
 """Maximum number of characters of such a text that are processed."""
 
+T = TypeVar("T")
 Check = Callable[[dict[str, RemoteTool]], None]
 Report = Callable[[Progress], object]
+OnListed = Callable[[dict[str, RemoteTool]], object]
 
 _log = logging.getLogger("nbtool.mcp")
 
@@ -50,11 +56,16 @@ _log = logging.getLogger("nbtool.mcp")
 class Connection:
     """A server that is reconnected after its session was lost."""
 
-    def __init__(self, spec: ServerSpec, seconds: float) -> None:
+    def __init__(
+        self, spec: ServerSpec, seconds: float, on_listed: Callable[[], OnListed | None] | None = None
+    ) -> None:
         self.spec = spec
+        self._on_listed = on_listed
+        self._listing: asyncio.Task[None] | None = None
+        self._is_listing_old = False
         self.notices: list[str] = []
         self._seconds = seconds
-        self._session = Session(spec, self._on_log, self._on_refused)
+        self._session = Session(spec, self._on_log, self._on_refused, self._on_asked, self._on_changed)
         self._lock = asyncio.Lock()
         self._failures = 0
         self._retry_at = 0.0
@@ -72,6 +83,15 @@ class Connection:
         """Wait for the first session; raises McpFailed."""
         return self._session.wait_until_open(remaining, seconds)
 
+    def retry_now(self) -> None:
+        """Let the next request connect without a delay."""
+        self._failures, self._retry_at = 0, 0.0
+
+    @property
+    def when_open(self) -> Future[dict[str, RemoteTool]]:
+        """Done once the first session has listed its tools, or failed."""
+        return self._session.when_open
+
     def begin_close(self) -> None:
         """Start closing the session without waiting, and do not reconnect."""
         self._is_closed = True
@@ -86,8 +106,12 @@ class Connection:
         """List the current tools, in a new session if the previous one has ended; raises McpFailed."""
         return (await self._session_and_tools())[1]
 
-    async def call(self, name: str, arguments: dict[str, Any], check: Check, report: Report) -> Any:
+    async def call(
+        self, name: str, arguments: dict[str, Any], check: Check, report: Report, answer: Answer | None = None
+    ) -> Any:
         """List the tools, pass them to `check`, and call one; the call is never repeated.
+
+        `answer` answers what the server asks meanwhile; without it, that is declined.
 
         Raises:
             McpFailed: the server cannot be reached, or `check` raises it.
@@ -95,10 +119,10 @@ class Connection:
         """
         session, tools = await self._session_and_tools()
         check(tools)
-        key, progress = object(), _CallProgress(report)
+        key, progress = object(), _CallProgress(report, answer)
         self._calls[key] = progress
         try:
-            return await session.call(name, arguments, progress.on_progress)
+            return await session.call(name, arguments, progress.on_progress, progress.answer)
         except SessionLost:
             session.mark_lost()
             raise
@@ -106,7 +130,15 @@ class Connection:
             del self._calls[key]
             progress.close()
 
+    async def request(self, send: Callable[[Client], Awaitable[T]], doing: str) -> T:
+        """Send a request other than a call, in a new session if the previous one has ended; see `Session.request`."""
+        return (await self._in_live_session(lambda session: session.request(send, doing)))[1]
+
     async def _session_and_tools(self) -> tuple[Session, dict[str, RemoteTool]]:
+        return await self._in_live_session(lambda session: session.list_tools())
+
+    async def _in_live_session(self, work: Callable[[Session], Awaitable[T]]) -> tuple[Session, T]:
+        """Do something that may be repeated in the session, and in a new one if that has ended."""
         if os.getpid() != self._process:  # pragma: no cover - runs in forked children only, see tests/test_fork.py
             raise McpFailed(
                 f"{server_label(self.spec.name)} belongs to the parent process; this process is a fork of it.",
@@ -114,11 +146,11 @@ class Connection:
             )
         session = await self._live_session()
         try:
-            return session, await session.list_tools()
+            return session, await work(session)
         except SessionLost:
             session.mark_lost()
         session = await self._live_session()
-        return session, await session.list_tools()
+        return session, await work(session)
 
     async def _live_session(self) -> Session:
         """Return a live session, starting one if there is none."""
@@ -128,7 +160,7 @@ class Connection:
             if self._session.is_live:
                 return self._session
             await self._wait_before_retry()
-            session = Session(self.spec, self._on_log, self._on_refused)
+            session = Session(self.spec, self._on_log, self._on_refused, self._on_asked, self._on_changed)
             try:
                 await self._wait_until_open(session)
             except ToolFailed as error:
@@ -148,7 +180,8 @@ class Connection:
 
     async def _wait_until_open(self, session: Session) -> None:
         future = asyncio.wrap_future(session.when_open)
-        done, _ = await asyncio.wait({future}, timeout=self._seconds)
+        login = LOGIN_SECONDS if self.spec.login_prompt and self.spec.login_prompt.is_attended else 0.0
+        done, _ = await asyncio.wait({future}, timeout=self._seconds + login)
         if not done:
             raise session.timeout_error(self._seconds)
         future.result()
@@ -176,6 +209,31 @@ class Connection:
         else:
             _log.info("%s (%s): %s", server_label(self.spec.name), params.level, text)
 
+    def _on_changed(self) -> None:
+        """List the tools again after the server said that they changed: once for any number of notifications."""
+        self._is_listing_old = True
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.ensure_future(self._list_changes())
+
+    async def _list_changes(self) -> None:
+        while self._is_listing_old and not self._is_closed:
+            self._is_listing_old = False
+            try:
+                tools = await self.list_tools()
+            except McpFailed as error:
+                self._add_notice(str(error))
+                return
+            if self._on_listed and (on_listed := self._on_listed()):
+                on_listed(tools)
+            await asyncio.sleep(self.spec.limits.initial_delay)
+
+    async def _on_asked(self, params: ElicitRequestParams) -> ElicitResult:
+        """Answer a question of the server that names no call: during several, in the one that runs for longest."""
+        for progress in self._calls.values():
+            return await progress.answer(params)
+        self._add_notice(UNASKED.format(server=server_label(self.spec.name)))
+        return decline()
+
     def _on_refused(self, size: str) -> None:
         self._add_notice(
             f"{server_label(self.spec.name)} sent a message {size} outside of a call; it was not read, and the"
@@ -189,10 +247,12 @@ class Connection:
 
 
 class _CallProgress:
-    """The progress that a server reports for one call, within bounds; omitted messages are counted."""
+    """What a server reports and asks during one call, within bounds; omitted messages are counted."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, answer: Answer | None = None) -> None:
         self.left_out = 0  # messages dropped before they reached this process
+        self._answer = answer
+        self._questions: set[asyncio.Task[ElicitResult]] = set()
         self._report = report
         self._count = 0
 
@@ -209,8 +269,23 @@ class _CallProgress:
         elif self._count == MAX_PROGRESS + 1:
             self._report(Progress(f"(more than {MAX_PROGRESS} progress messages: the rest is not shown)"))
 
+    async def answer(self, params: ElicitRequestParams) -> ElicitResult:
+        """Answer a question of the server; its end, or that of the call, withdraws it."""
+        if self._answer is None or len(self._questions) >= MAX_QUESTIONS:
+            return decline()
+        task = asyncio.ensure_future(self._answer(params))
+        self._questions.add(task)
+        try:
+            await asyncio.wait({task})
+        finally:
+            self._questions.discard(task)
+            task.cancel()
+        return cancel() if task.cancelled() else task.result()
+
     def close(self) -> None:
-        """Report the number of omitted messages, if any."""
+        """Withdraw open questions, and report the number of omitted messages, if any."""
+        for task in self._questions:
+            task.cancel()
         if (count := self.left_out + max(0, self._count - MAX_PROGRESS)) > 0:
             self._report(Progress(f"({count:,} progress and log messages were omitted)"))
 

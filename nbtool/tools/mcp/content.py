@@ -35,7 +35,7 @@ def result_value(result: CallToolResult) -> Any:
     Raises:
         ToolFailed: the server reports that the call failed, with its own message.
     """
-    parts: list[Any] = [_block_text(block) for block in result.content]
+    parts: list[Any] = [block_value(block) for block in result.content]
     if result.is_error:
         raise ToolFailed("\n".join(map(str, parts)).strip() or "The tool failed without a message.")
     texts = [part for part in parts if isinstance(part, str)]
@@ -95,7 +95,7 @@ def _is_repeated(data: Any, content: Sequence[ContentBlock]) -> bool:
     return any(getattr(block, "data", None) in values for block in content)
 
 
-def _block_text(block: ContentBlock) -> str | Media:
+def block_value(block: ContentBlock) -> str | Media:
     """Return one content block; links in it are not fetched."""
     match block.type:
         case "text":
@@ -105,10 +105,11 @@ def _block_text(block: ContentBlock) -> str | Media:
         case "resource_link":
             return f"[{single_line(block.name)}: {single_line(str(block.uri))}]"
         case "resource":  # pragma: no branch - the protocol has no other block
-            return _resource_text(block.resource)
+            return resource_value(block.resource)
 
 
-def _resource_text(resource: TextResourceContents | BlobResourceContents) -> str | Media:
+def resource_value(resource: TextResourceContents | BlobResourceContents) -> str | Media:
+    """Return the content of a resource: its text, or media."""
     if resource_text := getattr(resource, "text", ""):
         return str(resource_text)
     return _media(getattr(resource, "blob", ""), resource.mime_type, str(resource.uri))

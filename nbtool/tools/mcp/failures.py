@@ -88,6 +88,9 @@ def _body_failure(spec: ServerSpec, current: Exchange, *, is_call: bool) -> Tool
     match current.problem:
         case "unsent":
             return SessionLost(f"{server} cannot be reached: {current.detail}.", fix="Start it, or check its url.")
+        case "login":
+            fix = f'`servers["{spec.name}"].login()` asks you again, in a cell or a terminal.'
+            return SessionLost(f"{server} needs a login: {current.detail}.".replace("..", "."), fix=fix)
         case "broken":
             return SessionLost(f"{server} closed the connection.{outcome_note}")
         case "too_large":

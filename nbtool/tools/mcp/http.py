@@ -42,6 +42,7 @@ MAX_EVENTS = 10_000
 """Maximum number of messages in one streamed response; a call with more fails."""
 
 OnRefused = Callable[[str], object]
+WrapTransport = Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]
 
 SESSION_ID = "mcp-session-id"
 _NOT_SENT_ERRORS = (
@@ -63,7 +64,7 @@ class Exchange:
     """
 
     status: int = 0
-    problem: Literal["", "unsent", "broken", "too_large", "too_complex", "too_many", "compressed"] = ""
+    problem: Literal["", "unsent", "broken", "too_large", "too_complex", "too_many", "compressed", "login"] = ""
     detail: str = ""
     content_type: str = ""
     had_session: bool = False
@@ -93,10 +94,18 @@ def exchange() -> Iterator[Exchange]:
         _exchange.reset(token)
 
 
-def http_client(spec: ServerSpec, on_refused: OnRefused | None = None) -> httpx2.AsyncClient:
+def current_exchange() -> Exchange:
+    """Return where the outcome of the current request is recorded."""
+    return _exchange.get() or Exchange()
+
+
+def http_client(
+    spec: ServerSpec, on_refused: OnRefused | None = None, wrap: WrapTransport = lambda transport: transport
+) -> httpx2.AsyncClient:
     """Return the client of a session; raw bodies only, so that the received bytes are counted.
 
-    `on_refused` receives why a message that belongs to no request was not read, and its stream was closed.
+    `on_refused` receives why a message that belongs to no request was not read, and its stream was closed. `wrap` adds
+    a login.
     """
     return httpx2.AsyncClient(
         headers={
@@ -104,7 +113,7 @@ def http_client(spec: ServerSpec, on_refused: OnRefused | None = None) -> httpx2
             **{name: value.get_secret_value() for name, value in spec.headers.items()},
         },
         timeout=httpx2.Timeout(HTTP_SECONDS, read=None),  # each request has its own deadline
-        transport=Transport(spec, on_refused=on_refused),
+        transport=wrap(Transport(spec, on_refused=on_refused)),
     )
 
 
@@ -177,7 +186,9 @@ class Transport(httpx2.AsyncBaseTransport):
         await response.aclose()
         current.detail, current.is_rpc_error = _error_message(data)
         current.detail = self._clean(current.detail)
-        shown_headers = {name: headers[name] for name in ("content-type", "location") if name in headers}
+        shown_headers = {
+            name: headers[name] for name in ("content-type", "location", "www-authenticate") if name in headers
+        }
         return httpx2.Response(response.status_code, headers=shown_headers, content=data)
 
     def _clean(self, text: str) -> str:
@@ -310,8 +321,8 @@ def _status_fix(spec: ServerSpec, current: Exchange) -> str:
 def _key_fix(spec: ServerSpec, current: Exchange) -> str:
     """Return the header or the environment variable that the key comes from."""
     oauth = (
-        " It offers OAuth, which nbtool does not support: create a token on its website."
-        if "resource_metadata" in (current.challenge)
+        ' It offers OAuth: "auth": "oauth" in its configuration lets you log in.'
+        if "resource_metadata" in (current.challenge) and not spec.uses_oauth
         else ""
     )
     name = next((name for name in spec.headers if name.lower() == "authorization"), next(iter(spec.headers), ""))

@@ -6,12 +6,13 @@ import asyncio
 import time
 import warnings
 import weakref
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import background_loop
@@ -20,7 +21,18 @@ from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.execution.runner import ReturnValue
 from nbtool.tools.mcp.config import ServerSpec, read_config
 from nbtool.tools.mcp.connection import Connection
+from nbtool.tools.mcp.elicitation import answer_for_call
 from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
+from nbtool.tools.mcp.login_prompt import LOGIN_SECONDS, AskLogin, LoginPrompt, ask_by_line
+from nbtool.tools.mcp.prompts import (
+    RemotePrompt,
+    RemoteResource,
+    get_prompt,
+    list_prompts,
+    list_resources,
+    read_resource,
+)
+from nbtool.tools.mcp.token_store import TokenStore
 from nbtool.tools.mcp.tool_list import (
     MAX_DIFFERENCE,
     MAX_NAME,
@@ -37,6 +49,11 @@ from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.line_diff import line_diff
 from nbtool.tools.values.sanitize import single_line
 
+if TYPE_CHECKING:
+    from mcp import Client
+
+T = TypeVar("T")
+
 CONNECT_SECONDS = 30.0
 """Seconds for a server to initialize and list its tools; all servers start at once."""
 
@@ -50,6 +67,7 @@ def mcp_servers(
     connect_seconds: float = CONNECT_SECONDS,
     call_seconds: float = CALL_SECONDS,
     limits: ServerLimits = DEFAULT_LIMITS,
+    ask_login: AskLogin = ask_by_line,
 ) -> McpServers:
     """Start or connect to the MCP servers of a configuration and return their tools.
 
@@ -58,8 +76,9 @@ def mcp_servers(
 
     `config` is such an object or a JSON file with one; an entry with `url` (and `headers`) is reached over streamable
     HTTP. Every call asks for approval, whatever the server declares about its tools; `servers.approved(policy)` sets
-    another policy. A server that fails is skipped with a warning; if all fail, an error is raised. `limits` are the
-    other limits of the sessions.
+    another policy. At a server with `"auth": "oauth"` a person logs in, who is asked first: by a line of input, or by
+    `ask_login`, which returns whether it showed the page. A server that fails is skipped with a warning; if all fail,
+    an error is raised. `limits` are the other limits of the sessions.
 
     Raises:
         BadUsage: the configuration is invalid, or the package `mcp` is not installed.
@@ -67,7 +86,7 @@ def mcp_servers(
     """
     if background_loop().is_current():
         raise BadUsage("MCP servers cannot be started on nbtool's own loop.", fix="Start them before the chat.")
-    specs = [replace(spec, limits=limits) for spec in read_config(config)]
+    specs = [replace(spec, limits=limits, login_prompt=LoginPrompt(ask_login)) for spec in read_config(config)]
     servers = [McpServer(spec, call_seconds, connect_seconds) for spec in specs]
     deadline = time.monotonic() + connect_seconds
     failures = [failure for server in servers if (failure := server.open(deadline, connect_seconds))]
@@ -102,12 +121,14 @@ class McpServer:
         self._latest: dict[str, RemoteTool] = {}
         self._tool_cache: dict[tuple[RemoteTool, RemoteTool], Tool] = {}
         self._instructions = ""
-        self._connection = Connection(spec, connect_seconds)
+        self._connection = Connection(spec, connect_seconds, weakref.WeakMethod(self._on_listed))
         weakref.finalize(self, self._connection.begin_close)  # also at the kernel's exit
 
     def open(self, deadline: float, seconds: float) -> ToolFailed | None:
         """Wait for the first listing until a time of the monotonic clock; return the error if there is one."""
         try:
+            if self._spec.uses_oauth and self._spec.login_prompt:
+                self._spec.login_prompt.attend(self._connection.when_open, max(0.0, deadline - time.monotonic()))
             self._accepted = self._latest = self._connection.open(max(0.0, deadline - time.monotonic()), seconds)
             self._instructions = self._connection.instructions
             self.tools()
@@ -115,6 +136,22 @@ class McpServer:
             self.close()
             self.error = error if isinstance(error, ToolFailed) else McpFailed(str(error))
         return self.error
+
+    def login(self) -> None:
+        """Connect again, and ask the person to log in if the server requires it.
+
+        Raises:
+            McpFailed: nobody logged in.
+        """
+        self._connection.retry_now()
+        listing = background_loop().submit(self._connection.list_tools())
+        if self._spec.login_prompt:
+            self._spec.login_prompt.attend(listing, LOGIN_SECONDS)
+        self._latest = listing.result(self._spec.limits.list_seconds)
+
+    def logout(self) -> None:
+        """Delete the stored login; the current session ends with its server's own time."""
+        background_loop().submit(TokenStore(self._spec.url).clear()).result()
 
     def tools(self) -> dict[str, Tool]:
         """Return the tools by their names for the model.
@@ -161,6 +198,33 @@ class McpServer:
         self._accepted = dict(self._latest)
         self._instructions = self._connection.instructions
 
+    def prompts(self) -> tuple[RemotePrompt, ...]:
+        """List the server's prompts; `%chat prompt` writes one into a cell."""
+        return self._request(partial(list_prompts, self.name), "list its prompts")
+
+    def get_prompt(self, name: str, arguments: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Return the text of a prompt with these arguments.
+
+        Raises:
+            McpFailed: the server has no such prompt, or needs other arguments.
+        """
+        return self._request(partial(get_prompt, name, arguments), f"return the prompt {single_line(name)!r}")
+
+    def resources(self) -> tuple[RemoteResource, ...]:
+        """List the server's resources; results of its tools may name others."""
+        return self._request(list_resources, "list its resources")
+
+    def read_resource(self, uri: str) -> Any:
+        """Return a resource: text or media, to be exposed to a model by reference or for reading.
+
+        Raises:
+            McpFailed: the server has no such resource.
+        """
+        return self._request(partial(read_resource, uri), f"return the resource {shorten(single_line(uri), 200)!r}")
+
+    def _request(self, send: Callable[[Client], Awaitable[T]], doing: str) -> T:
+        return background_loop().submit(self._connection.request(send, doing)).result()
+
     def close(self) -> None:
         """Close the session, and stop the server if it was started here; calls of its tools then fail."""
         self._connection.close()
@@ -193,6 +257,7 @@ class McpServer:
             notice=notice,
             sends_to="server",
             qualified_name=qualified_tool_name(self.name, accepted.name),
+            hint=latest.hint,
         )
 
     async def _call_tool(
@@ -205,8 +270,8 @@ class McpServer:
             with suppress(RuntimeError):  # the loop of a cancelled call may be closed
                 loop.call_soon_threadsafe(progress_queue.put_nowait, progress)
 
-        check = partial(self._check_unchanged, approved)
-        future = background_loop().submit(self._connection.call(approved.name, arguments, check, enqueue))
+        check, answer = partial(self._check_unchanged, approved), answer_for_call(self.name)
+        future = background_loop().submit(self._connection.call(approved.name, arguments, check, enqueue, answer))
         future.add_done_callback(lambda _: enqueue(None))
         try:
             while (progress := await progress_queue.get()) is not None:
@@ -214,6 +279,10 @@ class McpServer:
         finally:
             future.cancel()
         yield ReturnValue(future.result())
+
+    def _on_listed(self, tools: dict[str, RemoteTool]) -> None:
+        """Take what the server lists after it said that its tools changed; nothing is accepted by that."""
+        self._latest = tools
 
     def _check_unchanged(self, approved: RemoteTool, tools: dict[str, RemoteTool]) -> None:
         """Check that a tool is unchanged since its approval.
@@ -250,6 +319,11 @@ class McpServers(Toolset):
         if name not in self._servers:
             raise BadUsage(f"There is no MCP server {name!r}.", fix=f"Servers: {', '.join(self._servers) or 'none'}.")
         return self._servers[name]
+
+    @property
+    def servers(self) -> tuple[McpServer, ...]:
+        """The servers, in the order of the configuration."""
+        return tuple(self._servers.values())
 
     def close(self) -> None:
         """Close all sessions, and stop the servers that were started here."""

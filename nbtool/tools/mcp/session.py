@@ -11,18 +11,20 @@ import logging
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import CancelledError as Stopped
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import background_loop
 from nbtool.tools.mcp import stdio_process
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.content import result_value
+from nbtool.tools.mcp.elicitation import Answer, complete_call
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.tool_list import MAX_PAGES, RemoteTool, parse_tools, server_label
 
@@ -30,10 +32,11 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client import Transport
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp.types import LoggingMessageNotificationParams
+    from mcp.types import ElicitRequestParams, ElicitResult, LoggingMessageNotificationParams
 
-    from nbtool.tools.mcp.http import Exchange
+    from nbtool.tools.mcp.http import Exchange, WrapTransport
 
+T = TypeVar("T")
 OnLog = Callable[["LoggingMessageNotificationParams"], object]
 OnRefused = Callable[[str], object]
 """Receives the size of a message that was not read because it belongs to no request and is too large."""
@@ -42,9 +45,18 @@ OnRefused = Callable[[str], object]
 class Session:
     """A session with one server; it starts at once, and is not restarted after it has ended."""
 
-    def __init__(self, spec: ServerSpec, on_log: OnLog, on_refused: OnRefused) -> None:
+    def __init__(
+        self,
+        spec: ServerSpec,
+        on_log: OnLog,
+        on_refused: OnRefused,
+        on_asked: Answer,
+        on_changed: Callable[[], object] = lambda: None,
+    ) -> None:
         require_mcp()
         self.spec = spec
+        self._on_changed = on_changed
+        self._on_asked = on_asked
         self.instructions = ""
         self.when_open: Future[dict[str, RemoteTool]] = Future()
         self._on_log = on_log
@@ -105,7 +117,11 @@ class Session:
                 return
 
     async def list_tools(self) -> dict[str, RemoteTool]:
-        """List the current tools.
+        """List the current tools; raises as `request`."""
+        return await self.request(self._list, "list its tools")
+
+    async def request(self, send: Callable[[Client], Awaitable[T]], doing: str) -> T:
+        """Send a request other than a call and return its result; `doing` is what the server is to do, for errors.
 
         Raises:
             SessionLost: the session has ended.
@@ -117,16 +133,16 @@ class Session:
         with exchange() as current:
             try:
                 async with asyncio.timeout(seconds):
-                    return await self._list(client)
+                    return await send(client)
             except TimeoutError:
-                raise McpFailed(
-                    f"{server_label(self.spec.name)} did not list its tools within {seconds:g} s."
-                ) from None
+                raise McpFailed(f"{server_label(self.spec.name)} did not {doing} within {seconds:g} s.") from None
             except Exception as error:
                 raise self._failure(error, current, is_call=False) from error
 
-    async def call(self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT) -> Any:
-        """Call a tool, once, and return its result.
+    async def call(
+        self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT, answer: Answer | None = None
+    ) -> Any:
+        """Call a tool, once, and return its result; `answer` answers what the server asks before it completes the call.
 
         Raises:
             SessionLost: the session ended; the message says so if the tool may have started.
@@ -139,7 +155,8 @@ class Session:
         with exchange() as current:
             try:
                 # not `Client.call_tool`: if a schema has changed, that would list the tools and call again
-                result = await client.session.call_tool(name, arguments, progress_callback=on_progress)
+                send = partial(client.session.call_tool, name, arguments, progress_callback=on_progress)
+                result = await complete_call(send, answer or self._on_asked)
             except Exception as error:
                 raise self._failure(error, current, is_call=True) from error
         return await asyncio.to_thread(result_value, result)
@@ -177,7 +194,33 @@ class Session:
             transport = (
                 _over_http(self.spec, stack, self._on_refused) if self.spec.url else _on_stdio(self.spec, self._stderr)
             )
-            yield await stack.enter_async_context(Client(await transport, logging_callback=self._log, cache=None))
+            connect = partial(Client, logging_callback=self._log, elicitation_callback=self._elicit, cache=None)
+            client = await stack.enter_async_context(connect(await transport, message_handler=self._notice))
+            subscription = asyncio.ensure_future(self._follow_changes(client))
+            stack.callback(subscription.cancel)
+            yield client
+
+    async def _elicit(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - the names of the protocol
+        return await self._on_asked(params)
+
+    async def _notice(self, message: object) -> None:
+        """Handle a notification of a server of an older protocol, which sends them unasked."""
+        from mcp.types import ToolListChangedNotification  # noqa: PLC0415 - loaded only if there is a server
+
+        if isinstance(message, ToolListChangedNotification):
+            self._on_changed()
+
+    async def _follow_changes(self, client: Client) -> None:
+        """Subscribe to changes of the tool list at a server of the newest protocol, as long as it lets us."""
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS  # noqa: PLC0415 - the same
+
+        tools = client.server_capabilities.tools
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools and tools.list_changed):
+            return
+        with suppress(Exception):  # without it, changes are found by the listing before each call
+            async with client.listen(tools_list_changed=True) as subscription:
+                async for _ in subscription:
+                    self._on_changed()
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         self._on_log(params)
@@ -226,8 +269,18 @@ async def _over_http(spec: ServerSpec, stack: AsyncExitStack, on_refused: OnRefu
 
     from nbtool.tools.mcp.http import http_client, public_url  # noqa: PLC0415 - the same
 
-    http = await stack.enter_async_context(http_client(spec, on_refused))
+    http = await stack.enter_async_context(http_client(spec, on_refused, await _login_of(spec)))
     return streamable_http_client(public_url(spec), http_client=http, max_sse_event_size=None)  # bounded in `http`
+
+
+async def _login_of(spec: ServerSpec) -> WrapTransport:
+    """Return what adds a person's login to the requests of a session, where the configuration says so."""
+    if not spec.uses_oauth or spec.login_prompt is None:
+        return lambda transport: transport
+    from nbtool.tools.mcp.oauth import LoginTransport, open_login  # noqa: PLC0415 - loaded only for a login
+
+    provider = await open_login(spec, spec.login_prompt)
+    return lambda transport: LoginTransport(transport, spec, provider)
 
 
 def require_mcp() -> None:

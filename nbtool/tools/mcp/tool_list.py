@@ -47,6 +47,14 @@ MAX_NAME = 64
 MAX_DIFFERENCE = 50_000
 """Maximum number of characters of a change shown at a gate; a larger one requires `accept_changes()` before a call."""
 
+_CLAIMS: dict[str, dict[bool, str]] = {
+    "read_only_hint": {True: "read-only", False: "changes things"},
+    "destructive_hint": {True: "may destroy", False: "destroys nothing"},
+    "idempotent_hint": {True: "calling again has no further effect", False: ""},
+    "open_world_hint": {True: "reaches beyond itself", False: "stays within itself"},
+}
+"""What an annotation of a tool means, by its key and value."""
+
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 _QUALIFIED = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_./-]{1,64}")
 
@@ -65,6 +73,20 @@ class RemoteTool:
         """The schema of its arguments, as sent by the server."""
         schema: dict[str, Any] = json.loads(self.schema_json)
         return schema
+
+    @property
+    def hint(self) -> str:
+        """What the server says of the tool by its annotations, for the person; no consent follows from it."""
+        extra = json.loads(self.extra_json)
+        given = extra.get("annotations", {})
+        claims = [
+            words[given[key]]
+            for key, words in _CLAIMS.items()
+            if isinstance(given.get(key), bool) and words[given[key]]
+        ]
+        title = shorten(single_line(str(extra.get("title") or given.get("title") or "")), MAX_NAME)
+        said = ", ".join([f'"{title}"'] * bool(title) + claims)
+        return f"The server says: {said}." if said else ""
 
     @property
     def text(self) -> str:

@@ -57,7 +57,7 @@ class Parameters:
     """The parameters of a tool: their JSON schema, a validator, and the conversion to a Python call.
 
     `is_plain`: strings, numbers and booleans, whose validation is fast and runs no user code. `form_schema` is the
-    schema for the form of a person, which also has the key `REFERENCE_TYPE`.
+    schema for the form of a person, which also has the key `REFERENCE_TYPE`. `is_form`: a person fills them in.
     """
 
     by_name: Mapping[str, Parameter]
@@ -65,6 +65,7 @@ class Parameters:
     schema: Mapping[str, Any]
     is_plain: bool = False
     form_schema: Mapping[str, Any] | None = None
+    is_form: bool = False
 
     def check(self, resolved: ResolvedArguments) -> dict[str, Any]:
         """Validate arguments and return their values by name; a referenced object remains the same object.

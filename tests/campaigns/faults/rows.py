@@ -108,7 +108,17 @@ ROWS = (
     ),
     Row("C15", "many turns in one process", (r"tests/campaigns/soak/test_soak.py::",)),
     Row("C16", "large replies in the page", why="measured, not tested: `make bench`, in performance.md"),
-    Row("C17", "misbehaving Model Context Protocol servers", (r"tests/tools/mcp/test_servers.py::",)),
+    Row(
+        "C17",
+        "misbehaving Model Context Protocol servers and clients, and web pages that pose as one",
+        (
+            r"tests/tools/mcp/test_servers.py::",
+            r"tests/tools/mcp/test_(elicitation|form|oauth|prompts).py::",
+            r"tests/magics/commands/test_prompts.py::.*mentions_nothing",
+            r"tests/mcp_server/test_(access|hostile_client).py::",
+            r"tests/browser/test_hostile_page.py::",
+        ),
+    ),
     Row(
         "C18",
         "paths outside a folder, private addresses",

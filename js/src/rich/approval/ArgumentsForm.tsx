@@ -1,5 +1,5 @@
 import { Component, type JSX } from "preact";
-import { plural } from "../../text/format";
+import { plural, singleLine } from "../../text/format";
 import { ownProperty, type PendingCall } from "../../views/approval/pending";
 import { type ArgumentEntry, argumentEntries, toObject, toText } from "./argumentText";
 import { ArgumentChanges } from "./Diff";
@@ -39,6 +39,12 @@ export class ArgumentsForm extends Component<Props, State> {
     argumentEntries(this.props.draft.text ?? this.props.call.question.shown) ?? [],
   );
 
+  /** A form of a server is incomplete at first. */
+  override componentDidMount(): void {
+    const { call, draft } = this.props;
+    if (call.question.is_form && draft.text === null) this.#update(this.state.entries);
+  }
+
   #update(entries: ArgumentEntry[]): void {
     const { call, change } = this.props;
     const problems = validateArguments(call.question.schema, entries);
@@ -67,7 +73,7 @@ export class ArgumentsForm extends Component<Props, State> {
   render(): JSX.Element {
     const { call, draft } = this.props;
     const { entries, texts, limit, added } = this.state;
-    const { schema, shown } = call.question;
+    const { is_form, schema, shown } = call.question;
     const properties = (schema.properties ?? {}) as Record<string, Json>;
     const names = new Set(entries.map(({ name }) => name));
     const addable = Object.keys(properties).filter((name) => !names.has(name));
@@ -85,7 +91,7 @@ export class ArgumentsForm extends Component<Props, State> {
             problem={ownProperty(draft.problems, entry.name) ?? ""}
             id={`${call.question.digest.slice(0, 12)}-${entry.name}`}
             set={this.#set}
-            remove={this.#remove}
+            remove={isRequired(schema, entry.name) && is_form ? null : this.#remove}
           />
         ))}
         {hiddenCount > 0 && (
@@ -112,7 +118,7 @@ export class ArgumentsForm extends Component<Props, State> {
           </select>
         )}
         <MissingArguments names={missingRequired} problems={draft.problems} />
-        {draft.text !== null && <ArgumentChanges before={shown} after={draft.text} />}
+        {draft.text !== null && !is_form && <ArgumentChanges before={shown} after={draft.text} />}
       </div>
     );
   }
@@ -125,7 +131,8 @@ interface FieldProps {
   problem: string;
   id: string;
   set: (name: string, raw: string) => void;
-  remove: (name: string) => void;
+  /** Null where it cannot be removed. */
+  remove: ((name: string) => void) | null;
 }
 
 /** One of many fields: only a changed one is rendered again. */
@@ -152,14 +159,19 @@ function renderField({ entry, isText, schema, problem, id, set, remove }: FieldP
         </span>
       </label>
       <Control {...{ entry, isText, schema, problem, id, set }} />
-      <button
-        type="button"
-        class="nb-text-button"
-        aria-label={`Remove ${entry.name}`}
-        onClick={() => remove(entry.name)}
-      >
-        Remove
-      </button>
+      {remove && (
+        <button
+          type="button"
+          class="nb-text-button"
+          aria-label={`Remove ${entry.name}`}
+          onClick={() => remove(entry.name)}
+        >
+          Remove
+        </button>
+      )}
+      {typeof schema.description === "string" && (
+        <p class="nb-muted">{markHidden(singleLine(schema.description, 300))}</p>
+      )}
       {problem && (
         <p class="nb-problem" id={`${id}-problem`}>
           <span aria-hidden="true">✕ </span>
@@ -196,12 +208,15 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
         onChange={({ currentTarget }) => set(entry.name, currentTarget.value)}
       >
         {options.map((raw) => (
-          <option value={raw}>{toText(raw) ?? raw}</option>
+          <option value={raw}>
+            {toText(raw) ?? (raw === "null" && !choices.includes(raw) ? "Choose …" : raw)}
+          </option>
         ))}
       </select>
     );
   }
-  const value = isText ? (toText(entry.raw) ?? "") : entry.raw;
+  const isEmpty = entry.raw === "null" && (schema.type === "number" || schema.type === "integer");
+  const value = isText ? (toText(entry.raw) ?? "") : isEmpty ? "" : entry.raw;
   if (value.length > MAX_FIELD_CHARS)
     return (
       <output id={id} class="nb-muted">
@@ -262,6 +277,10 @@ function argumentsJson({ question }: PendingCall, entries: ArgumentEntry[]): str
   const isUnchanged =
     original.length === entries.length && original.every(({ name, raw }) => current.get(name) === raw);
   return isUnchanged ? question.shown : toObject(entries);
+}
+
+function isRequired({ required }: Json, name: string): boolean {
+  return Array.isArray(required) && required.includes(name);
 }
 
 function choicesOf({ enum: choices, type }: Json): string[] | null {

@@ -39,7 +39,11 @@ interface Props {
   change: (change: Partial<Draft>) => void;
   decide: (decision: Decision) => void;
   requestMedia: ((key: string) => void) | undefined;
+  stopCall: (callId: string) => void;
 }
+
+/** The words of a form of a server. */
+const FORM_LABELS = { yes: "Send", no: "Decline" };
 
 /** One question: what will happen, in full, and the possible decisions. */
 export class Question extends Component<Props, { isBeingDrawn: boolean }> {
@@ -129,17 +133,17 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
 
   render(): JSX.Element {
     const { call, draft, state, isCompact } = this.props;
-    const { digest, gate, tool } = call.question;
+    const { digest, gate, is_form, tool } = call.question;
     const readable = isReadable(call, draft);
     const status =
       (!isCorrected(digest, state, draft) && decisionStatus(digest, state)) ||
-      (this.state.isBeingDrawn ? STILL_DRAWING : hintFor(draft, readable));
+      (this.state.isBeingDrawn ? STILL_DRAWING : hintFor(call, draft, readable));
     return (
       <fieldset
         ref={this.#el}
         class={isCompact ? "nb-item nb-compact" : "nb-item"}
         tabIndex={-1}
-        aria-label={`${gate === "run" ? "Run" : "Result of"} ${singleLine(tool, 80)}`}
+        aria-label={`${is_form ? "Input:" : gate === "run" ? "Run" : "Result of"} ${singleLine(tool, 80)}`}
         onKeyDown={this.#onKeyDown}
       >
         {isCompact ? <CallSummary call={call} /> : this.#renderBody(readable)}
@@ -188,8 +192,8 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
 
   #renderButtons(readable: boolean): JSX.Element {
     const { call, draft, state, isArmed, isCompact } = this.props;
-    const { gate, digest } = call.question;
-    const labels = GATE_LABELS[gate];
+    const { gate, digest, is_form } = call.question;
+    const labels = is_form ? FORM_LABELS : GATE_LABELS[gate];
     const primary = draft.reason ? labels.no : labels.yes;
     const buttonClass = (label: string): string =>
       label === primary && !isCompact ? "nb-button nb-primary" : "nb-button";
@@ -203,7 +207,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           onClick={this.#approve}
         >
           {labels.yes}
-          {isEdited(call, draft) && " as edited"}
+          {isEdited(call, draft) && !is_form && " as edited"}
         </button>
         <button
           type="button"
@@ -228,8 +232,14 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   /** What goes with a decision: an edit, a reason, and for how long it is remembered. */
   #renderFields(readable: boolean): JSX.Element {
     const { call, draft, change } = this.props;
-    const { gate, can_remember, can_remember_call, digest, shown, tool } = call.question;
+    const { gate, can_remember, can_remember_call, digest, is_form, shown, tool } = call.question;
     const { reason } = GATE_LABELS[gate];
+    if (is_form)
+      return (
+        <button type="button" class="nb-text-button" onClick={() => this.props.stopCall(call.call_id)}>
+          Cancel
+        </button>
+      );
     return (
       <>
         {(gate === "result" || parseObject(shown)) && (
@@ -315,7 +325,10 @@ function FoldedArguments({ children }: { children: JSX.Element }): JSX.Element {
   );
 }
 
-function hintFor({ problems }: Draft, readable: boolean): string {
-  if (Object.keys(problems).length) return "Correct the marked arguments, then approve.";
+function hintFor({ question }: PendingCall, { problems }: Draft, readable: boolean): string {
+  if (Object.keys(problems).length)
+    return question.is_form
+      ? "Fill in what is marked, then send."
+      : "Correct the marked arguments, then approve.";
   return readable ? "" : "Show all of it before you approve.";
 }

@@ -40,7 +40,7 @@ interface State {
 }
 
 interface Props {
-  connection: Pick<Connection, "state" | "decide" | "drafts" | "requestMedia">;
+  connection: Pick<Connection, "state" | "decide" | "drafts" | "requestMedia" | "stopCall">;
 }
 
 /**
@@ -162,8 +162,10 @@ export class Card extends Component<Props, State> {
   /** A draft as it begins: with the reason that was typed on another card, and what a person wrote that does not fit. */
   #initialDraft(digest: string): Draft {
     const reason = this.props.connection.drafts.reasons.get(digest) ?? "";
-    const edited = this.#calls().find(({ question }) => question.digest === digest)?.question.again?.edited;
-    return { ...EMPTY_DRAFT, reason, ...(edited && { isEditing: true, text: edited }) };
+    const question = this.#calls().find((call) => call.question.digest === digest)?.question;
+    const edited = question?.again?.edited;
+    const isEditing = Boolean(edited || question?.is_form);
+    return { ...EMPTY_DRAFT, reason, isEditing, ...(edited && { text: edited }) };
   }
 
   #approveAll(calls: readonly PendingCall[], event: MouseEvent): void {
@@ -237,6 +239,7 @@ export class Card extends Component<Props, State> {
                 change={(change) => this.#changeDraft(call.question.digest, change)}
                 decide={this.props.connection.decide}
                 requestMedia={this.props.connection.requestMedia}
+                stopCall={this.props.connection.stopCall}
               />
             ))}
           </fieldset>

@@ -16,6 +16,12 @@ export function CallSummary({
 }): JSX.Element {
   const { question } = call;
   const tool = safeLine(question.tool, 80);
+  if (question.is_form)
+    return (
+      <p class="nb-card-summary">
+        <code>{tool}</code> for input. Send what is filled in?
+      </p>
+    );
   if (question.gate === "result")
     return (
       <p class="nb-card-summary">

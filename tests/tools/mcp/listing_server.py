@@ -1,0 +1,48 @@
+# ruff: noqa: T201 - a server speaks by print
+"""A server of an older protocol whose tool ends it, or changes the list of its tools; in plain JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+WORDS = sys.argv[1:]
+COUNT = int(WORDS[1]) if len(WORDS) > 1 else 2
+DESCRIPTION = "Say it."
+
+
+def call(what: str) -> str:
+    global DESCRIPTION
+    if what == "die":
+        os._exit(3)
+    if what == "change":
+        DESCRIPTION = "Say more."
+        for _ in range(20):
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}), flush=True)
+    return what
+
+
+def answer(message: dict[str, Any]) -> dict[str, Any]:
+    match message["method"]:
+        case "initialize":
+            capabilities = {"tools": {"listChanged": True}, **({"prompts": {}} if "prompts" in WORDS else {})}
+            about = {"name": "listing", "version": "1"}
+            version = message["params"]["protocolVersion"]
+            return {"result": {"protocolVersion": version, "capabilities": capabilities, "serverInfo": about}}
+        case "tools/list":
+            schema = {"type": "object", "properties": {"what": {"type": "string"}}}
+            return {"result": {"tools": [{"name": "say", "description": DESCRIPTION, "inputSchema": schema}]}}
+        case "prompts/list":
+            return {"result": {"prompts": [{"name": f"prompt{number}"} for number in range(COUNT)]}}
+        case "tools/call":
+            return {"result": {"content": [{"type": "text", "text": call(message["params"]["arguments"]["what"])}]}}
+        case method:
+            return {"error": {"code": -32601, "message": f"no {method}"}}
+
+
+for line in sys.stdin:
+    said = json.loads(line)
+    if "id" in said:
+        print(json.dumps({"jsonrpc": "2.0", "id": said["id"], **answer(said)}), flush=True)

@@ -1,0 +1,218 @@
+"""A server asks for input during a call: a form in the same queue as approvals, over stdio and HTTP."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import Approved, Denied, Policy
+from nbtool.events import CallAsked, Notice
+from nbtool.loop import background_loop
+from nbtool.tools.approval import Decision, Question
+from nbtool.tools.calls.run import run_call
+from nbtool.tools.mcp import McpServers, mcp_servers
+from tests.tools.calling import ToolHarness, ask_for, make_harness
+from tests.tools.mcp.resolving_server import make_server
+from tests.tools.mcp.serving import http_server
+
+HERE = Path(__file__).parent
+SEAT = {"name": "Ada", "seats": 2}
+
+
+def command(program: str) -> dict[str, Any]:
+    return {"command": sys.executable, "args": [str(HERE / program)]}
+
+
+@pytest.fixture(scope="module")
+def older() -> Iterator[McpServers]:
+    """Give a server that asks by a request of its own, as all did until 2025."""
+    with mcp_servers({"mcpServers": {"lab": command("asking_server.py")}}) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def newer() -> Iterator[McpServers]:
+    """Give a server whose result says what it needs, as since 2026."""
+    with mcp_servers({"mcpServers": {"lab": command("resolving_server.py")}}) as servers:
+        yield servers
+
+
+async def leave_forms(question: Question) -> Decision | None:
+    """Approve calls, and leave forms to somebody else."""
+    return None if question.is_form else Approved()
+
+
+def answering(*decisions: Decision) -> tuple[Callable[[Question], Decision], list[Question]]:
+    """Return an approver that approves calls and answers forms in turn, and the forms that it gets."""
+    forms: list[Question] = []
+    remaining = list(decisions)
+
+    def answer(question: Question) -> Decision:
+        if not question.is_form:
+            return Approved()
+        forms.append(question)
+        return remaining.pop(0)
+
+    return answer, forms
+
+
+def asked_by_older(servers: McpServers, what: str, *decisions: Decision) -> tuple[dict[str, Any], ToolHarness]:
+    """Return what the older server received for its question."""
+    harness = make_harness(servers, approver=answering(*decisions)[0])
+    record = harness.run(ask_for("lab_book", what=what))
+    return json.loads(record.result), harness
+
+
+def test_a_person_fills_in_a_form_and_the_server_receives_it(older: McpServers) -> None:
+    approver, forms = answering(Approved(SEAT))
+    harness = make_harness(older, approver=approver)
+    record = harness.run(ask_for("lab_book", what="form"))
+
+    assert json.loads(record.result) == {"action": "accept", "content": SEAT}
+    (form,) = forms
+    assert (form.display_name, form.sensitive, form.can_remember) == ("lab asks", True, False)
+    assert json.loads(form.shown) == {"name": "", "seats": None, "row": "back"}
+    assert list(form.schema["properties"]) == ["name", "seats", "row", "window"]
+    assert "'lab' asks you" in form.notice
+    assert "> Which seat?" in form.notice
+
+
+def test_a_form_is_a_call_of_its_own_in_the_turn(older: McpServers) -> None:
+    _, harness = asked_by_older(older, "form", Approved(SEAT))
+
+    names = [(event.display_name, event.status) for event in harness.of("call_finished")]
+    assert names == [("lab asks", "ok"), ("lab.book", "ok")]
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_server_of_the_newest_protocol_gets_the_input_that_its_call_needs(newer: McpServers, transport: str) -> None:
+    def book(servers: McpServers) -> Any:
+        harness = make_harness(servers, approver=answering(Approved(SEAT))[0])
+        return harness.run(ask_for("lab_book"))
+
+    if transport == "stdio":
+        record = book(newer)
+    else:
+        with (
+            http_server(lambda: make_server().streamable_http_app()) as server,
+            mcp_servers({"mcpServers": {"lab": {"url": server.url}}}) as servers,
+        ):
+            record = book(servers)
+
+    assert (record.status, record.result) == ("ok", "2 for Ada")
+
+
+@pytest.mark.promise("forms")
+def test_a_declined_form_is_declined_and_nothing_of_it_is_sent(older: McpServers) -> None:
+    received, harness = asked_by_older(older, "form", Denied("not today"))
+
+    assert received == {"action": "decline"}
+    assert [event.reason for event in harness.of("call_decided")] == ["", "not today"]
+
+
+@pytest.mark.promise("forms")
+def test_a_form_is_declined_where_nobody_can_be_asked(older: McpServers) -> None:
+    auto = make_harness(older.approved(Policy("auto")), approver=None)
+    record = auto.run(ask_for("lab_book", what="form"))
+
+    assert json.loads(record.result) == {"action": "decline"}
+    assert [(event.verdict, event.reason) for event in auto.of("call_decided")] == [
+        ("denied", "No approver is available. Pass `approver=` to the chat.")
+    ]
+
+
+@pytest.mark.promise("forms")
+def test_a_cancelled_form_is_cancelled_and_the_call_goes_on(older: McpServers) -> None:
+    harness = make_harness(older, approver=leave_forms)
+
+    def cancel() -> None:
+        (question,) = harness.runtime.approvals.pending()
+        stop = harness.runtime.stops.stop
+        background_loop().call_soon(lambda: stop(question.call_id))
+
+    def listen(change: Any) -> None:
+        if change.kind == "asked" and change.question.is_form:
+            threading.Thread(target=cancel).start()
+
+    harness.runtime.approvals.add_listener(listen)
+    record = harness.submit(_run(harness, ask_for("lab_book", what="form"))).result(30)
+
+    assert json.loads(record.result) == {"action": "cancel"}
+
+
+def test_what_does_not_fit_a_form_is_asked_again_and_never_sent(older: McpServers) -> None:
+    wrong = {"name": "Ada", "seats": 20, "colour": "red"}
+    approver, forms = answering(Approved(), Approved(wrong), Approved(SEAT))
+    harness = make_harness(older, approver=approver)
+    record = harness.run(ask_for("lab_book", what="form"))
+
+    assert json.loads(record.result) == {"action": "accept", "content": SEAT}
+    assert "It was not sent: 'name' has to be at least 1 characters; 'seats' is not an integer." in forms[1].notice
+    assert forms[2].again is not None
+    assert "'seats' may be at most 9; 'colour' is not asked for." in forms[2].again.problem
+
+
+def test_a_form_that_stays_incomplete_is_declined(older: McpServers) -> None:
+    received, _ = asked_by_older(older, "form", Approved(), Approved(), Approved())
+
+    assert received == {"action": "decline"}
+
+
+@pytest.mark.promise("forms")
+def test_a_page_is_never_opened_and_its_host_is_shown(older: McpServers) -> None:
+    received, harness = asked_by_older(older, "page")
+
+    assert received == {"action": "decline"}
+    (notice,) = harness.of("notice")
+    asks = "The MCP server 'lab' asks to open a page at pay.example."
+    assert notice.text == f"{asks} nbtool opens none, so this was declined."
+
+
+def test_a_form_that_is_not_flat_is_declined_with_its_reason(older: McpServers) -> None:
+    received, harness = asked_by_older(older, "nested")
+
+    assert received == {"action": "decline"}
+    (notice,) = harness.of("notice")
+    assert "the field 'a' is of the type 'object', not a plain one" in notice.text
+
+
+def test_a_form_that_asks_for_a_secret_is_shown_with_a_warning(older: McpServers) -> None:
+    approver, forms = answering(Denied())
+    make_harness(older, approver=approver).run(ask_for("lab_book", what="secret"))
+
+    assert "It seems to ask for a secret (password)." in forms[0].notice
+
+
+def test_a_call_that_is_stopped_withdraws_its_form(older: McpServers) -> None:
+    harness = make_harness(older, approver=leave_forms)
+    asked = threading.Event()
+    harness.runtime.approvals.add_listener(lambda change: asked.set() if change.question.is_form else None)
+    call = ask_for("lab_book", what="form")
+    running = harness.submit(_run(harness, call))
+    assert asked.wait(30)
+    background_loop().call_soon(lambda: harness.runtime.stops.stop(call.call_id))
+
+    assert running.result(30).status == "stopped"
+    assert harness.runtime.approvals.pending() == ()
+    again, _ = asked_by_older(older, "form", Approved(SEAT))
+    assert again["action"] == "accept"
+
+
+def test_a_policy_that_never_asks_does_not_answer_forms(older: McpServers) -> None:
+    approver, forms = answering(Denied())
+    harness = make_harness(older.approved(Policy("auto")), approver=approver)
+    record = harness.run(ask_for("lab_book", what="form"))
+
+    assert json.loads(record.result)["action"] == "decline"
+    assert len(forms) == 1
+    assert [type(event) for event in harness.events if isinstance(event, CallAsked | Notice)] == [CallAsked]
+
+
+async def _run(harness: ToolHarness, call: Any) -> Any:
+    return await run_call(call, harness.runtime, round=1)

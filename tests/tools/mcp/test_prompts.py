@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import Approved
+from nbtool.errors import McpFailed
+from nbtool.messages import Media
+from nbtool.tools.mcp import McpServer, McpServers, mcp_servers
+from nbtool.tools.mcp.prompts import MAX_ENTRIES, MAX_PROMPT, RemotePrompt
+from tests.tools.calling import ask_for, make_harness
+
+HERE = Path(__file__).parent
+
+
+def start(program: str, *arguments: str) -> McpServers:
+    return mcp_servers({"mcpServers": {"lab": {"command": sys.executable, "args": [str(HERE / program), *arguments]}}})
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[McpServer]:
+    with start("prompting_server.py") as servers:
+        yield servers["lab"]
+
+
+def test_the_prompts_of_a_server_are_listed_with_their_arguments(lab: McpServer) -> None:
+    review, sneaky = lab.prompts()
+
+    assert review == RemotePrompt("lab", "review", "Review code.", ("code",), ("tone",))
+    assert (review.usage, sneaky.usage) == ("lab.review code=… [tone=…]", "lab.sneaky")
+
+
+def test_a_prompt_is_its_text_without_control_characters(lab: McpServer) -> None:
+    assert lab.get_prompt("review", {"code": "x = 1"}) == "Review this, in a kind tone:\nx = 1\u202e"
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("none", {}), ("review", {}), ("review", {"code": "x" * MAX_PROMPT})])
+def test_a_prompt_that_cannot_be_had_is_an_error(lab: McpServer, name: str, arguments: dict[str, str]) -> None:
+    with pytest.raises(McpFailed):
+        lab.get_prompt(name, arguments)
+
+
+def test_the_resources_of_a_server_are_listed_and_read(lab: McpServer) -> None:
+    notes, pixel = lab.resources()
+
+    assert (notes.uri, notes.name, notes.description, notes.mime) == (
+        "lab://notes",
+        "notes",
+        "The notes.",
+        "text/plain",
+    )
+    assert lab.read_resource(notes.uri) == "all is well"
+    assert lab.read_resource(pixel.uri) == Media("image/gif", b"GIF89a", name="lab://pixel")
+    with pytest.raises(McpFailed, match="says"):
+        lab.read_resource("lab://nothing")
+
+
+def test_a_server_without_prompts_and_resources_has_none() -> None:
+    with start("asking_server.py") as servers:
+        assert (servers["lab"].prompts(), servers["lab"].resources()) == ((), ())
+
+
+def test_prompts_are_listed_in_a_new_session_after_the_server_has_died() -> None:
+    with start("listing_server.py", "prompts") as servers:
+        lab = servers["lab"]
+        first = lab.prompts()
+        record = make_harness(servers, approver=lambda _: Approved()).run(ask_for("lab_say", what="die"))
+
+        assert "has ended" in record.shown
+        assert lab.prompts() == first
+        assert any("was reconnected" in notice for notice in lab.notices)
+
+
+def test_more_prompts_than_the_limit_are_refused() -> None:
+    with start("listing_server.py", "prompts", str(MAX_ENTRIES + 1)) as servers, pytest.raises(McpFailed, match="500"):
+        servers["lab"].prompts()
+
+
+def test_a_changed_tool_list_is_listed_again_and_a_changed_tool_asks_with_the_difference() -> None:
+    questions: list[Any] = []
+    listed = threading.Event()
+
+    def answer(question: Any) -> Approved:
+        questions.append(question)
+        return Approved()
+
+    with start("listing_server.py") as servers:
+        lab = servers["lab"]
+        harness = make_harness(servers, approver=answer)
+        on_listed = lab._on_listed
+
+        def notice(tools: Any) -> None:
+            on_listed(tools)
+            listed.set()
+
+        lab._connection._on_listed = lambda: notice
+        harness.run(ask_for("lab_say", what="change"))
+        assert listed.wait(20)
+        harness.run(ask_for("lab_say", what="it"))
+
+    assert questions[0].notice == ""
+    assert "changed this tool after it was accepted" in questions[1].notice
+    assert "+Say more." in questions[1].notice
