@@ -44,6 +44,9 @@ _FORMULA = re.compile(
     r"\$\$([^$]{1,2000}?)\$\$|\$(?=\S)([^$\n]{1,1000}?)(?<=\S)\$(?!\d)"
     r"|\\\[([^$]{1,2000}?)\\\]|\\\(([^$\n]{1,1000}?)\\\)"
 )
+_MENTION = re.compile(r"(?<![\\\w])([$&])`([A-Za-z_][\w./-]{0,200})`")
+"""A variable or a tool that a prompt mentions. Outside of a span of code, GitHub reads two of `$` as a formula."""
+
 _UNSAFE_FORMULA = re.compile(
     r"`|\]\s*\(|&#?\w+;|\\(?:href|url|class|style|cssId|data|html|unicode|require|includegraphics|input|bbox|tag|label"
     r"|mmlToken|definecolor|def|gdef|edef|xdef|let|global|(?:re)?new|provide|DeclareMath)",
@@ -52,11 +55,14 @@ _UNSAFE_FORMULA = re.compile(
 """What a formula of an exported text may not contain: links, definitions, styles, and markup of Markdown."""
 
 
-def rewrite(text: str) -> str:
-    """Return Markdown that renders like a text, as blocks separated by blank lines."""
+def rewrite(text: str, *, has_mentions: bool = False) -> str:
+    """Return Markdown that renders like a text, as blocks separated by blank lines.
+
+    In a prompt, which `has_mentions`, each of them is one span of code: `` $`birds` `` becomes `` `$birds` ``.
+    """
     budget = Budget()
     text, rest = split(strip_stacks(escape_invisible(text)))
-    blocks = list(_blocks(_parser().parse(text, {"budget": budget})))
+    blocks = list(_blocks(_parser().parse(text, {"budget": budget, "has_mentions": has_mentions})))
     blocks += [fenced(rest, "text")] if rest else []
     blocks += [f"*{escape(PLAIN_NOTE)}.*"] if rest or budget.is_exceeded else []
     return "\n\n".join(block for block in blocks if block)
@@ -229,6 +235,16 @@ def _prefixed(text: str, first: str, others: str) -> str:
     )
 
 
+def _read_mention(state: StateInline, silent: bool) -> bool:
+    match = _MENTION.match(state.src, state.pos, state.posMax) if state.env.get("has_mentions") else None
+    if match is None:
+        return False
+    if not silent:
+        state.push("code_inline", "code", 0).content = f"{match[1]}{match[2]}"
+    state.pos = match.end()
+    return True
+
+
 def _read_formula(state: StateInline, silent: bool) -> bool:
     match = _FORMULA.match(state.src, state.pos, state.posMax)
     if match is None or _UNSAFE_FORMULA.search(match[0]):
@@ -246,4 +262,5 @@ def _read_formula(state: StateInline, silent: bool) -> bool:
 def _parser() -> MarkdownIt:
     parser = new_parser()
     parser.inline.ruler.before("escape", "formula", _read_formula)
+    parser.inline.ruler.before("formula", "mention", _read_mention)
     return parser

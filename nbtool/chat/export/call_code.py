@@ -46,6 +46,7 @@ class ExportContext:
 
     In a `script`, which has no top-level await, asynchronous functions are run with `asyncio.run`. Turns that are not
     `trusted` may be forged: no validator of the user runs on their arguments, and code of a model is commented out.
+    `numbers` are the numbers of turns in `%chat history`, by their ids; a turn without one is named by its id.
     """
 
     tools: Mapping[str, Tool]
@@ -53,6 +54,7 @@ class ExportContext:
     notebook: Mapping[str, Any]
     script: bool = False
     trusted: bool = True
+    numbers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

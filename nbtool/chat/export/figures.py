@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from nbtool.blocks.media import describe, media_data
 from nbtool.blocks.render.markdown_source import escape
+from nbtool.chat.turn import Turn
+from nbtool.events import CallFinished
 from nbtool.messages import Media
 from nbtool.mime import IMAGES, sniff
 
@@ -21,6 +23,11 @@ _SUFFIXES = {
     "image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif", "audio/mpeg": "mp3",
     "audio/wav": "wav", "audio/flac": "flac", "audio/ogg": "ogg", "audio/aac": "aac", "audio/mp4": "m4a",
 }  # fmt: skip
+
+
+def unsaved_media(turn: Turn) -> dict[str, int]:
+    """Return how many images and sounds the journal does not have, by the ids of the calls that returned them."""
+    return {event.call_id: event.media_unsaved for event in turn.log if isinstance(event, CallFinished)}
 
 
 class Figures:

@@ -28,9 +28,8 @@ from nbtool.blocks.limits import NO_LIMITS
 from nbtool.blocks.protocol import Block, CallBlock, NoticeBlock, ProseBlock, TablePreview
 from nbtool.blocks.render.markdown_source import escape, fenced, quoted, rewrite, span, table
 from nbtool.blocks.sanitize import one_line
-from nbtool.chat.export.figures import Figures
+from nbtool.chat.export.figures import Figures, unsaved_media
 from nbtool.chat.turn import Turn
-from nbtool.events import CallFinished
 from nbtool.messages import Media
 from nbtool.text import left_out
 
@@ -50,9 +49,9 @@ def as_markdown(turns: Sequence[Turn], figures: Figures | None = None) -> str:
 def _turn(turn: Turn, number: int, figures: Figures) -> Iterator[str]:
     transcript = turn.transcript(NO_LIMITS)
     document = transcript.document()
-    unsaved = {event.call_id: event.media_unsaved for event in turn.log if isinstance(event, CallFinished)}
+    unsaved = unsaved_media(turn)
     yield f"## {number}. Prompt"
-    yield quoted(rewrite(turn.prompt.text))
+    yield quoted(rewrite(turn.prompt.text, has_mentions=True))
     attached = [part for part in turn.prompt.parts if isinstance(part, Media)]
     yield from (f"Attached: {figure}" for figure in figures.write(attached))
     yield "### Reply"

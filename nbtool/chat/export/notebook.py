@@ -6,9 +6,11 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from nbtool.blocks.protocol import Document
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.export.call_code import ExportContext
+from nbtool.chat.export.figures import Figures, unsaved_media
 from nbtool.chat.export.python import export_python
 from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
@@ -18,8 +20,12 @@ from nbtool.mime import media_bundle
 LOAD = "%load_ext nbtool"
 
 
-def as_notebook(turns: Sequence[Turn], context: ExportContext, plugins: Sequence[object] = ()) -> str:
+def as_notebook(
+    turns: Sequence[Turn], context: ExportContext, plugins: Sequence[object] = (), figures: Figures | None = None
+) -> str:
     """Return turns as a notebook of format 4, without timestamps and with stable cell ids.
+
+    `figures` counts the images and sounds that are missing in it; below each turn a line names them.
 
     Raises:
         BadUsage: nbformat is not installed.
@@ -31,13 +37,14 @@ def as_notebook(turns: Sequence[Turn], context: ExportContext, plugins: Sequence
         raise BadUsage("Writing notebooks needs the package nbformat.", fix=fix) from None
     untyped: Any = nbformat  # nbformat has no type hints
     new = untyped.v4
-    code = export_python(turns, context)
+    code, missing = export_python(turns, context), figures or Figures()
     cells = [new.new_code_cell(LOAD, id="load"), new.new_code_cell(code.cells[0].source, id="before")]
     for turn in turns:
         shareable = shareable_turn(turn, plugins)
         transcript = shareable.transcript()
         bundle = turn_mimebundle(transcript.document(), transcript.media)
-        outputs = [new.new_output("display_data", data, metadata={}) for data in (bundle, *_figures(shareable, bundle))]
+        forms = (bundle, *_figures(shareable, bundle), *_missing_figures(shareable, transcript.document(), missing))
+        outputs = [new.new_output("display_data", data, metadata={}) for data in forms]
         prompt = f"%%chat\n{escape_invisible(shareable.prompt.text)}"
         cells.append(new.new_code_cell(prompt, id=f"{turn.turn_id}-prompt"[:64], outputs=outputs))
         cells += [
@@ -56,6 +63,15 @@ def _figures(turn: Turn, bundle: dict[str, Any]) -> Iterator[dict[str, str]]:
         shown = media_bundle(one.mime, data, None, one.name or "")
         if len(shown) > 1 and b64encode(data).decode() not in bundle["text/html"]:
             yield shown
+
+
+def _missing_figures(turn: Turn, document: Document, figures: Figures) -> Iterator[dict[str, str]]:
+    """Return a line for the images and sounds of each call that only their own kernel had."""
+    unsaved = unsaved_media(turn)
+    for block in document["blocks"]:
+        if block["kind"] == "call":
+            for line in figures.write_unsaved(unsaved.get(block["id"], 0) - len(block.get("media", ()))):
+                yield {"text/markdown": line, "text/plain": line.replace("\\", "")}
 
 
 _METADATA = {

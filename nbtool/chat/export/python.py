@@ -127,7 +127,8 @@ class _Builder:
         if not calls:
             return
         self._turn_id = turn.turn_id
-        self._lines.append(f"# {title} {one_line(turn.turn_id, 40)}: {one_line(turn.prompt.text, 100)}")
+        name = self._writer.context.numbers.get(turn.turn_id) or one_line(turn.turn_id, 40)
+        self._lines.append(f"# {title} {name}: {one_line(turn.prompt.text, 100)}")
         for call in calls:
             if call.status == "ok":
                 self._call(call)

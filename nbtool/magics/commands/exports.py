@@ -101,7 +101,7 @@ def _export_text(context: CommandContext, kind: str, figures: Figures) -> str:
         case "ipynb":
             from nbtool.chat.export.notebook import as_notebook  # noqa: PLC0415 - nbformat is slow to load
 
-            return as_notebook(turns, export_context(turns, chat, names), chat.plugins)
+            return as_notebook(turns, export_context(turns, chat, names), chat.plugins, figures)
     return export_python(turns, export_context(turns, chat, names, script=True)).text
 
 

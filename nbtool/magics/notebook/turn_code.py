@@ -32,4 +32,5 @@ def export_context(
 ) -> ExportContext:
     """Return the tools, variables and names that code of these turns is written with."""
     trusted = not any(map(is_imported, turns))
-    return ExportContext(chat.tools.tools(), chat.variables, names, script=script, trusted=trusted)
+    numbers = {turn.turn_id: str(number) for number, (_, turn) in chat.tree.numbered_turns().items()}
+    return ExportContext(chat.tools.tools(), chat.variables, names, script=script, trusted=trusted, numbers=numbers)

@@ -47,8 +47,25 @@ FRAGMENTS = [
     "$x$", "$$", "\\(", "\\", "*", "**", "_", "__", "~~", "!", "[", "](", "](https://evil.example)", ")",
     "$![x](https://evil.example)$", "$[x](javascript:a)$", "\\href{javascript:a}{b}", "\u202e", "\r\n", "\u2028",
     "\n", "\n\n", "{{x}}", "{raw} html", "```{include} /etc/passwd", ":::{note}", "@import \"x\"", "%%html", "word",
-    "a_b", " ", "<a\nhref=x>", "<?php", "]]>",
+    "a_b", " ", "$`a`", "&`b`", "<a\nhref=x>", "<?php", "]]>",
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Use &`select` on $`birds`, not `$birds`.", "Use `&select` on `$birds`, not `$birds`."),
+        ("- &`files.read` of $`a` and $`b`", "- `&files.read` of `$a` and `$b`"),
+        ("costs 5$`x`, \\$`y` and $`not a name`", "costs 5\\$`x`, \\$`y` and \\$`not a name`"),
+        ("| a |\n|---|\n| $`b` |", "| a |\n| --- |\n| `$b` |"),
+    ],
+)
+def test_a_mention_in_a_prompt_is_one_span_of_code(text: str, written: str) -> None:
+    assert rewrite(text, has_mentions=True) == written
+
+
+def test_a_reply_has_no_mentions() -> None:
+    assert rewrite("See $`birds`.") == "See \\$`birds`."
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -56,11 +73,11 @@ def test_no_text_leaves_its_place(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(60):
         text = "".join(chance.choice(FRAGMENTS) for _ in range(chance.randrange(1, 30)))
-        check(text)
+        check(rewrite(text), text)
+        check(rewrite(text, has_mentions=True), text)
 
 
-def check(text: str) -> None:
-    written = rewrite(text)
+def check(written: str, text: str) -> None:
     document = f"# Own\n\n{quoted(written)}\n\n{written}\n\n# End\n"
     tokens = MarkdownIt("gfm-like", {"html": True, "linkify": False}).enable("table").parse(document)
     top = [token for token in tokens if token.level == 0 and token.type == "heading_open" and token.tag < "h4"]

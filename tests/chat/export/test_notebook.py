@@ -9,9 +9,11 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.chat.export.call_code import ExportContext
+from nbtool.chat.export.figures import Figures
 from nbtool.chat.export.notebook import as_notebook
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.events import CallFinished
 from nbtool.messages import Media
 from nbtool.testing import ScriptedWire, call
 from tests.chat.export.saying import SECRET, double, make_chat
@@ -87,3 +89,20 @@ def test_figures_and_tables_are_outputs() -> None:
     assert f'src="data:image/png;base64,{b64encode(PNG).decode()}"' in turn.data["text/html"]
     assert "<table><tr><th>n</th></tr><tr><td>1</td></tr><tr><td>2</td></tr></table>" in turn.data["text/html"]
     assert b64decode(large.data["image/png"]) == PNG + bytes(400_000)
+
+
+def test_a_line_names_the_figures_that_only_their_own_kernel_had() -> None:
+    with ScriptedWire([[call("plot", n=0), call("frame")], "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[plot, frame])
+        turn = chat.send("Draw.")
+    for event in turn.log:
+        if isinstance(event, CallFinished) and event.name == "frame":
+            event.media_unsaved = 1  # as the journal of another kernel says
+    figures = Figures()
+    notebook = nbformat.reads(as_notebook(line(chat), around(chat), figures=figures), as_version=4)
+    _, missing = notebook.cells[2].outputs
+
+    assert missing.data["text/plain"] == (
+        "[1 image or sound of this result is not here: only the kernel that made it had the bytes]"
+    )
+    assert figures.unsaved == 1

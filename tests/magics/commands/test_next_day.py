@@ -124,6 +124,7 @@ def test_a_document_of_an_earlier_chat_says_which_figures_are_gone(
     run_command(shell, f"switch {turn}", capsys)
     later = run_command(shell, "export md later.md", capsys)
     again = run_command(shell, "export json later.json", capsys)
+    notebook = run_command(shell, "export ipynb later.ipynb", capsys)
 
     assert here == "Written: here.md, with 1 image or sound in here_files\n"
     assert "not here" not in Path("here.md").read_text()
@@ -131,6 +132,8 @@ def test_a_document_of_an_earlier_chat_says_which_figures_are_gone(
     assert "\\[1 image or sound of this result is not here:" in Path("later.md").read_text()
     assert '"media_unsaved": 1' in Path("later.json").read_text()
     assert again == "Written: later.json\n"
+    assert notebook == "Written: later.ipynb; 1 image or sound of an earlier kernel could not be written\n"
+    assert "1 image or sound of this result is not here" in Path("later.ipynb").read_text()
 
 
 @pytest.mark.parametrize("command", ["export", "record", "bind", "serve", "history", "deny", "tools", "help"])
