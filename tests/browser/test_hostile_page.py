@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import BrowserContext
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
 
 from nbtool import Chat, tool
 from tests.mcp_server.clients import ListView, serve
+from tests.tools.mcp.serving import http_server
 
-STRANGER = "http://stranger.localhost/"
 SEND = """
 async ([url, token]) => {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call",
@@ -89,12 +92,12 @@ def test_a_page_of_another_origin_reaches_nothing(
 ) -> None:
     token = served.address.token.get_secret_value() if knows_token else "guessed"
     page = profile.new_page()
-    page.route(STRANGER, lambda route: route.fulfill(body="<body>", content_type="text/html"))
-    page.goto(STRANGER)
-    with page.expect_event("frameattached"):
-        outcomes = page.evaluate(SEND, [served.address.url, token])
-    page.frames[-1].wait_for_load_state()
-    page.close()
+    with http_server(lambda: Starlette(routes=[Route("/mcp", lambda _: HTMLResponse("<body>"))])) as stranger:
+        page.goto(stranger.url.replace("127.0.0.1", "stranger.localhost"))
+        with page.expect_event("frameattached"):
+            outcomes = page.evaluate(SEND, [served.address.url, token])
+        page.frames[-1].wait_for_load_state()
+        page.close()
 
     assert outcomes == ["opaque", "opaque", "refused", "refused", "refused", "refused", "true", "refused"]
     assert (calls, served.handlers.clients) == ([], {})

@@ -105,13 +105,13 @@ export class ArgumentsForm extends Component<Props, State> {
         )}
         {addable.length > 0 && (
           <select
-            aria-label="Add an argument"
+            aria-label={is_form ? "Add a field" : "Add an argument"}
             value=""
             onChange={({ currentTarget: { value } }) =>
               value && this.#add(value, ownProperty(properties, value) ?? {})
             }
           >
-            <option value="">Add an argument …</option>
+            <option value="">{is_form ? "Add a field …" : "Add an argument …"}</option>
             {addable.map((name) => (
               <option value={name}>{name}</option>
             ))}

@@ -1,0 +1,78 @@
+"""A server of tools asks for input during a call: a form on a card in a real page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.lab import Lab, Notebook, screenshot
+
+PROGRAM = Path(__file__).parents[1] / "tools" / "mcp" / "asking_server.py"
+SETUP = f"""
+%load_ext nbtool
+import sys
+from nbtool.tools.mcp import mcp_servers
+
+lab = mcp_servers({{"mcpServers": {{"lab": {{"command": sys.executable, "args": ["-I", {str(PROGRAM)!r}]}}}}}})
+"""
+ASK = '%%chat -m practice:fast -t lab -o answer\nUse `lab_book` with what="form".'
+CHECK = "print('received:', answer.calls[-1].result, answer.calls[0].result)"
+
+
+def open_form(lab: Lab, name: str = "forms.ipynb") -> Notebook:
+    """Approve a call of a server that then asks, and wait for its form."""
+    notebook = lab.open_cells(SETUP, ASK, CHECK, kernel="python3", name=name)
+    notebook.run_cell(0)
+    notebook.start_cell(1)
+    approve = button(notebook, "Approve")
+    expect(approve).to_be_enabled(timeout=30_000)
+    approve.click()
+    expect(field(notebook, "seats")).to_be_visible(timeout=30_000)
+    return notebook
+
+
+def button(notebook: Notebook, name: str) -> Locator:
+    return notebook.output(1).get_by_role("button", name=name, exact=True)
+
+
+def field(notebook: Notebook, name: str) -> Locator:
+    return notebook.output(1).locator(f'[id$="-{name}"]')
+
+
+@pytest.mark.promise("forms")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_form_is_sent_once_it_is_filled_in(lab: Lab, theme: Literal["light", "dark"]) -> None:
+    lab.set_theme(theme)
+    notebook = open_form(lab, f"forms-{theme}.ipynb")
+    expect(notebook.output(1)).to_contain_text("lab asks for input. Send what is filled in?")
+    expect(notebook.output(1)).to_contain_text("Which seat?")
+    expect(button(notebook, "Send")).to_be_disabled()
+    screenshot(notebook.output(1), f"form-empty-{theme}")
+
+    field(notebook, "name").fill("Ada")
+    field(notebook, "seats").fill("2")
+    field(notebook, "row").select_option(label="front")
+    expect(button(notebook, "Send")).to_be_enabled(timeout=30_000)
+    screenshot(notebook.output(1), f"form-filled-{theme}")
+    button(notebook, "Send").click()
+    notebook.wait_ended(1)
+    notebook.run_cell(2)
+
+    received = notebook.wait_output(2, "received:").inner_text()
+    assert '"action": "accept"' in received
+    assert '{"name": "Ada", "row": "front", "seats": 2}' in received
+    assert notebook.errors == []
+
+
+@pytest.mark.parametrize(("name", "action"), [("Decline", "decline"), ("Cancel", "cancel")])
+def test_a_form_is_declined_or_cancelled(lab: Lab, name: str, action: str) -> None:
+    notebook = open_form(lab)
+    expect(button(notebook, "Decline")).to_be_enabled(timeout=30_000)
+    button(notebook, name).click()
+    notebook.wait_ended(1)
+    notebook.run_cell(2)
+
+    assert f'{{"action": "{action}"}}' in notebook.wait_output(2, "received:").inner_text()
