@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from nbtool.chat.journal import WAIT_SECONDS, Journal, journal, queries
+from nbtool.chat.journal.schema import BUSY_SECONDS
+from nbtool.chat.journal.store import CHANGE_SECONDS, Store
 from nbtool.errors import JournalError
 from nbtool.events import Notice, TurnStarted
 from nbtool.messages import user
@@ -54,6 +56,18 @@ def test_the_files_and_their_folder_are_their_owners_alone(tmp_path: Path) -> No
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()}
     assert modes == dict.fromkeys(["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"], 0o600)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_change_that_a_person_started_waits_longer_for_a_lock_than_a_turn(tmp_path: Path) -> None:
+    def waits(connection: sqlite3.Connection) -> int:
+        return int(connection.execute("PRAGMA busy_timeout").fetchone()[0])
+
+    store = Store(tmp_path / "journal.sqlite")
+    connection = store.change(lambda connection: connection).result(10)
+
+    assert store.change(waits).result(10) == 1_000 * CHANGE_SECONDS
+    store.write([]).result(10)
+    assert waits(connection) == 1_000 * BUSY_SECONDS
 
 
 def test_a_folder_with_other_things_in_it_keeps_its_rights(tmp_path: Path) -> None:

@@ -26,13 +26,38 @@ MOUNTS = r"""
 """
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [("/home/ada/.local", "nfs4"), ("/home/ada/local/x", "xfs"), ("/mnt/my share/x", "cifs"), ("/homes", "ext4"),
-     ("/mnt/mine", "fuse.sshfs"), ("/sys/kernel", "sysfs")],
-)  # fmt: skip
-def test_the_file_system_of_a_path_is_read_from_the_mounts(path: str, kind: str) -> None:
-    assert filesystem.file_system(Path(path), MOUNTS) == kind
+KINDS = {
+    "/home/ada/.local": "nfs4", "/home/ada/local/x": "xfs", "/mnt/my share/x": "cifs", "/homes": "ext4",
+    "/mnt/mine": "fuse.sshfs", "/sys/kernel": "sysfs",
+}  # fmt: skip
+
+SHARED = """
+nfs: nas:/home, nfs4: fs-1.efs.example.org:/, cifs: //server/share, smb2: //server/share, smb3: //server/share,
+smbfs: //server/share, ncpfs: SERVER/ada, coda: coda, afs: AFS, davfs: https://dav.example.org/, fuse.davfs: dav,
+9p: drvfs, virtiofs: home, vboxsf: home, vmhgfs: .host:/, fuse.vmhgfs-fuse: vmhgfs-fuse, prl_fs: home,
+ceph: 10.0.0.1:6789:/, fuse.ceph: ceph-fuse, fuse.cephfs: ceph, glusterfs: gl:/vol, fuse.glusterfs: gl:/vol,
+lustre: 10.0.0.1@tcp:/scratch, fuse.lustre: lustre, gpfs: gpfs0, beegfs: beegfs_nodev, fuse.beegfs: beegfs, panfs: p,
+pvfs2: tcp://p, orangefs: tcp://o, wekafs: weka, fuse.moosefs: mfs, fuse.mfs: mfs#master, fuse.juicefs: JuiceFS:vol,
+fuse.s3fs: s3fs, fuse.goofys: bucket, fuse.gcsfuse: bucket, fuse.rclone: drive:, fuse.sshfs: me@there:,
+fuseblk.sshfs: me@there:, fuse.portal: portal
+"""
+"""What file systems that machines share are called in the list of mounts, with a source of each."""
+
+
+def test_the_file_system_of_a_path_is_read_from_the_mounts() -> None:
+    assert {path: filesystem.file_system(Path(path), MOUNTS) for path in KINDS} == KINDS
+
+
+def test_a_file_system_that_machines_share_is_a_network_and_a_disk_is_none(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+
+    def is_network(kind: str, source: str) -> bool:
+        mounts.write_text(f"26 1 259:1 / / rw,relatime shared:1 - {kind} {source} rw\n")
+        return filesystem.is_network_path(Path("/home/ada"), mounts)
+
+    shared = [entry.strip().partition(": ") for entry in SHARED.split(",")]
+    assert [kind for kind, _, source in shared if not is_network(kind, source)] == []
+    assert [kind for kind in ("ext4", "btrfs", "overlay", "tmpfs", "fuseblk", "zfs") if is_network(kind, kind)] == []
 
 
 def test_a_network_file_system_gets_no_log_in_shared_memory(tmp_path: Path) -> None:
@@ -44,6 +69,12 @@ def test_a_network_file_system_gets_no_log_in_shared_memory(tmp_path: Path) -> N
 
     assert len(second.events("t")) == 3
     assert [file.name for file in home.iterdir()] == ["journal.sqlite"]
+
+
+def test_a_journal_that_was_moved_to_a_network_file_system_loses_its_log(tmp_path: Path) -> None:
+    schema.connect(tmp_path / "journal.sqlite").close()
+    with closing(schema.connect(Path(f"/{tmp_path}/journal.sqlite"))) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 def test_a_journal_that_an_older_nbtool_wrote_is_migrated_with_everything_in_it(tmp_path: Path) -> None:

@@ -39,6 +39,13 @@ def test_prompts_replies_calls_and_results_are_found(tmp_path: Path) -> None:
     assert search_hits(book, "fox dachshund") == []
 
 
+def test_a_search_finds_what_is_behind_the_first_batch(tmp_path: Path) -> None:
+    prompts = [TurnStarted("t", "m", user(f"fox{number}"), 1.0) for number in range(search.BATCH + 1)]
+    book = book_of(tmp_path / "journal.sqlite", *prompts)
+
+    assert search_hits(book, f"fox{search.BATCH}") == [("prompt", f"fox{search.BATCH}")]
+
+
 @pytest.mark.parametrize("text", ["数据", "分析", "数据分析", "analyse 数据"])
 def test_words_of_scripts_without_spaces_are_found(tmp_path: Path, text: str) -> None:
     book = book_of(tmp_path / "journal.sqlite", TurnStarted("t", "m", user("请帮我做数据分析 (analyse)"), 1.0))

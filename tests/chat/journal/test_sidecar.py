@@ -114,6 +114,17 @@ def test_what_came_into_the_journal_and_into_a_sidecar_is_there_once(tmp_path: P
     assert book.read(lambda connection: connection.execute("SELECT notebook FROM chats").fetchall()) == [("",)]
 
 
+def test_without_a_sidecar_equal_events_are_each_written(tmp_path: Path) -> None:
+    store = Store(tmp_path / "journal.sqlite")
+    for _ in range(2):
+        store.write([Row(1.0, "c", "t", "notice", '{"kind": "notice"}')]).result(10)
+
+    assert store.read(lambda connection: connection.execute("SELECT count(*) FROM events").fetchone(), seconds=10) == (
+        2,
+    )
+    assert not store.is_locked
+
+
 def test_a_sidecar_that_is_damaged_or_half_written_is_left_and_the_journal_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     damaged, half = path.with_name(f"{path.name}{MARK}0a"), path.with_name(f"{path.name}{MARK}0b.part")
@@ -121,14 +132,37 @@ def test_a_sidecar_that_is_damaged_or_half_written_is_left_and_the_journal_goes_
         one.write_bytes(b"no database" * 100)
     dangling = path.with_name(f"{path.name}{MARK}0c")
     dangling.symlink_to(tmp_path / "imported by another process")
+    saved = Row(1.0, "c", "t", "notice", json.dumps({"kind": "notice", "text": "saved"}))
+    write_sidecar(path, "", [[saved]]).rename(path.with_name(f"{path.name}{MARK}ff"))
     book = Journal(path)
     with pytest.warns(UserWarning, match=f"{damaged.name} of the journal cannot be read") as warned:
         events = written(book, Notice("goes on"))
 
-    assert [event["text"] for event in events] == ["goes on"]
+    assert [event["text"] for event in events] == ["saved", "goes on"]
     assert book.path == path
     assert len(warned) == 1
     assert {damaged, half, dangling} == set(sidecars(path))
+
+
+def test_a_slow_disk_is_reported_once_however_often_it_is_slow(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    book, store = Journal(path, wait_seconds=0.05), Store(path)
+    book._store = store
+
+    def write_slowly(*texts: str) -> None:
+        answers = threading.Event()
+        store.change(lambda _: answers.wait())
+        for text in texts:
+            asyncio.run(book.write("c", "t", [Notice(text)]))
+        answers.set()
+        book.catch_up(10)
+
+    with pytest.warns(UserWarning, match="responds slowly") as warned:
+        write_slowly("one", "two")
+    write_slowly("three")  # a second warning would be an error
+
+    assert len(warned) == 1
+    assert [event["text"] for event in book.events("t")] == ["one", "two", "three"]
 
 
 def test_what_a_disk_that_does_not_answer_takes_no_more_is_reported_at_the_end(

@@ -149,6 +149,18 @@ def test_a_check_that_takes_too_long_has_found_no_damage(tmp_path: Path) -> None
     assert store.change(lambda connection: schema._find_damage(connection, -1.0)).result(10) == ""
 
 
+def test_damage_is_found_in_time_and_not_later(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE events (body TEXT)")
+        connection.executemany("INSERT INTO events VALUES (?)", [("{}",)] * 5_000 + [(None,)])
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET sql = replace(sql, 'TEXT', 'TEXT NOT NULL')")
+    with closing(sqlite3.connect(path)) as connection:
+        assert schema._find_damage(connection, 60.0) == "NULL value in events.body"
+        assert schema._find_damage(connection, -60.0) == ""
+
+
 def test_a_check_that_fails_otherwise_is_no_check() -> None:
     with (
         failing_connection("disk I/O error") as connection,

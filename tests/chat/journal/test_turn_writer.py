@@ -232,8 +232,13 @@ def test_what_only_the_person_sees_of_the_data_is_not_kept(tmp_path: Path) -> No
     book = Journal(tmp_path / "journal.sqlite")
     glances = {"df": {"columns": ["name"], "rows": [[SECRET]]}}
     event = CallReady("c1", "f", 1, "{}", {"df": plain("a frame")}, glances=glances)
-    asyncio.run(TurnWriter(book, "c", "t").write(event))
+    finished = CallFinished("c1", "f", 1, "ok", "a frame", table=glances["df"])
+    asked = CallAsked("c1", "result", "d" * 32, "f", SECRET, media=(PICTURE,))
+    asyncio.run(TurnWriter(book, "c", "t").write(event, asked, finished))
+    ready, question, outcome = book.events("t")
 
-    assert event.glances == glances
-    assert book.events("t")[0]["resolved"]["df"]["text"] == "a frame"
+    assert (event.glances, finished.table, asked.shown) == (glances, glances["df"], SECRET)
+    assert ready["resolved"]["df"]["text"] == "a frame"
+    assert (question["shown"], question["media"]) == ("", [])
+    assert (outcome["shown"], outcome["table"]) == ("a frame", {})
     assert SECRET.encode() not in bytes_of(book)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nbtool.errors import InvalidArguments
 from nbtool.wire import parse_calls
-from nbtool.wire.prompted.json_repair import MAX_DEPTH, MAX_LENGTH, parse_object
+from nbtool.wire.prompted.json_repair import MAX_DEPTH, MAX_LENGTH, parse_object, parse_value
 from nbtool.wire.prompted.json_tokens import find_end, split_values, tokens
 from tests.cpu_time import check_growth
 
@@ -103,6 +103,12 @@ def test_each_defect_is_repaired_and_named(text: str, value: dict[str, Any], rep
 def test_what_has_two_meanings_is_refused(text: str) -> None:
     with pytest.raises(InvalidArguments):
         parse_object(text)
+
+
+def test_a_list_that_was_encoded_twice_is_decoded_twice() -> None:
+    parsed = parse_value('" [{\\"a\\": 1}]"')
+
+    assert (parsed.value, parsed.repairs) == ([{"a": 1}], ("decoded twice",))
 
 
 def test_closers_are_added_only_where_the_object_is_known_to_have_ended() -> None:

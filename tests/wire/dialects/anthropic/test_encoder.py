@@ -243,6 +243,12 @@ def test_a_picture_of_the_model_goes_back_as_the_persons() -> None:
     assert [block["type"] for block in messages[2]["content"]] == ["image", "text"]
 
 
+def test_a_sound_of_the_model_goes_back_as_a_line_about_it() -> None:
+    messages = messages_of(user("Sing."), assistant("La.", Media("audio/wav", data=b"RIFF")), user("Again."))
+
+    assert [block["text"] for block in messages[1]["content"]] == ["La.", f"[{Media('audio/wav', data=b'RIFF')}]"]
+
+
 def test_sound_is_refused_with_a_way_out() -> None:
     with pytest.raises(Unsupported, match="audio/wav") as caught:
         messages_of(user(Media("audio/wav", data=b"RIFF")))

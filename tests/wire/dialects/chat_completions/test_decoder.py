@@ -166,6 +166,7 @@ def test_a_refusal_is_no_text() -> None:
     reply = read(chunk({"refusal": "I "}), chunk({"refusal": "won't"}), chunk(finish="stop"))
 
     assert (reply.text, reply.refusal) == ("", "I won't")
+    assert native(reply)["content"] == "I won't"
 
 
 def test_only_the_first_choice_counts() -> None:

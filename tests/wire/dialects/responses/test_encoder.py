@@ -74,6 +74,12 @@ def test_encrypted_reasoning_is_asked_for_unless_it_is_refused() -> None:
     assert "include" not in body_of(user("Hi"), target=Target("h", "gpt-5", refuses))
 
 
+def test_outputs_of_tools_of_the_provider_are_asked_for_beside_encrypted_reasoning() -> None:
+    body = body_of(user("Hi"), options={"provider_tools": ["web_search"]})
+
+    assert body["include"] == ["reasoning.encrypted_content", "web_search_call.action.sources"]
+
+
 def test_a_summary_of_the_reasoning_is_asked_for_where_there_is_one() -> None:
     able = frozenset({REASONING_SUMMARY})
 
