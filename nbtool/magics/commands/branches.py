@@ -101,7 +101,7 @@ def undo(context: CommandContext, args: list[str]) -> str:
     return f"Restored {back} {'version' if back == 1 else 'versions'}."
 
 
-def branches(chat: Conversation) -> str:
+def branches(chat: Conversation, *, has_ids: bool = False) -> str:
     """List the branches and mark the active one; empty if there is only one."""
     ends, line = chat.tree.branches(), chat.tree.active_path
     if all(end in line for end in ends):
@@ -113,9 +113,14 @@ def branches(chat: Conversation) -> str:
         mark = "*" if end in line else " "
         prompt = one_line(apart.turn.prompt.text, MAX_PROMPT) if apart.turn else ""
         turns = "turn" if len(path) == 1 else "turns"
-        end_id = f"  [{end.turn.turn_id}]" if end.turn else ""
+        end_id = turn_id(end.turn, has_ids) if end.turn else ""
         rows.append((f"{mark} {number}", f"{len(path)} {turns}; {prompt}{end_id}"))
     return "Branches (`%chat switch NUMBER`):\n" + format_table(*rows)
+
+
+def turn_id(turn: Turn, has_ids: bool) -> str:
+    """Return the id of a turn for the end of its line; empty where it is not asked for."""
+    return f"  [{turn.turn_id}]" if has_ids else ""
 
 
 COMMANDS: dict[str, Command] = {

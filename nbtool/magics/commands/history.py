@@ -6,23 +6,27 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.conversation.restore import Interrupted
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
-from nbtool.magics.commands.branches import branches
+from nbtool.magics.commands.branches import branches, turn_id
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.journal import history_admin
 
+IDS = "--ids"
+
 
 def history(context: CommandContext, args: list[str]) -> str:
-    """List the turns of the chat and its branches.
+    """List the turns of the chat and its branches: `history [--ids]`.
 
-    A turn is selected by its number wherever a command takes one, a version of it as `2.1`, or by its id at the end of
-    its line. With arguments, query the journal of all chats (`history chats` …).
+    A turn is selected by its number wherever a command takes one, a version of it as `2.1`. With --ids, each line ends
+    with the id of its turn, which also another kernel knows. With other arguments, query the journal of all chats
+    (`history chats` …).
     """
-    if args:
+    has_ids = args == [IDS]
+    if args and not has_ids:
         return history_admin(context, args)
     turns = context.chat.tree.numbered_turns()
-    rows = [(str(number), _turn_line(number, node, turn)) for number, (node, turn) in turns.items()]
+    rows = [(str(number), _turn_line(number, node, turn, has_ids)) for number, (node, turn) in turns.items()]
     lines = format_table(*rows) if rows else "This chat is empty."
-    return "\n\n".join(filter(None, [lines, branches(context.chat.conversation)]))
+    return "\n\n".join(filter(None, [lines, branches(context.chat.conversation, has_ids=has_ids)]))
 
 
 def new(context: CommandContext, _: list[str]) -> str:
@@ -37,10 +41,10 @@ def new(context: CommandContext, _: list[str]) -> str:
 COMMANDS: dict[str, Command] = {"history": history, "new": new}
 
 
-def _turn_line(number: int, node: Node[Turn], turn: Turn) -> str:
-    """Describe a turn in one line: status, version, prompt, and its id."""
+def _turn_line(number: int, node: Node[Turn], turn: Turn, has_ids: bool) -> str:
+    """Describe a turn in one line: status, version, prompt, and its id where it is asked for."""
     others = ", ".join(f"{number}.{at}" for at, version in enumerate(node.versions, 1) if version is not turn)
     versions = f"version {node.current + 1} of {len(node.versions)} (others: {others})" if others else ""
     ended = "interrupted" if isinstance(turn.error, Interrupted) else turn.status
     marks = [ended, versions, "hidden" if node.hidden else "", "pinned" if node.pinned else ""]
-    return "; ".join([*filter(None, marks), f"{one_line(turn.prompt.text, 70)}  [{turn.turn_id}]"])
+    return "; ".join([*filter(None, marks), one_line(turn.prompt.text, 70)]) + turn_id(turn, has_ids)

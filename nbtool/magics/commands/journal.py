@@ -27,7 +27,8 @@ EVERYWHERE = "--all"
 FRAME_FLAGS = (REPLACE, EVERYWHERE)
 
 USAGE = (
-    "`%chat history [chats [--all] | search TEXT | frame [NAME] [--replace] [--all] | vacuum [DAYS] | erase all|ID]`"
+    "`%chat history [--ids | chats [--all] | search TEXT | frame [NAME] [--replace] [--all] "
+    "| vacuum [DAYS] | erase all|ID]`"
 )
 
 

@@ -21,13 +21,16 @@ def output_of(shell: Any, line: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_history_numbers_the_turns(chatted: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = output_of(chatted, "history", capsys).splitlines()[:3]
+def test_history_numbers_the_turns_and_shows_ids_where_they_are_asked_for(
+    chatted: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns = list(enumerate(("one", "two", "three"), 1))
 
-    assert rows == [
-        f"{number}  completed; Say {name}  [{chatted.user_ns[name].turn_id}]"
-        for number, name in enumerate(("one", "two", "three"), 1)
-    ]
+    rows = output_of(chatted, "history", capsys).splitlines()[:3]
+    assert rows == [f"{number}  completed; Say {name}" for number, name in turns]
+
+    rows = output_of(chatted, "history --ids", capsys).splitlines()[:3]
+    assert rows == [f"{number}  completed; Say {name}  [{chatted.user_ns[name].turn_id}]" for number, name in turns]
 
 
 def test_a_version_has_a_number_too(chatted: Any, capsys: pytest.CaptureFixture[str]) -> None:
