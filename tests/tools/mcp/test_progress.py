@@ -146,6 +146,13 @@ def test_an_answer_reaches_the_notebook_whatever_a_server_sent_before_it() -> No
     assert flow.process(note) == (note, b"")
 
 
+def test_of_responses_that_nobody_waits_for_only_so_many_pass() -> None:
+    flow, answer = Flow(), b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
+    passed = [flow.process(answer)[0] for _ in range(2 * MAX_UNASKED + 2)]
+
+    assert passed == [answer] * (2 * MAX_UNASKED) + [b"", b""]
+
+
 @pytest.mark.parametrize(
     ("progress", "total", "fraction"),
     [(1, 4, 0.25), (9, 4, 1.0), (-1, 4, 0.0), (math.nan, 4, None), (1, math.inf, None), (1, 0, None), (3, None, None)],
