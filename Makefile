@@ -21,7 +21,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help lab servers gateways test check unit browser notebooks js docs screenshots state-images readme-images coverage nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help lab servers gateways mcp-clients test check unit browser notebooks js docs screenshots state-images readme-images coverage nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -71,6 +71,8 @@ servers: build/.nbtool $(VENV_SERVERS)/.locked ## test against a real llama.cpp 
 	$(BIN)/pytest tests/servers/test_llama_cpp.py -m nightly
 gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Portkey (installed on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_gateways.py -m nightly
+mcp-clients: build/mcp-clients/.installed ## test a served notebook with clients of others (installed on first use)
+	$(BIN)/pytest tests/mcp_server/test_other_clients.py -m nightly
 compat-env: build/.nbtool ## install other kernels, an older JupyterLab and marimo for the nightly compatibility tests
 	for version in $(IPYKERNEL_VERSIONS); do test -d build/kernels/$$version || \
 		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done
@@ -119,6 +121,10 @@ build/servers/litellm/.locked: requirements-litellm.lock # wheels only: nothing 
 	nice $(PYTHON) -m pip --python build/servers/litellm install --quiet --only-binary :all: -r $< && touch $@
 build/servers/portkey/.locked: tests/servers/portkey/package-lock.json | build/.nbtool
 	mkdir -p $(@D) && cp tests/servers/portkey/*.json js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) ci --ignore-scripts && touch $@
+build/mcp-clients/.installed: tests/mcp_server/package.json | build/.nbtool
+	mkdir -p $(@D) && cp $< js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) install --ignore-scripts --no-package-lock
+	$(PYTHON) -m venv --clear --without-pip $(@D)/fastmcp
+	$(PYTHON) -m pip --python $(@D)/fastmcp install --quiet 'fastmcp==4.1.2' && touch $@
 build/.old: build/.nbtool $(VENV_IPYKERNEL6)/.locked $(PY_SOURCES) # the wheel, made from the sdist, under the kernel of the 6.x line
 	rm -rf build/dist && $(BIN)/python -m build --no-isolation --outdir build/dist >build/dist.log
 	$(BIN)/pip --python $(VENV_IPYKERNEL6) install --quiet --no-deps --force-reinstall build/dist/*.whl

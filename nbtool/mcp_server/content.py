@@ -18,6 +18,9 @@ from nbtool.tools.variables.variable import Variable
 VARIABLE_URI = "nbtool://variables/"
 """The start of the address of a variable as a resource; its name follows."""
 
+READING = ("nbtool.inspection.", "nbtool.variables.ListVars", "nbtool.variables.ReadVar")
+"""The beginnings of the origins of nbtool's own tools that change nothing."""
+
 RESULT_REFERENCE = "Kept as $VAR_REF{{{{{name}}}}}."
 """What follows a result that can be handed on by reference."""
 
@@ -28,14 +31,17 @@ def as_tool(tool: Tool) -> types.Tool:
     A tool that never asks is not called read-only unless it is one of nbtool's own that reads variables: the author of
     a function says when to ask, and not what the function does.
     """
-    reads_only = tool.is_builtin and not tool.stores_result and tool.policy.run == "auto"
+    reads_only = tool.is_builtin and tool.origin.startswith(READING) and tool.policy.run == "auto"
     return types.Tool(
         name=tool.name,
         title=tool.display_name,
         description=tool.description,
         input_schema=dict(tool.parameters.schema),
         annotations=types.ToolAnnotations(
-            read_only_hint=reads_only, destructive_hint=False if reads_only else tool.policy.sensitive or None
+            read_only_hint=reads_only,
+            destructive_hint=False if reads_only else tool.policy.sensitive or None,
+            idempotent_hint=reads_only or None,
+            open_world_hint=False if reads_only else bool(tool.sends_to) or None,
         ),
     )
 
