@@ -272,9 +272,10 @@ export type Party = "model" | "person" | "tool";
 
 /**
  * One turn in a row: its prompt, status, and usage.
- * `tools` are the distinct names of the called tools, and `more_tools` counts the omitted ones. `cost` is in US
- * dollars, `started` seconds since the epoch; unknown values are None. `replayed` is the date of the recording
- * that it was replayed from, `made` its origin, another version; both may be empty.
+ * `failed` counts the calls that raised or could not run. `tools` are the distinct names of the called tools,
+ * and `more_tools` counts the omitted ones. `cost` is in US dollars, `started` seconds since the epoch; unknown
+ * values are None. `replayed` is the date of the recording that it was replayed from, `made` its origin, another
+ * version; both may be empty.
  */
 export interface Version {
   turn_id: string;
@@ -285,6 +286,7 @@ export interface Version {
   seconds: number | null;
   rounds: number;
   calls: number;
+  failed?: number;
   tokens: number;
   cost: number | null;
   tools: string[];

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from nbtool.blocks.history.saved import HISTORY_LIMIT, HISTORY_MIME
+from tests.browser.axe import find_violations
 from tests.browser.lab import Lab, Notebook, screenshot
 from tests.browser.test_saved import NO_KERNEL
 
@@ -49,6 +50,21 @@ def nodes(found: Locator) -> int:
     return int(found.evaluate("el => el.querySelectorAll('*').length"))
 
 
+def search_and_open(notebook: Notebook, found: Locator) -> None:
+    """Search for what one turn says, and open it by Enter."""
+    found.get_by_role("searchbox").fill("answer to question 777")
+    expect(rows(found)).to_have_count(1)
+    expect(found).to_contain_text("1 of 861 turns")
+    expect(found.get_by_role("tabpanel")).to_contain_text("One turn matches, and the turn that was open does not.")
+    expect(rows(found)).to_contain_text(re.compile("Question 777: please find.*reply: .*answer to question 777"))
+    found.get_by_role("searchbox").press("Enter")
+    pane = found.get_by_role("article", name="Turn")
+    expect(pane).to_contain_text("Question 777: please find")
+    marked = "() => [...CSS.highlights.get('nb-x-words')].map(range => range.toString().toLowerCase())"
+    assert {"answer", "question", "777"} <= set(notebook.page.evaluate(marked))
+    expect(found.get_by_role("searchbox")).to_be_focused()
+
+
 def test_a_thousand_turns_are_scrolled_searched_opened_compared_and_replayed(lab: Lab) -> None:
     notebook, found = explorer(lab)
     expect(found).to_contain_text("861 turns, 139 other versions")
@@ -63,10 +79,7 @@ def test_a_thousand_turns_are_scrolled_searched_opened_compared_and_replayed(lab
     expect(rows(found).first).to_contain_text("Question 0:")
     assert rows(found).count() < 60
 
-    found.get_by_role("searchbox").fill("answer to question 777")
-    expect(rows(found)).to_have_count(1)
-    expect(rows(found)).to_contain_text(re.compile("Question 777: please find.*reply: .*answer to question 777"))
-    rows(found).first.click()
+    search_and_open(notebook, found)
     pane = found.get_by_role("article", name="Turn")
     expect(pane).to_contain_text("Question 777: please find")
     expect(pane.get_by_role("img", name=re.compile("^Waiting time: Model .* You .* Tools "))).to_be_visible()
@@ -150,6 +163,13 @@ def test_the_explorer_can_be_seen(lab: Lab, theme: Literal["light", "dark"]) -> 
     found.get_by_role("button", name="As code").first.click()
     screenshot(found, f"explorer-call-{theme}")
     found.get_by_role("button", name="Close").click()
+    found.get_by_role("searchbox").fill("answer to question 77")
+    expect(found.get_by_role("tabpanel")).to_contain_text("turns match, and the turn that was open does not.")
+    screenshot(found, f"explorer-excluded-{theme}")
+    found.get_by_role("searchbox").press("Enter")
+    found.get_by_role("searchbox").press("ArrowDown")
+    expect(pane).to_contain_text("This is the answer to question")
+    screenshot(found, f"explorer-found-{theme}")
     found.get_by_role("searchbox").fill("turn_00000000000000000006")
     expect(rows(found).first).to_contain_text("Question 6:")
     rows(found).first.click()
@@ -166,6 +186,31 @@ def test_the_explorer_can_be_seen(lab: Lab, theme: Literal["light", "dark"]) -> 
     found.get_by_role("tab", name="Turn").click()
     screenshot(found, f"explorer-narrow-{theme}")
     page.set_viewport_size({"width": 1200, "height": 900})
+    assert notebook.errors == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_view_of_the_explorer_keeps_anybody_out(lab: Lab, theme: Literal["light", "dark"]) -> None:
+    lab.set_theme(theme)
+    notebook, found = explorer(lab)
+    page, broken = notebook.page, {}
+    found.get_by_role("searchbox").fill("answer to question 77")
+    expect(found.get_by_role("tabpanel")).to_contain_text("turns match")
+    broken["excluded"] = find_violations(page, ".nb-explorer")
+    found.get_by_role("searchbox").press("Enter")
+    for call in found.get_by_role("article", name="Turn").locator("details.nb-call").all():
+        call.locator("summary").first.click()
+    expect(found.locator(".nb-x-pane .nb-section").first).to_be_visible()
+    broken["turn"] = find_violations(page, ".nb-explorer")
+    found.get_by_role("button", name="Compare with…").click()
+    found.get_by_role("treeitem").first.click()
+    broken["compare"] = find_violations(page, ".nb-explorer")
+    found.get_by_role("tab", name="Totals").click()
+    expect(found.get_by_role("rowheader", name="price")).to_be_visible()
+    broken["totals"] = find_violations(page, ".nb-explorer")
+
+    assert {name: rules for name, rules in broken.items() if rules} == {}
     assert notebook.errors == []
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
+from tests.browser.axe import find_violations
 from tests.browser.bare import open_bare
 from tests.browser.states import show, states
 
-AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
-RUN = "axe.run('main', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })"
 OUTSIDE = """() => [...document.querySelectorAll("main button, main input, main select, main summary, main img")]
   .filter((one) => one.checkVisibility())
   .filter((one) => { const box = one.getBoundingClientRect(); return box.left < 0 || box.right > window.innerWidth; })
@@ -38,16 +35,13 @@ def settings(profile: BrowserContext, page: Page, how: str) -> None:
 def test_no_state_keeps_anybody_out(profile: BrowserContext, theme: str, how: str) -> None:
     page, asked = open_bare(profile, theme=theme)
     settings(profile, page, how)
-    page.evaluate(AXE.read_text(encoding="utf-8"))
     serious: dict[str, object] = {}
     outside: dict[str, object] = {}
     moving = 0
 
     for name, state in states().items():
         show(page, state)
-        found = page.evaluate(RUN)["violations"]
-        bad = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]
-        serious |= {name: bad} if bad else {}
+        serious |= {name: found} if (found := find_violations(page, "main")) else {}
         outside |= {name: beyond} if (beyond := page.evaluate(OUTSIDE)) else {}
         moving += page.evaluate(MOVING)
 

@@ -4,7 +4,19 @@ import { InsertedCellNotice } from "../views/InsertedCell";
 import { suppressNotebookKeys } from "../views/keyboard";
 import { Compare } from "./Compare";
 import type { ExplorerClient } from "./client";
-import { currentVersion, type Filter, findTurn, turnNumbers, visibleRows } from "./listRows";
+import {
+  currentVersion,
+  type Filter,
+  findTurn,
+  isFiltered,
+  openRow,
+  type RowState,
+  searchWords,
+  shownVersion,
+  turnNumbers,
+  type VisibleRow,
+  visibleRows,
+} from "./listRows";
 import type { Index } from "./protocol";
 import { Tabs, Toolbar, type View } from "./Toolbar";
 import { TotalsView } from "./Totals";
@@ -34,6 +46,8 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
     selectedVersions: new Map(),
   };
   #unsubscribe = (): void => {};
+  /** A step among the matches that waits for the answer of the kernel. */
+  #waitingStep = 0;
 
   override componentDidMount(): void {
     this.#unsubscribe = this.props.client.subscribe(() => this.#onChange());
@@ -48,6 +62,7 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
     const { index } = this.props.client.state();
     if (index && !findTurn(index, this.state.turn)) this.#openFirst(index);
     else if (this.state.turn && this.state.view === "turn") this.props.client.open(this.state.turn);
+    if (this.#waitingStep && !this.#isSearching()) this.#step(this.#waitingStep);
     this.forceUpdate();
   }
 
@@ -81,8 +96,41 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
 
   #changeFilter = (change: Partial<Filter>): void => {
     const filter = { ...this.state.filter, ...change };
+    this.#waitingStep = 0;
     this.setState({ filter });
     if (change.text !== undefined) this.props.client.search(change.text);
+  };
+
+  /** Whether the rows may change, because the kernel has not answered the search yet. */
+  #isSearching(): boolean {
+    const { text } = this.state.filter;
+    return text.trim() !== "" && this.props.client.state().found?.text !== text;
+  }
+
+  #rowState(): RowState {
+    const { turn, filter, selectedVersions } = this.state;
+    return { open: turn, filter, found: this.props.client.state().found, selectedVersions };
+  }
+
+  #rows(): VisibleRow[] {
+    const { index, found } = this.props.client.state();
+    return index ? visibleRows(index, this.state.folded, this.state.filter, found) : [];
+  }
+
+  /** Open the next or the previous row; from a turn that is not listed, the first or the last one. */
+  #step = (by: number): void => {
+    if (this.#isSearching()) {
+      this.#waitingStep = by;
+      this.props.client.search(this.state.filter.text, true);
+      return;
+    }
+    this.#waitingStep = 0;
+    const [rows, state] = [this.#rows(), this.#rowState()];
+    const at = openRow(rows, state);
+    const next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : (at + by + rows.length) % rows.length;
+    const row = rows[next]?.row;
+    const version = row?.versions[shownVersion(row, state)];
+    if (version) this.#open(version.turn_id);
   };
 
   #selectView = (view: View): void => {
@@ -97,8 +145,9 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
 
   render(): JSX.Element {
     const { client } = this.props;
-    const { view, turn, filter, folded, selectedVersions } = this.state;
-    const { index, found, insertedCell, hasNoReply } = client.state();
+    const { view, filter, folded } = this.state;
+    const { index, insertedCell, hasNoReply } = client.state();
+    const rows = this.#rows();
     return (
       <section
         class="nb-explorer nb-turn"
@@ -111,6 +160,8 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
           index={index}
           filter={filter}
           onFilter={this.#changeFilter}
+          matches={this.#isSearching() ? undefined : rows.length}
+          step={this.#step}
           refresh={client.isSaved ? undefined : client.refresh}
         />
         {hasNoReply && (
@@ -122,13 +173,10 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
           <div class="nb-x-body">
             <TurnList
               index={index}
-              rows={visibleRows(index, folded, filter, found)}
+              rows={rows}
               numbers={turnNumbers(index)}
-              filter={filter}
-              found={found}
-              open={turn}
+              {...this.#rowState()}
               folded={folded}
-              selectedVersions={selectedVersions}
               onOpen={this.#open}
               onSelectVersion={this.#selectVersion}
               onFold={this.#toggleFold}
@@ -137,7 +185,7 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
               <Tabs view={view} choose={this.#selectView} />
               {insertedCell && <InsertedCellNotice cell={insertedCell} close={client.dismissCell} />}
               <div class="nb-x-pane" role="tabpanel" id="nb-x-panel" aria-label={view}>
-                {this.#renderPane(index)}
+                {this.#renderPane(index, rows)}
               </div>
             </div>
           </div>
@@ -146,16 +194,20 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
     );
   }
 
-  #renderPane(index: Index): JSX.Element {
+  #renderPane(index: Index, rows: VisibleRow[]): JSX.Element {
     const { client } = this.props;
-    const { view, turn, comparedTurn } = this.state;
+    const { view, turn, comparedTurn, filter } = this.state;
+    const isExcluded = isFiltered(filter) && !this.#isSearching() && openRow(rows, this.#rowState()) < 0;
     switch (view) {
       case "turn":
-        return (
+        return isExcluded ? (
+          <NoMatch matches={rows.length} openFirst={() => this.#step(1)} />
+        ) : (
           <TurnPane
             key={turn}
             index={index}
             turn={turn}
+            words={searchWords(filter)}
             client={client}
             onSelectVersion={this.#selectVersion}
             compare={this.#compare}
@@ -169,4 +221,20 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
         return <TotalsView totals={client.state().totals} />;
     }
   }
+}
+
+/** Shown instead of a turn that the filter excludes. */
+function NoMatch({ matches, openFirst }: { matches: number; openFirst: () => void }): JSX.Element {
+  if (matches === 0)
+    return <p class="nb-muted">No turn matches. Clear the search or the filter to see all turns.</p>;
+  return (
+    <p class="nb-muted">
+      {matches === 1 ? "One turn matches" : `${matches.toLocaleString("en")} turns match`}, and the turn that
+      was open does not.{" "}
+      <button type="button" class="nb-text-button" onClick={openFirst}>
+        {matches === 1 ? "Open it" : "Open the first"}
+      </button>{" "}
+      (Enter)
+    </p>
+  );
 }

@@ -22,10 +22,13 @@ interface StepProps {
   client: ExplorerClient;
   turn: string;
   isSelected: boolean;
+  /** Whether what is searched is in the fold of this block. */
+  hasMatch: boolean;
 }
 
 /** A block of the turn, as the live view shows it; a call with what can be done with it. */
-export function StepBlock({ block, client, turn, isSelected }: StepProps): JSX.Element {
+export function StepBlock(props: StepProps): JSX.Element {
+  const { block, client, turn } = props;
   switch (block.kind) {
     case "text":
       return <Reply block={block} />;
@@ -36,7 +39,7 @@ export function StepBlock({ block, client, turn, isSelected }: StepProps): JSX.E
     case "call":
       return (
         <>
-          <StepCall block={block} client={client} turn={turn} isSelected={isSelected} />
+          <StepCall {...props} block={block} />
           {(block.media || block.media_left_out) && (
             <MediaList
               media={block.media ?? []}
@@ -55,10 +58,11 @@ interface StepCallProps extends StepProps {
 }
 
 class StepCall extends Component<StepCallProps, { isOpen: boolean }> {
-  override state = { isOpen: false };
+  override state = { isOpen: this.props.hasMatch };
   #el = createRef<HTMLDetailsElement>();
 
   override componentDidUpdate(before: StepCallProps): void {
+    if (this.props.hasMatch && !before.hasMatch) this.setState({ isOpen: true });
     if (!this.props.isSelected || before.isSelected) return;
     this.setState({ isOpen: true });
     this.#el.current?.scrollIntoView({ block: "nearest" });

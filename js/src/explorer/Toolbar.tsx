@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { plural } from "../text/format";
-import { countTurnsWithOmittedTools, type Filter, filterOptions } from "./listRows";
+import { countTurnsWithOmittedTools, type Filter, filterOptions, isFiltered } from "./listRows";
 import type { Index } from "./protocol";
 
 export type View = "turn" | "compare" | "totals";
@@ -12,12 +12,24 @@ interface ToolbarProps {
   index: Index | null;
   filter: Filter;
   onFilter: (change: Partial<Filter>) => void;
+  /** How many rows match the filter; undefined while the kernel searches. */
+  matches: number | undefined;
+  /** Open the next or the previous turn that matches, by the number of steps. */
+  step: (by: number) => void;
   /** Undefined for a saved conversation, which is what it was. */
   refresh: (() => void) | undefined;
 }
 
 /** What the history is of, and what of it is looked for. */
-export function Toolbar({ title, index, filter, onFilter, refresh }: ToolbarProps): JSX.Element {
+export function Toolbar({
+  title,
+  index,
+  filter,
+  onFilter,
+  matches,
+  step,
+  refresh,
+}: ToolbarProps): JSX.Element {
   const { statuses, tools, omittedTools } = filterOptions(index ?? { rows: [], left_out: 0 });
   return (
     <header class="nb-x-toolbar">
@@ -26,8 +38,10 @@ export function Toolbar({ title, index, filter, onFilter, refresh }: ToolbarProp
         type="search"
         placeholder="Search prompts, replies, calls"
         aria-label="Search prompts, replies and calls"
+        title="Enter or ↓: the next turn that matches; Shift+Enter or ↑: the previous one"
         maxlength={200}
         value={filter.text}
+        onKeyDown={(event) => onSearchKey(event, step)}
         onInput={(event) => onFilter({ text: event.currentTarget.value })}
       />
       <FilterSelect
@@ -45,7 +59,9 @@ export function Toolbar({ title, index, filter, onFilter, refresh }: ToolbarProp
         omitted={omittedTools}
         choose={(tool) => onFilter({ tool })}
       />
-      <span class="nb-muted nb-x-count">{index ? countText(index, filter) : "Loading"}</span>
+      <span class="nb-muted nb-x-count" aria-live="polite">
+        {index ? countText(index, filter, matches) : "Loading"}
+      </span>
       {refresh ? (
         <button type="button" class="nb-text-button" onClick={refresh}>
           Refresh
@@ -59,7 +75,16 @@ export function Toolbar({ title, index, filter, onFilter, refresh }: ToolbarProp
   );
 }
 
-function countText(index: Index, filter: Filter): string {
+/** Go through the turns that match, without leaving the field. */
+function onSearchKey(event: KeyboardEvent, step: (by: number) => void): void {
+  const by = { Enter: event.shiftKey ? -1 : 1, ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!by || event.isComposing) return;
+  event.preventDefault();
+  event.stopPropagation();
+  step(by);
+}
+
+function countText(index: Index, filter: Filter, matches: number | undefined): string {
   const { rows, left_out } = index;
   const turns = rows.reduce((sum, row) => sum + row.versions.length, 0);
   const omitted = left_out ? `, ${left_out.toLocaleString("en")} more not shown` : "";
@@ -68,7 +93,9 @@ function countText(index: Index, filter: Filter): string {
     ? `; ${plural(unlisted, "turn")} with too many tools to list may be missing: search instead`
     : "";
   const others = turns > rows.length ? `, ${plural(turns - rows.length, "other version")}` : "";
-  return `${plural(rows.length, "turn")}${others}${omitted}${note}`;
+  const all = `${plural(rows.length, "turn")}${others}${omitted}${note}`;
+  if (!isFiltered(filter)) return all;
+  return matches === undefined ? "searching …" : `${matches.toLocaleString("en")} of ${all}`;
 }
 
 interface FilterSelectProps {

@@ -1,7 +1,7 @@
 import { Component, createRef, type JSX } from "preact";
 import { formatSeconds, plural, singleLine } from "../text/format";
-import { STATUS_SIGNS } from "./icons";
-import { type Filter, isFiltered, matchesFilter, searchWords, type VisibleRow } from "./listRows";
+import { failedCalls, turnSign } from "./icons";
+import { openRow, type RowState, searchWords, shownVersion, type VisibleRow } from "./listRows";
 import type { Index, Version } from "./protocol";
 
 /** The height of a row in pixels, as in the style sheet. */
@@ -16,16 +16,12 @@ const FOLD_GUTTER = 24;
 /** Rows that are rendered above and below the visible ones. */
 const OVERSCAN_ROWS = 6;
 
-interface ListProps {
+interface ListProps extends RowState {
   index: Index;
   rows: VisibleRow[];
   /** The numbers of turns in `%chat history`, by their rows. */
   numbers: ReadonlyMap<number, number>;
-  filter: Filter;
-  found: { text: string; turns: ReadonlyMap<string, string> } | null;
-  open: string;
   folded: ReadonlySet<string>;
-  selectedVersions: ReadonlyMap<string, number>;
   onOpen: (turn: string) => void;
   onSelectVersion: (node: string, version: number, turn: string) => void;
   onFold: (node: string) => void;
@@ -50,9 +46,9 @@ export class TurnList extends Component<ListProps, State> {
   }
 
   override componentDidUpdate(before: ListProps): void {
-    const isFiltered = before.filter !== this.props.filter;
-    if (isFiltered && this.#el.current) this.#el.current.scrollTop = 0;
-    if (isFiltered || this.#revealed !== this.props.open) this.#reveal();
+    const isRefiltered = before.filter !== this.props.filter;
+    if (isRefiltered && this.#el.current) this.#el.current.scrollTop = 0;
+    if (isRefiltered || this.#revealed !== this.props.open) this.#reveal();
   }
 
   /** Scroll the open turn into view. */
@@ -75,8 +71,7 @@ export class TurnList extends Component<ListProps, State> {
   }
 
   #openIndex(): number {
-    const { rows, open } = this.props;
-    return rows.findIndex(({ row }) => row.versions.some((one) => one.turn_id === open));
+    return openRow(this.props.rows, this.props);
   }
 
   #onKeyDown = (event: KeyboardEvent): void => {
@@ -115,17 +110,8 @@ export class TurnList extends Component<ListProps, State> {
     if (version) this.props.onOpen(version.turn_id);
   }
 
-  /** The version that a row shows: the open one, the selected one, a match of the search, or the active one. */
   #visibleVersion({ row }: VisibleRow): number {
-    const { open, selectedVersions, filter, found } = this.props;
-    const openVersion = row.versions.findIndex((one) => one.turn_id === open);
-    if (openVersion >= 0) return openVersion;
-    const selected = selectedVersions.get(row.node_id);
-    if (selected !== undefined && row.versions[selected]) return selected;
-    const match = isFiltered(filter)
-      ? row.versions.findIndex((one) => matchesFilter(one, filter, found))
-      : -1;
-    return match >= 0 ? match : Math.min(row.current, row.versions.length - 1);
+    return shownVersion(row, this.props);
   }
 
   render(): JSX.Element {
@@ -202,7 +188,7 @@ export class TurnList extends Component<ListProps, State> {
             {this.#isFolded(line) ? "▸" : "▾"}
           </button>
         )}
-        <StatusSign status={version.status} />
+        <StatusSign version={version} />
         <span class="nb-muted nb-x-number">{this.props.numbers.get(line.at)}</span>
         <span class="nb-x-row-text">
           <MarkedText text={version.said || "(no text)"} words={words} />
@@ -274,10 +260,11 @@ function MarkedText({ text, words }: { text: string; words: string[] }): JSX.Ele
   );
 }
 
-function StatusSign({ status }: { status: Version["status"] }): JSX.Element {
+function StatusSign({ version }: { version: Version }): JSX.Element {
+  const { sign, label, style } = turnSign(version);
   return (
-    <span class={`nb-x-sign nb-x-is-${status}`} role="img" aria-label={status}>
-      {STATUS_SIGNS[status] ?? "?"}
+    <span class={`nb-x-sign nb-x-is-${style}`} role="img" aria-label={label}>
+      {sign}
     </span>
   );
 }
@@ -296,6 +283,7 @@ function facts(version: Version, snippet: string | undefined): string {
     version.status,
     version.seconds !== null && formatSeconds(version.seconds),
     version.calls > 0 && plural(version.calls, "call"),
+    failedCalls(version),
     version.tokens > 0 && plural(version.tokens, "token"),
     toolNames(version),
   ]

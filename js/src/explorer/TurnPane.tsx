@@ -1,5 +1,5 @@
-import { Component, type JSX } from "preact";
-import type { Document } from "../protocol";
+import { Component, createRef, type JSX } from "preact";
+import type { CallState, Document } from "../protocol";
 import {
   END_REASON_LABELS,
   formatCost,
@@ -12,7 +12,9 @@ import { LongText } from "../views/AppendOnlyText";
 import { MediaList } from "../views/MediaList";
 import { Notice } from "../views/Notice";
 import type { ExplorerClient } from "./client";
+import { failedCalls } from "./icons";
 import { findTurn, turnNumbers } from "./listRows";
+import { hasHiddenWord, markWords, openTexts } from "./marks";
 import type { Detail, Index } from "./protocol";
 import { ReplaySlider } from "./ReplaySlider";
 import { byRound, replayTo } from "./replay";
@@ -20,9 +22,14 @@ import { StepBlock } from "./StepBlock";
 import { TimeLine } from "./TimeLine";
 import { TurnActions } from "./TurnActions";
 
+/** The outcomes of a call that failed, as in nbtool/blocks/history/rows.py. */
+const FAILED: ReadonlySet<CallState> = new Set(["error", "invalid", "not_found", "timed_out", "unknown"]);
+
 interface PaneProps {
   index: Index;
   turn: string;
+  /** The words of the search, which are marked. */
+  words: readonly string[];
   client: ExplorerClient;
   onSelectVersion: (node: string, version: number, turn: string) => void;
   compare: (turn: string) => void;
@@ -38,6 +45,38 @@ interface State {
 /** One turn: its prompt, its actions, its timeline, and its replay. */
 export class TurnPane extends Component<PaneProps, State> {
   override state: State = { position: null, call: "" };
+  #article = createRef<HTMLElement>();
+  /** The words that were last scrolled to. */
+  #revealed = "";
+  /** Folds fill themselves later, and a turn loads later. */
+  #fillObserver = new MutationObserver(() => this.#mark());
+
+  override componentDidMount(): void {
+    this.componentDidUpdate();
+  }
+
+  override componentDidUpdate(): void {
+    this.#fillObserver.disconnect();
+    const article = this.#article.current;
+    if (article && this.props.words.length > 0)
+      this.#fillObserver.observe(article, { childList: true, subtree: true });
+    this.#mark();
+  }
+
+  override componentWillUnmount(): void {
+    this.#fillObserver.disconnect();
+    if (this.#article.current) markWords(this.#article.current, []);
+  }
+
+  /** Mark the words, and scroll once to the first of them. */
+  #mark(): void {
+    const [article, words] = [this.#article.current, this.props.words];
+    if (!article) return;
+    const place = markWords(article, words)?.startContainer.parentElement;
+    if (!place || this.#revealed === words.join(" ")) return;
+    this.#revealed = words.join(" ");
+    scrollPaneTo(place);
+  }
 
   render(): JSX.Element {
     const detail = this.props.client.state().details.get(this.props.turn);
@@ -47,14 +86,15 @@ export class TurnPane extends Component<PaneProps, State> {
   }
 
   #renderTurn(detail: Detail): JSX.Element {
-    const { client, turn, compare } = this.props;
+    const { client, turn, compare, words } = this.props;
     const steps = detail.steps.length;
     const position = this.state.position ?? steps;
     const replay = replayTo(detail, position);
     const document = position === steps ? replay.document : replayTo(detail, steps).document;
+    const shownTexts = openTexts(document.head.prompt, document.blocks);
     const at = position > 0 && position < steps ? detail.steps[position - 1]?.at : null;
     return (
-      <article aria-label="Turn">
+      <article aria-label="Turn" ref={this.#article}>
         <header class="nb-x-header">
           <p class="nb-x-prompt">
             <LongText text={document.head.prompt || "(no text)"} />
@@ -98,6 +138,7 @@ export class TurnPane extends Component<PaneProps, State> {
                 client={client}
                 turn={turn}
                 isSelected={this.state.call === block.id}
+                hasMatch={hasHiddenWord(block, words, shownTexts)}
               />
             ))}
           </section>
@@ -145,6 +186,15 @@ export class TurnPane extends Component<PaneProps, State> {
   }
 }
 
+/** Scroll the pane, and nothing else, so that an element is seen. */
+function scrollPaneTo(el: Element): void {
+  const pane = el.closest(".nb-x-pane");
+  if (!pane) return;
+  const [outer, inner] = [pane.getBoundingClientRect(), el.getBoundingClientRect()];
+  if (inner.top < outer.top || inner.bottom > outer.bottom)
+    pane.scrollTop += inner.top - outer.top - outer.height / 3;
+}
+
 function endNotice({ head }: Document): JSX.Element | null {
   const end =
     head.seconds !== null &&
@@ -154,11 +204,12 @@ function endNotice({ head }: Document): JSX.Element | null {
   return end ? <Notice block={{ text: end, level }} /> : null;
 }
 
-function facts({ head }: Document): string {
+function facts({ head, blocks }: Document): string {
   const { usage } = head;
   const tokens = usage.input_tokens + usage.output_tokens;
   return [
     head.status,
+    failedCalls(countCalls(blocks)),
     END_REASON_LABELS.get(head.end_reason ?? ""),
     singleLine(head.model, 60),
     head.started !== null && new Date(head.started * 1000).toLocaleString(),
@@ -170,4 +221,10 @@ function facts({ head }: Document): string {
   ]
     .filter(Boolean)
     .join(" · ");
+}
+
+/** The calls of a turn, and those that failed, as a row counts them. */
+function countCalls(blocks: Document["blocks"]): { calls: number; failed: number } {
+  const calls = blocks.flatMap((block) => (block.kind === "call" ? [block.state] : []));
+  return { calls: calls.length, failed: calls.filter((state) => FAILED.has(state)).length };
 }

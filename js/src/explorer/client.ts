@@ -1,6 +1,7 @@
 import { createClient, INITIAL_STATE, type ClientState as Known } from "../kernel/client";
 import type { Model } from "../model";
 import { insertOrShow } from "../notebook/insertCell";
+import type { Found } from "./listRows";
 import {
   type Answer,
   type CellRequest,
@@ -21,7 +22,7 @@ const SEARCH_DELAY_MS = 200;
 export interface ExplorerState extends Known {
   index: Index | null;
   details: ReadonlyMap<string, Detail | string>;
-  found: { text: string; turns: ReadonlyMap<string, string> } | null;
+  found: Found;
   totals: Totals | null;
 }
 
@@ -33,7 +34,8 @@ export interface ExplorerClient {
   /** Request the current tree; loaded turns are requested again. */
   refresh(): void;
   open(turn: string): void;
-  search(text: string): void;
+  /** Search when the typing rests, or now. */
+  search(text: string, isNow?: boolean): void;
   requestTotals(): void;
   /** Request the bytes of an image or a sound of a turn; they arrive in `media`. */
   requestMedia(turn: string, key: string): void;
@@ -78,14 +80,14 @@ export function createExplorerClient(model: Model, signal: AbortSignal): Explore
       const isOpened = isPending((one) => one.kind === "open" && one.turn === turn);
       if (!isOpened && !state().details.has(turn)) request({ kind: "open", turn });
     },
-    search(text) {
+    search(text, isNow = false) {
       clearTimeout(searchTimer);
+      const words = text.slice(0, 200);
+      const isPendingSearch = isPending((one) => one.kind === "search" && one.text === words);
       if (text.trim() === "") show({ found: null });
-      else
-        searchTimer = client.setTimer(
-          () => request({ kind: "search", text: text.slice(0, 200) }),
-          SEARCH_DELAY_MS,
-        );
+      else if (!isNow)
+        searchTimer = client.setTimer(() => request({ kind: "search", text: words }), SEARCH_DELAY_MS);
+      else if (!isPendingSearch) request({ kind: "search", text: words });
     },
     requestTotals() {
       if (!isPending(({ kind }) => kind === "totals") && !state().totals) request({ kind: "totals" });

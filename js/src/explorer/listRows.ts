@@ -19,7 +19,7 @@ export function visibleRows(
   index: Index,
   folded: ReadonlySet<string>,
   filter: Filter,
-  found: { text: string; turns: ReadonlyMap<string, string> } | null,
+  found: Found,
 ): VisibleRow[] {
   const { rows } = index;
   if (isFiltered(filter)) {
@@ -48,6 +48,39 @@ export function searchWords({ text }: Pick<Filter, "text">): string[] {
   return [...words].sort((one, other) => other.length - one.length);
 }
 
+/** What was found by the kernel: the text that was searched, and the turns with an excerpt of each. */
+export type Found = { text: string; turns: ReadonlyMap<string, string> } | null;
+
+/** What decides which version of a row is shown. */
+export interface RowState {
+  /** The turn that is open. */
+  open: string;
+  filter: Filter;
+  found: Found;
+  /** Versions that the person turned to, by their rows. */
+  selectedVersions: ReadonlyMap<string, number>;
+}
+
+/** The version that a row shows: the open one, the selected one, a match of the filter, or the active one. */
+export function shownVersion(row: Row, { open, filter, found, selectedVersions }: RowState): number {
+  const selected = selectedVersions.get(row.node_id) ?? -1;
+  const fits = (at: number): boolean => {
+    const version = row.versions[at];
+    return Boolean(version && (!isFiltered(filter) || matchesFilter(version, filter, found)));
+  };
+  const isOpen = (version: Version): boolean => version.turn_id === open;
+  const opened = row.versions.findIndex(isOpen);
+  if (opened >= 0 && (opened === selected || fits(opened))) return opened;
+  if (fits(selected)) return selected;
+  const match = isFiltered(filter) ? row.versions.findIndex((_, at) => fits(at)) : -1;
+  return match >= 0 ? match : Math.min(row.current, row.versions.length - 1);
+}
+
+/** Return the position of the open turn among the listed rows; -1 if the filter excludes it. */
+export function openRow(rows: readonly VisibleRow[], state: RowState): number {
+  return rows.findIndex(({ row }) => row.versions[shownVersion(row, state)]?.turn_id === state.open);
+}
+
 /** The number of a turn in `%chat history`, by its row: the rows of the active line are counted. */
 export function turnNumbers(index: Index): ReadonlyMap<number, number> {
   const numbers = new Map<number, number>();
@@ -58,11 +91,7 @@ export function turnNumbers(index: Index): ReadonlyMap<number, number> {
 }
 
 /** Whether a version matches the filter; until the kernel has searched, by the texts of its row. */
-export function matchesFilter(
-  version: Version,
-  { text, status, tool }: Filter,
-  found: { text: string; turns: ReadonlyMap<string, string> } | null,
-): boolean {
+export function matchesFilter(version: Version, { text, status, tool }: Filter, found: Found): boolean {
   if (status && version.status !== status) return false;
   if (tool && !version.tools.includes(tool)) return false;
   const words = searchWords({ text });

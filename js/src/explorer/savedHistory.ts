@@ -7,6 +7,7 @@ import { searchableTexts } from "../saved/search";
 import type { ExplorerClient, ExplorerState } from "./client";
 import schema from "./historySchema.json";
 import { searchWords } from "./listRows";
+import { excerpt } from "./marks";
 import type { Detail } from "./protocol";
 
 /** The media type of a conversation as data. */
@@ -65,14 +66,16 @@ export function createSavedClient(history: SavedHistory): ExplorerClient {
       show({ found: null });
       return;
     }
-    const versions = history.index.rows.flatMap((row) => row.versions);
-    const hits = versions.filter(({ turn_id, said, model, tools }) => {
+    const found = new Map<string, string>();
+    for (const { turn_id, said, model, tools } of history.index.rows.flatMap((row) => row.versions)) {
       const saved = turns.get(turn_id);
-      const inside = saved ? [saved.prompt, ...saved.document.blocks.flatMap(searchableTexts)] : [];
-      const searchable = [said, model, turn_id, ...tools, ...inside].join("\n").toLowerCase();
-      return words.every((word) => searchable.includes(word));
-    });
-    show({ found: { text, turns: new Map(hits.map(({ turn_id }) => [turn_id, ""])) } });
+      const inside = saved ? saved.document.blocks.flatMap(searchableTexts) : [];
+      const prompt = saved?.prompt ?? said;
+      const searchable = [prompt, said, model, turn_id, ...tools, ...inside].join("\n").toLowerCase();
+      if (words.every((word) => searchable.includes(word)))
+        found.set(turn_id, excerpt(words, prompt, inside));
+    }
+    show({ found: { text, turns: found } });
   }
 
   return {

@@ -60,7 +60,8 @@ export function highlightMatches(el: Element, word: string, within: Element | nu
   return ranges.find((range) => within?.contains(range.startContainer)) ?? null;
 }
 
-function findRanges(el: Element, wanted: string): Range[] {
+/** The places of a text in an element, at most `MAX_HIGHLIGHTS`; it is in lower case. */
+export function findRanges(el: Element, wanted: string): Range[] {
   const walker = document.createTreeWalker(el, NodeFilter.SHOW_TEXT);
   const ranges: Range[] = [];
   for (let node = walker.nextNode(); node && ranges.length < MAX_HIGHLIGHTS; node = walker.nextNode()) {

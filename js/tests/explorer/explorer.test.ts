@@ -188,6 +188,116 @@ test("a search asks the kernel once the typing rests, and lists what it found", 
   expect(el.querySelector("mark")).toBeNull();
 });
 
+/** Press a key in the search field. */
+async function key(el: Element, name: string, shiftKey = false): Promise<void> {
+  const pressed = new KeyboardEvent("keydown", { key: name, shiftKey, bubbles: true, cancelable: true });
+  el.querySelector("[type=search]")?.dispatchEvent(pressed);
+  expect(pressed.defaultPrevented).toBe(true);
+  await drawn();
+}
+
+/** Type into the search field, and wait for the answer of the kernel. */
+async function search(el: Element, text: string, found: number[]): Promise<void> {
+  kernel.found = found.map(turnId);
+  await type(el, "[type=search]", text);
+  await vi.waitFor(() => expect(kernel.of("search").at(-1)?.text).toBe(text));
+  await drawn();
+}
+
+test("the keys of the search field go through the turns that match, and the count follows", async () => {
+  const el = await kernel.show();
+  await search(el, "find", [0, 5, 8]);
+  expect(el.querySelector(".nb-x-count")?.textContent).toMatch(/^3 of \d+ turns/);
+  const opened = (): unknown => kernel.of("open").at(-1)?.turn;
+
+  await key(el, "Enter");
+  expect(opened()).toBe(turnId(0));
+  await key(el, "Enter");
+  await key(el, "ArrowDown");
+  expect(opened()).toBe(turnId(8));
+  await key(el, "ArrowUp");
+  expect(el.querySelector(".nb-x-prompt")?.textContent).toContain("Question 5: please find");
+  expect(rows(el).find((row) => row.getAttribute("aria-selected") === "true")?.textContent).toContain(
+    "Question 5:",
+  );
+  await key(el, "Enter", true);
+  await key(el, "Enter", true);
+  expect(el.querySelector(".nb-x-prompt")?.textContent).toContain("Question 8: please find");
+});
+
+test("Enter does not wait until the typing rests, and opens the first turn that the kernel found", async () => {
+  const el = await kernel.show();
+  kernel.found = [turnId(8)];
+  await type(el, "[type=search]", "only in a reply");
+  expect(kernel.of("search")).toEqual([]);
+  expect(el.querySelector(".nb-x-count")?.textContent).toBe("searching …");
+
+  await key(el, "Enter");
+  await drawn();
+
+  expect(kernel.of("search")).toHaveLength(1);
+  expect(kernel.of("open").at(-1)?.turn).toBe(turnId(8));
+});
+
+test("a turn that the search excludes is not shown as if it matched", async () => {
+  kernel.turn = turnId(8);
+  const el = await kernel.show();
+  expect(el.querySelector("article")).not.toBeNull();
+  await search(el, "find", [5, 46]);
+
+  expect(el.querySelector("article")).toBeNull();
+  expect(el.querySelector(".nb-x-pane")?.textContent).toContain(
+    "2 turns match, and the turn that was open does not.",
+  );
+  await press(el, "Open the first");
+  expect(el.querySelector(".nb-x-prompt")?.textContent).toContain("Question 5: please find");
+
+  await search(el, "nobody said this", []);
+  expect(el.querySelector(".nb-x-pane")?.textContent).toContain("No turn matches.");
+  await type(el, "[type=search]", "");
+  expect(el.querySelector(".nb-x-prompt")?.textContent).toContain("Question 5: please find");
+});
+
+test("a call is open if only its fold has what is searched", async () => {
+  const el = await kernel.show();
+  await search(el, "question 8", [8]);
+  await key(el, "Enter");
+  const calls = (): boolean[] =>
+    [...el.querySelectorAll<HTMLDetailsElement>("article details.nb-call")].map(({ open }) => open);
+  expect(calls()).toEqual([false, false]);
+  const text = el.querySelector("article details.nb-call b")?.textContent ?? "";
+
+  await search(el, text, [8]);
+  expect(calls()[0]).toBe(true);
+});
+
+test("a completed turn in which every call failed has no tick, and says what failed", async () => {
+  const row = RECORDED.index.rows[0];
+  const version = row?.versions[0];
+  if (!row || !version) throw new Error("not recorded");
+  const versions = [
+    { ...version, calls: 1, failed: 1 },
+    { ...version, calls: 3, failed: 1 },
+    { ...version, calls: 2, failed: 0 },
+  ].map((one, n) => ({
+    ...row,
+    node_id: `n_${n}`,
+    parent: n - 1,
+    versions: [{ ...one, turn_id: turnId(n) }],
+  }));
+  kernel.index = { rows: versions, left_out: 0 };
+  const el = await kernel.show();
+  const signs = [...el.querySelectorAll(".nb-x-sign")];
+
+  expect(signs.map((sign) => sign.textContent)).toEqual(["!", "✓", "✓"]);
+  expect(signs.map((sign) => sign.getAttribute("aria-label"))).toEqual([
+    "completed; its call failed",
+    "completed; 1 of 3 calls failed",
+    "completed",
+  ]);
+  expect(signs[0]?.className).not.toContain("nb-x-is-completed");
+});
+
 test("what is searched for is no pattern", async () => {
   const el = await kernel.show();
   await type(el, "[type=search]", "question 8: .* ( [a");

@@ -39,6 +39,7 @@ test("a saved conversation is opened, searched, compared and summed without a ke
   await drawn();
   const row = page.querySelector<HTMLElement>("[role=treeitem]");
   expect(page.querySelectorAll("[role=treeitem]")).toHaveLength(1);
+  expect(row?.querySelector(".nb-x-found")?.textContent).toContain("answer to question 8.");
   row?.click();
   await drawn();
   expect(page.querySelector(".nb-x-prompt")?.textContent).toContain("Question 8: please find");

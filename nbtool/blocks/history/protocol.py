@@ -14,7 +14,8 @@ Party = Literal["model", "person", "tool"]
 class Version(TypedDict):
     """One turn in a row: its prompt, status, and usage.
 
-    `tools` are the distinct names of the called tools, and `more_tools` counts the omitted ones. `cost` is in US
+    `failed` counts the calls that raised or could not run. `tools` are the distinct names of the called tools, and
+    `more_tools` counts the omitted ones. `cost` is in US
     dollars, `started` seconds since the epoch; unknown values are None. `replayed` is the date of the recording that it
     was replayed from, `made` its origin, another version; both may be empty.
     """
@@ -27,6 +28,7 @@ class Version(TypedDict):
     seconds: float | None
     rounds: int
     calls: int
+    failed: NotRequired[int]
     tokens: int
     cost: float | None
     tools: list[str]

@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 
 from nbtool.blocks.history.protocol import Index, Row, Version
 from nbtool.blocks.sanitize import one_line
-from nbtool.events import CallFinished, ReplyFinished, TurnEnded, TurnStarted
+from nbtool.events import CallFinished, CallStatus, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.messages import Usage
 from nbtool.turn_view import NodeView, TurnView
 
@@ -22,6 +22,9 @@ MAX_VERSIONS = 50
 
 MAX_TOOLS = 20
 """Tool names in a row."""
+
+FAILED_STATUSES: frozenset[CallStatus] = frozenset(("error", "invalid", "not_found", "timed_out", "unknown"))
+"""The outcomes of a call that failed; not those that a person decided."""
 
 MAX_PROMPT_CHARS = 140
 """Characters of a prompt in a row."""
@@ -74,6 +77,9 @@ def version_row(turn: TurnView) -> Version:
     }
     if len(names) > MAX_TOOLS:
         row["more_tools"] = len(names) - MAX_TOOLS
+    failed = sum(call.status in FAILED_STATUSES for call in calls)
+    if failed:
+        row["failed"] = failed
     return row
 
 

@@ -26,7 +26,7 @@ _BEFORE = 30
 def search(turns: Iterable[TurnView], text: str) -> list[SearchHit]:
     """Return the turns that contain all these words, ignoring case; none for no words.
 
-    The snippet is of the first part that has a word which the prompt lacks; empty if the prompt has all.
+    The snippet is of the part with the most words that the prompt lacks; empty if the prompt has all.
     """
     words = text[:MAX_QUERY].casefold().split()
     hits: list[SearchHit] = []
@@ -43,13 +43,15 @@ def search(turns: Iterable[TurnView], text: str) -> list[SearchHit]:
 def _snippet(parts: list[tuple[str, str]], words: list[str]) -> str:
     prompt = parts[0][1].casefold()
     wanted = [word for word in words if word not in prompt]
+    most: list[int] = []
+    excerpt = ""
     for label, part in parts[1:]:
         folded = part.casefold()
-        if found := [place for word in wanted if (place := folded.find(word)) >= 0]:
-            start = max(0, min(found) - _BEFORE)
+        places = [place for word in wanted if (place := folded.find(word)) >= 0]
+        if len(places) > len(most):
+            start, most = max(0, min(places) - _BEFORE), places
             excerpt = f"{label}: {'… ' if start else ''}{part[start : start + 2 * _SNIPPET]}"
-            return one_line(excerpt, _SNIPPET)
-    return ""
+    return one_line(excerpt, _SNIPPET)
 
 
 def _searchable_parts(turn: TurnView) -> list[tuple[str, str]]:

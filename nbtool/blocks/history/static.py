@@ -35,6 +35,9 @@ TEXT_LINES = 50
 MAX_PROMPT_CHARS = 2_000
 """Characters of a prompt that are shown."""
 
+NO_CALL_WORKED = "!"
+"""The symbol of a completed turn in which each call failed."""
+
 _LINE_BYTES = 400
 _BAR = 24
 _MUTED_STYLE = "opacity:.75"
@@ -129,13 +132,23 @@ def _line(row: Row, version: Version, numbers: Mapping[str, int]) -> str:
         "branch" if row["branches"] else "",
         "hidden" if row["hidden"] else "",
         "pinned" if row["pinned"] else "",
-        f"{version['calls']:,} call{'' if version['calls'] == 1 else 's'}" if version["calls"] else "",
+        _counted_calls(version),
         format_seconds(version["seconds"]) if version["seconds"] is not None else "",
         version["status"] if version["status"] != "completed" else "",
     ]
-    return " · ".join(
-        [f"{_STATUS_SIGNS[version['status']]} {number}{version['said'] or '(no text)'}", *filter(None, facts)]
-    )
+    return " · ".join([f"{_sign(version)} {number}{version['said'] or '(no text)'}", *filter(None, facts)])
+
+
+def _sign(version: Version) -> str:
+    """Return the symbol of a turn; a completed turn has no tick if each of its calls failed."""
+    has_only_failed = 0 < version["calls"] <= version.get("failed", 0)
+    return NO_CALL_WORKED if version["status"] == "completed" and has_only_failed else _STATUS_SIGNS[version["status"]]
+
+
+def _counted_calls(version: Version) -> str:
+    calls, failed = version["calls"], version.get("failed", 0)
+    count = f"{calls:,} call{'' if calls == 1 else 's'}"
+    return count + (f", {failed:,} failed" if failed else "") if calls else ""
 
 
 def _headline(index: Index, totals: Totals) -> str:

@@ -6,7 +6,7 @@ from nbtool.blocks.history.protocol import Row
 from nbtool.blocks.history.rows import MAX_TOOLS, tree_rows, version_row
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
-from nbtool.events import CallFinished, TreeChanged
+from nbtool.events import CallFinished, CallStatus, TreeChanged
 from nbtool.messages import user
 from tests.history_of_many import add_turn, grow, make_turn
 
@@ -86,6 +86,17 @@ def test_tools_beyond_the_bound_are_counted() -> None:
 
     assert len(facts["tools"]) == MAX_TOOLS
     assert facts["more_tools"] == 5  # those three, and the two of the turn
+
+
+@pytest.mark.parametrize(
+    ("statuses", "failed"), [((), 0), (("ok", "denied", "withheld"), 0), (("error", "ok"), 1), (("timed_out",), 1)]
+)
+def test_the_calls_that_failed_are_counted(statuses: tuple[CallStatus, ...], failed: int) -> None:
+    turn = make_turn(5, node="n")
+    turn.log = [event for event in turn.log if not isinstance(event, CallFinished)]
+    turn.log += [CallFinished(f"call_{number}", "price", 1, status, "") for number, status in enumerate(statuses)]
+
+    assert version_row(turn).get("failed", 0) == failed
 
 
 def test_a_running_turn_is_shown_as_far_as_it_is_known() -> None:

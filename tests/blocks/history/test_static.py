@@ -45,6 +45,21 @@ def test_a_conversation_is_reported_with_its_totals_versions_and_branches() -> N
     assert render_history(build_tree(30))["text/html"].count("Another version: ") == 4
 
 
+def test_a_turn_in_which_every_call_failed_has_no_tick() -> None:
+    tree = build_tree(1)
+    (turn,) = next(iter(tree.nodes())).versions
+    calls = [event for event in turn.log if isinstance(event, CallFinished)]
+    calls[0].status = "error"
+    some = render_history(tree)["text/plain"].splitlines()[1]
+    for call in calls:
+        call.status = "error"
+    each = render_history(tree)["text/plain"].splitlines()[1]
+
+    assert some.startswith("✓ 1. ")
+    assert "2 calls, 1 failed" in some
+    assert each.startswith("! 1. ")
+
+
 def test_no_text_of_a_message_becomes_an_element() -> None:
     tree = build_tree(8)
     for node in tree.nodes():
