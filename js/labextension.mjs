@@ -1,4 +1,5 @@
-// Builds ../share/jupyter/labextensions/nbtool-chat, laid out as it is installed: the extension that draws saved turns and colours %%chat cells.
+// Builds ../share/jupyter/labextensions/nbtool-chat, laid out as it is installed: the extension that draws saved turns
+// and conversations, and colours %%chat cells.
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
@@ -17,6 +18,15 @@ const sheets = {
   },
 };
 
+/** Leaves out the formats of JSON Schema, an eighth of the script at start: the schemas of saved data have none. */
+const noFormats = {
+  name: "no-formats",
+  setup({ onLoad }) {
+    const formats = /@cfworker[\\/]json-schema[\\/]dist[\\/]esm[\\/]format\.js$/;
+    onLoad({ filter: formats }, () => ({ contents: "export const format = {};" }));
+  },
+};
+
 /** Write a file under a name that its text decides, so that no browser shows an old one; gives the name. */
 async function hashed(name, text) {
   const file = `${name}.${createHash("sha256").update(text).digest("hex").slice(0, 16)}.js`;
@@ -24,21 +34,33 @@ async function hashed(name, text) {
   return file;
 }
 
-/** Build the extension: the container as a plain script, beside it the second module, and what JupyterLab reads first. */
+/**
+ * Build the extension: the container as a plain script, which JupyterLab loads at start, beside it the modules that it
+ * loads when they are needed, and what JupyterLab reads first.
+ */
 export async function buildExtension(bundle, rich, version) {
   await rm(FOLDER, { recursive: true, force: true });
   await mkdir(`${FOLDER}/static`, { recursive: true });
+  const shared = { ...bundle, plugins: [sheets, noFormats], write: false };
+  const define = { LAZY_VERSION: JSON.stringify(version) };
+  const history = await build({
+    ...shared,
+    entryPoints: { history: "src/lab/historyViews.tsx" },
+    banner: {
+      js: "/* With preact, (c) Jason Miller, and @cfworker/json-schema, (c) Jeremy Danyow: MIT; diff, (c) Kevin Decker: BSD-3-Clause */",
+    },
+    define,
+  });
   const { outputFiles } = await build({
-    ...bundle,
+    ...shared,
     format: "iife",
     entryPoints: { remoteEntry: "src/lab/index.ts" },
-    plugins: [sheets],
     banner: { js: "/* With preact, (c) Jason Miller, and @cfworker/json-schema, (c) Jeremy Danyow: MIT */" },
     define: {
-      LAZY_VERSION: JSON.stringify(version),
+      ...define,
       LAZY_FILE: JSON.stringify(await hashed("rich", rich)),
+      HISTORY_FILE: JSON.stringify(await hashed("history", history.outputFiles[0].contents)),
     },
-    write: false,
   });
   const load = `static/${await hashed("remoteEntry", outputFiles[0].contents)}`;
   const [, release] = /__version__ = "(.+)"/.exec(await readFile("../nbtool/__init__.py", "utf8"));

@@ -31,6 +31,11 @@ test("what travels with every widget is small, and what is fetched once a page i
   expect(packed("rich.js")).toBeLessThanOrEqual(160_000);
 });
 
+test("the schemas of saved data use no format, since the extension leaves the formats out", () => {
+  for (const name of ["saved/schema.json", "explorer/historySchema.json"])
+    expect(readFileSync(`${import.meta.dirname}/../src/${name}`, "utf8")).not.toContain('"format"');
+});
+
 test.each([ODD, JSON.parse(REPLY).document.head.prompt, REPLY])(
   "the built script shows what the sources show without the second module",
   async (text) => {

@@ -114,6 +114,13 @@ def open_saved(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, lis
     return notebook.open_without_kernel(), trouble
 
 
+def loads_history(page: Page) -> bool:
+    """Whether a page has loaded what draws saved conversations."""
+    names = page.evaluate("() => performance.getEntriesByType('resource').map(({ name }) => name)")
+    assert any("/nbtool-chat/static/remoteEntry." in name for name in names)
+    return any("/nbtool-chat/static/history." in name for name in names)
+
+
 def listen(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, list[str]]:
     """Give a notebook that is not open yet, and a list of what must not happen on its page; see `open_saved`."""
     notebook = Notebook(lab.context.new_page(), lab.server, name, front)
@@ -158,6 +165,7 @@ def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Fr
     expect(turn.get_by_role("button", name="Copy reply", exact=True)).to_have_count(1)
     expect(turn.get_by_role("button", name="Rerun")).to_have_count(0)
     expect(notebook.output(1)).to_contain_text("denied")
+    assert not loads_history(notebook.page)
     assert trouble == []
 
 

@@ -4,9 +4,6 @@ import { offlineConnection } from "../saved/offline";
 import { parseSavedTurn } from "../saved/parse";
 import type { ConversationClient, ConversationState } from "./client";
 
-/** The media type of a conversation as data. */
-export const CONVERSATION_MIME = "application/vnd.nbtool.conversation+json";
-
 /** Characters of a saved conversation as JSON, and of a prompt in it; turns of it. */
 const MAX_CHARS = 320_000;
 const MAX_PROMPT_CHARS = 20_000;

@@ -10,9 +10,6 @@ import { searchWords } from "./listRows";
 import { excerpt } from "./marks";
 import type { Detail } from "./protocol";
 
-/** The media type of a conversation as data. */
-export const HISTORY_MIME = "application/vnd.nbtool.history+json";
-
 /** Shown of a turn that is not saved in full. */
 const NOT_SAVED = "This turn is too large for the saved notebook. Run the cell above to open it.";
 

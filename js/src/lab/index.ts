@@ -5,8 +5,6 @@
  * https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html#prebuilt-extensions
  */
 
-import conversationStyles from "../conversation/conversation.css";
-import explorerStyles from "../explorer/explorer.css";
 import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
 import { setTypesetter } from "../kernel/typesetter";
 import styles from "../styles.css";
@@ -14,12 +12,14 @@ import { addChatCells } from "./chatCells";
 import type { CodeMirror, ExtensionRegistry, LanguageRegistry, RegistryTokens } from "./codemirror";
 import { makeTypesetter } from "./formulas";
 import { createHistoryRenderers } from "./historyRenderer";
+import type { HistoryViews } from "./historyViews";
 import labStyles from "./lab.css";
 import { createTurnRenderer } from "./renderer";
 import { loadSharedModules, type SharedScope } from "./sharedModules";
 import type { NotebookTracker, RenderMime, SharedModules } from "./types";
 
 declare const LAZY_FILE: string;
+declare const HISTORY_FILE: string;
 
 const NAME = "nbtool-chat";
 const scriptUrl = (document.currentScript as HTMLScriptElement | null)?.src ?? "";
@@ -54,7 +54,7 @@ async function turns(from: SharedScope): Promise<object> {
       onModule(fetchLazyModule);
       if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));
       rendermime.addFactory(createTurnRenderer(shared, rendermime, tracker));
-      for (const factory of createHistoryRenderers(shared, rendermime, tracker))
+      for (const factory of createHistoryRenderers(shared, rendermime, tracker, loadHistoryViews))
         rendermime.addFactory(factory);
     },
   };
@@ -91,8 +91,16 @@ async function cells(from: SharedScope): Promise<object[]> {
 /** Add the style sheets to the page, once. */
 function addStyles(): void {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(styles + explorerStyles + conversationStyles + labStyles);
+  sheet.replaceSync(styles + labStyles);
   document.adoptedStyleSheets.push(sheet);
+}
+
+/** Load what draws saved conversations from the folder of this file; the page has one copy of it. */
+async function loadHistoryViews(): Promise<HistoryViews> {
+  const module = (await import(/* @vite-ignore */ new URL(HISTORY_FILE, scriptUrl).href)) as {
+    default: HistoryViews;
+  };
+  return module.default;
 }
 
 /** Load the second module from the folder of this file when a rendered turn needs it; until then the views are plain. */

@@ -6,6 +6,10 @@ import { upgrade } from "./upgrade";
 /** The media type of a turn as data. */
 export const TURN_MIME = "application/vnd.nbtool.turn+json";
 
+/** The media types of a conversation as data: as its history, and as one text to read. */
+export const HISTORY_MIME = "application/vnd.nbtool.history+json";
+export const CONVERSATION_MIME = "application/vnd.nbtool.conversation+json";
+
 const validator = new Validator(schema as unknown as Schema, "2020-12");
 
 /** Parse a saved turn; null if any part is invalid: nothing invalid of a file is shown. */

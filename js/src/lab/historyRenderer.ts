@@ -1,17 +1,6 @@
-import { type JSX, render } from "preact";
-import { Conversation } from "../conversation/Conversation";
-import {
-  CONVERSATION_MIME,
-  createSavedClient as createConversationClient,
-  parseSavedConversation,
-} from "../conversation/saved";
-import { Explorer } from "../explorer/Explorer";
-import {
-  createSavedClient as createHistoryClient,
-  HISTORY_MIME,
-  parseSavedHistory,
-} from "../explorer/savedHistory";
+import { CONVERSATION_MIME, HISTORY_MIME } from "../saved/parse";
 import { findPanel, isAlive } from "./actions";
+import type { HistoryViews } from "./historyViews";
 import type {
   MimeModel,
   NotebookTracker,
@@ -29,17 +18,8 @@ const UNREADABLE = "What is saved here cannot be read. Run the cell above to see
 /** Before the renderer of widgets, whose rank is -10. */
 const RANK = -20;
 
-/** What is drawn of the saved data of an output, by its media type; null where the data is invalid. */
-const SAVED_VIEWS: Record<string, (data: unknown) => JSX.Element | null> = {
-  [HISTORY_MIME]: (data) => {
-    const history = parseSavedHistory(data);
-    return history && <Explorer client={createHistoryClient(history)} />;
-  },
-  [CONVERSATION_MIME]: (data) => {
-    const conversation = parseSavedConversation(data);
-    return conversation && <Conversation client={createConversationClient(conversation)} />;
-  },
-};
+/** Shown if the page could not load what draws the data. */
+const NOT_LOADED = "This view could not be loaded. Run the cell above to see it, or reload the page.";
 
 /**
  * Make what draws the outputs of `%chat explore` and `%chat show`: the widget, where a kernel has it, else what was
@@ -49,9 +29,12 @@ export function createHistoryRenderers(
   shared: SharedModules,
   rendermime: RenderMime,
   tracker: NotebookTracker | null,
+  load: () => Promise<HistoryViews>,
 ): RendererFactory[] {
-  return Object.entries(SAVED_VIEWS).map(([mimeType, view]) => {
-    const View = makeRendererClass(shared, rendermime, tracker, (model) => view(model.data[mimeType]));
+  return [HISTORY_MIME, CONVERSATION_MIME].map((mimeType) => {
+    const draw = async (model: MimeModel, el: HTMLElement): Promise<(() => void) | null> =>
+      (await load())(mimeType, model.data[mimeType], el);
+    const View = makeRendererClass(shared, rendermime, tracker, draw);
     return { safe: true, mimeTypes: [mimeType], defaultRank: RANK, createRenderer: () => new View() };
   });
 }
@@ -60,12 +43,14 @@ function makeRendererClass(
   shared: SharedModules,
   rendermime: RenderMime,
   tracker: NotebookTracker | null,
-  view: (model: MimeModel) => JSX.Element | null,
+  draw: (model: MimeModel, el: HTMLElement) => Promise<(() => void) | null>,
 ): new () => Renderer {
   return class SavedHistory extends shared.Widget implements Renderer {
     #model: MimeModel | undefined;
     #live: Renderer | undefined;
     #saved = document.createElement("div");
+    /** Removes what is drawn of the saved form; null while nothing is, and nothing was asked for. */
+    #remove: (() => void) | null = null;
     #isAttached = false;
     /** Widgets are drawn later than their output: the saved form is shown until then. */
     #observer = new MutationObserver(() => this.#update());
@@ -104,18 +89,42 @@ function makeRendererClass(
     #update(): void {
       const isLive = Boolean(this.#live?.node.childElementCount);
       this.#live?.node.toggleAttribute("hidden", !isLive);
-      if (isLive) {
-        render(null, this.#saved);
-        return;
+      if (isLive) this.#removeSaved();
+      else if (!this.#remove && this.#model) void this.#drawSaved(this.#model);
+    }
+
+    /** Draw the saved form when the views are loaded, if it is still wanted then. */
+    async #drawSaved(model: MimeModel): Promise<void> {
+      const place = document.createElement("div");
+      let isWanted = true;
+      this.#remove = (): void => {
+        isWanted = false;
+        place.remove();
+      };
+      this.#saved.append(place);
+      try {
+        const unmount = await draw(model, place);
+        if (!unmount) showLine(place, UNREADABLE);
+        else if (!isWanted) unmount();
+        else
+          this.#remove = (): void => {
+            unmount();
+            place.remove();
+          };
+      } catch (error) {
+        console.warn("nbtool: the view of a saved conversation could not be loaded.", error);
+        showLine(place, NOT_LOADED);
       }
-      if (this.#saved.childElementCount) return;
-      const saved = this.#model && view(this.#model);
-      render(saved ?? <p class="nb-muted">{UNREADABLE}</p>, this.#saved);
+    }
+
+    #removeSaved(): void {
+      this.#remove?.();
+      this.#remove = null;
     }
 
     #clear(): void {
       this.#observer.disconnect();
-      render(null, this.#saved);
+      this.#removeSaved();
       this.#live?.dispose();
       this.#live = undefined;
     }
@@ -126,4 +135,11 @@ function makeRendererClass(
       super.dispose();
     }
   } as unknown as new () => Renderer;
+}
+
+function showLine(el: HTMLElement, text: string): void {
+  const line = document.createElement("p");
+  line.className = "nb-muted";
+  line.textContent = text;
+  el.replaceChildren(line);
 }
