@@ -88,6 +88,23 @@ def test_notebook_7_shows_the_other_version_in_the_same_place_too(lab: Lab) -> N
     expect(turn.get_by_role("status").filter(has_text="Switched to version 1 of 2.")).to_be_in_viewport()
 
 
+def test_the_first_cell_shows_a_version_that_another_cell_added(lab: Lab) -> None:
+    notebook = lab.open_cells(LOAD, ASK, "%%chat --rerun 1\n", CHECK, kernel="python3", name="elsewhere.ipynb")
+    notebook.run_cell(0)
+    notebook.run_cell(TURN)
+    turn = notebook.output(TURN)
+    expect(turn).to_contain_text("NVDANVDA")
+    expect(turn.locator(".nb-versions")).to_have_count(0)
+
+    notebook.run_cell(2)
+    expect(notebook.output(2).get_by_role("img", name="Version 2 of 2")).to_be_visible()
+    expect(turn.get_by_role("img", name="Version 1 of 2")).to_be_visible()
+    expect(turn).to_contain_text("NVDANVDA")
+    turn.get_by_role("button", name="Next version").click()
+    expect(turn.get_by_role("status").filter(has_text="Switched to version 2 of 2.")).to_be_visible()
+    assert notebook.errors == []
+
+
 def test_an_arrow_that_is_pressed_while_a_cell_runs_is_followed_when_that_has_ended(lab: Lab) -> None:
     notebook, turn = two_versions(lab, "busy.ipynb")
     notebook.write_cell(2, "import time\nend = time.time() + 60\nwhile time.time() < end: time.sleep(0.1)")

@@ -19,6 +19,7 @@ from nbtool.magics.notebook.bind import bind_result
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.saved_turn import chat_field, version_fields
 from nbtool.magics.notebook.turn_code import turn_code
+from nbtool.magics.views.shown_turns import ShownTurn, ShownTurns
 from nbtool.magics.views.static import OutputView, host_fields
 from nbtool.view.turn_messages import TURN_ACTIONS, to_decision
 
@@ -43,6 +44,10 @@ MAX_CLOSING = 16
 
 _closing_widgets: dict[str, TurnWidget] = {}
 """Those widgets, by their cells."""
+
+
+_shown_turns = ShownTurns()
+"""The outputs of the finished turns of this kernel."""
 
 
 class WidgetView(OutputView):
@@ -106,7 +111,7 @@ class WidgetView(OutputView):
         self._card = _displayed(card)
         self._replace_when_loaded(before, (before.place, self._above))
 
-    def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:  # noqa: ARG002 - the same
+    def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:
         """Replace the output by the static one, a copy of it by a line, and release the widget."""
         if not self._parked_at:
             bundle = self._widget.finish()
@@ -117,6 +122,8 @@ class WidgetView(OutputView):
                 self._copy.update(line, raw=True)
                 outputs.append((self._widget.place, line))
             self._replace_when_loaded(self._widget, *outputs)
+            _shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript))
+            _shown_turns.update_versions(turn, self._chat)
             return
         note = _notice_block(PARKED_NOTICE.format(at=self._parked_at, end=_clock()))
         transcript = self._widget.transcript
