@@ -5,6 +5,7 @@
  * https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html#prebuilt-extensions
  */
 
+import { setDiagramDrawer } from "../kernel/diagrams";
 import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
 import { setTypesetter } from "../kernel/typesetter";
 import styles from "../styles.css";
@@ -16,7 +17,7 @@ import type { HistoryViews } from "./historyViews";
 import labStyles from "./lab.css";
 import { createTurnRenderer } from "./renderer";
 import { loadSharedModules, type SharedScope } from "./sharedModules";
-import type { NotebookTracker, RenderMime, SharedModules } from "./types";
+import type { MermaidManager, NotebookTracker, RenderMime, SharedModules } from "./types";
 
 declare const LAZY_FILE: string;
 declare const HISTORY_FILE: string;
@@ -43,21 +44,38 @@ async function turns(from: SharedScope): Promise<object> {
     "@jupyterlab/rendermime": ["IRenderMimeRegistry"],
     "@jupyterlab/notebook": ["INotebookTracker"],
   });
+  const mermaidToken = await findMermaidToken(from);
   return {
     id: `${NAME}:turns`,
     description: "Draws the turns that nbtool leaves in a notebook.",
     autoStart: true,
     requires: [shared.IRenderMimeRegistry],
-    optional: [shared.INotebookTracker],
-    activate(_app: unknown, rendermime: RenderMime, tracker: NotebookTracker | null): void {
+    optional: [shared.INotebookTracker, ...(mermaidToken ? [mermaidToken] : [])],
+    activate(
+      _app: unknown,
+      rendermime: RenderMime,
+      tracker: NotebookTracker | null,
+      mermaid?: MermaidManager | null,
+    ): void {
       addStyles();
       onModule(fetchLazyModule);
       if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));
+      if (mermaid?.renderSvg) setDiagramDrawer((text) => mermaid.renderSvg(text));
       rendermime.addFactory(createTurnRenderer(shared, rendermime, tracker));
       for (const factory of createHistoryRenderers(shared, rendermime, tracker, loadHistoryViews))
         rendermime.addFactory(factory);
     },
   };
+}
+
+/** The token of JupyterLab's manager of Mermaid diagrams; undefined where the page shares none. */
+async function findMermaidToken(from: SharedScope): Promise<object | undefined> {
+  try {
+    const modules = { "@jupyterlab/mermaid": ["IMermaidManager"] } as const;
+    return (await loadSharedModules<{ IMermaidManager?: object }>(from, modules)).IMermaidManager;
+  } catch {
+    return undefined; // JupyterLab before 4.1, or Mermaid is switched off
+  }
 }
 
 /** The plugin that colours `%%chat` cells; none where the page shares no editor of the expected kind. */

@@ -39,6 +39,15 @@ export interface LatexTypesetter {
   typeset(element: HTMLElement): Promise<void> | void;
 }
 
+/** JupyterLab's manager of Mermaid diagrams; it loads Mermaid when the first one is drawn. */
+export interface MermaidManager {
+  renderSvg(text: string): Promise<{
+    svg: string;
+    width?: number | null;
+    accessibleTitle?: string | null;
+  }>;
+}
+
 export interface RenderMime {
   readonly latexTypesetter?: LatexTypesetter | null;
   addFactory(factory: RendererFactory): void;

@@ -1,4 +1,5 @@
 import { Component, createContext, createRef, type JSX } from "preact";
+import { diagramDrawer } from "../../kernel/diagrams";
 import type { Connection } from "../../kernel/turn";
 import { limitStacks } from "../../text/combining";
 import { escapeInvisible } from "../../text/format";
@@ -6,6 +7,7 @@ import type { Rope } from "../../text/rope";
 import { AppendOnlyText } from "../../views/AppendOnlyText";
 import { Copy } from "../../views/Copy";
 import { highlight } from "../highlight";
+import { Diagram } from "./Diagram";
 
 /** Characters of code that are coloured while it grows; a whole block is coloured up to `highlight`'s limit. */
 const MAX_LIVE_CHARS = 4_000;
@@ -32,6 +34,12 @@ export class Code extends Component<CodeProps> {
   }
 
   render(): JSX.Element {
+    const { text, language, open } = this.props;
+    const isDiagram = language === "mermaid" && !open && diagramDrawer() !== undefined;
+    return isDiagram ? <Diagram text={`${text}`}>{this.#renderCode()}</Diagram> : this.#renderCode();
+  }
+
+  #renderCode(): JSX.Element {
     const { text, language, open } = this.props;
     const highlighted =
       open && text.length > MAX_LIVE_CHARS ? null : highlight(limitStacks(`${text}`), language);
