@@ -112,7 +112,8 @@ export interface TablePreview {
 
 /**
  * An image, a sound or a file of a tool or an attachment; `key` identifies its bytes, `size` counts them.
- * `data` contains them in base64 in a saved notebook.
+ * `data` contains them in base64 in a saved notebook. `is_sent` is whether the model got what a tool returned,
+ * once that is known.
  */
 export interface MediaData {
   key: string;
@@ -120,6 +121,7 @@ export interface MediaData {
   name: string;
   size: number;
   data?: string;
+  is_sent?: boolean;
 }
 
 /** The target of a reference; see `nbtool.events.ResolvedReference`. */
@@ -205,7 +207,8 @@ export interface UsageData {
  * If known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording that
  * the turn is `replayed` from, which of its `versions` this is and which `turns` these are, what was `attached`
  * to its prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is `cut` here,
- * and `acts`: the actions that the page may offer (see `view.protocol.TurnAction`).
+ * how many of its seconds it only `waited` for the person, and `acts`: the actions that the page may offer (see
+ * `view.protocol.TurnAction`).
  */
 export interface Head {
   turn_id: string;
@@ -229,6 +232,7 @@ export interface Head {
   end_reason?: EndReason;
   acts?: string[];
   cut?: boolean;
+  waited?: number;
 }
 
 /** The document of a turn. */

@@ -88,7 +88,7 @@ describe.each([
     await vi.advanceTimersByTimeAsync(10);
     await desk.press("Approve");
     const early = desk.decisions();
-    await vi.advanceTimersByTimeAsync(600);
+    await vi.advanceTimersByTimeAsync(1_600);
     await desk.press("Approve");
 
     expect(early).toEqual([]);

@@ -32,6 +32,15 @@ test("whole sentences are announced once, without Markdown marks", async () => {
   close();
 });
 
+test("names keep their underscores, and emphasis has none", async () => {
+  const { kernel, heard, close } = page();
+
+  await said(kernel, "It is _so_: `_price_of` and my_tool_, then _fetch and `__init__` ran. ");
+
+  expect(heard()).toBe("It is so: _price_of and my_tool_, then _fetch and __init__ ran. ");
+  close();
+});
+
 test("an unfinished sentence is announced when the reply is complete", async () => {
   const { kernel, heard, close } = page();
   await said(kernel, "No end");

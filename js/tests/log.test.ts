@@ -100,9 +100,22 @@ test("many finished calls are one line that says how many of which did not do we
 
   expect(el.querySelectorAll("section > .nb-group, .nb-group")).toHaveLength(1);
   expect(el.querySelector(".nb-group > summary")?.textContent).toBe(
-    "100 calls price ×100 1 not done · 40.0 s",
+    "100 calls price ×100 ✕ 1 failed · 40.0 s",
   );
   expect(el.querySelector(".nb-is-running")?.closest(".nb-group")).toBeNull();
+  close();
+});
+
+test("a failed, a denied and a stopped call are told apart in a folded line, by a sign and a word", async () => {
+  const states = ["error", "denied", "denied", "cancelled", "ok"] as const;
+  const { el, close } = await page(states.map((state, n) => call({ id: `c${n}`, started: null, state })));
+  const outcomes = [...el.querySelectorAll<HTMLElement>(".nb-group > summary [class^=nb-is-]")];
+
+  expect(outcomes.map((one) => [one.className, one.textContent?.trim()])).toEqual([
+    ["nb-is-error", "✕ 1 failed ·"],
+    ["nb-is-denied", "⊘ 2 denied ·"],
+    ["nb-is-cancelled", "■ 1 cancelled ·"],
+  ]);
   close();
 });
 
@@ -157,10 +170,78 @@ test("a finished turn offers what its kernel can do, and says so to it", async (
 });
 
 test.each([
+  ["runs", { status: "running" }, null],
+  ["waits for a decision", { status: "waiting" }, "a question"],
+  ["waits for a decision after its cell", { status: "parked" }, "a question"],
+] as const)("a turn that %s offers no cell to repeat it", async (_, head, asked) => {
+  const question = asked && {
+    gate: "run" as const,
+    digest: "d",
+    tool: "price",
+    shown: "{}",
+    description: "",
+    schema: {},
+  };
+  const block = call({
+    state: question ? "waiting" : "running",
+    question: question && { ...question, can_remember: true, sensitive: false },
+  });
+  const { el, close } = await page([block], { ...head, acts: ["rerun", "edit", "code", "explore"] });
+
+  expect(el.querySelectorAll("footer button")).toHaveLength(0);
+  close();
+});
+
+test("the time in which a turn only waited for the person is counted apart", async () => {
+  const waited = await page([], { status: "completed", seconds: 18.4, waited: 12 });
+  const quick = await page([], { status: "completed", seconds: 6.4, waited: 0.01 });
+
+  expect(waited.el.querySelector("footer")?.textContent).toContain("6.4 s (+ 12.0 s waiting for you)");
+  expect(quick.el.querySelector("footer")?.textContent).toMatch(/ 6\.4 s$/);
+  waited.close();
+  quick.close();
+});
+
+test("a figure says whether the model got it, and a traceback that only the person sees it", async () => {
+  const image = { key: "1", mime: "image/png", name: "plot", size: 10 };
+  const { el, close } = await page([
+    call({
+      state: "error",
+      traceback: "KeyError",
+      media: [{ ...image, is_sent: false }, { ...image, is_sent: true }, image],
+    }),
+  ]);
+  await open(el);
+
+  expect([...el.querySelectorAll("figcaption")].map((one) => one.textContent?.split(" · ")[3])).toEqual([
+    expect.stringContaining("only you see it: not sent to the model"),
+    expect.stringContaining("sent to the model"),
+    undefined,
+  ]);
+  expect([...el.querySelectorAll(".nb-title")].map((one) => one.textContent)).toContain(
+    "Traceback: only you see it",
+  );
+  close();
+});
+
+test("what the model thought is drawn as Markdown when it is opened", async () => {
+  const text = "Use `price` for **all**.";
+  const { el, close } = await page([
+    { id: "b1", kind: "thinking", text, refusal: false, state: "whole", more: {} },
+  ]);
+  const before = el.querySelector(".nb-thinking .nb-fold-body")?.textContent;
+  await open(el);
+
+  expect(before).toBe("");
+  expect(el.querySelector(".nb-thinking .nb-fold-body")?.textContent?.trim()).toBe("Use price for all.");
+  close();
+});
+
+test.each([
   [{ ok: true, text: "%%chat --rerun t" }, "Copy it into a cell. Nothing has run.", "%%chat --rerun t"],
   [{ ok: false, text: "There is no version 7." }, "Not possible: There is no version 7.", undefined],
 ])("a requested cell is shown if the page cannot insert it below", async (told, said, cell) => {
-  const { el, kernel, close } = await page([], { acts: ["rerun"] });
+  const { el, kernel, close } = await page([], { status: "completed", acts: ["rerun"] });
   el.querySelector<HTMLButtonElement>("footer button")?.click();
   await drawn();
   const asked = el.querySelector(".nb-inserted-cell")?.textContent;

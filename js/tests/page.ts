@@ -88,12 +88,12 @@ export async function drawn(): Promise<void> {
 }
 
 const TAGS = new Set(
-  "A B BLOCKQUOTE BR BUTTON CODE DD DEL DETAILS DIV DL DT EM FIELDSET FOOTER FORM H3 H4 H5 H6 HEADER HR I INPUT LABEL LI MARK OL OPTION P PRE PROGRESS SECTION SELECT SPAN STRONG SUMMARY SUP TABLE TBODY TD TEXTAREA TH THEAD TR UL".split(
+  "A B BLOCKQUOTE BR BUTTON CODE DD DEL DETAILS DIV DL DT EM FIELDSET FOOTER FORM H3 H4 H5 H6 HEADER HR I INPUT KBD LABEL LI MARK OL OPTION P PRE PROGRESS SECTION SELECT SPAN STRONG SUMMARY SUP TABLE TBODY TD TEXTAREA TH THEAD TR UL".split(
     " ",
   ),
 );
 const ATTRIBUTES = new Set(
-  "aria-live class dir href max scope title target rel style start open role type disabled rows maxlength placeholder value aria-label aria-busy aria-describedby aria-hidden aria-invalid checked data-digest for id spellcheck tabindex data-lm-suppress-shortcuts".split(
+  "aria-live class dir href max scope title target rel style start open role type disabled rows maxlength placeholder value aria-label aria-busy aria-describedby aria-disabled aria-hidden aria-invalid aria-keyshortcuts checked data-digest for id spellcheck tabindex data-lm-suppress-shortcuts".split(
     " ",
   ),
 );

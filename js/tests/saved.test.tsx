@@ -284,39 +284,35 @@ test.each([
   },
 );
 
-test("where the kernel does not know its magic, one cell that loads nbtool is put for all buttons until it restarts", async () => {
+test("where the kernel does not know its magic, the cell that loads nbtool is above what was inserted last, selected and not doubled", async () => {
   const turns = [0, 1].map(() => globalThis.document.createElement("div"));
   const cells = turns.map((node) => ({ node, source: "%%chat\nHello" }));
-  const listeners: (() => void)[] = [];
-  const kernel = {
-    status: "idle",
-    requestInspect: async () => ({ content: { status: "ok", found: false } }),
-  };
+  let isLoaded = false;
+  const kernel = { requestInspect: async () => ({ content: { status: "ok", found: isLoaded } }) };
   const sharedModel = {
     getCell: (at: number) => ({ getSource: () => cells[at]?.source ?? "" }),
     insertCell: (at: number, { source }: { source: string }) =>
       cells.splice(at, 0, { node: globalThis.document.createElement("div"), source }),
   };
-  const panel = {
-    content: { widgets: cells, model: { sharedModel } },
-    sessionContext: {
-      session: { kernel },
-      statusChanged: { connect: (listen: () => void) => listeners.push(listen), disconnect: () => undefined },
-    },
-  } as unknown as NotebookPanel;
-  const press = async (turn: number): Promise<string[]> => {
-    await insertActionCell(turns[turn] as HTMLElement, panel, "code", head, {}, () => {});
-    return cells.map(({ source }) => source.split("\n")[0] ?? "");
+  const content = { widgets: cells, model: { sharedModel }, activeCellIndex: 0 };
+  const panel = { content, sessionContext: { session: { kernel } } } as unknown as NotebookPanel;
+  const said: string[] = [];
+  const press = async (turn: number): Promise<(string | number)[]> => {
+    const say = ({ state }: InsertedCell): number => said.push(state);
+    await insertActionCell(turns[turn] as HTMLElement, panel, "code", head, {}, say);
+    return [content.activeCellIndex, ...cells.map(({ source }) => source.split("\n")[0] ?? "")];
   };
   const load = "%load_ext nbtool";
+  const code = "%chat code t";
 
-  await press(0);
-  expect(await press(0)).toEqual(["%%chat", load, "%chat code t", "%chat code t", "%%chat"]);
-  expect(await press(1)).toEqual(["%%chat", load, "%chat code t", "%chat code t", "%%chat", "%chat code t"]);
+  expect(await press(0)).toEqual([1, "%%chat", load, code, "%%chat"]);
+  expect(await press(0)).toEqual([1, "%%chat", load, code, code, "%%chat"]);
+  expect(await press(1)).toEqual([5, "%%chat", load, code, code, "%%chat", load, code]);
+  expect(said).toEqual(Array.from({ length: 3 }, () => ["below", "belowWithLoad"]).flat());
 
-  kernel.status = "restarting";
-  for (const listen of listeners) listen();
-  expect((await press(1)).filter((source) => source === load)).toHaveLength(2);
+  isLoaded = true;
+  expect((await press(0))[0]).toBe(2);
+  expect(said.at(-1)).toBe("below");
 });
 
 const FORGED_PLACES = {

@@ -91,7 +91,11 @@ COST_UNKNOWN = "cost unknown (%chat status)"
 TOOLS_NOT_PRICED = " without the provider's tools"
 """Follows a computed cost that lacks what the provider charges for searches and other tools that it ran."""
 
+MIN_WAITED = 0.05
+"""Seconds of waiting for the person from which on they are counted apart."""
+
 TRUNCATED = "cut off here"
+TRACEBACK = "Traceback: only you see it"
 EDITED = "edited by you"
 EDITED_ARGUMENTS = "Arguments, edited by you"
 
@@ -202,7 +206,7 @@ def footer_line(head: Head) -> str:
         _plural(head["calls"], "call") if head["calls"] else "",
         _plural(tokens, "token") if tokens else "",
         format_cost(usage),
-        format_seconds(head["seconds"]) if head["seconds"] is not None else "",
+        turn_seconds(head["seconds"], head.get("waited", 0.0)) if head["seconds"] is not None else "",
     ]
     return " · ".join(fact for fact in facts if fact)
 
@@ -231,6 +235,12 @@ def format_seconds(value: float) -> str:
     if value < 60:
         return f"{value:.1f} s" if value >= 0.05 else f"{value * 1000:.0f} ms"
     return f"{value // 60:.0f} min {value % 60:.0f} s"
+
+
+def turn_seconds(seconds: float, waited: float) -> str:
+    """Format the duration of a turn; what it only waited for the person is counted apart."""
+    own = format_seconds(max(0.0, seconds - waited))
+    return f"{own} (+ {format_seconds(waited)} waiting for you)" if waited >= MIN_WAITED else own
 
 
 def _plural(number: int, noun: str) -> str:

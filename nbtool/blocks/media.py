@@ -31,6 +31,9 @@ SHOWN_LIMIT = 4 * 1024 * 1024
 SAVED_LIMIT = 300_000
 """Characters of base64 of all images and sounds of a turn in a saved notebook, in each of its two forms."""
 
+SENT_NOTES = {True: "sent to the model", False: "only you see it: not sent to the model"}
+"""Whether the model got what a tool returned, in the words of the page too."""
+
 _CAPTION = "font-size:85%;opacity:.75"
 
 
@@ -86,9 +89,10 @@ def is_shown(shape: MediaData) -> bool:
 
 
 def describe(shape: MediaData) -> str:
-    """Describe the type and size in one line."""
+    """Describe the type and size in one line, and whether the model got it where that is known."""
     size = f"{shape['size']:,} bytes" if shape["size"] else ""
-    return ", ".join(part for part in (shape["name"], shape["mime"], size) if part)
+    note = SENT_NOTES[shape["is_sent"]] if "is_sent" in shape else ""
+    return ", ".join(part for part in (shape["name"], shape["mime"], size, note) if part)
 
 
 def to_html(shapes: Iterable[MediaData]) -> str:
@@ -104,5 +108,6 @@ def _figure(shape: MediaData) -> str:
         return f'<div style="{_CAPTION}">[{line}{note}]</div>'
     source = f"data:{shape['mime']};base64,{data}"
     if shape["mime"] in IMAGES:
-        return f'<div><img alt="{line}" src="{source}" style="max-width:100%;max-height:24em"></div>'
+        note = f'<div style="{_CAPTION}">{SENT_NOTES[shape["is_sent"]]}</div>' if "is_sent" in shape else ""
+        return f'<div><img alt="{line}" src="{source}" style="max-width:100%;max-height:24em">{note}</div>'
     return f'<div><audio controls preload="none" src="{source}"></audio><div style="{_CAPTION}">{line}</div></div>'

@@ -119,7 +119,8 @@ class TablePreview(TypedDict):
 class MediaData(TypedDict):
     """An image, a sound or a file of a tool or an attachment; `key` identifies its bytes, `size` counts them.
 
-    `data` contains them in base64 in a saved notebook.
+    `data` contains them in base64 in a saved notebook. `is_sent` is whether the model got what a tool returned, once
+    that is known.
     """
 
     key: str
@@ -127,6 +128,7 @@ class MediaData(TypedDict):
     name: str
     size: int
     data: NotRequired[str]
+    is_sent: NotRequired[bool]
 
 
 class ResolvedReferenceShape(TypedDict):
@@ -219,7 +221,8 @@ class Head(TypedDict):
     If known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording
     that the turn is `replayed` from, which of its `versions` this is and which `turns` these are, what
     was `attached` to its prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is
-    `cut` here, and `acts`: the actions that the page may offer (see `view.protocol.TurnAction`).
+    `cut` here, how many of its seconds it only `waited` for the person, and `acts`: the actions that the page may offer
+    (see `view.protocol.TurnAction`).
     """
 
     turn_id: str
@@ -243,6 +246,7 @@ class Head(TypedDict):
     end_reason: NotRequired[EndReason]
     acts: NotRequired[list[str]]
     cut: NotRequired[bool]
+    waited: NotRequired[float]
 
 
 class Document(TypedDict):

@@ -77,7 +77,10 @@ def or_null(schema: dict[str, Any]) -> dict[str, Any]:
 NAME, LINE, PROSE = text(NAME_LENGTH), text(LINE_LENGTH), text(DATA_LIMIT)
 MEDIA = object_of(
     {"key": {"type": "string", "pattern": "^[0-9a-f]{0,32}$"}, "mime": NAME, "name": NAME, "size": COUNT},
-    {"data": {"type": "string", "maxLength": SAVED_LIMIT, "pattern": "^[A-Za-z0-9+/]*={0,2}$"}},
+    {
+        "data": {"type": "string", "maxLength": SAVED_LIMIT, "pattern": "^[A-Za-z0-9+/]*={0,2}$"},
+        "is_sent": {"type": "boolean"},
+    },
 )
 USAGE = object_of(
     {
@@ -110,6 +113,7 @@ HEAD = object_of(
         "attached": list_of(MEDIA),
         "end_reason": {"enum": [reason for reason in get_args(EndReason) if reason]},
         "cut": {"const": True},
+        "waited": NUMBER,
     },
 )
 DECISION = object_of(

@@ -23,7 +23,7 @@ from nbtool.chat.recording.recorder import TurnRecorder
 from nbtool.chat.rerun.operations import TurnPlan
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_settings import TurnSettings
-from nbtool.events import Emit, Event, Notice, TurnStarted
+from nbtool.events import Emit, Event, Notice, TurnEnded, TurnStarted
 from nbtool.messages import Message
 from nbtool.plugins.budget import shared_budget
 from nbtool.plugins.media import MediaVariables
@@ -156,7 +156,12 @@ class TurnRun:
         plugins = self.parts.plugins
         hide = redactor_for(plugins, turn.turn_id)
         writer = TurnWriter(journal(), self.conversation.chat_id, turn.turn_id, hide=hide)
-        return EventSink(writer, turn.dispatch, only_builtin_plugins=not plugins).emit
+        sink = EventSink(writer, turn.dispatch, only_builtin_plugins=not plugins)
+
+        async def emit(event: Event) -> None:
+            await sink.emit(replace(event, waited=turn.parking.waited) if isinstance(event, TurnEnded) else event)
+
+        return emit
 
     def _start_event(self, turn: Turn, plan: TurnPlan, recorder: TurnRecorder) -> TurnStarted:
         """Return the start event of a turn: its prompt, its position in the conversation, and what it may use."""

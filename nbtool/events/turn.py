@@ -146,6 +146,7 @@ class ErrorRaised:
 class TurnEnded:
     """The last event of a turn. `usage` is the sum over its requests, `seconds` its duration.
 
+    `waited` are the seconds of it in which the turn only waited for a person's decision.
     `end_reason` says why it ended without a finished answer. `error_phase` is the phase of the turn in which its
     only error was raised; empty if it has several or none.
     """
@@ -159,4 +160,5 @@ class TurnEnded:
     error: str = ""
     end_reason: EndReason = ""
     error_phase: Literal["", Phase] = ""
+    waited: float = 0.0
     kind: Literal["turn_ended"] = "turn_ended"

@@ -68,6 +68,8 @@ def test_the_images_that_a_model_saw_are_in_a_turn_that_is_read_back() -> None:
     actual = MessageAppended(results(ToolResult("draw", "an image", "", "c1", media=(IMAGE,))))
 
     assert list(make_transcript(more=(actual,)).media.values()) == [IMAGE]
+    both = make_transcript(IMAGE, SOUND, more=(actual,)).document()["blocks"][0]
+    assert [one["is_sent"] for one in both["media"]] == [True, False]  # type: ignore[typeddict-item]  # a call's block
     assert len(make_transcript(SOUND, more=(actual,)).document()["blocks"][0]["media"]) == 1  # type: ignore[typeddict-item]  # a call's block
 
 

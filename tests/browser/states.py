@@ -183,6 +183,7 @@ def _waiting_states() -> dict[str, State]:
     return {
         "waiting": State(document([_finished_call(), edits], **head)),
         "several": State(document(three, **head)),
+        "focused": State(document([edits], **head), _focus),
         "editing": State(document([order], **head), _edit),
         "releasing": State(document([owner], **head)),
         "seeing": State(document([rendered], **head)),
@@ -190,7 +191,10 @@ def _waiting_states() -> dict[str, State]:
 
 
 def _finished_states() -> dict[str, State]:
-    rendered = [media(plot(), "image/png", "masses"), media(tone(), "audio/wav", "a tone")]
+    rendered = [
+        {**media(plot(), "image/png", "masses"), "is_sent": True},
+        {**media(tone(), "audio/wav", "a tone"), "is_sent": False},
+    ]
     seen = call(3, "chart", '{"kind": "bar"}', media=rendered)
     sketch = [media(plot(), "image/png", "sketch.png")]
     many = [call(at, "price", f'{{"ticker": "T{at}"}}', result=str(at)) for at in range(10, 22)]
@@ -200,7 +204,13 @@ def _finished_states() -> dict[str, State]:
     key = "401 Unauthorized: the key of openai is not accepted. Check OPENAI_API_KEY."
     return {
         "finished": _finished_state(
-            [_thinking_block(), _finished_call(), prose(REPLY)], calls=1, round=2, version=2, versions=3
+            [_thinking_block(), _finished_call(), prose(REPLY)],
+            calls=1,
+            round=2,
+            version=2,
+            versions=3,
+            seconds=18.4,
+            waited=12.0,
         ),
         "opened": _finished_state([_finished_call(), prose("Gentoo.")], _open, calls=1, round=2),
         "table": _finished_state([_table_call(), _failed_call()], _open_all, calls=2),
@@ -225,6 +235,10 @@ def _finished_state(
 
 def _press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).first.click()
+
+
+def _focus(page: Page) -> None:
+    page.get_by_role("button", name="Deny", exact=True).focus()
 
 
 def _open(page: Page) -> None:

@@ -57,6 +57,7 @@ def test_an_approval_is_clicked_while_its_cell_is_running(lab: Lab, kernel: str)
     notebook.wait_ended(1)
 
     notebook.wait_output(1, "BBB")
+    notebook.wait_output(1, "waiting for you)")
     notebook.run_cell(2)
     notebook.wait_output(2, "same object: True | completed | ['ok', 'ok']")
     assert notebook.errors == []
@@ -127,15 +128,17 @@ def sources(notebook: Notebook) -> list[str]:
     return [str(source) for source in notebook.page.evaluate(script)]
 
 
-def test_what_the_buttons_of_a_running_turn_do_is_a_cell_below_that_does_not_run(lab: Lab) -> None:
+def test_a_turn_that_waits_offers_no_repetition_and_a_finished_one_a_cell_below_that_does_not_run(lab: Lab) -> None:
     notebook = chat(lab, "python3", ASK, CHECK)
     notebook.start_cell(1)
     waiting = card(notebook, 1)
 
-    waiting.get_by_role("button", name="Edit prompt").click()
-    expect(waiting.get_by_text("Review, then run it")).to_be_visible()
+    for name in ("Rerun", "Edit prompt", "To code", "Explore"):
+        expect(waiting.get_by_role("button", name=name)).to_have_count(0)
     waiting.get_by_role("button", name="Approve").click()
     notebook.wait_ended(1)
+    waiting.get_by_role("button", name="Edit prompt").click()
+    expect(waiting.get_by_text("Review, then run it")).to_be_visible()
 
     edited = sources(notebook)[2]
     assert edited.startswith("%%chat --edit ")

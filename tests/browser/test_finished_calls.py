@@ -121,6 +121,7 @@ def test_a_tool_that_raises_shows_its_traceback_to_the_person_alone(lab: Lab) ->
 
     call = open_call(output, "look_up")
     expect(call).to_contain_text("Traceback (most recent call last)")
+    expect(call).to_contain_text("Traceback: only you see it")
     expect(call).to_contain_text("return masses[key]")
     screenshot(call, "traceback")
     notebook.run_cell(2)

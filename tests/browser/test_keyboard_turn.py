@@ -98,9 +98,9 @@ ANNOUNCED = [
     "Approval required for 2 calls: order, price.",
     "Waiting for your decision",
     "Approval required for 1 call: price.",
-    "order: The call was approved with your edit. price: The call was denied: not now.",
+    'order(ticker="AAA", n=7): The call was approved with your edit. price(ticker="BBB"): The call was denied: not now',
     "Result approval required for 1 call: owner.",
-    "owner: The result was released.",
+    'owner(ticker="CCC"): The result was released.',
     "gave no result: The user did not approve this call. Reason: not now The turn is complete.",
 ]
 """What a screen reader announces, in this order; how often it says that the model is waited for depends on its pace."""
@@ -134,7 +134,7 @@ ENDED = """
   - group:
     - text: 3 calls
     - code: order, price, owner
-    - text: /1 not done · .*/
+    - text: /1 denied · .*/
   - paragraph:
     - code: owner("CCC")
   - paragraph:
@@ -144,7 +144,7 @@ ENDED = """
   - paragraph:
     - code: price("BBB")
     - text: "gave no result: The user did not approve this call. Reason: not now"
-  - text: /practice:fast · [\\d,]+ tokens · .* s/
+  - text: /practice:fast · [\\d,]+ tokens · .* s \\(\\+ .* s waiting for you\\)/
   - button "Copy reply"
   - button "Rerun"
   - button "Edit prompt"

@@ -23,6 +23,43 @@ def press(notebook: Notebook, where: Locator) -> None:
         notebook.page.keyboard.press(key)
 
 
+IN_TURN = "() => document.activeElement.matches('.nb-turn')"
+
+
+def test_the_keys_of_a_question_are_shown_where_it_has_the_focus_and_the_last_decision_leaves_it_in_the_turn(
+    lab: Lab,
+) -> None:
+    notebook = chat(lab, "python3", ASK, "1")
+    notebook.start_cell(1)
+    live = card(notebook, 1)
+    before, chosen = notebook.page.evaluate(CELLS), notebook.page.evaluate(CHOSEN)
+    hint = live.locator(".nb-item .nb-keys")
+    place = live.get_by_role("button", name="Approve", exact=True).bounding_box()
+    expect(hint).to_be_hidden()
+
+    live.get_by_role("button", name="Deny", exact=True).focus()
+    expect(hint).to_be_visible()
+    expect(hint).to_have_text("Ctrl+Enter approve · Ctrl+Shift+Enter deny")
+    assert live.get_by_role("button", name="Approve", exact=True).bounding_box() == place
+    notebook.page.keyboard.press("Control+Enter")
+    notebook.page.keyboard.press("Control+Enter")  # held or pressed twice: it runs no cell
+    expect(live.locator(".nb-card")).to_have_count(0)
+    for key in COMMANDS:
+        notebook.page.keyboard.press(key)
+    notebook.wait_ended(1)
+    expect(live.locator(".nb-saved")).to_be_visible()
+    notebook.page.wait_for_function(IN_TURN)
+    for key in COMMANDS:
+        notebook.page.keyboard.press(key)
+
+    assert (notebook.page.evaluate(CELLS), notebook.page.evaluate(CHOSEN)) == (before, chosen)
+    assert notebook.output(1).get_by_text("2/2").count() == 0
+    live.locator(".nb-call > summary").first.click()
+    notebook.cell(1).locator(".jp-InputPrompt").click()
+    expect(live.locator(".nb-turn")).not_to_have_attribute("tabindex", "-1")
+    assert notebook.errors == []
+
+
 def test_no_key_that_is_pressed_in_a_turn_changes_the_notebook(lab: Lab) -> None:
     notebook = chat(lab, "python3", ASK, "1")
     notebook.start_cell(1)

@@ -14,6 +14,7 @@ def price(ticker: str) -> float:
     return 98.7"""
 ASK = "%%chat -t price -m practice:fast -o answer\nUse &`price` for NVDA."
 TURN, BELOW, NEXT = 1, 2, 3
+ACTIVE = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
 FOLLOW = 2
 
 
@@ -129,9 +130,16 @@ def test_where_nbtool_is_not_loaded_the_versions_are_cells_and_the_view_says_so(
     notebook.restart()
 
     notebook.output(TURN).get_by_role("button", name="Previous version").click()
-    expect(notebook.output(TURN).get_by_role("status")).to_contain_text("run the two new cells below")
-    assert notebook.source(BELOW) == "%load_ext nbtool"
-    assert notebook.source(NEXT).startswith("%chat switch turn_")
+    said = notebook.output(TURN).get_by_role("status")
+    for count in (1, 2):
+        expect(said).to_contain_text("run the selected cell, %load_ext nbtool, first, then the new one below it.")
+        assert notebook.cell_count() == TURN + 2 + count
+        assert notebook.page.evaluate(ACTIVE) == BELOW
+        assert notebook.source(BELOW) == "%load_ext nbtool"
+        assert notebook.source(NEXT).startswith("%chat switch turn_")
+        if count == 1:
+            notebook.output(TURN).get_by_role("button", name="Previous version").click()
+            expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(TURN + 4)
     notebook.run_cell(BELOW)
     expect(notebook.run_cell(NEXT)).to_contain_text("version 1 of 2")
 

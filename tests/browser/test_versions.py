@@ -44,7 +44,8 @@ def test_an_arrow_shows_the_other_version_in_the_same_place_and_the_notebook_sav
     cells = notebook.cell_count()
     expect(turn.locator(".nb-versions")).to_contain_text("2/2")
 
-    turn.get_by_role("button", name="Previous version").click()
+    turn.get_by_role("button", name="Previous version").focus()
+    notebook.page.keyboard.press("Enter")
     expect(turn.locator(".nb-versions")).to_contain_text("1/2")
     expect(turn).to_contain_text("NVDANVDA")
     expect(turn).not_to_contain_text("AMDAMD")
@@ -54,10 +55,17 @@ def test_an_arrow_shows_the_other_version_in_the_same_place_and_the_notebook_sav
     assert "NVDANVDA" in saved["text/plain"]
     assert saved[TURN_MIME]["head"]["version"] == 1
 
-    notebook.page.keyboard.press("Enter")  # the other arrow has the focus
+    expect(notebook.page.locator("#nbtool-announcements")).to_have_text("Version 1 of 2.")
+    previous = turn.get_by_role("button", name="Previous version")
+    expect(previous).to_be_focused()
+    expect(previous).to_be_disabled()
+    notebook.page.keyboard.press("Enter")  # there is no other version before this one
+    turn.get_by_role("button", name="Next version").focus()
+    notebook.page.keyboard.press("Enter")
     expect(turn).to_contain_text("AMDAMD")
     expect(turn.locator(".nb-versions")).to_contain_text("2/2")
-    turn.get_by_role("button", name="Previous version").click()
+    expect(notebook.page.locator("#nbtool-announcements")).to_have_text("Version 2 of 2.")
+    previous.click()
     expect(turn.locator(".nb-versions")).to_contain_text("1/2")
     assert notebook.cell_count() == cells
     notebook.run_cell(2)

@@ -27,6 +27,8 @@ export class TimeLine extends Component<TimeLineProps, { width: number }> {
   override state = { width: DEFAULT_WIDTH };
   #el = createRef<SVGSVGElement>();
   #size: ResizeObserver | undefined;
+  /** The id of this chart's pattern: every explorer of a page has a script of its own, and none counts the others. */
+  #hatchId = `nb-x-hatch-${Math.random().toString(36).slice(2)}`;
 
   override componentDidMount(): void {
     if (!this.#el.current || typeof ResizeObserver === "undefined") return;
@@ -55,9 +57,10 @@ export class TimeLine extends Component<TimeLineProps, { width: number }> {
           role="img"
           aria-label={`Waiting time: ${summary}`}
           height={height + 18}
+          style={{ "--nb-x-hatch": `url("#${this.#hatchId}")` }}
           ref={this.#el}
         >
-          <HatchPattern />
+          <HatchPattern id={this.#hatchId} />
           {axisTicks(end).map((tick) => (
             <Tick key={tick} tick={tick} end={end} height={height} />
           ))}
@@ -104,16 +107,10 @@ function LaneLabels({ rows }: { rows: Lane[] }): JSX.Element {
 }
 
 /** The pattern of a person's bars: they differ from the others not only by color. */
-function HatchPattern(): JSX.Element {
+function HatchPattern({ id }: { id: string }): JSX.Element {
   return (
     <defs>
-      <pattern
-        id="nb-x-hatch"
-        width="6"
-        height="6"
-        patternUnits="userSpaceOnUse"
-        patternTransform="rotate(45)"
-      >
+      <pattern id={id} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
         <rect width="6" height="6" class="nb-x-hatch-ground" />
         <rect width="2.5" height="6" class="nb-x-hatch-line" />
       </pattern>

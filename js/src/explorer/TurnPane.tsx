@@ -3,10 +3,10 @@ import type { CallState, Document } from "../protocol";
 import {
   END_REASON_LABELS,
   formatCost,
-  formatSeconds,
   plural,
   singleLine,
   TURN_STATUS_LABELS,
+  turnSeconds,
 } from "../text/format";
 import { LongText } from "../views/AppendOnlyText";
 import { MediaList } from "../views/MediaList";
@@ -213,7 +213,7 @@ function facts({ head, blocks }: Document): string {
     END_REASON_LABELS.get(head.end_reason ?? ""),
     singleLine(head.model, 60),
     head.started !== null && new Date(head.started * 1000).toLocaleString(),
-    head.seconds !== null && formatSeconds(head.seconds),
+    head.seconds !== null && turnSeconds(head),
     head.round > 0 && plural(head.round, "round"),
     tokens > 0 && `${plural(tokens, "token")} (${usage.input_tokens} in, ${usage.output_tokens} out)`,
     formatCost(usage),

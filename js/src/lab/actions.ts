@@ -1,6 +1,6 @@
 import type { InsertedCell } from "../notebook/insertCell";
 import type { Head, PageAction } from "../protocol";
-import type { Kernel, NotebookPanel, NotebookTracker } from "./types";
+import type { NotebookPanel, NotebookTracker } from "./types";
 
 /** What an action applies to, where it is not the whole turn. */
 interface ActionDetail {
@@ -68,8 +68,9 @@ export async function insertActionCell(
   }
   const inserted = insertCell(node, panel, source);
   showOutcome(inserted);
-  if (inserted.state === "below" && (await isLoadMissing(node, panel, source)))
-    showOutcome({ state: "belowWithLoad", text: source });
+  if (inserted.state !== "below" || !panel || !(await isMagicMissing(panel, source))) return;
+  selectLoadCell(node, panel);
+  showOutcome({ state: "belowWithLoad", text: source });
 }
 
 /** Return the source of the cell that contains an element; empty if there is none. */
@@ -98,47 +99,29 @@ export function cellIndex(node: Node, panel: NotebookPanel | undefined): number 
 
 const LOAD_EXTENSION = "%load_ext nbtool";
 
-/** Kernels for which a cell that loads nbtool was inserted, until they are found to have its magic. */
-const loadingKernels = new WeakSet<object>();
-
 /** Whether a cell only loads nbtool. */
 function isLoadCell({ model, widgets }: NotebookPanel["content"], at: number): boolean {
   if (!model || at < 0 || at >= widgets.length) return false;
   return model.sharedModel.getCell(at).getSource().trim() === LOAD_EXTENSION;
 }
 
-/** Record that a cell that loads nbtool was inserted, until the kernel restarts. */
-function markLoading({ sessionContext }: NotebookPanel, kernel: Kernel): void {
-  loadingKernels.add(kernel);
-  const onStatusChange = (): void => {
-    if (!["restarting", "autorestarting", "dead"].includes(kernel.status)) return;
-    loadingKernels.delete(kernel);
-    sessionContext.statusChanged?.disconnect(onStatusChange);
-  };
-  sessionContext.statusChanged?.connect(onStatusChange);
+/** Whether the kernel says that it does not know the magic of a cell. */
+async function isMagicMissing(panel: NotebookPanel, source: string): Promise<boolean> {
+  const kernel = panel.sessionContext?.session?.kernel;
+  const magic = /^%%?(\w+)/.exec(source)?.[1] ?? "";
+  if (!kernel || !magic) return false;
+  const { content } = await kernel.requestInspect({ code: magic, cursor_pos: magic.length, detail_level: 0 });
+  return content.status === "ok" && content.found === false;
 }
 
-/** Whether a cell that loads nbtool has to run before the inserted one; it is inserted above it if there is none. */
-async function isLoadMissing(node: Node, panel: NotebookPanel | undefined, source: string): Promise<boolean> {
-  const kernel = panel?.sessionContext?.session?.kernel;
-  const magic = /^%%?(\w+)/.exec(source)?.[1] ?? "";
-  if (!panel || !kernel || !magic) return false;
-  const { content } = await kernel.requestInspect({ code: magic, cursor_pos: magic.length, detail_level: 0 });
-  const at = cellIndex(node, panel);
-  const model = panel.content.model;
-  if (content.found) loadingKernels.delete(kernel);
-  if (content.status !== "ok" || content.found !== false || at < 0 || !model) return false;
-  if (isLoadCell(panel.content, at + 1)) return true;
-  const hasLoadCell = panel.content.widgets.some((_, place) => isLoadCell(panel.content, place));
-  if (hasLoadCell && loadingKernels.has(kernel)) return false;
-  markLoading(panel, kernel);
-  model.sharedModel.insertCell(at + 1, {
-    cell_type: "code",
-    source: LOAD_EXTENSION,
-    metadata: { trusted: true },
-  });
-  panel.content.activeCellIndex = at + 1;
-  return true;
+/** Select the cell that loads nbtool, which has to run before the one inserted below it; it is inserted if there is none. */
+function selectLoadCell(node: Node, panel: NotebookPanel): void {
+  const { content } = panel;
+  const below = cellIndex(node, panel) + 1;
+  if (!content.model || below === 0) return;
+  const cell = { cell_type: "code" as const, source: LOAD_EXTENSION, metadata: { trusted: true } };
+  if (!isLoadCell(content, below)) content.model.sharedModel.insertCell(below, cell);
+  content.activeCellIndex = below;
 }
 
 /** A cell of nbtool's own magic, by either of its names, and the prompt below its line. */

@@ -11,6 +11,7 @@ import { setTypesetter } from "../kernel/typesetter";
 import styles from "../styles.css";
 import { addChatCells } from "./chatCells";
 import type { CodeMirror, ExtensionRegistry, LanguageRegistry, RegistryTokens } from "./codemirror";
+import { recordFocus } from "./focus";
 import { makeTypesetter } from "./formulas";
 import { createHistoryRenderers } from "./historyRenderer";
 import type { HistoryViews } from "./historyViews";
@@ -58,6 +59,7 @@ async function turns(from: SharedScope): Promise<object> {
       mermaid?: MermaidManager | null,
     ): void {
       addStyles();
+      recordFocus();
       onModule(fetchLazyModule);
       if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));
       if (mermaid?.renderSvg) setDiagramDrawer((text) => mermaid.renderSvg(text));

@@ -4,8 +4,10 @@ import type { Document, PageAction } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
 import { parseSavedTurn, TURN_MIME } from "../saved/parse";
 import { Saved } from "../saved/Saved";
+import { announce } from "../views/LiveRegion";
 import { actionsFor, cellSource, findPanel, insertActionCell, insertCell, isAlive } from "./actions";
 import { learnMagic } from "./chatSyntax";
+import { takeLostFocus } from "./focus";
 import { applyAnswer, requestFor } from "./inPlace";
 import { requestFromKernel } from "./kernelRequest";
 import type {
@@ -18,11 +20,15 @@ import type {
   SharedModules,
 } from "./types";
 
-/** What switching to a version did, and whether its button had the focus: until JupyterLab draws the new output. */
-const switched = new Map<string, { outcome: InsertedCell; hadFocus: boolean }>();
+/** What switching to a version did, and the name of its button if it had the focus: until JupyterLab draws the new output. */
+const switched = new Map<string, { outcome: InsertedCell; focused: string }>();
 
-/** The buttons of the versions that can be pressed. */
-const VERSION_BUTTON = ".nb-versions button:not(:disabled)";
+/** The name of the button of a version that has the focus; empty for none. */
+function focusedVersionButton(node: Node): string {
+  const { activeElement } = globalThis.document;
+  const button = node.contains(activeElement) ? activeElement?.closest(".nb-versions button") : null;
+  return button?.getAttribute("aria-label") ?? "";
+}
 
 /** Make what draws saved turns. It may draw in notebooks that are not trusted: what it draws is checked, and is text. */
 export function createTurnRenderer(
@@ -69,8 +75,13 @@ function makeRendererClass(
       switched.delete(document.head.turn_id);
       if (change) turn.showOutcome(change.outcome);
       render(<Saved key={++this.#count} connection={turn} />, this.node);
-      if (change?.hadFocus)
-        requestAnimationFrame(() => this.node.querySelector<HTMLElement>(VERSION_BUTTON)?.focus());
+      const { version = 1, versions = 1 } = document.head;
+      if (versions > 1) announce(change ? `Version ${version} of ${versions}.` : "");
+      requestAnimationFrame(() => {
+        const buttons = [...this.node.querySelectorAll<HTMLElement>(".nb-versions button")];
+        buttons.find((button) => button.getAttribute("aria-label") === change?.focused)?.focus();
+        takeLostFocus(this.node);
+      });
     }
 
     /** Run an action in place if the kernel knows nbtool, else by a cell below. */
@@ -87,8 +98,8 @@ function makeRendererClass(
         const answer = await requestFromKernel(this.#panel?.sessionContext.session?.kernel, request);
         if (answer) {
           if (answer.ok && request.kind === "version") {
-            const hadFocus = this.node.contains(globalThis.document.activeElement);
-            switched.set(request.other, { outcome: { state: "done", text: answer.text }, hadFocus });
+            const outcome = { state: "done", text: answer.text } as const;
+            switched.set(request.other, { outcome, focused: focusedVersionButton(this.node) });
           }
           turn.showOutcome(applyAnswer(this.node, this.#panel, head, answer));
           return;

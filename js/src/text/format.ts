@@ -140,6 +140,15 @@ export function formatSeconds(value: number): string {
   return value >= 0.05 ? `${value.toFixed(1)} s` : `${(value * 1000).toFixed(0)} ms`;
 }
 
+/** How long a turn took; what it only waited for the person is counted apart. */
+export function turnSeconds({ seconds, waited = 0 }: Pick<Head, "seconds" | "waited">): string {
+  const own = formatSeconds(Math.max(0, (seconds ?? 0) - waited));
+  return waited >= MIN_WAITED ? `${own} (+ ${formatSeconds(waited)} waiting for you)` : own;
+}
+
+/** Seconds of waiting for the person from which on they are worth a word; as in nbtool/blocks/labels.py. */
+const MIN_WAITED = 0.05;
+
 /** A number with its noun. */
 export function plural(value: number, noun: string): string {
   return `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { bindRequestKey, type Connection, isLive, stopRequestKey } from "../kernel/turn";
 import type { Block, CallBlock } from "../protocol";
-import { formatSeconds, plural, singleLine } from "../text/format";
+import { CALL_STATE_LABELS, formatSeconds, plural, singleLine } from "../text/format";
 import { Call } from "./Call";
 import { LazyMedia } from "./LazyMedia";
 import { LazyView } from "./LazyView";
@@ -66,18 +66,26 @@ function isSettledCall(block: Block | undefined): boolean {
   return block?.kind === "call" && !block.question && !block.media && SETTLED_STATES.includes(block.state);
 }
 
-/** Many calls in one line: how many of which, how many did not do well, and how long they took. */
+/** Many calls in one line: how many of which, how those ended that are not done, and how long they took. */
 function CallGroup({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] }): JSX.Element {
   const names = new Map<string, number>();
   for (const { name } of calls) names.set(name, (names.get(name) ?? 0) + 1);
   const labels = [...names].map(([name, count]) => singleLine(name, 40) + (count > 1 ? ` ×${count}` : ""));
-  const failed = calls.filter(({ state }) => state !== "ok").length;
+  const outcomes = new Map<CallBlock["state"], number>();
+  for (const { state } of calls) if (state !== "ok") outcomes.set(state, (outcomes.get(state) ?? 0) + 1);
   return (
     <details class="nb-fold nb-group">
       <summary>
         {plural(calls.length, "call")} <code class="nb-line">{singleLine(labels.join(", "), 120)}</code>{" "}
         <span class="nb-muted nb-facts">
-          {failed > 0 && `${failed} not done · `}
+          {[...outcomes].map(([state, count]) => (
+            <span class={`nb-is-${state}`}>
+              <span class="nb-state" aria-hidden="true">
+                {CALL_STATE_LABELS[state][0]}
+              </span>{" "}
+              {count} {CALL_STATE_LABELS[state][1]} ·{" "}
+            </span>
+          ))}
           {formatSeconds(busySeconds(calls))}
         </span>
       </summary>

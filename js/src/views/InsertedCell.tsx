@@ -6,7 +6,8 @@ import { InlineCode } from "./InlineCode";
 const STATE_TEXT: Record<InsertedCell["state"], string> = {
   requested: "Waiting for the kernel…",
   below: "Added as a new cell below. Review, then run it.",
-  belowWithLoad: "nbtool is not loaded in this kernel: run the two new cells below, the upper one first.",
+  belowWithLoad:
+    "nbtool is not loaded in this kernel: run the selected cell, `%load_ext nbtool`, first, then the new one below it.",
   here: "Copy it into a cell. Nothing has run.",
   done: "",
   refused: "Not possible:",

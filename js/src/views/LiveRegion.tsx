@@ -83,6 +83,12 @@ export class LiveRegion extends Component<Props> {
   }
 }
 
+/** Announce a text; an empty one makes the region known, so that the next one is read. */
+export function announce(text: string): void {
+  const region = findRegion();
+  if (text) region.textContent = text;
+}
+
 /** Return the region, made on first use: a screen reader reads what changes in one that it already knows. */
 function findRegion(): HTMLElement {
   const known = document.getElementById(REGION_ID);
@@ -96,11 +102,17 @@ function findRegion(): HTMLElement {
   return region;
 }
 
+/** A span of code, whose text is read as it is; what is emphasized by underscores; other marks. */
+const MARKS = /`([^`\n]*)`|(?<![\w`])_{1,2}(?![\s_])([^_`\n]*[^\s_`])_{1,2}(?![\w`])|[*`#>|[\]]+/g;
+
 /** Markdown without its marks, and not more than one listens to. */
 function toSpeech(text: string): string {
   const plain = text
     .replace(/```[\s\S]*?(?:```|$)/g, " code ")
     .replace(/\]\([^)]*\)/g, "]")
-    .replace(/[*`#>|[\]]+|(?<!\w)_+|_+(?!\w)/g, "");
+    .replace(
+      MARKS,
+      (_, code: string | undefined, emphasized: string | undefined) => code ?? emphasized ?? "",
+    );
   return plain.length > MAX_ANNOUNCED_CHARS ? `${plain.slice(0, MAX_ANNOUNCED_CHARS)}…` : plain;
 }

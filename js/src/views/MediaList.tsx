@@ -116,9 +116,20 @@ class MediaItem extends Component<MediaItemProps, { address: string; isBroken: b
   }
 }
 
-function captionOf({ name, mime, size }: MediaData): string {
-  const parts = [singleLine(name, 80), singleLine(mime, 60), size > 0 && formatBytes(size)];
+function captionOf({ name, mime, size, is_sent }: MediaData): string {
+  const parts = [
+    singleLine(name, 80),
+    singleLine(mime, 60),
+    size > 0 && formatBytes(size),
+    sentNote(is_sent),
+  ];
   return parts.filter(Boolean).join(" · ");
+}
+
+/** Whether the model got what a tool returned; as in nbtool/blocks/media.py. */
+function sentNote(isSent: boolean | undefined): string {
+  if (isSent === undefined) return "";
+  return isSent ? "sent to the model" : "only you see it: not sent to the model";
 }
 
 function formatBytes(size: number): string {

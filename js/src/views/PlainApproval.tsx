@@ -11,6 +11,7 @@ import {
   type PendingCall,
   pendingCalls,
   questionKey,
+  SETTLE_MS,
   unopenedLimit,
 } from "./approval/pending";
 import { Remarks } from "./approval/Remarks";
@@ -25,7 +26,7 @@ interface State {
 
 /**
  * The pending questions in a plain form: until the card of the second module is loaded, or if it cannot be loaded.
- * It never takes the focus, ignores clicks in its first half second, and approves nothing before all of it was visible.
+ * It never takes the focus, ignores clicks in its first half second and after each change, and approves nothing before all of it was visible.
  */
 export class PlainApproval extends Component<{ connection: Connection }, State> {
   override state: State = { armed: "", opened: {} };
@@ -49,9 +50,10 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
   #arm(): void {
     const key = questionKey(pendingCalls(this.props.connection.state().document));
     if (key === this.#key) return;
+    const delay = this.#key ? SETTLE_MS : ARM_MS;
     this.#key = key;
     clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => this.setState({ armed: key }), ARM_MS);
+    this.#timer = window.setTimeout(() => this.setState({ armed: key }), delay);
   }
 
   render(): JSX.Element | null {

@@ -1,18 +1,21 @@
-import type { JSX } from "preact";
+import { Component, type JSX } from "preact";
 import type { ProseBlock } from "../protocol";
-import { ropeOf } from "../store";
-import { AppendOnlyText } from "./AppendOnlyText";
-import { TruncationMarks } from "./Truncation";
+import { Reply } from "./Reply";
 
-/** What the model thought aloud, folded. */
-export function Thinking({ block }: { block: ProseBlock }): JSX.Element {
-  return (
-    <details class="nb-fold nb-thinking">
-      <summary class="nb-muted">{block.state === "open" ? "Thinking…" : "Thinking"}</summary>
-      <div class="nb-fold-body nb-prewrap nb-bidi">
-        <AppendOnlyText text={ropeOf(block, "text")} />
-        <TruncationMarks block={block} />
-      </div>
-    </details>
-  );
+/** What the model thought aloud, folded; rendered when it is first opened. */
+export class Thinking extends Component<{ block: ProseBlock }, { isOpen: boolean }> {
+  override state = { isOpen: false };
+
+  render(): JSX.Element {
+    const { block } = this.props;
+    return (
+      <details
+        class="nb-fold nb-thinking"
+        onToggle={({ currentTarget }) => currentTarget.open && this.setState({ isOpen: true })}
+      >
+        <summary class="nb-muted">{block.state === "open" ? "Thinking…" : "Thinking"}</summary>
+        <div class="nb-fold-body">{this.state.isOpen && <Reply block={block} />}</div>
+      </details>
+    );
+  }
 }

@@ -10,3 +10,11 @@ export function suppressNotebookKeys(event: FocusEvent): void {
 export function stopKeyPropagation(event: KeyboardEvent): void {
   event.stopPropagation();
 }
+
+/** Focus a turn as a whole. It can have the focus only until it loses it: a click on a text belongs to the notebook. */
+export function focusTurn(turn: HTMLElement | null | undefined): void {
+  if (!turn) return;
+  turn.tabIndex = -1;
+  turn.addEventListener("blur", () => turn.removeAttribute("tabindex"), { once: true });
+  turn.focus({ preventScroll: true });
+}

@@ -22,7 +22,7 @@ test.each([false, true])("a question that is asked again replaces its card (plai
   await desk.decided("c1", "d1", "approved");
   const { question } = call({ digest: "d2", again: changed, notes: ["df cannot be watched for changes."] });
   desk.kernel.patches({ op: "update", id: "c1", set: { question, state: "waiting" } });
-  await vi.advanceTimersByTimeAsync(600);
+  await vi.advanceTimersByTimeAsync(1_600);
 
   const remarks = desk.el.querySelector(".nb-remarks")?.textContent;
   await desk.press("Approve");
@@ -64,7 +64,7 @@ test("the problem of arguments is not shown any more once they are edited again,
   const back = problem();
   const { question } = call({ digest: "d2", again: changed });
   desk.kernel.patches({ op: "update", id: "c1", set: { question } });
-  await vi.advanceTimersByTimeAsync(600);
+  await vi.advanceTimersByTimeAsync(1_600);
 
   expect([first, edited, back, problem()]).toEqual([true, false, true, false]);
 });
@@ -76,7 +76,7 @@ test("the reason of a refused decision is not shown any more once the arguments 
   await desk.press("Approve as edited");
   const { id } = desk.kernel.said.findLast(({ kind }) => kind === "approve") as { id: string };
   desk.kernel.tell({ v: 1, kind: "decided", id, digest: "d1", ok: false, text: "GLOB is closed today." });
-  await vi.advanceTimersByTimeAsync(600);
+  await vi.advanceTimersByTimeAsync(1_600);
   const refused = desk.said();
 
   await desk.type('textarea[id$="-ticker"]', "ACME");

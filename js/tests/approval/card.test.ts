@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { dangers } from "../page";
 import { plain } from "../resolved";
-import { ask, calls, type Desk, screen } from "./desk";
+import { ask, call, calls, type Desk, screen } from "./desk";
+
+/** The first call of a desk, as a line about its decision names it. */
+const FIRST = 'tool1(ticker="ACME", n=12345678901234567890)';
 
 let desk: Desk;
 
@@ -20,7 +23,7 @@ test("all calls that wait are on one card, and are approved or denied one by one
 
   await desk.press("Approve");
   await desk.decided("c1", "d1", "approved");
-  await vi.advanceTimersByTimeAsync(600);
+  await vi.advanceTimersByTimeAsync(1_600);
   await desk.press("Deny");
 
   expect(desk.el.querySelectorAll(".nb-card")).toHaveLength(1);
@@ -32,7 +35,7 @@ test("all calls that wait are on one card, and are approved or denied one by one
   ]);
 });
 
-test("after a decision clicks are ignored for half a second, so that a double click decides once", async () => {
+test("after a decision clicks are ignored for a while, so that a double click decides once", async () => {
   desk = await ask(calls({}, {}));
 
   await desk.press("Approve");
@@ -191,9 +194,9 @@ test("a question that was decided elsewhere shows by whom, and stays until the n
 
   await desk.decided("c1", "d1", "denied", "%chat");
 
-  expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe("tool1: The call was denied by %chat.");
+  expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe(`${FIRST}: The call was denied by %chat.`);
   expect(desk.el.querySelector(".nb-visually-hidden")?.textContent).toBe(
-    "tool1: The call was denied by %chat.",
+    `${FIRST}: The call was denied by %chat.`,
   );
   expect(desk.el.querySelectorAll(".nb-card button")).toHaveLength(0);
 
@@ -209,7 +212,7 @@ test("a question that expired shows that", async () => {
   await desk.decided("c1", "d1", "denied", "expired");
 
   expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe(
-    "tool1: denied, because nobody decided in time.",
+    `${FIRST}: denied, because nobody decided in time.`,
   );
 });
 
@@ -219,7 +222,67 @@ test("a question that was withdrawn says what became of its call", async () => {
   desk.kernel.patches({ op: "update", id: "c1", set: { question: null, state: "cancelled" } });
   await vi.advanceTimersByTimeAsync(10);
 
-  expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe("tool1: cancelled; withdrawn.");
+  expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe(`${FIRST}: not run; withdrawn.`);
+});
+
+test("a question about a result that was withdrawn says that its call had run", async () => {
+  desk = await ask(calls({ gate: "result", shown: "4.2" }).map((one) => ({ ...one, started: 1 })));
+
+  desk.kernel.patches({ op: "update", id: "c1", set: { question: null, state: "cancelled" } });
+  await vi.advanceTimersByTimeAsync(10);
+
+  expect(desk.el.querySelector(".nb-outcome")?.textContent).toContain(": cancelled; withdrawn.");
+});
+
+test("of calls that read the same, the line about a decision has the number", async () => {
+  const same = { tool: "price", shown: '{"ticker":"AAA"}' };
+  desk = await ask([
+    ...calls(same, same),
+    call({ ...same, digest: "d3", shown: '{"ticker":"BBB"}' }, { id: "c3", call_id: "c3" }),
+  ]);
+
+  for (const [id, digest] of [
+    ["c2", "d2"],
+    ["c3", "d3"],
+  ] as const)
+    await desk.decided(id, digest, "approved", "%chat");
+
+  expect([...desk.el.querySelectorAll(".nb-outcome")].map((line) => line.textContent)).toEqual([
+    'price(ticker="AAA"), call 2 of 3: The call was approved by %chat.',
+    'price(ticker="BBB"): The call was approved by %chat.',
+  ]);
+});
+
+test("a question that moves into the place of a decided one cannot be approved for a while", async () => {
+  desk = await ask(calls({}, {}));
+  await desk.press("Approve");
+  await desk.decided("c1", "d1", "approved");
+  await vi.advanceTimersByTimeAsync(1_400);
+  const early = [desk.button("Approve").disabled, desk.button("Deny").disabled];
+  await desk.press("Approve");
+  await vi.advanceTimersByTimeAsync(200);
+  const sent = desk.decisions().length;
+
+  await desk.press("Approve");
+
+  expect([early, sent]).toEqual([[true, true], 1]);
+  expect(desk.decisions()).toHaveLength(2);
+});
+
+test("after the last decision the turn has the focus, until something else has it", async () => {
+  desk = await ask(calls({}));
+  const turn = desk.el.querySelector<HTMLElement>(".nb-turn");
+  const before = turn?.hasAttribute("tabindex");
+  desk.el.querySelector<HTMLElement>(".nb-item")?.focus();
+  await desk.key(".nb-item", "Enter", { ctrlKey: true });
+
+  await desk.decided("c1", "d1", "approved");
+  const focused = document.activeElement;
+  desk.button("Stop").focus();
+
+  expect(before).toBe(false);
+  expect(focused).toBe(turn);
+  expect(turn?.hasAttribute("tabindex")).toBe(false);
 });
 
 test("what was decided on this page leaves no card behind", async () => {
@@ -266,11 +329,14 @@ test("with a reason typed the button that stands out is the one that denies", as
   expect([before, primary()]).toEqual(["Approve", "Deny"]);
 });
 
-test("the keys of a decision are in the tooltips of its buttons", async () => {
+test("the keys of a decision are in the tooltips of its buttons, for screen readers, and written below the question", async () => {
   desk = await ask(calls({}));
 
   expect(desk.button("Approve").title).toBe("Approve (Ctrl+Enter)");
   expect(desk.button("Deny").title).toBe("Deny (Ctrl+Shift+Enter, or Enter in the reason)");
+  expect(desk.button("Approve").getAttribute("aria-keyshortcuts")).toBe("Control+Enter");
+  expect(desk.button("Deny").getAttribute("aria-keyshortcuts")).toBe("Control+Shift+Enter");
+  expect(desk.el.querySelector(".nb-keys")?.textContent).toBe("Ctrl+Enter approve · Ctrl+Shift+Enter deny");
 });
 
 test("the title of the page counts what waits, also after the page has changed its title", async () => {
@@ -283,7 +349,7 @@ test("the title of the page counts what waits, also after the page has changed i
 
   await desk.press("Approve");
   await desk.decided("c1", "d1", "approved");
-  await vi.advanceTimersByTimeAsync(600);
+  await vi.advanceTimersByTimeAsync(1_600);
   const less = document.title;
   desk.page.close();
 

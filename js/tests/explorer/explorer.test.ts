@@ -86,6 +86,24 @@ test("the filter says which tools it does not offer, and that it may miss turns 
   expect(el.textContent).toContain("1 turn with too many tools to list may be missing: search instead");
 });
 
+test("two explorers of one page have a pattern each for the time of the person", async () => {
+  const other = new Kernel();
+  const ids: (string | undefined)[] = [];
+  for (const one of [kernel, other]) {
+    const el = await one.show();
+    await open(el, 5);
+    const id = el.querySelector("pattern")?.id;
+    expect(el.querySelector<HTMLElement>(".nb-x-chart")?.style.getPropertyValue("--nb-x-hatch")).toBe(
+      `url("#${id}")`,
+    );
+    ids.push(id);
+  }
+  other.close();
+
+  expect(ids[0]).toMatch(/^nb-x-hatch-\w+$/);
+  expect(ids[0]).not.toBe(ids[1]);
+});
+
 test("a turn is shown with its time line, its rounds and its calls", async () => {
   const el = await kernel.show();
   await open(el, 5);

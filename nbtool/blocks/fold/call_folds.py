@@ -8,7 +8,7 @@ from typing import Any
 from nbtool.blocks.fold.block_builder import BlockBuilder, call_builder
 from nbtool.blocks.fold.turn_blocks import TurnBlocks
 from nbtool.blocks.media import media_data
-from nbtool.blocks.protocol import DecisionData, Patch, ResolvedShape, TablePreview
+from nbtool.blocks.protocol import DecisionData, MediaData, Patch, ResolvedShape, TablePreview
 from nbtool.blocks.question import question_data
 from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import without_controls
@@ -25,7 +25,7 @@ from nbtool.events import (
     ResolvedArgument,
     TurnParked,
 )
-from nbtool.messages import Media
+from nbtool.messages import Media, ToolResult
 from nbtool.text import clean_text
 
 
@@ -142,16 +142,21 @@ class CallFolds:
         return media | ({"media_left_out": event.media_left_out} if event.media_left_out else {})
 
     def _message_appended(self, event: MessageAppended) -> list[Patch]:
-        """Show the images of a result that were sent to the model, if its outcome has none: as in a journal."""
-        entries = (
-            (result, self._blocks.entries.get(result.call_id)) for result in event.message.results if result.media
-        )
+        """Mark which images of a result were sent to the model; a journal has only those."""
+        entries = ((result, self._blocks.entries.get(result.call_id)) for result in event.message.results)
         return [
             patch
             for result, entry in entries
-            if entry and "media" not in entry.fields
-            for patch in entry.update(media=media_data(result.media, self._blocks.media))
+            if entry and (result.media or "media" in entry.fields)
+            for patch in entry.update(media=self._marked_media(entry, result))
         ]
+
+    def _marked_media(self, entry: BlockBuilder, result: ToolResult) -> list[MediaData]:
+        """Return the media of a call, each with whether the model got it."""
+        sent = media_data(result.media, {} if "media" in entry.fields else self._blocks.media)
+        keys = {one["key"] for one in sent}
+        shown: list[MediaData] = entry.fields.get("media", sent)
+        return [{**one, "is_sent": one["key"] in keys} if one["key"] else one for one in shown]
 
     def _call(self, block_id: str, name: str, in_round: int) -> tuple[list[Patch], BlockBuilder]:
         """Find the call's entry, or create it."""

@@ -134,6 +134,7 @@ class Transcript:
             status=event.status, usage=usage_data(event.usage), round=event.rounds, calls=event.calls,
             seconds=event.seconds, error=error, activity="",
             **({"end_reason": event.end_reason} if event.end_reason else {}),
+            **({"waited": event.waited} if event.waited else {}),
             **({"cut": True} if self._blocks.is_cut or has_more else {}),
         )  # fmt: skip
 

@@ -108,7 +108,8 @@ def _without_times(document: Document) -> Document:
         {**block, "started": None, "seconds": None} if block["kind"] == "call" else block
         for block in document["blocks"]
     ]
-    head = {name: value for name, value in document["head"].items() if name not in ("version", "versions", "turns")}
+    omitted = ("version", "versions", "turns", "waited")
+    head = {name: value for name, value in document["head"].items() if name not in omitted}
     return cast("Document", {**document, "head": {**head, "started": None, "seconds": None}, "blocks": blocks})
 
 

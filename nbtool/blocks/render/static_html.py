@@ -15,6 +15,7 @@ from nbtool.blocks import media
 from nbtool.blocks.labels import (
     CALL_STATE_LABELS,
     EDITED_ARGUMENTS,
+    TRACEBACK,
     TRUNCATED,
     call_facts,
     call_line,
@@ -164,7 +165,7 @@ def _details(block: CallBlock) -> list[str]:
         parts += [_table(preview), _section(f"What the model saw{whole}", model_text or result)]
     else:
         parts += [_section(f"Result{whole}", result), _section("What the model saw", model_text)]
-    parts.append(_section("Traceback", with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
+    parts.append(_section(TRACEBACK, with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
     reference = f"Stored as {one_line(block['reference'])}" if block["reference"] else ""
     return [*parts, f'<div style="{_MUTED_STYLE}">{_escape(reference)}</div>' if reference else ""]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from nbtool.blocks.labels import (
     EDITED_ARGUMENTS,
+    TRACEBACK,
     TRUNCATED,
     call_facts,
     decision_line,
@@ -58,7 +59,7 @@ def _call(block: CallBlock) -> Iterator[str]:
     model_text = block.get("shown", "")
     yield _section("Result" if model_text else "Result, as the model saw it", block["result"])
     yield _section("What the model saw", model_text)
-    yield _section("Traceback", block.get("traceback", ""))
+    yield _section(TRACEBACK, block.get("traceback", ""))
     yield "\n".join(f"[{describe(one)}]" for one in block.get("media", ()))
     yield f"Stored as {escape_invisible(block['reference'])}; `%chat bind` binds it." if block["reference"] else ""
 

@@ -1,8 +1,10 @@
-"""The open approval questions of a turn, and whether a call still uses the calling thread."""
+"""The open approval questions of a turn, how long it waited for them, and which calls still run."""
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Literal
 
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallStarted, Event, TurnParked
@@ -11,10 +13,12 @@ from nbtool.events import CallAsked, CallDecided, CallFinished, CallStarted, Eve
 class PendingQuestions:
     """Track the events of one turn, on nbtool's loop. `is_parked`: the turn runs on after its cell has ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.is_parked = False
         self._questions: dict[str, str] = {}
         self._on_thread: set[str] = set()
+        self._running: set[str] = set()
+        self._clock, self._waited, self._since = clock, 0.0, clock()
         self._change = asyncio.Event()
 
     @property
@@ -30,22 +34,37 @@ class PendingQuestions:
         return self.is_parked and bool(self._questions) and not self._on_thread
 
     @property
+    def waited(self) -> float:
+        """Seconds in which the turn only waited for decisions: no call was running meanwhile."""
+        return self._waited + (self._clock() - self._since if self.is_waiting else 0.0)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the turn only waits for decisions: no call is running."""
+        return bool(self._questions) and not self._running
+
+    @property
     def questions(self) -> tuple[str, ...]:
         """The digests of the open questions, oldest first."""
         return tuple(self._questions)
 
     def record(self, event: Event) -> None:
         """Update the state from an event."""
+        self._waited, self._since = self.waited, self._clock()
         match event:
             case CallAsked():
                 self._questions[event.digest] = event.call_id
                 self._on_thread.discard(event.call_id)  # its tool has not started, or has ended
+                self._running.discard(event.call_id)
             case CallDecided():
                 self._questions.pop(event.digest, None)
-            case CallStarted(thread="main"):
-                self._on_thread.add(event.call_id)
+            case CallStarted():
+                self._running.add(event.call_id)
+                if event.thread == "main":
+                    self._on_thread.add(event.call_id)
             case CallFinished():
                 self._on_thread.discard(event.call_id)
+                self._running.discard(event.call_id)
                 self._questions = {key: call for key, call in self._questions.items() if call != event.call_id}
             case TurnParked():
                 self.is_parked = True

@@ -55,7 +55,8 @@ class CellApprover:
 
     `page_ready` is set when a page has connected; None if there is no page. `can_input` is whether a line of input
     would reach a person, `can_park` whether somebody could answer after the cell. An unanswered question is denied
-    after `within` seconds; None means `PARKED_SECONDS` after the cell has ended, and no limit before.
+    after `within` seconds; None means `PARKED_SECONDS` after the cell has ended, and no limit before. `on_question`
+    gets the digest of each question that waits for a person in the running cell.
     """
 
     turn: Turn
@@ -65,6 +66,7 @@ class CellApprover:
     can_input: bool = False
     can_park: bool = False
     timeout: float | None = None
+    on_question: Callable[[str], object] = field(default=lambda _: None, repr=False)
     methods: list[str] = field(default_factory=list)
     has_waited_for_page: bool = False
     page_wait: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
@@ -89,8 +91,10 @@ class CellApprover:
             return await self._park(question)
         if self.mode != "input" and self.page_ready and await self._wait_for_page(self.page_ready):
             self.methods.append("click")
+            self.on_question(question.digest)
             return await self._wait_for_click(question, self.timeout)
         if self.can_input:
+            self.on_question(question.digest)
             return self._record("input", await self._ask_by_input(question))
         return await self._park(question)
 

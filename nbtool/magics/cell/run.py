@@ -19,6 +19,7 @@ from nbtool.events import Event, Notice, ReplyFinished
 from nbtool.magics.cell.approver import CellApprover
 from nbtool.magics.cell.endings import TurnFailed, failed_line, stop_cell
 from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interrupt
+from nbtool.magics.cell.reruns import CellRerun, former_run_note
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.chat_settings import choose_model
@@ -54,8 +55,9 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
         )
     linger_seconds = LINGER_SECONDS if getattr(shell, "kernel", None) is not None else None
     with one_interrupt(turn, linger_seconds=linger_seconds) as interrupts:
-        _show(shell, chat, names, flags, turn, magic, interrupts)
-        if interrupts.is_received or (turn.cancel_signal.is_set and turn.status == "cancelled"):
+        is_run_again = _show(shell, chat, names, flags, turn, magic, interrupts)
+        is_stopped = turn.cancel_signal.is_set and turn.status == "cancelled" and not is_run_again
+        if interrupts.is_received or is_stopped:
             raise stop_cell(shell, turn, has_view=not flags.quiet)
     if turn.status in ("error", "timeout"):
         raise TurnFailed(turn.error, failed_line(shell, flags, turn), _restore_model(chat, model, turn, put_back))
@@ -71,13 +73,17 @@ def _request_options(chat: Chat, flags: Flags) -> dict[str, Any]:
 
 def _show(  # noqa: PLR0913 - everything a turn and its view need
     shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, turn: Turn, magic: str, interrupts: Interrupts
-) -> None:
+) -> bool:
     """Show a turn while it runs and store its results, even if interrupted.
+
+    Return whether it was stopped because its cell is run again.
 
     Raises:
         TurnStopped: the kernel was interrupted.
     """
-    view = make_view(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=CellSource(flags.chat, magic))
+    rerun = CellRerun(turn, chat)
+    cells = CellSource(flags.chat, magic)
+    view = make_view(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=cells, on_rerun=rerun.request)
     turn.approver = CellApprover(
         turn,
         chat.approvals,
@@ -86,14 +92,17 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         can_input=can_ask_for_input(shell),
         can_park=can_park(shell),
         timeout=flags.answer_within,
+        on_question=rerun.on_question,
     )
     turn.caller_thread.report_blocked = print
     notices = [
+        former_run_note(turn.cell_id),
         names.describe_rebound(chat),
         names.describe_unmarked(chat, mentions(turn.prompt.text).quoted),
         names.describe_replaced(flags.out, _cell_of(turn)) if flags.out and not flags.replace else "",
     ]
     turn.add_listener(_after_start(notices, view.feed))
+    turn.add_listener(rerun.feed)
     try:
         wait_for_turn(turn, on_tick=view.poll, on_start=interrupts.begin)
     except KeyboardInterrupt:
@@ -101,6 +110,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     finally:
         interrupts.hold()
         finish_cell(turn, view, names, flags)
+    return rerun.has_stopped
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from nbtool.magics.kernel.widget_state import HANDLED_TYPES, WidgetStateResponder
 
 OnMessage = Callable[[Mapping[str, Any]], object]
+OnRerun = Callable[[], object]
 
 
 class KernelListener(Protocol):
@@ -31,8 +32,13 @@ class KernelListener(Protocol):
 
     name: str
 
-    def open(self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True) -> None:
-        """Start listening for a widget; `in_cell` is whether the running cell waits for it."""
+    def open(
+        self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True, on_rerun: OnRerun | None = None
+    ) -> None:
+        """Start listening for a widget; `in_cell` is whether the running cell waits for it.
+
+        `on_rerun` is called, perhaps more than once, if a front end requests to run that cell again.
+        """
 
     def poll(self) -> None:
         """Check for messages; called on the waiting thread every tick."""
@@ -90,8 +96,12 @@ def has_front_end(shell: Any) -> bool:
 def cell_id(shell: Any) -> str:
     """Return the id of the running cell from the front end; empty if it sends none."""
     kernel = getattr(shell, "kernel", None)
-    parent = kernel.get_parent("shell") if kernel else None
-    return str((parent or {}).get("metadata", {}).get("cellId") or "")
+    return _cell_of(kernel.get_parent("shell") if kernel else None)
+
+
+def _cell_of(message: Mapping[str, Any] | None) -> str:
+    """Return the id of the cell that a message runs; empty if the front end sends none."""
+    return str((message or {}).get("metadata", {}).get("cellId") or "")
 
 
 def routes_output_by_context(kernel: Any) -> bool:
@@ -119,16 +129,21 @@ class _MessageFilter:
         self._kernel = kernel
         self._widget_state = WidgetStateResponder(kernel)
         self._widgets: dict[str, tuple[OnMessage, Any]] = {}
+        self._reruns: dict[str, tuple[str, OnRerun]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._widgets)
 
-    def add(self, comm_id: str, on_message: OnMessage, *, in_cell: bool) -> None:
+    def add(self, comm_id: str, on_message: OnMessage, *, in_cell: bool, on_rerun: OnRerun | None) -> None:
         """Add a widget."""
-        self._widgets = {**self._widgets, comm_id: (on_message, self._kernel.get_parent("shell") if in_cell else None)}
+        parent = self._kernel.get_parent("shell") if in_cell else None
+        self._widgets = {**self._widgets, comm_id: (on_message, parent)}
+        if on_rerun and (cell := _cell_of(parent)):
+            self._reruns = {**self._reruns, comm_id: (cell, on_rerun)}
 
     def remove(self, comm_id: str) -> None:
         """Remove a widget."""
+        self._reruns = {key: rerun for key, rerun in self._reruns.items() if key != comm_id}
         self._widgets = {key: widget for key, widget in self._widgets.items() if key != comm_id}
 
     def handle(self, message: Any) -> bool:
@@ -155,6 +170,8 @@ class _MessageFilter:
         # With content=False the signature is checked but not stored: the kernel can still read the message.
         head = session.deserialize(frames, content=False, copy=False)
         kind = head["header"]["msg_type"]
+        if kind == "execute_request":
+            self._report_rerun(_cell_of(head))
         if kind not in HANDLED_TYPES:
             return head, None
         body = session.unpack(head["content"])
@@ -166,6 +183,12 @@ class _MessageFilter:
             return head, None
         deserialized = session.deserialize(frames, copy=False)
         return head, partial(self._widget_state.answer, identities, deserialized)
+
+    def _report_rerun(self, requested_cell: str) -> None:
+        """Report a request to run a cell whose widget is listened for; the kernel gets the request all the same."""
+        for cell, on_rerun in self._reruns.values():
+            if cell == requested_cell:
+                on_rerun()
 
     def _publish(self, state: str, parent: Any) -> None:
         with suppress(Exception):
@@ -181,10 +204,12 @@ class ShellThreadListener:
         self._kernel = kernel
         self._messages = _MessageFilter(kernel)
 
-    def open(self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True) -> None:
+    def open(
+        self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True, on_rerun: OnRerun | None = None
+    ) -> None:
         """Listen for a widget; the first one replaces the receiver."""
         was_open = bool(self._messages)
-        self._messages.add(comm_id, on_message, in_cell=in_cell)
+        self._messages.add(comm_id, on_message, in_cell=in_cell, on_rerun=on_rerun)
         if not was_open:
             self._receive_with(self._receive)
 
@@ -217,9 +242,11 @@ class QueuePoller:
         self._messages = _MessageFilter(kernel)
         self._is_broken = False
 
-    def open(self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True) -> None:
+    def open(
+        self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True, on_rerun: OnRerun | None = None
+    ) -> None:
         """Start polling for a widget's messages."""
-        self._messages.add(comm_id, on_message, in_cell=in_cell)
+        self._messages.add(comm_id, on_message, in_cell=in_cell, on_rerun=on_rerun)
 
     def poll(self) -> None:
         """Read new messages into the queue, handle ours, and put the others back in order."""

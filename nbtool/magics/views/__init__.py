@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nbtool.chat.chat import Chat
@@ -16,14 +17,25 @@ if TYPE_CHECKING:
 __all__ = ["View", "can_park", "make_view"]
 
 
-def make_view(shell: Any, *, quiet: bool, turn: Turn, chat: Chat, cells: CellSource | None = None) -> View:
-    """Return the view that fits the front end; `cells` writes the source of cells that its buttons insert."""
+def make_view(
+    shell: Any,
+    *,
+    quiet: bool,
+    turn: Turn,
+    chat: Chat,
+    cells: CellSource | None = None,
+    on_rerun: Callable[[], object] | None = None,
+) -> View:
+    """Return the view that fits the front end.
+
+    `cells` writes the source of cells that its buttons insert; `on_rerun` is called if the running cell is run again.
+    """
     if quiet:
         return NullView()
     if getattr(shell, "kernel", None) is None:
         return TerminalView()
     # Unattended runs have no front end, and a widget would only be saved.
-    return WidgetView(shell, turn, chat, cells) if has_front_end(shell) else StaticView(chat)
+    return WidgetView(shell, turn, chat, cells, on_rerun=on_rerun) if has_front_end(shell) else StaticView(chat)
 
 
 def can_park(shell: Any) -> bool:

@@ -57,12 +57,22 @@ class WidgetView(OutputView):
     """
 
     def __init__(
-        self, shell: Any, turn: Turn, chat: Chat, cells: CellSource | None = None, *, place: Any = None
+        self,
+        shell: Any,
+        turn: Turn,
+        chat: Chat,
+        cells: CellSource | None = None,
+        *,
+        place: Any = None,
+        on_rerun: Callable[[], object] | None = None,
     ) -> None:
-        """Show the turn in the output of the running cell, or in a `place` that was displayed before."""
+        """Show the turn in the output of the running cell, or in a `place` that was displayed before.
+
+        `on_rerun` is called when the front end runs that cell again.
+        """
         self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
         self._cells, self._is_introduced = cells or CellSource(), False
-        self._listener = listener_for(shell.kernel)
+        self._listener, self._on_rerun = listener_for(shell.kernel), on_rerun
         self._acts = list(TURN_ACTIONS if place is None else SERVED_ACTIONS)
         self._parked_at = ""
         self._above: dict[str, Any] = {}
@@ -156,7 +166,8 @@ class WidgetView(OutputView):
         )
         widget.on_msg(lambda _widget, content, _buffers: widget.receive(content))
         if self._listener and widget.comm:
-            self._listener.open(widget.comm.comm_id, widget.receive, in_cell=in_cell)
+            on_rerun = self._on_rerun if in_cell else None
+            self._listener.open(widget.comm.comm_id, widget.receive, in_cell=in_cell, on_rerun=on_rerun)
         else:
             widget.embed_lazy_module()  # the page cannot request it
         return widget

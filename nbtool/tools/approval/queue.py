@@ -115,7 +115,7 @@ class ApprovalQueue:
             denial = self._find(digest).question.denial(reason)
         self.decide(digest, denial, by="expired")
 
-    def withdraw(self, digest: str, reason: str = "The call was cancelled.") -> bool:
+    def withdraw(self, digest: str, reason: str = "The call was stopped before a decision.") -> bool:
         """Remove a question from the queue; return whether it was pending."""
         with self._lock:
             pending = self._open.get(digest)

@@ -25,6 +25,9 @@ from nbtool.tools.values.media import extract_media, may_have_media
 from nbtool.tools.values.preview import MAX_RESULT_ROWS, TablePreview, preview_table
 from nbtool.tools.values.render import Rendered, format_error, is_cheap, render, render_or_preview, truncate
 
+CANCELLED_RUN = "The call was stopped while it ran, because the turn was stopped."
+"""The outcome of a call that had begun when its turn was stopped."""
+
 REFERENCE_MIN_CHARS = 200
 """Minimum number of characters of a plain result that is stored as a reference."""
 
@@ -62,7 +65,7 @@ class ResultDelivery:
                 "unknown", f"The call was cancelled, but {UNKNOWN_REASONS[tool_run.remaining]}: its outcome is unknown."
             )
         if tool_run.status == "cancelled":
-            raise CallEnded("cancelled", "The call was cancelled.")
+            raise CallEnded("cancelled", CANCELLED_RUN)
         self.record.shown = "The tool ran, and the turn was cancelled before its result was delivered."
         if tool_run.status == "error":
             await self._deliver_error(tool_run.outcome.error)

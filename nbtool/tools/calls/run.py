@@ -22,7 +22,7 @@ from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.disclosure import CLOSED_PROGRESS, UnreadableValues
 from nbtool.tools.calls.ordering import CallSlot
 from nbtool.tools.calls.record import CallEnded, CallRecord
-from nbtool.tools.calls.result import ResultDelivery
+from nbtool.tools.calls.result import CANCELLED_RUN, ResultDelivery
 from nbtool.tools.calls.run_gate import RunGate
 from nbtool.tools.calls.runtime import RunningCall, ToolRuntime, set_current_call
 from nbtool.tools.execution.runner import BlockedLoop, ToolRun, run_tool, runner_for
@@ -44,6 +44,9 @@ CHANGED_BEFORE_START = (
     "This call did not run: what was approved changed while the call waited for other work to end."
     " Make the call again if it is still needed."
 )
+
+NEVER_RUN = "The call did not run, because the turn was stopped."
+"""The outcome of a call that waited, for a decision or for its turn, when the turn was stopped."""
 
 STOPPED = "The user stopped this call{details}."
 
@@ -86,7 +89,7 @@ async def run_call(
     except ToolError as error:
         record.finish("invalid", str(error), str(error))
     except asyncio.CancelledError:
-        record.finish("cancelled", record.shown or "The call was cancelled.")
+        record.finish("cancelled", record.shown or (CANCELLED_RUN if record.started else NEVER_RUN))
     except Exception as error:  # noqa: BLE001 - a bug in nbtool must not leave a call without an answer
         record.finish("error", format_error(error), format_error(error))
     record.override_text(runtime.outcome_texts)

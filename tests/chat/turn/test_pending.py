@@ -21,6 +21,22 @@ def record_events(*events: Event) -> PendingQuestions:
     return parking
 
 
+def test_only_the_time_in_which_no_call_runs_is_waited_for_the_person() -> None:
+    now = [0.0]
+    parking = PendingQuestions(lambda: now[0])
+    other = CallAsked("c2", "run", "d3", "pay", "{}")
+    timed: list[tuple[float, Event]] = [
+        (1, QUESTION), (3, other), (4, DECIDED), (6, CallStarted("c1", 6.0)), (9, FINISHED),
+        (10, CallDecided("c2", "run", "d3", "denied", "button")), (20, CallFinished("c2", "pay", 1, "denied", "")),
+    ]  # fmt: skip
+    waited = []
+    for now[0], event in timed:
+        parking.record(event)
+        waited.append(parking.waited)
+
+    assert waited == [0, 2, 3, 5, 5, 6, 6]
+
+
 @pytest.mark.parametrize(
     ("events", "status", "questions"),
     [

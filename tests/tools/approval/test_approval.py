@@ -131,7 +131,7 @@ def test_a_withdrawn_question_can_no_longer_be_decided() -> None:
     assert queue.withdraw("d1")
     assert not queue.withdraw("d1")
     assert pending.future.result().by == "withdrawn"
-    with pytest.raises(AlreadyDecided, match="cancelled"):
+    with pytest.raises(AlreadyDecided, match="stopped before a decision"):
         queue.decide("d1", Approved())
 
 

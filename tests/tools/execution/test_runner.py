@@ -16,6 +16,7 @@ from nbtool.messages import ToolCall
 from nbtool.thread_pool import run_in_worker
 from nbtool.tools import Progress, tool
 from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.result import CANCELLED_RUN
 from nbtool.tools.calls.run import run_call
 from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.execution.threads import CallerThreadRunner, WorkerThreadRunner
@@ -268,7 +269,7 @@ def test_a_cancelled_asynchronous_tool_is_stopped() -> None:
 
     record = cancelled_record(make_harness(slow), ask_for("slow"), started)
 
-    assert (record.status, record.shown) == ("cancelled", "The call was cancelled.")
+    assert (record.status, record.shown) == ("cancelled", CANCELLED_RUN)
 
 
 def test_a_cancelled_tool_on_the_caller_thread_is_interrupted() -> None:

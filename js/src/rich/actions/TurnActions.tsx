@@ -1,7 +1,9 @@
 import type { JSX } from "preact";
 import { type Connection, isLive } from "../../kernel/turn";
 import type { Document, Head, TurnAction } from "../../protocol";
+import { pendingCalls } from "../../views/approval/pending";
 import { Copy } from "../../views/Copy";
+import { footerDetails, footerFacts } from "./facts";
 
 const ACTION_LABELS: Record<TurnAction, readonly [name: string, help: string]> = {
   rerun: ["Rerun", "Rerun: a cell below asks the same again"],
@@ -15,44 +17,52 @@ interface Props {
   runAction: Connection["runAction"];
 }
 
-/** What can be done with a turn: its versions, and its buttons as icons. */
+/** What a turn cost, and what can be done with it: its versions, and its buttons as icons. */
 export function TurnActions({ document, runAction }: Props): JSX.Element {
   const reply = document.blocks.findLast((block) => block.kind === "text");
   return (
-    <span class="nb-actions">
-      <Versions head={document.head} runAction={runAction} />
-      {!isLive(document) && reply?.kind === "text" && (
-        <Copy text={() => reply.text} label="Copy reply">
-          <span class="nb-icon nb-icon-copy" />
-        </Copy>
-      )}
-      {offeredActions(document).map((action) => {
-        const [name, help] = ACTION_LABELS[action];
-        return (
-          <button
-            key={action}
-            type="button"
-            class="nb-text-button"
-            aria-label={name}
-            title={help}
-            onClick={() => runAction(action)}
-          >
-            <span class={`nb-icon nb-icon-${action}`} />
-          </button>
-        );
-      })}
-    </span>
+    <>
+      <span title={footerDetails(document.head)}>{footerFacts(document.head)}</span>
+      <span class="nb-actions">
+        <Versions head={document.head} runAction={runAction} />
+        {!isLive(document) && reply?.kind === "text" && (
+          <Copy text={() => reply.text} label="Copy reply">
+            <span class="nb-icon nb-icon-copy" />
+          </Copy>
+        )}
+        {offeredActions(document).map((action) => {
+          const [name, help] = ACTION_LABELS[action];
+          return (
+            <button
+              key={action}
+              type="button"
+              class="nb-text-button"
+              aria-label={name}
+              title={help}
+              onClick={() => runAction(action)}
+            >
+              <span class={`nb-icon nb-icon-${action}`} />
+            </button>
+          );
+        })}
+      </span>
+    </>
   );
 }
 
-/** The possible actions on the turn: one without calls has no code. */
-function offeredActions({ head, blocks }: Document): (keyof typeof ACTION_LABELS)[] {
+/** The possible actions on the turn: none while it runs or waits, and one without calls has no code. */
+function offeredActions(document: Document): (keyof typeof ACTION_LABELS)[] {
+  const { head, blocks } = document;
+  if (isLive(document) || pendingCalls(document).length) return [];
   const hasCalls = blocks.some(({ kind }) => kind === "call");
   const actions = Object.keys(ACTION_LABELS) as (keyof typeof ACTION_LABELS)[];
   return actions.filter((action) => head.acts?.includes(action) && (action !== "code" || hasCalls));
 }
 
-/** Which of how many versions of its place this turn is, and the way to the others. */
+/**
+ * Which of how many versions of its place this turn is, and the way to the others. The arrow at an end does nothing, but
+ * keeps the focus that it has, so that pressing it once more changes nothing.
+ */
 function Versions({
   head: { version = 1, versions = 1, acts },
   runAction,
@@ -61,19 +71,27 @@ function Versions({
   runAction: Props["runAction"];
 }): JSX.Element | null {
   if (versions < 2) return null;
-  const button = (sign: string, name: string, other: number): JSX.Element | false =>
-    acts?.includes("version") === true && (
-      <button
-        type="button"
-        class="nb-text-button"
-        aria-label={name}
-        title={`${name}: it is shown here, and the chat goes on from it`}
-        disabled={other < 1 || other > versions}
-        onClick={() => runAction("version", other)}
-      >
-        {sign}
-      </button>
+  const button = (sign: string, name: string, other: number): JSX.Element | false => {
+    const isEnd = other < 1 || other > versions;
+    return (
+      acts?.includes("version") === true && (
+        <button
+          type="button"
+          class="nb-text-button"
+          aria-label={name}
+          aria-disabled={isEnd}
+          title={
+            isEnd
+              ? "There is no other version here"
+              : `${name}: it is shown here, and the chat goes on from it`
+          }
+          onClick={() => !isEnd && runAction("version", other)}
+        >
+          {sign}
+        </button>
+      )
     );
+  };
   return (
     <span class="nb-versions">
       {button("‹", "Previous version", version - 1)}

@@ -27,6 +27,7 @@ import {
   isOneLine,
   isReadable,
 } from "./drafts";
+import { APPROVE_KEYS, DENY_KEYS, KeyHint } from "./KeyHint";
 import { Result } from "./Result";
 
 interface Props {
@@ -134,6 +135,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   render(): JSX.Element {
     const { call, draft, state, isCompact } = this.props;
     const { digest, gate, is_form, tool } = call.question;
+    const labels = is_form ? FORM_LABELS : GATE_LABELS[gate];
     const readable = isReadable(call, draft);
     const status =
       (!isCorrected(digest, state, draft) && decisionStatus(digest, state)) ||
@@ -154,9 +156,12 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           </button>
         )}
         {this.#renderButtons(readable)}
-        <p class="nb-muted nb-status" role="status">
-          {status}
-        </p>
+        <div class="nb-question-foot">
+          <p class="nb-muted nb-status" role="status">
+            {status}
+          </p>
+          {!isCompact && <KeyHint yes={labels.yes.toLowerCase()} no={labels.no.toLowerCase()} />}
+        </div>
       </fieldset>
     );
   }
@@ -203,6 +208,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           type="button"
           class={buttonClass(labels.yes)}
           title={`${labels.yes} (Ctrl+Enter)`}
+          aria-keyshortcuts={APPROVE_KEYS}
           disabled={!this.#canApprove()}
           onClick={this.#approve}
         >
@@ -213,6 +219,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           type="button"
           class={buttonClass(labels.no)}
           title={`${labels.no} (Ctrl+Shift+Enter, or Enter in the reason)`}
+          aria-keyshortcuts={DENY_KEYS}
           disabled={!isArmed || isDisabled(digest, state)}
           onClick={this.#deny}
         >

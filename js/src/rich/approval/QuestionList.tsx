@@ -1,7 +1,7 @@
 import { Component, createRef, type JSX } from "preact";
 import { type Connection, isLive, type TurnState } from "../../kernel/turn";
-import type { Block } from "../../protocol";
-import { CALL_STATE_LABELS, decisionLine, plural, singleLine } from "../../text/format";
+import type { Block, CallBlock } from "../../protocol";
+import { callState, decisionLine, plural, shortArguments, singleLine } from "../../text/format";
 import {
   ARM_MS,
   approvalTitle,
@@ -10,21 +10,24 @@ import {
   type PendingCall,
   pendingCalls,
   questionKey,
+  SETTLE_MS,
   STILL_DRAWING,
+  safeLine,
 } from "../../views/approval/pending";
-import { stopKeyPropagation } from "../../views/keyboard";
+import { focusTurn, stopKeyPropagation } from "../../views/keyboard";
 import { scrollToCard, setWaiting } from "./attention";
 import { approveMessage, type Draft, denyMessage, EMPTY_DRAFT, isOneLine, isReadable } from "./drafts";
+import { KeyHint } from "./KeyHint";
 import { Question } from "./Question";
-
-/** Milliseconds for which the button for all ignores clicks after a question was decided, added or removed. */
-const SETTLE_MS = 1_500;
 
 /** Pixels within which two clicks are at the same place. */
 const SAME_PLACE = 10;
 
+/** Characters of a call's arguments in the line about its decision. */
+const MAX_NAMED_CHARS = 60;
+
 interface State {
-  /** The set of questions that may be decided: it has been in view for half a second. */
+  /** The set of questions that may be decided: it has been in view for long enough. */
   armed: string;
   /** The set of questions, and of those that are open, that may be approved together. */
   settled: string;
@@ -45,8 +48,8 @@ interface Props {
 
 /**
  * All pending questions, on one card. It never takes the focus, and preserves it; it ignores keys and clicks in its first half
- * second, and in the half second after a question was added or removed. The button for all ignores them for longer, and
- * ignores every click at the place of the last click on a question: the button may have moved under the pointer.
+ * second, and for longer after a question was decided, added or removed, because a button may have moved under the pointer.
+ * The button for all also ignores every click at the place of the last click on a question.
  */
 export class Card extends Component<Props, State> {
   override state: State = {
@@ -58,9 +61,11 @@ export class Card extends Component<Props, State> {
     drafts: {},
     questions: {},
   };
+  #root = createRef<HTMLDivElement>();
   #el = createRef<HTMLFieldSetElement>();
   #timer = 0;
   #key = "";
+  #wasArmed = false;
   #settleTimer = 0;
   #settleKey = "";
   #lastClick: { x: number; y: number } | null = null;
@@ -88,7 +93,8 @@ export class Card extends Component<Props, State> {
     this.#settle();
     if (!this.#hadFocus || this.#el.current?.contains(document.activeElement)) return;
     const next = this.#el.current?.querySelector<HTMLElement>(".nb-item") ?? this.#el.current;
-    next?.focus({ preventScroll: true });
+    if (next) next.focus({ preventScroll: true });
+    else focusTurn(this.#root.current?.closest<HTMLElement>(".nb-turn")); // the last question was decided
   }
 
   override componentWillUnmount(): void {
@@ -116,7 +122,11 @@ export class Card extends Component<Props, State> {
       calls.map(({ id, round, question }) => [question.digest, { id, round, tool: question.tool }]),
     );
     this.setState(({ questions }) => ({ questions: isNew && key ? fresh : { ...questions, ...fresh } }));
-    this.#timer = window.setTimeout(() => this.setState({ armed: key }), ARM_MS);
+    const delay = this.#wasArmed ? SETTLE_MS : ARM_MS;
+    this.#timer = window.setTimeout(() => {
+      this.#wasArmed = true;
+      this.setState({ armed: key });
+    }, delay);
   }
 
   /** Allow the approval of all some time after a question was decided, added or removed. */
@@ -204,7 +214,7 @@ export class Card extends Component<Props, State> {
     this.#hadFocus = this.#el.current?.contains(document.activeElement) ?? false;
     const isVisible = calls.length > 0 || resolved.some(({ elsewhere }) => elsewhere);
     return (
-      <div>
+      <div ref={this.#root}>
         <p class="nb-visually-hidden" role="status">
           {calls.length > 0
             ? `${approvalTitle(calls)} for ${plural(calls.length, "call")}: ${toolNames(calls)}.`
@@ -254,6 +264,7 @@ export class Card extends Component<Props, State> {
     return (
       <div class="nb-card-head">
         <p class="nb-card-title">{calls.length ? `${calls.length} calls wait for you` : "Decided"}</p>
+        {calls.length > 0 && <KeyHint />}
         {open.length > 1 && this.#renderBulkButtons(open)}
       </div>
     );
@@ -313,13 +324,10 @@ export class Card extends Component<Props, State> {
     return Object.entries(this.state.questions)
       .filter(([digest, { round }]) => !pending.has(digest) && round >= document.head.round)
       .map(([digest, { id, tool }]) => {
-        const line = outcomeText(
-          digest,
-          document.blocks.find((block) => block.id === id),
-        );
+        const block = document.blocks.find((one) => one.id === id);
         return {
           digest,
-          line: `${singleLine(tool, 60)}: ${line}`,
+          line: `${callName(block, document.blocks) || singleLine(tool, 60)}: ${outcomeText(digest, block)}`,
           elsewhere: !["sent", "accepted"].includes(requests[digest]?.state ?? ""),
         };
       });
@@ -330,7 +338,22 @@ function outcomeText(digest: string, block: Block | undefined): string {
   if (block?.kind !== "call") return "withdrawn.";
   const decision = block.decisions.find((one) => one.digest === digest);
   if (decision?.by === "expired") return "denied, because nobody decided in time.";
-  return decision ? `${decisionLine(decision)}.` : `${CALL_STATE_LABELS[block.state][1]}; withdrawn.`;
+  if (decision) return `${decisionLine(decision)}.`;
+  return block.started === null ? "not run; withdrawn." : `${callState(block)[1]}; withdrawn.`;
+}
+
+/** A call in a few words: with its arguments, and with its number where another one of its round reads the same. */
+function callName(block: Block | undefined, blocks: readonly Block[]): string {
+  if (block?.kind !== "call") return "";
+  const round = blocks.filter((one): one is CallBlock => one.kind === "call" && one.round === block.round);
+  const names = round.map(
+    ({ name, arguments: text }) =>
+      `${singleLine(name, 60)}(${safeLine(shortArguments(text, MAX_NAMED_CHARS), MAX_NAMED_CHARS)})`,
+  );
+  const at = round.indexOf(block);
+  const name = names[at] ?? "";
+  const isUnique = names.indexOf(name) === names.lastIndexOf(name);
+  return isUnique ? name : `${name}, call ${at + 1} of ${round.length}`;
 }
 
 function toolNames(calls: PendingCall[]): string {

@@ -91,7 +91,7 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
           <Omitted count={more.shown} />
         </details>
       )}
-      <Section title="Traceback" when={Boolean(block.traceback)}>
+      <Section title="Traceback: only you see it" when={Boolean(block.traceback)}>
         <Code text={escapeInvisible(block.traceback ?? "")} language="python" open={false} />
         <Omitted count={more.traceback} />
       </Section>

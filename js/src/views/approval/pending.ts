@@ -7,6 +7,9 @@ import { onlyReference, resolvedText } from "../../text/resolved";
 /** Milliseconds for which a new question ignores clicks, so that no click meant for something else decides it. */
 export const ARM_MS = 500;
 
+/** The same after a question was decided, added or removed: a button may then have moved under the pointer. */
+export const SETTLE_MS = 1_500;
+
 /** Characters above which a question has to be opened before it can be approved. */
 export const MAX_UNOPENED_CHARS = 600;
 
