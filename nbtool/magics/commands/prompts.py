@@ -24,9 +24,9 @@ _MENTION_START = re.compile(r"([&$])(?=`)")
 
 
 def prompt(context: CommandContext, args: list[str]) -> str:
-    """Write a prompt of an MCP server into a new cell: `prompt NAME [KEY=VALUE …]`.
+    """Write a prompt of an MCP server into a new cell.
 
-    It is not sent before you run the cell. `prompt` alone lists the prompts.
+    `prompt NAME [KEY=VALUE …]`: it is not sent before you run the cell. `prompt` alone lists the prompts.
 
     Raises:
         BadUsage: there is no such prompt, or its arguments are wrong.

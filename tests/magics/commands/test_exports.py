@@ -42,7 +42,7 @@ def test_code_of_a_named_turn(chat_shell: Any, capsys: pytest.CaptureFixture[str
     turn_id = chat.tree.active_path[0].turn.turn_id
 
     assert "2 calls" in run_command(chat_shell, f"code {turn_id}", capsys)
-    assert turn_id in chat_shell.rl_next_input
+    assert "# Turn 1: " in chat_shell.rl_next_input
     assert "takes at most one turn" in command_error(chat_shell, "code a b", capsys)
 
 
