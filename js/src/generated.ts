@@ -30,8 +30,8 @@ export type OmittedChars = Record<string, number>;
 /**
  * A question at a gate, and the digest that a decision must contain.
  * `notice` is shown before everything else, such as how the tool changed; `effect` describes the changes, such
- * as a file's diff, if the tool provides it; `media` are the images of a result. With `is_form`, a server asks
- * for the arguments.
+ * as a file's diff, if the tool provides it; `media` are the images of a result, and `table` has its first rows.
+ * With `is_form`, a server asks for the arguments.
  */
 export interface QuestionData {
   gate: Gate;
@@ -45,6 +45,7 @@ export interface QuestionData {
   notice?: string;
   effect?: string;
   media?: MediaData[];
+  table?: TablePreview;
   notes?: string[];
   again?: ReaskData;
   can_remember_call?: boolean;

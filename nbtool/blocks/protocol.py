@@ -29,8 +29,8 @@ class QuestionData(TypedDict):
     """A question at a gate, and the digest that a decision must contain.
 
     `notice` is shown before everything else, such as how the tool changed; `effect` describes the changes, such
-    as a file's diff, if the tool provides it; `media` are the images of a result. With `is_form`, a server asks for
-    the arguments.
+    as a file's diff, if the tool provides it; `media` are the images of a result, and `table` has its first rows.
+    With `is_form`, a server asks for the arguments.
     """
 
     gate: Gate
@@ -44,6 +44,7 @@ class QuestionData(TypedDict):
     notice: NotRequired[str]
     effect: NotRequired[str]
     media: NotRequired[list[MediaData]]
+    table: NotRequired[TablePreview]
     notes: NotRequired[list[str]]
     again: NotRequired[ReaskData]
     can_remember_call: NotRequired[bool]

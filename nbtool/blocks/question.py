@@ -15,6 +15,7 @@ from nbtool.blocks.protocol import (
     ReaskData,
     ResolvedReferenceShape,
     ResolvedShape,
+    TablePreview,
 )
 from nbtool.blocks.resolved import only_reference, resolved_text
 from nbtool.blocks.sanitize import escape_invisible, one_line, without_controls
@@ -50,8 +51,8 @@ def question_data(event: CallAsked, store: dict[str, Media]) -> QuestionData:
         question["notice"] = without_controls(event.notice)
     if event.effect:
         question["effect"] = clean_text(event.effect)
-    if event.media:
-        question["media"] = media_data(event.media, store)
+    if event.gate == "result":
+        _add_views(question, event, store)
     if event.notes:
         question["notes"] = [without_controls(note) for note in event.notes]
     if event.again:
@@ -61,6 +62,24 @@ def question_data(event: CallAsked, store: dict[str, Media]) -> QuestionData:
     if event.is_form:
         question["is_form"] = True
     return question
+
+
+def _add_views(question: QuestionData, event: CallAsked, store: dict[str, Media]) -> None:
+    """Add the images and the table of a result."""
+    if event.media:
+        question["media"] = media_data(event.media, store)
+    if table := event.glances.get("result"):
+        question["table"] = preview_data(table)
+
+
+def preview_data(data: Mapping[str, Any]) -> TablePreview:
+    """Return the first rows of a table as stored in blocks; a journal may contain anything."""
+    rows = [[clean_text(str(cell)) for cell in row] for row in data.get("rows", ())]
+    cleaned: TablePreview = {"columns": [clean_text(str(name)) for name in data.get("columns", ())], "rows": rows}
+    for name in ("more_rows", "more_columns"):
+        if type(count := data.get(name)) is int and count > 0:
+            cleaned[name] = count
+    return cleaned
 
 
 def _reask_data(reask: RepeatedQuestion) -> ReaskData:

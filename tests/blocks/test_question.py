@@ -30,6 +30,18 @@ def block_of(transcript: Transcript) -> CallBlock:
     return block
 
 
+def test_a_question_about_a_result_has_its_table_and_one_about_a_call_has_none() -> None:
+    table = {"columns": ["a"], "rows": [[1], ["<b>"]], "more_rows": 3, "more_columns": "x"}
+    questions = []
+    for gate in ("result", "run"):
+        transcript = make_question("{}", gate=gate)
+        transcript.feed(CallAsked("c1", gate, "d2", "save", "{}", glances={"result": table}))
+        questions.append(block_of(transcript)["question"] or {})
+
+    assert questions[0].get("table") == {"columns": ["a"], "rows": [["1"], ["<b>"]], "more_rows": 3}
+    assert "table" not in questions[1]
+
+
 @pytest.mark.parametrize(
     ("shown", "resolved", "said"),
     [

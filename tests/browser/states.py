@@ -169,6 +169,9 @@ def _waiting_states() -> dict[str, State]:
     edits = waiting_call(4, "edit_file", edit, names, description="Change a file.", effect=DIFF)
     order = waiting_call(5, "order", '{"n": 3, "ticker": "\u0410CME"}', shares, schema=SCHEMA)
     owner = waiting_call(6, "owner", mails, {}, gate="result", description="Who owns a ticker.")
+    frame = "DataFrame, 42 rows by 7 columns: species (str), island (str)\n  species island\n0  Gentoo Biscoe"
+    table = {**PREVIEW, "more_rows": 40, "more_columns": 4}
+    tabular = waiting_call(8, "penguins", frame, {}, gate="result", description="The penguins.", table=table)
     seen = [media(plot(), "image/png", "masses")]
     rendered = waiting_call(
         7, "chart", "Three bars: 5092, 3733, 3706.", {}, gate="result", description="Draw bars.", media=seen
@@ -186,6 +189,7 @@ def _waiting_states() -> dict[str, State]:
         "focused": State(document([edits], **head), _focus),
         "editing": State(document([order], **head), _edit),
         "releasing": State(document([owner], **head)),
+        "releasing-table": State(document([tabular], **head)),
         "seeing": State(document([rendered], **head)),
     }
 

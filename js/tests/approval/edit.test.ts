@@ -192,6 +192,22 @@ test("an edited result is released as it was typed", async () => {
   expect(desk.decisions()).toEqual([{ kind: "release", digest: "d1", text: "owner: somebody" }]);
 });
 
+test("a result that is a table is shown as one, above the text that is sent", async () => {
+  const table = { columns: ["name", "n<b>"], rows: [["Jane\u202e", "1"]], more_rows: 2 };
+  desk = await ask(calls({ gate: "result", shown: "  name  n\n0 Jane  1", table }));
+
+  expect([...desk.el.querySelectorAll("th")].map((cell) => cell.textContent)).toEqual(["name", "n<b>"]);
+  expect([...desk.el.querySelectorAll("td")].map((cell) => cell.textContent)).toEqual(["Jane\\u{202e}", "1"]);
+  expect(desk.el.textContent).toContain("… 2 rows more");
+  const sent = desk.el.querySelector<HTMLDetailsElement>("details:has(pre)");
+  expect(sent?.querySelector("summary")?.textContent).toBe("What is sent to the model");
+  expect(sent?.open).toBe(true);
+  expect(sent?.querySelector("pre")?.textContent).toBe("  name  n\n0 Jane  1");
+
+  await desk.press("Release");
+  expect(desk.decisions()).toEqual([{ kind: "release", digest: "d1" }]);
+});
+
 test("what is selected in a result is redacted at all occurrences, or once", async () => {
   const shown = "owner: jane\u200b\nbackup: jane\u200b\n";
   for (const [everywhere, text] of [

@@ -8,8 +8,8 @@ from typing import Any
 from nbtool.blocks.fold.block_builder import BlockBuilder, call_builder
 from nbtool.blocks.fold.turn_blocks import TurnBlocks
 from nbtool.blocks.media import media_data
-from nbtool.blocks.protocol import DecisionData, MediaData, Patch, ResolvedShape, TablePreview
-from nbtool.blocks.question import question_data
+from nbtool.blocks.protocol import DecisionData, MediaData, Patch, ResolvedShape
+from nbtool.blocks.question import preview_data, question_data
 from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import without_controls
 from nbtool.events import (
@@ -128,7 +128,7 @@ class CallFolds:
         changed += entry.update(
             state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
             seconds=event.seconds, fraction=None, **self._result_media(event),
-            **self._qualified(event), **({"table": _preview(event.table)} if event.table else {}),
+            **self._qualified(event), **({"table": preview_data(event.table)} if event.table else {}),
             **({"whole": self._blocks.notice_text(event.whole)} if event.whole else {}),
         )  # fmt: skip
         return patches + changed + self._update_status()
@@ -196,17 +196,7 @@ def _apply_edit(entry: BlockBuilder, edited: str) -> list[Patch]:
 
 
 def _previews(previews: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {"glances": {key: _preview(one) for key, one in previews.items()}} if previews else {}
-
-
-def _preview(data: dict[str, Any]) -> TablePreview:
-    """Sanitize the first rows of a table; a journal may contain anything."""
-    rows = [[clean_text(str(cell)) for cell in row] for row in data.get("rows", ())]
-    cleaned: TablePreview = {"columns": [clean_text(str(name)) for name in data.get("columns", ())], "rows": rows}
-    for name in ("more_rows", "more_columns"):
-        if type(count := data.get(name)) is int and count > 0:
-            cleaned[name] = count
-    return cleaned
+    return {"glances": {key: preview_data(one) for key, one in previews.items()}} if previews else {}
 
 
 def _not_counted(entry: BlockBuilder, reask: RepeatedQuestion | None) -> dict[str, Any]:

@@ -11,6 +11,9 @@ from nbtool.messages import Media
 from nbtool.tools.approval.decisions import Decision, Denied, Scope, Withheld
 from nbtool.tools.approval.digest import json_copy
 
+RESULT_PREVIEW = "result"
+"""The name of a result in the previews of the question about it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -24,7 +27,7 @@ class Question:
         notice: what the person must know first, such as how the tool changed; shown in full.
         remember_keys: the keys under which an approval can be remembered, for the call and for the tool. There is
             none for a call with an object that cannot be watched for changes.
-        previews: the first rows of readable variables.
+        previews: the first rows of readable variables; of a result that is a table, under `RESULT_PREVIEW`.
         notes: lines for the person.
         again: why the call is asked about again.
         qualified_name: the tool's name for a person, if it differs, such as `server.tool`.

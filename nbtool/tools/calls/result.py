@@ -13,6 +13,7 @@ from nbtool.messages import Media
 from nbtool.text import left_out
 from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.approval import Released, ResultMode, RunMode
+from nbtool.tools.approval.question import RESULT_PREVIEW
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
 from nbtool.tools.calls.gates import gate_mode, refusal_message, refusal_reason
@@ -79,16 +80,16 @@ class ResultDelivery:
         edited, is_guarded, images = None, False, () if is_unreadable else extract_images(value)
         if images and (more := count_images_left_out(value)):
             rendered = replace(rendered, text=f"{rendered.text}\n[{left_out(more, 'images')}, which are not attached]")
+        table = await self._preview(value) if rendered.is_object and not is_unreadable else {}
         if await self._result_mode() == "always" or (self.record.received_unreadable and not is_unreadable):
             is_guarded = not self.runtime.check_results  # which guards every later reading of it too
-            edited = await self._pass_result_gate(rendered.text, images)
+            edited = await self._pass_result_gate(rendered.text, images, table=table)
         if edited is not None:  # a part that the person removed must not be reachable by a reference
             value, rendered, is_unreadable = edited, render(edited, self.runtime.budget), False
         elif not is_unreadable:
             self.record.images = images
             await self._extract_media(value)
-            if rendered.is_object:
-                self.record.table = await self._preview(value)
+            self.record.table = table
         if self.bound.tool.stores_result:
             is_released_in_part = is_guarded and (rendered.is_object or not rendered.is_complete)
             rendered = self._store(value, rendered, readable=not is_unreadable and not is_released_in_part)
@@ -160,10 +161,17 @@ class ResultDelivery:
         return f"{EDITED_NOTICE}\n{text}" if self.record.edited else text
 
     async def _pass_result_gate(
-        self, text: str, images: tuple[Media, ...] = (), *, error_type: type | None = None
+        self,
+        text: str,
+        images: tuple[Media, ...] = (),
+        *,
+        table: TablePreview | None = None,
+        error_type: type | None = None,
     ) -> str | None:
         """Pass the result gate; return the text that a person wrote in place of this one and its images."""
         question = self.bound.question(self.record.call_id, "result", text, media=images)
+        if table:
+            question = replace(question, previews={RESULT_PREVIEW: table})
         resolution = await self.runtime.request_decision(question, self.record)
         if isinstance(resolution.decision, Released):
             return resolution.decision.text

@@ -8,10 +8,11 @@ import pytest
 
 from nbtool import Chat
 from nbtool.blocks.render.static_html import to_html
-from nbtool.events import CallFinished
+from nbtool.events import CallAsked, CallFinished
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools import tool
 from nbtool.tools.approval import Decision, Question, Released, Withheld
+from nbtool.tools.values.preview import MAX_RESULT_ROWS
 from tests.tools.calling import ask_for, make_harness
 
 
@@ -131,6 +132,47 @@ def test_a_result_that_is_a_table_is_one_for_the_person_and_nowhere_else() -> No
     assert (table["columns"], len(table["rows"]), table.get("more_rows")) == (["mass", "name"], 20, 10)
     assert table["rows"][1] == ["1", "SENTINEL"]
     assert "table" not in blocks["number"]
+
+
+def test_a_question_about_a_table_has_its_first_rows_for_the_person_alone() -> None:
+    asked: list[Question] = []
+
+    def release(question: Question) -> Decision:
+        asked.append(question)
+        return Released()
+
+    def frame() -> pd.DataFrame:
+        return pd.DataFrame({"n": range(50)})
+
+    def text() -> str:
+        return "no table"
+
+    tools = [tool(one, name=one.__name__, run="auto", result="always") for one in (frame, text)]
+    with ScriptedWire([[call("frame"), call("text")], "Done."]) as wire:
+        turn = Chat(wire=wire, tools=tools, approver=release).send("Go.")
+    events = {event.tool: event for event in turn.log if isinstance(event, CallAsked)}
+    by_tool = {question.tool: question for question in asked}
+
+    assert by_tool["frame"].previews["result"]["rows"][:2] == [["0"], ["1"]]
+    assert by_tool["frame"].previews["result"]["more_rows"] == 50 - MAX_RESULT_ROWS
+    assert events["frame"].glances == by_tool["frame"].previews
+    assert (by_tool["text"].previews, events["text"].glances) == ({}, {})
+
+
+def test_a_question_about_a_table_that_is_exposed_by_reference_has_no_rows() -> None:
+    asked: list[Question] = []
+
+    def withhold(question: Question) -> Decision:
+        asked.append(question)
+        return Withheld()
+
+    same = tool(lambda df: df, name="same", run="auto", result="always")
+    with ScriptedWire([call("same", df="$VAR_REF{{secret}}"), "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[same], approver=withhold, notebook={"secret": pd.DataFrame({"n": [42]})})
+        chat.variables.expose("secret")
+        chat.send("Go.")
+
+    assert [(question.gate, question.previews) for question in asked] == [("result", {})]
 
 
 def test_a_result_that_was_withheld_or_edited_is_no_table() -> None:

@@ -1,7 +1,8 @@
-import { Component, createRef, type JSX } from "preact";
+import { Component, type ComponentChildren, createRef, type JSX } from "preact";
 import { plural } from "../../text/format";
 import type { PendingCall } from "../../views/approval/pending";
 import { unopenedLimit } from "../../views/approval/pending";
+import { TableRows } from "../log/ReferenceCard";
 import { Diff } from "./Diff";
 import { type Draft, MAX_FIELD_CHARS, tooLongToEdit } from "./drafts";
 import { MarkedText } from "./hiddenCharacters";
@@ -45,9 +46,26 @@ export class Result extends Component<Props, State> {
   };
 
   render(): JSX.Element {
-    const { call, draft, readable, change } = this.props;
-    const { shown } = call.question;
+    const { call, draft } = this.props;
+    const { shown, table } = call.question;
     const text = draft.text ?? shown;
+    return (
+      <>
+        {table && <TableRows glance={table} label="The result as a table" />}
+        <Sent isFold={table !== undefined}>{this.#renderText(text)}</Sent>
+        {draft.text !== null && draft.text !== shown && (
+          <section aria-label="Changes" class="nb-diff">
+            <div class="nb-title nb-muted">Changes to the tool's result</div>
+            <Diff before={shown} after={draft.text} />
+          </section>
+        )}
+      </>
+    );
+  }
+
+  /** The text that is sent, or its editor. */
+  #renderText(text: string): JSX.Element {
+    const { call, draft, readable, change } = this.props;
     const isTooLong = text.length > MAX_FIELD_CHARS;
     return (
       <>
@@ -90,15 +108,20 @@ export class Result extends Component<Props, State> {
             </span>
           </div>
         )}
-        {draft.text !== null && draft.text !== shown && (
-          <section aria-label="Changes" class="nb-diff">
-            <div class="nb-title nb-muted">Changes to the tool's result</div>
-            <Diff before={shown} after={draft.text} />
-          </section>
-        )}
       </>
     );
   }
+}
+
+/** The text below a table, open at first: the table is only a view of it. */
+function Sent({ isFold, children }: { isFold: boolean; children: ComponentChildren }): JSX.Element {
+  if (!isFold) return <>{children}</>;
+  return (
+    <details class="nb-fold" open>
+      <summary class="nb-muted">What is sent to the model</summary>
+      {children}
+    </details>
+  );
 }
 
 /** A press on the button must not clear the selection. */
