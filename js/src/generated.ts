@@ -414,10 +414,21 @@ export interface ConversationTurnData {
   cells: Record<string, string>;
 }
 
-/** A conversation as sent to the page: its latest turns, and the number of earlier ones. */
+/**
+ * A model for the next prompt, with a note about it.
+ * `magic` is the first line of a cell that uses it; empty if it cannot be used, as the note says.
+ */
+export interface ModelChoice {
+  name: string;
+  note: string;
+  magic: string;
+}
+
+/** A conversation as sent to the page: its latest turns, the number of earlier ones, and models for the next. */
 export interface ConversationData {
   left_out: number;
   turns: ConversationTurnData[];
+  models?: ModelChoice[];
 }
 
 /** A turn of a conversation in a saved notebook. */

@@ -20,16 +20,16 @@ function shown(): { kernel: Kernel; el: HTMLElement; close: () => void } {
   return { kernel, el, close: widget.render({ model: kernel, el }) };
 }
 
-async function told(kernel: Kernel, ...turns: object[]): Promise<void> {
+async function told(kernel: Kernel, turns: object[], more: object = {}): Promise<void> {
   const { id } = kernel.of("hello").at(-1) ?? {};
-  const conversation = { left_out: 0, turns };
+  const conversation = { left_out: 0, turns, ...more };
   kernel.emit("msg:custom", { v: 1, kind: "conversation", id, conversation });
   await drawn();
 }
 
 test("the line is read in order, and what a turn offers is the cell that the kernel wrote", async () => {
   const { kernel, el, close } = shown();
-  await told(kernel, turn("t1", "*One*", { rerun: "%%chat --rerun t1" }), turn("t2", HOSTILE));
+  await told(kernel, [turn("t1", "*One*", { rerun: "%%chat --rerun t1" }), turn("t2", HOSTILE)]);
   const read = [...el.querySelectorAll("article")].map(({ textContent }) => textContent);
 
   el.querySelector<HTMLButtonElement>("article footer button:last-child")?.click();
@@ -46,7 +46,7 @@ test("the line is read in order, and what a turn offers is the cell that the ker
 
 test("what is sent from the box is a cell, of this conversation, and nothing is said to the kernel", async () => {
   const { kernel, el, close } = shown();
-  await told(kernel, turn("t1", "One"));
+  await told(kernel, [turn("t1", "One")]);
   const box = el.querySelector("textarea");
   const before = kernel.said.length;
   if (box) box.value = " And then? ";
@@ -63,6 +63,49 @@ test("what is sent from the box is a cell, of this conversation, and nothing is 
   expect(kernel.listeners()).toBe(0);
 });
 
+test("the next prompt is for the model that was chosen, and one that cannot be used cannot be chosen", async () => {
+  const { kernel, el, close } = shown();
+  const models = [
+    { name: "practice:fast", note: "the model of this chat", magic: "%%chat" },
+    { name: "a:b<c>", note: "", magic: "%%chat -m 'a:b<c>'" },
+    { name: "openai:x", note: "no key: OPENAI_API_KEY is not set", magic: "" },
+  ];
+  await told(kernel, [turn("t1", "One")], { models });
+  const select = el.querySelector<HTMLSelectElement>("select") as HTMLSelectElement;
+  expect([...select.options].map(({ text, disabled }) => [text, disabled])).toEqual([
+    ["practice:fast (the model of this chat)", false],
+    ["a:b<c>", false],
+    ["openai:x (no key: OPENAI_API_KEY is not set)", true],
+  ]);
+  expect(select.value).toBe("practice:fast");
+
+  for (const [name, first] of [
+    ["a:b<c>", "%%chat -m 'a:b<c>'"],
+    ["practice:fast", "%%chat"],
+  ] as const) {
+    select.value = name;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+    await drawn();
+    expect(select.title).toContain(name);
+    const box = el.querySelector("textarea");
+    if (box) box.value = "And then?";
+    box?.dispatchEvent(new Event("input", { bubbles: true }));
+    await drawn();
+    box?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    await drawn();
+    expect(el.querySelector(".nb-inserted-cell pre")?.textContent).toBe(`${first}\nAnd then?`);
+  }
+  close();
+});
+
+test("models that are none change nothing", async () => {
+  const { kernel, el, close } = shown();
+  await told(kernel, [turn("t1", "One")], { models: [{ name: "x" }] });
+
+  expect(el.querySelector("article")).toBeNull();
+  close();
+});
+
 test.each([
   ["a line break", { shiftKey: true }],
   ["a character that is composed", { isComposing: true }],
@@ -70,7 +113,7 @@ test.each([
   ["a key that is held down", { repeat: true }],
 ])("Enter for %s sends nothing", async (_, how) => {
   const { kernel, el, close } = shown();
-  await told(kernel, turn("t1", "One"));
+  await told(kernel, [turn("t1", "One")]);
   const box = el.querySelector("textarea");
   if (box) box.value = "And then?";
   box?.dispatchEvent(new Event("input", { bubbles: true }));
@@ -94,10 +137,10 @@ test("an answer that is none, or was not asked for, changes nothing; a newer one
   kernel.emit("msg:custom", { v: 1, kind: "conversation", id, conversation: { turns: [{}], left_out: 0 } });
   await drawn();
   const before = el.querySelectorAll("article").length;
-  await told(kernel, turn("t1", "One"));
+  await told(kernel, [turn("t1", "One")]);
 
   el.querySelector<HTMLButtonElement>("header button")?.click();
-  await told(kernel, turn("t1", "One"), turn("t2", "Two"));
+  await told(kernel, [turn("t1", "One"), turn("t2", "Two")]);
 
   expect(before).toBe(0);
   expect(el.querySelectorAll("article")).toHaveLength(2);
@@ -115,7 +158,7 @@ test("an image of a turn is asked for by the turn and its key, and shown in it",
     document: Document;
   };
   const attached = [{ key, mime: "image/png", name: "plot", size: 9 }];
-  await told(kernel, { prompt, cells, document: { ...document, head: { ...document.head, attached } } });
+  await told(kernel, [{ prompt, cells, document: { ...document, head: { ...document.head, attached } } }]);
 
   kernel.emit("msg:custom", { v: 1, kind: "media", key }, [new DataView(new ArrayBuffer(9))]);
   await drawn();

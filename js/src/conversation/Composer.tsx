@@ -1,13 +1,26 @@
 import { Component, type JSX, type TargetedKeyboardEvent } from "preact";
+import type { ModelChoice } from "../generated";
+import { singleLine } from "../text/format";
+
+interface ComposerProps {
+  /** The models for the next prompt, that of the chat first. */
+  models: readonly ModelChoice[];
+  onSubmit: (text: string, model?: ModelChoice) => void;
+}
 
 /** The box for the next prompt: it becomes a cell below, which the person runs. */
-export class Composer extends Component<{ onSubmit: (text: string) => void }, { text: string }> {
-  override state = { text: "" };
+export class Composer extends Component<ComposerProps, { text: string; model: string }> {
+  override state = { text: "", model: "" };
+
+  /** The chosen model; undefined for that of the chat. */
+  #choice(): ModelChoice | undefined {
+    return this.props.models.find(({ name, magic }) => name === this.state.model && magic);
+  }
 
   #submit = (): void => {
     const text = this.state.text.trim();
     if (!text) return;
-    this.props.onSubmit(text);
+    this.props.onSubmit(text, this.#choice());
     this.setState({ text: "" });
   };
 
@@ -32,16 +45,41 @@ export class Composer extends Component<{ onSubmit: (text: string) => void }, { 
           onInput={({ currentTarget }) => this.setState({ text: currentTarget.value })}
           onKeyDown={this.#onKeyDown}
         />
-        <button
-          type="button"
-          class="nb-button nb-primary"
-          disabled={!text.trim()}
-          title="Enter"
-          onClick={this.#submit}
-        >
-          Add cell below
-        </button>
+        <div class="nb-composer-side">
+          {this.props.models.length > 0 && this.#renderModels()}
+          <button
+            type="button"
+            class="nb-button nb-primary"
+            disabled={!text.trim()}
+            title="Enter"
+            onClick={this.#submit}
+          >
+            Add cell below
+          </button>
+        </div>
       </div>
+    );
+  }
+
+  /** The model of the cell; the chat stays with it. */
+  #renderModels(): JSX.Element {
+    const { models } = this.props;
+    const chosen = this.#choice() ?? models[0];
+    return (
+      <select
+        aria-label="Model of the next prompt"
+        title={`Model of the next prompt: ${singleLine(chosen?.name ?? "", 120)}. The chat goes on with it.`}
+        value={chosen?.name}
+        onChange={({ currentTarget }) => this.setState({ model: currentTarget.value })}
+        onKeyDown={(event) => event.stopPropagation()}
+      >
+        {models.map(({ name, note, magic }) => (
+          <option key={name} value={name} disabled={!magic}>
+            {singleLine(name, 60)}
+            {note && ` (${singleLine(note, 80)})`}
+          </option>
+        ))}
+      </select>
     );
   }
 }

@@ -21,7 +21,7 @@ export class Conversation extends Component<{ client: ConversationClient }> {
 
   render(): JSX.Element {
     const { client } = this.props;
-    const { turns, leftOut, insertedCell, hasNoReply } = client.state();
+    const { turns, leftOut, models, insertedCell, hasNoReply } = client.state();
     return (
       <section
         class="nb-conversation nb-turn"
@@ -58,7 +58,7 @@ export class Conversation extends Component<{ client: ConversationClient }> {
         ))}
         {turns?.length === 0 && <p class="nb-muted">No turns yet.</p>}
         {insertedCell && <InsertedCellNotice cell={insertedCell} close={client.dismissCell} />}
-        {!client.isSaved && <Composer onSubmit={client.insertPrompt} />}
+        {!client.isSaved && <Composer models={models} onSubmit={client.insertPrompt} />}
       </section>
     );
   }

@@ -1,3 +1,4 @@
+import type { ModelChoice } from "../generated";
 import { createClient, INITIAL_STATE, type ClientState as Known } from "../kernel/client";
 import type { Model } from "../model";
 import { type Document, isDocument, type PageAction } from "../protocol";
@@ -13,6 +14,8 @@ export interface SavedTurn {
 export interface ConversationState extends Known {
   turns: SavedTurn[] | null;
   leftOut: number;
+  /** The models for the next prompt, that of the chat first. */
+  models: readonly ModelChoice[];
 }
 
 /** The page's client of a conversation: requests it, and inserts cells below. */
@@ -22,8 +25,8 @@ export interface ConversationClient {
   subscribe(listener: () => void): () => void;
   /** Request the current conversation. */
   refresh(): void;
-  /** Insert a cell with this prompt below; it does not run. */
-  insertPrompt(text: string): void;
+  /** Insert a cell with this prompt below, for a model or that of the chat; it does not run. */
+  insertPrompt(text: string, model?: ModelChoice): void;
   dismissCell(): void;
   title: string;
   /** Whether the conversation is one that was saved: then no kernel is asked. */
@@ -38,14 +41,14 @@ interface Turn {
 
 /** Create the client of one view, until the signal is aborted. */
 export function createConversationClient(model: Model, signal: AbortSignal): ConversationClient {
-  const initial: ConversationState = { ...INITIAL_STATE, turns: null, leftOut: 0 };
+  const initial: ConversationState = { ...INITIAL_STATE, turns: null, leftOut: 0, models: [] };
   const { request, insertCell, requestMedia, ...asks } = createClient<{ kind: "hello" }, ConversationState>(
     model,
     signal,
     initial,
     (_, message) => {
-      const { turns, left_out } = parseConversation(message) ?? {};
-      return turns ? { leftOut: left_out ?? 0, turns: turns.map(toSavedTurn) } : null;
+      const { turns, left_out, models } = parseConversation(message) ?? {};
+      return turns ? { leftOut: left_out ?? 0, turns: turns.map(toSavedTurn), models: models ?? [] } : null;
     },
   );
 
@@ -65,19 +68,30 @@ export function createConversationClient(model: Model, signal: AbortSignal): Con
     state: asks.state,
     subscribe: asks.subscribe,
     refresh: () => request({ kind: "hello" }),
-    insertPrompt: (text) => insertCell(`${String(model.get("magic") ?? "%%chat")}\n${text}`),
+    insertPrompt: (text, choice) =>
+      insertCell(`${choice?.magic || String(model.get("magic") ?? "%%chat")}\n${text}`),
     dismissCell: asks.dismissCell,
     title: String(model.get("title") ?? ""),
   };
 }
 
 /** Return the conversation in a message; null if it has none. */
-function parseConversation(message: unknown): { left_out: number; turns: Turn[] } | null {
-  const { conversation } = message as { conversation?: { left_out?: unknown; turns?: unknown } };
-  const { left_out, turns } = conversation ?? {};
-  return typeof left_out === "number" && Array.isArray(turns) && turns.every(isTurn)
-    ? { left_out, turns }
+function parseConversation(
+  message: unknown,
+): { left_out: number; turns: Turn[]; models: ModelChoice[] } | null {
+  const { conversation } = message as {
+    conversation?: { left_out?: unknown; turns?: unknown; models?: unknown };
+  };
+  const { left_out, turns, models = [] } = conversation ?? {};
+  const isConversation = typeof left_out === "number" && Array.isArray(turns) && turns.every(isTurn);
+  return isConversation && Array.isArray(models) && models.every(isModelChoice)
+    ? { left_out, turns, models }
     : null;
+}
+
+function isModelChoice(value: unknown): value is ModelChoice {
+  const { name, note, magic } = (value ?? {}) as Partial<ModelChoice>;
+  return [name, note, magic].every((text) => typeof text === "string");
 }
 
 function isTurn(value: unknown): value is Turn {

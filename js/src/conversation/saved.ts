@@ -32,6 +32,7 @@ export function createSavedClient({ title, left_out, turns }: SavedConversation)
   const state: ConversationState = {
     ...INITIAL_STATE,
     leftOut: left_out,
+    models: [],
     turns: turns.map(({ prompt, document }) => ({ prompt, turn: offlineConnection(document, () => {}) })),
   };
   return {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from markdown_it.common.utils import escapeHtml
 
@@ -56,11 +56,23 @@ class ConversationTurnData(TypedDict):
     cells: dict[str, str]
 
 
+class ModelChoice(TypedDict):
+    """A model for the next prompt, with a note about it.
+
+    `magic` is the first line of a cell that uses it; empty if it cannot be used, as the note says.
+    """
+
+    name: str
+    note: str
+    magic: str
+
+
 class ConversationData(TypedDict):
-    """A conversation as sent to the page: its latest turns, and the number of earlier ones."""
+    """A conversation as sent to the page: its latest turns, the number of earlier ones, and models for the next."""
 
     left_out: int
     turns: list[ConversationTurnData]
+    models: NotRequired[list[ModelChoice]]
 
 
 class SavedConversationTurn(TypedDict):
@@ -93,9 +105,10 @@ def saved_data(turns: Sequence[ConversationTurn], title: str) -> SavedConversati
     return {"v": VERSION, "title": one_line(title, 200), "left_out": len(turns) - len(included), "turns": included}
 
 
-def page_data(turns: Sequence[ConversationTurn]) -> ConversationData:
-    """Return the data for a page."""
-    return {"left_out": _left_out(turns), "turns": [_turn(turn) for turn in turns[-MAX_TURNS:]]}
+def page_data(turns: Sequence[ConversationTurn], models: Sequence[ModelChoice] = ()) -> ConversationData:
+    """Return the data for a page, with the models that it offers for the next prompt."""
+    latest = [_turn(turn) for turn in turns[-MAX_TURNS:]]
+    return {"left_out": _left_out(turns), "turns": latest, "models": list(models)}
 
 
 def mimebundle(turns: Sequence[ConversationTurn], *, folded: bool = False) -> dict[str, str]:

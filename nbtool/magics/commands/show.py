@@ -14,6 +14,7 @@ from nbtool.blocks.render.conversation import ConversationTurn
 from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
+from nbtool.magics.commands.model_choices import model_choices
 from nbtool.magics.kernel.messages import has_front_end
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.saved_turn import saved_turn_bundle
@@ -48,7 +49,10 @@ def show(context: CommandContext, args: list[str]) -> str:
         title = "Conversation" if context.name == "main" else f"Conversation {context.name}"
         magic, media_bytes = context.cells.cell_magic, partial(_bytes, context)
         widget = ConversationWidget(
-            lambda: conversation.page_data(conversation_turns(context)), title=title, magic=magic, media=media_bytes
+            lambda: conversation.page_data(conversation_turns(context), model_choices(context)),
+            title=title,
+            magic=magic,
+            media=media_bytes,
         )
         data = conversation.saved_data(turns, title)
         display({**widget.mimebundle(), conversation.CONVERSATION_MIME: data}, raw=True)  # type: ignore[no-untyped-call]  # the same
