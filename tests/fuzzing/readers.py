@@ -261,6 +261,7 @@ EXCLUDED: dict[str, str] = {
         "looks up a provider or a model in the cache; its entries were read before"),
     **dict.fromkeys(["saved_history", "saved_data"],
         "takes the name of a chat, and turns that are bounded data already"),
+    "former_run_note": "looks up a cell by the id that its front end gave it",
     "chat_name": "puts the name of a client, which is bounded, behind four letters",
     "at_wire": "compares the end of an address that was parsed",
     **dict.fromkeys(["read_body", "read_start", "resolve", "resolve_allowed", "client_for", "connect_error",
