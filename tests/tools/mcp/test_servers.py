@@ -644,7 +644,10 @@ def http() -> Iterator[tuple[str, list[str]]]:
 def serve_app(app: Any) -> Iterator[str]:
     import uvicorn  # noqa: PLC0415 - only here
 
-    serving = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))
+    # a client that follows its changes holds a stream open, which the end of this server does not wait for
+    serving = uvicorn.Server(
+        uvicorn.Config(app, port=0, log_level="critical", lifespan="on", timeout_graceful_shutdown=0)
+    )
     thread = threading.Thread(target=serving.run)
     thread.start()
     while not serving.started:
