@@ -88,7 +88,7 @@ ROWS = (
     Row(
         "C12",
         "cancellation at every step of a turn, by every means",
-        (r"tests/chain/test_(cancelling|stop_reasons).py::", r"tests/plugins/test_hook_faults.py::"),
+        (r"tests/chain/test_(cancelling|stop_reasons|stopped_turns).py::", r"tests/plugins/test_hook_faults.py::"),
     ),
     Row(
         "C13",

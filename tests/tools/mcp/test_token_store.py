@@ -16,7 +16,7 @@ TOKENS = OAuthToken(access_token="t-1", refresh_token="r-1")
 class Memory(keyring.backend.KeyringBackend):  # type: ignore[misc,name-defined]  # the package is optional here
     """A keyring of the system."""
 
-    priority = 9
+    priority = -9  # below that of no keyring: only the fixture chooses it, in whichever process this file is read
 
     def __init__(self) -> None:
         super().__init__()
