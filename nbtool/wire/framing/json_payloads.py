@@ -25,6 +25,9 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_VALUES = 1_000_000
 """Maximum number of commas and opening brackets of one JSON text; each may be a value of about 100 bytes."""
 
+MAX_EVENTS = 1_000_000
+"""Maximum number of events of one reply: a small compressed body may contain many millions of empty ones."""
+
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 
@@ -52,7 +55,7 @@ class PayloadReader:
 
         Raises:
             nbtool.errors.InvalidReply: an event is not JSON.
-            nbtool.errors.ReplyTooLarge: the reply, or one event, exceeds its limit.
+            nbtool.errors.ReplyTooLarge: the reply, one event, or the number of events exceeds its limit.
         """
         self._size += len(data)
         if self._size > MAX_BODY_BYTES:
@@ -96,6 +99,8 @@ class PayloadReader:
         values: list[tuple[str, Any]] = []
         for data, name in events:
             self._value_count += 1
+            if self._value_count > MAX_EVENTS:
+                raise ReplyTooLarge(f"The reply has more than {MAX_EVENTS:,} events.", fix="Ask for less.")
             if len(data) > MAX_VALUES:
                 _check_values(data)
             try:

@@ -30,8 +30,11 @@ from nbtool.text import shorten
 from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.framing.tool_refusals import is_tool_refusal
 
-RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-"""Statuses after which the same request may succeed."""
+_RETRYABLE = frozenset({408, 409, 425, 429})
+"""Statuses below 500 after which the same request may succeed."""
+
+_NOT_IMPLEMENTED = frozenset({501, 505})
+"""Statuses of a server that lacks what was requested: https://www.rfc-editor.org/rfc/rfc9110#section-15.6.2."""
 
 MAX_ERROR_BODY = 64 * 1024
 """Maximum number of bytes read from the body of an error."""
@@ -75,7 +78,7 @@ _BUSY_WORDS = ("overloaded", "over capacity", "capacity exceeded", "server is bu
 _RATE_WORDS = ("rate_limit", "rate limit", "ratelimit", "insufficient_quota", "quota", "too many requests")
 
 _FRAMEWORK_MESSAGES = frozenset(
-    {"not found", "404 not found", "404 page not found", "method not allowed", "no route matched"}
+    {"not found", "404 not found", "404 page not found", "method not allowed", "no route matched", "not implemented"}
 )
 """Default messages of web frameworks for an unknown path."""
 
@@ -266,7 +269,11 @@ def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
         case "false":
             return False
         case _:
-            return status in RETRYABLE_STATUSES or status >= 500
+            return status in _RETRYABLE or _is_overload(status)
+
+
+def _is_overload(status: int) -> bool:
+    return status >= 500 and status not in _NOT_IMPLEMENTED
 
 
 def _json(data: bytes) -> Any:
@@ -312,7 +319,7 @@ def _error_class(status: int | None, fields: ErrorFields) -> type[ProviderError]
         return ModelNotFound
     if status == 429 or _contains_any(message, _RATE_WORDS):
         return RateLimited
-    if (status is not None and status >= 500) or _contains_any(message, _BUSY_WORDS):
+    if (status is not None and _is_overload(status)) or _contains_any(message, _BUSY_WORDS):
         return ServerOverloaded
     return ProviderError
 

@@ -97,6 +97,8 @@ class EventParser:
         may_be_large = len(data) + self._buffered > MAX_EVENT_BYTES
         is_idle = not (self._data or self._name)
         for block in blocks:
+            if is_idle and not block:
+                continue
             if may_be_large and len(block) + self._buffered > MAX_EVENT_BYTES:
                 raise _too_large()
             if is_idle and block.startswith(b"data: ") and len(block) > 6 and b"\n" not in block:

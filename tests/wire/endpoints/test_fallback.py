@@ -137,7 +137,7 @@ def test_a_model_that_is_not_in_the_responses_api_is_called_over_chat_completion
     assert len(notices(turn)) == 1
 
 
-@pytest.mark.parametrize("status", [404, 405])
+@pytest.mark.parametrize("status", [404, 405, 501])
 def test_a_server_without_the_responses_api_is_called_over_chat_completions(status: int, own_host: Any) -> None:
     with serve_each([whole(status, b"no such path")], CHAT_REPLY) as server:
         own_host(server)

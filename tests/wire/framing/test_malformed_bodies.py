@@ -11,7 +11,7 @@ from nbtool.errors import BadUsage, InvalidReply, ProviderError, ReplyTooLarge
 from nbtool.events import ReplyEnd, TextDelta
 from nbtool.messages import Text
 from nbtool.wire import decode, find_wire
-from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
+from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES, MAX_EVENTS, PayloadReader
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import ReplyBuilder
@@ -38,6 +38,17 @@ def test_a_reply_that_grows_too_large_is_not_kept() -> None:
 
     with pytest.raises(ReplyTooLarge, match="The reply is larger than"):
         decoder.feed(b" ")
+
+
+@pytest.mark.promise("bounded")
+def test_a_reply_of_more_events_than_any_has_is_refused() -> None:
+    reader = PayloadReader()
+    event, at_once = b"data: 1\n\n", 10_000
+    for _ in range(MAX_EVENTS // at_once):
+        reader.feed(event * at_once)
+
+    with pytest.raises(ReplyTooLarge, match=f"more than {MAX_EVENTS:,} events"):
+        reader.feed(event)
 
 
 def test_a_stream_that_ends_within_an_event_is_cut_and_not_broken() -> None:

@@ -73,7 +73,18 @@ def test_a_date_is_counted_from_now_where_no_time_is_given() -> None:
 
 @pytest.mark.parametrize(
     ("status", "word", "again"),
-    [(400, "true", True), (400, "", False), (500, "", True), (500, "False", False), (429, "", True), (499, "x", False)],
+    [
+        (400, "true", True),
+        (400, "", False),
+        (500, "", True),
+        (500, "False", False),
+        (429, "", True),
+        (499, "x", False),
+        (501, "", False),
+        (501, "true", True),
+        (505, "", False),
+        (506, "", True),
+    ],
 )
 def test_the_providers_own_word_says_whether_to_try_again(status: int, word: str, again: bool) -> None:
     assert is_retryable(status, {"x-should-retry": word}) is again
