@@ -21,7 +21,7 @@ from nbtool.messages import Media, Part
 from nbtool.mime import SNIFFED, sniff
 from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
-from nbtool.tools.secret_patterns import SECRET_FOLDERS, is_secret_name
+from nbtool.tools.secret_patterns import is_secret_path
 from nbtool.wire.framing.redaction import excerpt
 
 MAX_PATH_SHOWN = 200
@@ -134,9 +134,9 @@ def _of_file(source: Path) -> Media:
 
 
 def _refuse_secrets(*paths: Path) -> None:
-    """Refuse what looks like secrets by its own name, the target of a link, or a parent folder."""
+    """Refuse what looks like secrets by its own path or that of the target of a link, as file tools do."""
     for path in paths:
-        if is_secret_name(path.name.lower()) or SECRET_FOLDERS & set(path.parts):
+        if is_secret_path(path):
             raise BadUsage(
                 f"{path.name} looks like a file of secrets and was not attached.",
                 fix="If it contains none, attach its bytes: Path(…).read_bytes().",

@@ -9,9 +9,12 @@ searched in linear time. detect-secrets is not used: it reads files line by line
 
 from __future__ import annotations
 
+import itertools
 import re
+import unicodedata
 from fnmatch import translate
 from functools import lru_cache
+from pathlib import PurePath
 
 SECRET_FILES = (
     # settings that hold keys
@@ -189,6 +192,24 @@ _TEXTS = tuple(
 )
 """Case-insensitive patterns are searched in lower-cased text, which is several times as fast."""
 _MAX_COPY_MARKS = 4
+
+
+def is_secret_path(path: PurePath) -> bool:
+    """Whether an absolute path is that of a file of secrets: by its name, a folder that it is in, or its place."""
+    parts = normalized_parts(path)
+    is_in_folder = any(SECRET_FOLDERS & set(original_names(part)) for part in parts)
+    is_in_place = not SECRET_PLACES.isdisjoint(itertools.pairwise(parts))
+    return is_in_folder or is_in_place or bool(parts and is_secret_name(parts[-1]))
+
+
+def normalized_parts(path: PurePath) -> tuple[str, ...]:
+    """Return the parts of a path in the form in which the most lenient file system matches them."""
+    return tuple(map(_normalized, path.parts))
+
+
+def _normalized(part: str) -> str:
+    normalized = unicodedata.normalize("NFKC", part).casefold()
+    return normalized.rstrip(" .") or normalized
 
 
 @lru_cache(maxsize=4096)

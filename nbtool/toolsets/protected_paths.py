@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from fnmatch import translate
@@ -17,7 +16,7 @@ from pathlib import Path, PurePath
 
 from nbtool.errors import SettingsError
 from nbtool.settings import data_dir
-from nbtool.tools.secret_patterns import SECRET_FOLDERS, SECRET_PLACES, is_secret_name, original_names
+from nbtool.tools.secret_patterns import is_secret_path, normalized_parts
 
 CONTROL_FILES = (
     "ipython_*config.*", "jupyter_*config.*", "sitecustomize.py", "usercustomize.py", "pip.conf", "pip.ini",
@@ -43,13 +42,12 @@ _SYSTEM_FOLDERS = frozenset({"proc", "sys", "dev"})
 
 def protected_reason(path: PurePath) -> str:
     """Return why tools may not access an absolute path; empty if they may."""
-    parts = tuple(_normalized(part) for part in path.parts)
+    parts = normalized_parts(path)
     if not parts:
         return ""
     if len(parts) > 1 and path.anchor == "/" and parts[1] in _SYSTEM_FOLDERS:
         return "it belongs to the system"
-    is_in_folder = any(SECRET_FOLDERS & set(original_names(part)) for part in parts)
-    if is_in_folder or SECRET_PLACES & set(itertools.pairwise(parts)) or is_secret_name(parts[-1]):
+    if is_secret_path(path):
         return "it looks like a file of secrets"
     is_control = CONTROL_FOLDERS & set(parts) or _CONTROL_PAIRS & set(itertools.pairwise(parts))
     if is_control or _is_in_protected_dir(parts):
@@ -67,7 +65,7 @@ def _is_in_protected_dir(parts: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=8)
 def _protected_parts(_: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return the parts of the protected folders that the environment variables set; a list protects all its entries."""
-    return tuple(tuple(_normalized(part) for part in folder.parts) for folder in _protected_dirs())
+    return tuple(map(normalized_parts, _protected_dirs()))
 
 
 def _protected_dirs() -> Iterator[Path]:
@@ -76,9 +74,3 @@ def _protected_dirs() -> Iterator[Path]:
     for name in _CONTROL_VARIABLES:
         if folder := os.environ.get(name):
             yield Path(folder).expanduser().resolve()
-
-
-def _normalized(part: str) -> str:
-    """Return a name in the form in which the most lenient file system matches it."""
-    normalized = unicodedata.normalize("NFKC", part).casefold()
-    return normalized.rstrip(" .") or normalized

@@ -15,6 +15,7 @@ from nbtool.chat.attachments import MAX_ATTACHED, as_media, as_parts
 from nbtool.errors import BadUsage
 from nbtool.messages import Media, Text, user
 from nbtool.testing import ScriptedWire
+from nbtool.tools.secret_patterns import SECRET_FOLDERS, SECRET_PLACES
 from tests.samples import JPEG, MP3, PNG, WAV
 
 
@@ -121,15 +122,42 @@ def test_a_file_that_looks_like_secrets_is_refused(tmp_path: Path, name: str) ->
         assert "sentinel" not in str(caught.value)
 
 
-def test_a_folder_of_secrets_and_a_private_key_are_refused(tmp_path: Path) -> None:
-    (tmp_path / ".ssh").mkdir()
-    (tmp_path / ".ssh" / "config").write_text("Host h")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"{folder}/notes" for folder in sorted(SECRET_FOLDERS)),
+        *(f"{folder}/{name}" for folder, name in sorted(SECRET_PLACES)),
+        *(f"{folder}/{name}/notes" for folder, name in sorted(SECRET_PLACES)),
+        ".SSH/notes",
+        ".ssh.bak/notes",
+        ".Config/Hub",
+    ],
+)
+def test_what_lies_where_programs_keep_secrets_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text("sentinel")
+    (tmp_path / "innocent.txt").symlink_to(path)
+
+    for given in (path, tmp_path / "innocent.txt"):
+        with pytest.raises(BadUsage, match="looks like a file of secrets and was not attached"):
+            as_media(given)
+
+
+def test_a_private_key_is_refused_whatever_its_name(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nsentinel")
 
-    with pytest.raises(BadUsage, match="looks like a file of secrets"):
-        as_media(tmp_path / ".ssh" / "config")
     with pytest.raises(BadUsage, match="contains a private key"):
         as_media(tmp_path / "notes.txt")
+
+
+@pytest.mark.parametrize("name", ["hub", "stripe/config.toml", "settings", "keys/host", ".config/app/hub"])
+def test_the_same_names_elsewhere_are_attached(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("plain")
+
+    assert as_media(path).data == b"plain"
 
 
 def test_an_address_is_kept_and_not_fetched() -> None:
