@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from nbtool.chat.journal.filesystem import is_network_path
+from nbtool.chat.journal.log_owner import RECORD, check_owner, forget_owner
 from nbtool.errors import JournalError
 from nbtool.settings import display_path
 from nbtool.text import shorten
@@ -64,11 +65,14 @@ def connect(path: Path | None, migrations: tuple[str, ...] = _MIGRATIONS) -> sql
     writers share (https://www.sqlite.org/wal.html, "Disadvantages").
 
     Raises:
-        JournalError: the file is damaged, was written by a newer nbtool, or contains code; it is left unchanged.
+        JournalError: the file is damaged, was written by a newer nbtool, contains code, or lies beside the log of
+            another one; it is left unchanged.
         sqlite3.Error: it cannot be opened or written.
         OSError: it cannot be created.
     """
     if path:
+        check_owner(path)
+        forget_owner(path)  # the number of a deleted file is given to another one
         _make_private(path)
         if path.stat().st_size:
             open_to_read(path, check=True).close()
@@ -88,9 +92,11 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
     """Open a journal for reading, without changes in its folder other than those that reading needs.
 
     Raises:
-        JournalError: the file is damaged (only detected with `check`), was written by a newer nbtool, or contains code.
+        JournalError: the file is damaged (only detected with `check`), was written by a newer nbtool, contains code, or
+            lies beside the log of another one.
         sqlite3.Error: it is not a database, or cannot be opened.
     """
+    check_owner(path)
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{_read_only_uri(path)}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
     )
@@ -194,7 +200,7 @@ def _make_private(path: Path) -> None:
     beside = {f"{path.name}{end}" for end in ("-wal", "-shm", "-journal")}
     if path.name not in names:
         _create(path, names & beside)
-    ours = {path.name, *beside, f"{path.name}{_LOCK}"}
+    ours = {path.name, *beside, f"{path.name}{_LOCK}", f"{path.name}{RECORD}"}
     for one in [*(path.with_name(name) for name in ours), *([path.parent] if names <= ours else [])]:
         if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o077:
             one.chmod(0o700 if one.is_dir() else 0o600)

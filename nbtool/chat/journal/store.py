@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from nbtool.chat.journal import schema
 from nbtool.chat.journal.blobs import extract, save
+from nbtool.chat.journal.log_owner import record_owner
 from nbtool.chat.journal.replacement import Change, OpenFile, unfinished_rows
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.sidecar import is_recorded, read_in_sidecars
@@ -227,6 +228,7 @@ class Store:
                     read_in_sidecars(connection, self.path, self._insert)
                     self._write_carried(connection)
                     self._file = OpenFile.at(self.path)
+                    record_owner(self.path)
             except BaseException:
                 self._known_chats.clear()
                 connection.close()
@@ -243,7 +245,9 @@ class Store:
         present = OpenFile.at(path)
         change = self._file.change_to(present)
         if change == "unchanged":
-            self._file = present  # the log may have been created since
+            if self._file.log != present.log:  # it has been created since
+                self._file = present
+                record_owner(path)
             return
         self._carried = unfinished_rows(connection, sorted(self._known_chats))
         if change == "mixed":

@@ -54,7 +54,9 @@ def test_the_files_and_their_folder_are_their_owners_alone(tmp_path: Path) -> No
     write_events(book, Notice("private"))
 
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()}
-    assert modes == dict.fromkeys(["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"], 0o600)
+    assert modes == dict.fromkeys(
+        ["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "journal.sqlite-owner"], 0o600
+    )
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from nbtool.chat.journal import Journal
 from nbtool.chat.journal.replacement import OpenFile, unfinished_rows
+from nbtool.chat.journal.schema import open_to_read
 from nbtool.errors import JournalError
 from nbtool.events import Notice, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
@@ -291,3 +292,90 @@ def test_no_file_at_a_path_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "journal.sqlite").touch()
     found = (tmp_path / "journal.sqlite").stat()
     assert OpenFile.at(tmp_path / "journal.sqlite") == OpenFile((found.st_dev, found.st_ino), None)
+
+
+def killed(path: Path, *texts: str) -> None:
+    """Write to a journal in a process that is killed, so that its log stays."""
+    with another_kernel(path) as kernel:
+        for text in texts:
+            kernel.write(text)
+        kernel.process.kill()
+        kernel.process.wait()
+    assert path.with_name(f"{path.name}-wal").stat().st_size
+
+
+@pytest.mark.promise("goes-on")
+@pytest.mark.parametrize("is_copy", [True, False], ids=["an older copy", "another journal"])
+def test_a_new_kernel_does_not_mix_a_file_that_was_moved_beside_the_log_of_another(
+    tmp_path: Path, *, is_copy: bool
+) -> None:
+    path, other = tmp_path / "journal.sqlite", tmp_path / "backup.sqlite"
+    book = Journal(path if is_copy else other)
+    write(book, "earlier")
+    book.close()
+    if is_copy:
+        shutil.copy(path, other)
+    killed(path, *(f"later {number} {'x' * 5_000}" for number in range(20)))
+    other.replace(path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+
+    later = Journal(path)
+    with pytest.warns(UserWarning, match="beside the log of the former one") as said:
+        write(later, "new")
+    with pytest.raises(JournalError, match="beside the log of the former one"):
+        open_to_read(path)
+
+    assert len(said) == 1
+    assert texts(later) == ["new"]
+    assert {name: data for name, data in before.items() if name != "journal.sqlite-shm"}.items() <= {
+        file.name: file.read_bytes() for file in tmp_path.iterdir()
+    }.items()
+    later.close()
+
+    delete(path, "-wal", "-shm")  # as the message says
+    last = Journal(path)
+    write(last, "last")
+    last.close()
+    assert texts_on_disk(path) == ["earlier", "last"]
+
+
+def test_a_log_that_a_killed_kernel_left_is_read_where_its_folder_was_copied_to(tmp_path: Path) -> None:
+    path = tmp_path / "one" / "journal.sqlite"
+    path.parent.mkdir()
+    killed(path, "written")
+    shutil.copytree(path.parent, tmp_path / "two")
+
+    assert texts(Journal(path), "u") == texts(Journal(tmp_path / "two" / path.name), "u") == ["written"]
+
+
+@pytest.mark.parametrize("record", [b"", b"x y", b"1", b"1 2 3", b"9" * 200, b"\xff\x00"])
+def test_a_record_that_says_nothing_is_ignored(tmp_path: Path, record: bytes) -> None:
+    path = tmp_path / "journal.sqlite"
+    killed(path, "written")
+    path.with_name("journal.sqlite-owner").write_bytes(record)
+
+    assert texts(Journal(path), "u") == ["written"]
+
+
+def test_a_log_that_was_created_after_the_file_was_opened_belongs_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    path, look = tmp_path / "journal.db", OpenFile.at
+    without_log: list[Path] = []
+
+    def look_before_the_log(path: Path) -> OpenFile:
+        if without_log:
+            return look(path)
+        without_log.append(path)
+        return OpenFile(look(path).database, None)
+
+    monkeypatch.setattr(OpenFile, "at", look_before_the_log)
+    book = Journal(path)
+    for text in ("first", "second", "third"):
+        asyncio.run(book.write("c", "t", [Notice(text)]))
+    book.close()
+
+    assert without_log == [path]
+    assert [str(one.message) for one in recwarn] == []
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM events").fetchone() == (3,)

@@ -159,3 +159,13 @@ def test_a_journal_in_a_folder_that_may_not_be_written_is_read(tmp_path: Path, m
         assert connection.execute("SELECT kind FROM events").fetchall() == [("notice",)]
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             connection.execute("DELETE FROM events")
+
+
+def test_a_file_that_another_process_has_created_meanwhile_keeps_its_log(tmp_path: Path) -> None:
+    path, log = tmp_path / "journal.sqlite", tmp_path / "journal.sqlite-wal"
+    path.write_bytes(b"journal")
+    log.write_bytes(b"log")
+
+    schema._create(path, {log.name})
+
+    assert (path.read_bytes(), log.read_bytes()) == (b"journal", b"log")
