@@ -21,7 +21,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help lab servers gateways mcp-clients test check unit browser notebooks js docs screenshots state-images readme-images coverage nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help lab servers gateways mcp-clients test check unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -63,16 +63,23 @@ readme-images: build/.nbtool install-chromium ## renew the images of the README 
 state-images: build/.nbtool install-chromium ## renew the image of each state of a turn in docs/pictures/states: review the changes
 	$(BIN)/python docs/states.py
 coverage: build/.nbtool ## check 100 % branch coverage of chain, tools, wire and journal
-	$(BIN)/coverage run -m pytest --ignore=tests/browser
+	$(BIN)/coverage erase
+	$(MAKE) --jobs 2 --output-sync=target coverage-slow coverage-unit
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --include='$(CORE)' --fail-under=100
+coverage-slow: build/.nbtool # half of the time of coverage; without the tests of time, which tracing lengthens
+	$(BIN)/coverage run --parallel-mode -m pytest --ignore=tests/fuzzing/test_growth.py \
+		$(addprefix tests/,$(filter-out browser,$(SLOW_TESTS)))
+coverage-unit: build/.nbtool # the other half, at the same time
+	$(BIN)/coverage run --parallel-mode -m pytest $(addprefix --ignore=tests/,$(SLOW_TESTS))
 nightly: coverage build/.old install-chromium compat-env ## coverage, and the tests that take minutes
 	$(BIN)/pytest -m "nightly and not weekly"
 servers: build/.nbtool $(VENV_SERVERS)/.locked ## test against a real llama.cpp server (compiled on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_llama_cpp.py -m nightly
 gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Portkey (installed on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_gateways.py -m nightly
-mcp-clients: build/mcp-clients/.installed ## test a served notebook with clients of others (installed on first use)
-	$(BIN)/pytest tests/mcp_server/test_other_clients.py -m nightly
+mcp-clients: build/mcp-clients/.installed install-chromium ## test a served notebook with clients of others (installed on first use)
+	$(BIN)/pytest tests/mcp_server/test_other_clients.py tests/browser/test_served.py -m nightly
 compat-env: build/.nbtool ## install other kernels, an older JupyterLab and marimo for the nightly compatibility tests
 	for version in $(IPYKERNEL_VERSIONS); do test -d build/kernels/$$version || \
 		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done

@@ -51,6 +51,7 @@ export async function buildExtension(bundle, rich, version) {
     },
     define,
   });
+  const cells = await build({ ...shared, entryPoints: { cells: "src/notebook/cellRequests.ts" } });
   const { outputFiles } = await build({
     ...shared,
     format: "iife",
@@ -59,6 +60,7 @@ export async function buildExtension(bundle, rich, version) {
     define: {
       ...define,
       LAZY_FILE: JSON.stringify(await hashed("rich", rich)),
+      CELLS_FILE: JSON.stringify(await hashed("cells", cells.outputFiles[0].contents)),
       HISTORY_FILE: JSON.stringify(await hashed("history", history.outputFiles[0].contents)),
     },
   });

@@ -191,6 +191,7 @@ class CallerThread:
         self._is_closed = False
         self.is_interrupting = False
         self.report_blocked: Callable[[str], object] = _warn
+        self.before_first_job: Callable[[], object] | None = None
 
     @property
     def is_attached(self) -> bool:
@@ -293,6 +294,9 @@ class CallerThread:
             return
         self._busy = True
         try:
+            if first := self.before_first_job:
+                self.before_first_job = None
+                first()
             outcome = job.context.run(job.work)
         except KeyboardInterrupt:
             # Not passed on to the loop: asyncio stops its loop on a KeyboardInterrupt in a task.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 REFERENCE = 0.009
@@ -36,17 +38,31 @@ def check_growth(read: Callable[[int], object], sizes: tuple[int, int], room: fl
     """Fail if the time for the larger size is more than `room` times linear growth over that for the smaller one.
 
     A quadratic reading grows by the square of the sizes' ratio: `room` has to be below that ratio.
+    Longer texts meet more collections, so the collector is off.
     """
     small, large = sizes
     least = {small: float("inf"), large: float("inf")}
     for _ in range(TRIES):
         for size in sizes:
-            began = time.thread_time()
-            read(size)
-            least[size] = min(least[size], time.thread_time() - began)
+            with without_collector():
+                began = time.thread_time()
+                read(size)
+                least[size] = min(least[size], time.thread_time() - began)
         if least[large] < room * large / small * max(least[small], floor):
             return
     raise AssertionError(f"{small:,}: {least[small]:.3f} s, {large:,}: {least[large]:.3f} s")
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Keep the garbage collector off: a collection takes as long as the process is large."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def slowness() -> float:

@@ -44,6 +44,17 @@ test("the line is read in order, and what a turn offers is the cell that the ker
   close();
 });
 
+test("the export of the conversation is a cell", async () => {
+  const { kernel, el, close } = shown();
+  await told(kernel, [turn("t1", "One")]);
+  const buttons = [...el.querySelectorAll<HTMLButtonElement>("header button")];
+  buttons.find(({ textContent }) => textContent === "Export")?.click();
+  await drawn();
+
+  expect(el.querySelector(".nb-inserted-cell pre")?.textContent).toBe("%chat -c notes export md");
+  close();
+});
+
 test("what is sent from the box is a cell, of this conversation, and nothing is said to the kernel", async () => {
   const { kernel, el, close } = shown();
   await told(kernel, [turn("t1", "One")]);
@@ -139,7 +150,7 @@ test("an answer that is none, or was not asked for, changes nothing; a newer one
   const before = el.querySelectorAll("article").length;
   await told(kernel, [turn("t1", "One")]);
 
-  el.querySelector<HTMLButtonElement>("header button")?.click();
+  el.querySelector<HTMLButtonElement>("header button:last-child")?.click();
   await told(kernel, [turn("t1", "One"), turn("t2", "Two")]);
 
   expect(before).toBe(0);

@@ -22,6 +22,7 @@ const PLAIN = [
   'pie title Birds\n  "Wren" : 3\n  "Owl" : 1',
   "mindmap\n  root((birds))\n    Owl\n    Wren",
   "timeline\n  title History\n  2002 : one\n  2004 : two",
+  "gantt\n  title A plan\n  dateFormat YYYY-MM-DD\n  axisFormat %d %b\n  excludes weekends\n  section Data\n    Read it (all) :done, crit, a1, 2026-01-05, 2026-01-09\n    Clean it :a2, after a1, 10d\n    Plot :after a1 a2, 2w\n    Show :milestone, 2026-02-01, 0d",
 ];
 
 test.each(PLAIN)("a plain diagram is drawn: %s", (text) => {
@@ -56,6 +57,16 @@ const HOSTILE = [
   'classDiagram\n  class A\n  link A "x"\n  callback A "alert"',
   "C4Context\n  Person(a, b)",
   "gantt\n  tickInterval 1millisecond\n  a :a1, 0001-01-01, 9999d",
+  "gantt\n  a :a1, 0001-01-01, 9999-12-31",
+  "gantt\n  a :a1, 2020-01-01, 9999d",
+  "gantt\n  a :a1, 2020-01-01, 3y",
+  "gantt\n  dateFormat x\n  a :a1, 1, 9999999999999",
+  "gantt\n  excludes monday, tuesday, wednesday, thursday, friday, saturday, sunday\n  a :2026-01-05, 3d",
+  "gantt\n  excludes monday : a, 2026-01-05, 3d",
+  "gantt\n  TickInterval 1millisecond :a, 2026-01-05, 3d",
+  "gantt\n  todayMarker stroke:url(x)\n  a :2026-01-05, 3d",
+  "gantt\n  a :a1, 1/1/100, 3d",
+  `gantt\n${"  a :2026-01-05, 3d\n".repeat(61)}`,
   "info",
   "block-beta\n columns 99999999\n a",
   "graphX\nA-->B",

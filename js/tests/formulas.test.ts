@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isPlainFormula } from "../src/lab/formulas";
+import { isPlainFormula } from "../src/rich/markdown/plainFormula";
 
 test.each([
   "e^{i\\pi} + 1 = 0",

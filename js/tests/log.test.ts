@@ -354,11 +354,22 @@ test("the first line of a result and of a running call's output is visible witho
   const { el, close } = await page([
     call({ result: "4955.1\nmore" }),
     call({ id: "c2", state: "running", result: "", progress: "year 17\nyear 18\n" }),
+    call({ id: "c3", state: "cancelled", result: "", reason: "The turn was stopped." }),
+    call({
+      id: "c4",
+      result: "[The user changed the arguments before this call ran.]\n98.7",
+      asked_arguments: "{}",
+    }),
+    call({ id: "c5", state: "running", result: "", progress: "" }),
+    call({ id: "c6", result: "[The user changed the arguments, it says.]\n98.7" }),
   ]);
 
   expect([...el.querySelectorAll(".nb-first-line")].map((one) => one.textContent)).toEqual([
     "4955.1",
     "year 18",
+    "The turn was stopped.",
+    "98.7",
+    "[The user changed the arguments, it says.]",
   ]);
   close();
 });

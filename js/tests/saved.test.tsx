@@ -3,7 +3,7 @@ import { Validator } from "@cfworker/json-schema";
 import { render } from "preact";
 import { expect, test, vi } from "vitest";
 import { actionsFor, insertActionCell } from "../src/lab/actions";
-import type { NotebookPanel } from "../src/lab/types";
+import type { Comm, NotebookPanel } from "../src/lab/types";
 import type { InsertedCell } from "../src/notebook/insertCell";
 import type { CallBlock, Document } from "../src/protocol";
 import { offlineConnection } from "../src/saved/offline";
@@ -11,6 +11,7 @@ import { parseSavedTurn } from "../src/saved/parse";
 import { Saved } from "../src/saved/Saved";
 import schema from "../src/saved/schema.json";
 import { highlightMatches, matchingBlocks } from "../src/saved/search";
+import { InsertedCellNotice } from "../src/views/InsertedCell";
 import { dangers, drawn } from "./page";
 import { reference } from "./resolved";
 
@@ -249,6 +250,65 @@ test("a deed is a cell below the turn's own, chosen and not run, and is said", a
   expect(said).toEqual(["below", "below", "below", "below", "refused", "here"]);
 });
 
+test("a cell that asks the prompt again has a list of models, and the chosen one is its first line", async () => {
+  const node = globalThis.document.createElement("div");
+  const cells = ["%%chat\nWhich is\nthe cheapest?"];
+  const sharedModel = {
+    getCell: (at: number) => ({
+      getSource: () => cells[at] ?? "",
+      setSource: (source: string) => cells.splice(at, 1, source),
+    }),
+    insertCell: (at: number, { source }: { source: string }) => cells.splice(at, 0, source),
+  };
+  const asked: unknown[] = [];
+  const choice = (name: string, magic: string) => ({ name, note: magic ? "" : "no key", magic });
+  const models = [
+    choice("lab:a", "%%chat --edit t"),
+    choice("lab:b", "%%chat --edit t -m lab:b$&"),
+    choice("lab:c", ""),
+  ];
+  const comm: Comm = {
+    onMsg: undefined,
+    onClose: undefined,
+    open: (data) => {
+      asked.push(data);
+      comm.onMsg?.({ content: { data: { v: 1, ok: true, text: "", models } } });
+    },
+    close: () => {},
+  };
+  const kernel = {
+    requestInspect: async () => ({ content: { status: "ok", found: true } }),
+    createComm: () => comm,
+  };
+  const content = { widgets: [{ node }], model: { sharedModel }, activeCellIndex: 0 };
+  const panel = { node, content, sessionContext: { session: { kernel } } } as unknown as NotebookPanel;
+  const el = globalThis.document.body.appendChild(globalThis.document.createElement("div"));
+  const say = (cell: InsertedCell) => render(<InsertedCellNotice cell={cell} close={() => {}} />, el);
+  const choose = (name: string) => {
+    const list = el.querySelector("select") as HTMLSelectElement;
+    list.value = name;
+    list.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+
+  await insertActionCell(node, panel, "edit", head, {}, say);
+  await drawn();
+  expect(asked).toEqual([{ v: 1, kind: "models", chat: "main", turn: "t", deed: "edit" }]);
+  expect([...el.querySelectorAll("option")].map((one) => [one.textContent, one.disabled])).toEqual([
+    ["lab:a", false],
+    ["lab:b", false],
+    ["lab:c (no key)", true],
+  ]);
+  choose("lab:b");
+  choose("lab:c");
+
+  expect(cells[1]).toBe("%%chat --edit t -m lab:b$&\nWhich is\nthe cheapest?");
+  await insertActionCell(node, panel, "code", head, {}, say);
+  await drawn();
+  expect(asked).toHaveLength(1);
+  expect(el.querySelector("select")).toBeNull();
+  render(null, el);
+});
+
 test.each([
   ["does not know its magic", { status: "ok", found: false }, ["%chat code t", "%load_ext nbtool"]],
   ["knows it", { status: "ok", found: true }, ["%chat code t"]],
@@ -350,6 +410,7 @@ test.each(Object.entries(FORGED_PLACES))(
     expect(put).toEqual([
       "%%chat --rerun t",
       "%chat code t",
+      "%chat undo t",
       "%chat explore t",
       "%chat bind price_1_result --turn t",
       "%chat switch t2",

@@ -15,7 +15,7 @@ from nbtool.text import shorten
 
 CALL_STATE_LABELS: dict[CallState, tuple[str, str]] = {
     "writing": ("…", "being written"),
-    "ready": ("○", "ready"),
+    "ready": ("○", "not started yet"),
     "waiting": ("◆", "waiting for a decision"),
     "running": ("●", "running"),
     "ok": ("✓", "done"),

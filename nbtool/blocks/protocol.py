@@ -222,8 +222,8 @@ class Head(TypedDict):
     If known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording
     that the turn is `replayed` from, which of its `versions` this is and which `turns` these are, what
     was `attached` to its prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is
-    `cut` here, how many of its seconds it only `waited` for the person, and `acts`: the actions that the page may offer
-    (see `view.protocol.TurnAction`).
+    `cut` here, how many of its seconds it only `waited` for the person, whether its changes to the notebook can be
+    undone, and `acts`: the actions that the page may offer (see `view.protocol.TurnAction`).
     """
 
     turn_id: str
@@ -248,6 +248,7 @@ class Head(TypedDict):
     acts: NotRequired[list[str]]
     cut: NotRequired[bool]
     waited: NotRequired[float]
+    undo: NotRequired[bool]
 
 
 class Document(TypedDict):

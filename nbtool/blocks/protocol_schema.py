@@ -114,6 +114,7 @@ HEAD = object_of(
         "end_reason": {"enum": [reason for reason in get_args(EndReason) if reason]},
         "cut": {"const": True},
         "waited": NUMBER,
+        "undo": {"const": True},
     },
 )
 DECISION = object_of(

@@ -1,4 +1,4 @@
-"""Answers the page of a saved turn: shows another version of it, or writes its calls as code.
+"""Answers the page of a saved turn: another version, its calls as code, models for its prompt, the undo of its changes.
 
 The page of a saved turn is the extension of JupyterLab. A saved turn may be forged, so that its ids are only looked
 up: what the chat and the journal do not have is refused with the command that helps.
@@ -12,10 +12,12 @@ from nbtool.blocks.protocol import VERSION
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.commands.context import CommandContext, Kernel
+from nbtool.magics.commands.model_choices import model_choices
 from nbtool.magics.commands.reopen import chat_of_turn, reopen_chat_of
+from nbtool.magics.commands.undo import undo_command, undo_turn
 from nbtool.magics.notebook.saved_turn import saved_turn_bundle, version_fields
 from nbtool.magics.notebook.turn_code import turn_code
-from nbtool.view.saved_turn_messages import SavedTurnAnswer, VersionRequest, parse_request
+from nbtool.view.saved_turn_messages import ModelsRequest, SavedTurnAnswer, VersionRequest, parse_request
 
 
 def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
@@ -24,14 +26,26 @@ def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
     if request is None:
         return None
     context = CommandContext(kernel, request["chat"])
+    if request["kind"] == "models":
+        return _list_models(context, request)
     try:
         note = _find_chat(context, request["turn"])
         if request["kind"] == "version":
             return _switch(context, request, note)
-        exported = turn_code(context.chat.tree.get(request["turn"])[1], context.chat, kernel.shell.user_ns)
+        turn = context.chat.tree.get(request["turn"])[1]
+        if request["kind"] == "undo":
+            return _undo(context, turn, note)
+        exported = turn_code(turn, context.chat, kernel.shell.user_ns)
     except NbtoolError as error:
         return {"v": VERSION, "ok": False, "text": str(error)}
     return {"v": VERSION, "ok": True, "text": _join(note, f"{exported.summary}."), "source": exported.text}
+
+
+def _list_models(context: CommandContext, request: ModelsRequest) -> SavedTurnAnswer:
+    """List the models for a cell that asks the prompt of a turn again; none if this kernel does not have its chat."""
+    flags = f" --{request['deed']} {request['turn']}"
+    models = model_choices(context, flags) if context.name in context.kernel.chats else []
+    return {"v": VERSION, "ok": True, "text": "", "models": models}
 
 
 def _find_chat(context: CommandContext, turn: str) -> str:
@@ -39,6 +53,15 @@ def _find_chat(context: CommandContext, turn: str) -> str:
     if context.name not in context.kernel.chats:
         chat_of_turn(turn)  # refused before a chat of this name is started for a turn that does not exist
     return reopen_chat_of(context, turn)
+
+
+def _undo(context: CommandContext, turn: Turn, note: str) -> SavedTurnAnswer:
+    """Put back what a turn changed; if cells are among it, return a cell that does it: only a cell reaches the page."""
+    recorded = context.kernel.names.changes.find(turn.turn_id)
+    if recorded and recorded.cells:
+        text = "Run the cell below: it takes this back."
+        return {"v": VERSION, "ok": True, "text": _join(note, text), "source": undo_command(context, turn)}
+    return {"v": VERSION, "ok": True, "text": _join(note, undo_turn(context, turn))}
 
 
 def _switch(context: CommandContext, request: VersionRequest, note: str) -> SavedTurnAnswer:

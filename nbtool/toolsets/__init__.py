@@ -1,6 +1,6 @@
-"""The standard toolsets: files, inspection, web pages, Python; each with its own prompt rules.
+"""The standard toolsets: files, inspection, web pages, Python, cells; each with its own prompt rules.
 
-    from nbtool.toolsets import files, inspection, notebook_python, web
+    from nbtool.toolsets import files, inspection, notebook, notebook_python, web
 
     chat = Chat(tools=[inspection, files("data")])
 
@@ -21,31 +21,35 @@ if TYPE_CHECKING:
     from nbtool.tools import Toolset
     from nbtool.toolsets.file_tools import files
     from nbtool.toolsets.inspection_tools import inspection
+    from nbtool.toolsets.notebook_tools import notebook
     from nbtool.toolsets.python import notebook_python
     from nbtool.toolsets.web_tools import web
 
-__all__ = ["files", "inspection", "notebook_python", "standard", "web"]
+__all__ = ["files", "inspection", "notebook", "notebook_python", "standard", "web"]
 
 _MODULES = {
     "files": "nbtool.toolsets.file_tools",
     "inspection": "nbtool.toolsets.inspection_tools",
+    "notebook": "nbtool.toolsets.notebook_tools",
     "notebook_python": "nbtool.toolsets.python",
     "web": "nbtool.toolsets.web_tools",
 }
-STANDARD = ("files", "inspection", "python", "web")
+STANDARD = ("files", "inspection", "notebook", "python", "web")
 """Names for `-t nbtool:NAME`."""
 
 
 @cache
 def standard(name: str) -> Toolset:
-    """Return the standard toolset of this name with its default arguments: `files`, `inspection`, `web`, `python`.
+    """Return the standard toolset of this name with its default arguments: one of `STANDARD`.
 
     Raises:
         BadUsage: there is no such name, or the toolset is not available here.
     """
     module = {"python": "notebook_python"}.get(name, name)
     if module not in _MODULES:
-        raise BadUsage(f"There is no toolset nbtool:{shorten(name, 64)}.", fix="Use files, inspection, python or web.")
+        raise BadUsage(
+            f"There is no toolset nbtool:{shorten(name, 64)}.", fix="Use files, inspection, notebook, python or web."
+        )
     toolset: Toolset = getattr(import_module(_MODULES[module]), module)()
     return toolset
 

@@ -28,12 +28,14 @@ QUERY_LIMIT = 200
 MAX_ROUND = 10_000
 """The highest round number that is accepted."""
 
-TurnAction = Literal["rerun", "edit", "code", "explore"]
+TurnAction = Literal["rerun", "edit", "code", "explore", "undo"]
 """An action on a whole turn: a cell is inserted below and not run."""
 
-CellAction = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]
+CellAction = Literal[
+    "rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on", "export"
+]
 """What a cell can do: rerun a turn, edit its prompt, run its tools again, resume it, switch to it, branch from it,
-show it, write its calls as code, bind a call's result, or continue a past chat."""
+show it, write its calls as code, bind a call's result, continue a past chat, or export the chat."""
 
 
 def _parse_object(value: Any) -> dict[str, Any]:

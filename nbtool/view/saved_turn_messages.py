@@ -1,6 +1,7 @@
 """The messages between the page of a saved turn and the kernel: a closed set, each validated before use.
 
-A saved turn has no widget, so its page opens a comm with one request and gets one answer. Nothing runs by it.
+A saved turn has no widget, so its page opens a comm with one request and gets one answer. Nothing runs by it; only
+`undo` changes the notebook, back to objects that this kernel kept itself.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal, NotRequired, final
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
+from nbtool.blocks.render.conversation import ModelChoice
 from nbtool.view.protocol import Id
 from nbtool.view.turn_messages import CLOSED
 
@@ -38,18 +40,43 @@ class CodeRequest(TypedDict):
     turn: Id
 
 
-SavedTurnRequest = VersionRequest | CodeRequest
+@final
+class ModelsRequest(TypedDict):
+    """A request of the models for a cell that asks a turn's prompt again, or edits it."""
+
+    v: Literal[1]
+    kind: Literal["models"]
+    chat: ChatName
+    turn: Id
+    deed: Literal["rerun", "edit"]
+
+
+@final
+class UndoRequest(TypedDict):
+    """A request to put back what a turn changed in the notebook."""
+
+    v: Literal[1]
+    kind: Literal["undo"]
+    chat: ChatName
+    turn: Id
+
+
+SavedTurnRequest = VersionRequest | CodeRequest | ModelsRequest | UndoRequest
 """Page of a saved turn → kernel."""
 
 
 class SavedTurnAnswer(TypedDict):
-    """What was done, or why not, as `text`; `source` is that of a cell, `data` the output that shows a version."""
+    """What was done, or why not, as `text`.
+
+    `source` is that of a cell, `data` the output that shows a version, and `models` has the first lines for a cell.
+    """
 
     v: Literal[1]
     ok: bool
     text: str
     source: NotRequired[str]
     data: NotRequired[dict[str, Any]]
+    models: NotRequired[list[ModelChoice]]
 
 
 def parse_request(content: object) -> SavedTurnRequest | None:

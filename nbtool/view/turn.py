@@ -146,6 +146,11 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         self._queue.add(self._transcript.update_head(**head))
         self._throttle.request()
 
+    def show_changes(self, text: str, *, can_undo: bool) -> None:
+        """Show what the turn did to the notebook, and whether that can be undone; on the loop only."""
+        self._queue.add(self._transcript.show_changes(text, can_undo))
+        self._throttle.request()
+
     def resume(self) -> None:
         """Start sending events; on the loop only, before the page shows this widget: its hello requests the rest."""
         self.snapshot = dict(self.document)

@@ -127,7 +127,7 @@ def test_a_first_edit_that_did_not_fit_is_reported_with_why_and_the_second_as_ap
         " 'n' is missing",
         "The call was approved with your edit",
     ]
-    assert call_facts(decided) == "ready · approved with your edit"
+    assert call_facts(decided) == "not started yet · approved with your edit"
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_an_approval_that_is_remembered_for_a_tool_settles_the_calls_that_wait_a
     asked = card(notebook, 1)
     first = asked.locator(".nb-item").first
 
-    first.get_by_role("button", name="More").click()
+    first.get_by_role("button", name="Edit or reason…").click()
     first.get_by_label("Remember the decision").select_option("Approve every call of price")
     press(first, "Approve")
     notebook.wait_ended(1)

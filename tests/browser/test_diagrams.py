@@ -23,6 +23,8 @@ PLAIN = [
     FLOW,
     "sequenceDiagram\n  Notebook->>+Model: prompt\n  Model-->>-Notebook: reply",
     'pie title Birds\n  "Wren" : 3\n  "Owl" : 1',
+    "gantt\n  dateFormat YYYY-MM-DD\n  excludes weekends\n  section Data\n  Read :done, a1, 2026-01-05, 5d\n"
+    "  Clean :a2, after a1, 1w\n  section Talk\n  Show :milestone, after a2, 0d",
 ]
 HOSTILE = [
     f'graph LR\nA["<img src=https://canary.invalid/a.png onerror={CANARY}>"] --> B',
@@ -34,6 +36,7 @@ HOSTILE = [
     "graph LR\n" + "A & B & C & D & E & F --> G & H & I & J & K & L\n" * 60,
     "graph LR\n" + "\n".join(f"N{n} --> N{n + 1}" for n in range(3_000)),
     "gantt\n  tickInterval 1millisecond\n  a :a1, 0001-01-01, 9999d",
+    "gantt\n  excludes monday, tuesday, wednesday, thursday, friday, saturday, sunday\n  a :2026-01-05, 3d",
     "graph LR\nthis is {{{{ no diagram",
 ]
 

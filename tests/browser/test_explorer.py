@@ -201,6 +201,7 @@ def test_no_view_of_the_explorer_keeps_anybody_out(lab: Lab, theme: Literal["lig
     expect(found.get_by_role("tabpanel")).to_contain_text("turns match")
     broken["excluded"] = find_violations(page, ".nb-explorer")
     found.get_by_role("searchbox").press("Enter")
+    expect(found.get_by_role("article", name="Turn")).to_contain_text("This is the answer to question")
     for call in found.get_by_role("article", name="Turn").locator("details.nb-call").all():
         call.locator("summary").first.click()
     expect(found.locator(".nb-x-pane .nb-section").first).to_be_visible()

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import BrowserContext, Locator, expect
 
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from tests.browser.bare import document, prose
-from tests.browser.lab import Front, Lab, screenshot
-from tests.browser.test_saved import CANARY, open_saved, turns, write
+from tests.browser.lab import Lab, Notebook, lab_of, screenshot
+from tests.browser.server import Server
+from tests.browser.test_saved import CANARY, listen, open_saved, turns, write
 
+ROOTS = "x = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}"
 REPLY = (
-    "The roots are $x = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}$, and\n\n"
+    f"The roots are ${ROOTS}$, and\n\n"
     "$$\\int_0^\\infty e^{-x^2}\\,dx = \\frac{\\sqrt{\\pi}}{2} \\qquad "
     "\\begin{pmatrix} a & b \\\\ c & d \\end{pmatrix}$$\n\nso all is well."
 )
-MATHJAX_FONTS = "[...document.fonts].filter(({family}) => family.startsWith('MJX'))"
+LOADED_FONTS = "() => [...document.fonts].some(({ family, status }) => family.startsWith('MJX') && status === 'loaded')"
 HOSTILE = [
     f"$\\href{{javascript:{CANARY}}}{{x}}$",
     "$\\style{background:url(https://canary.invalid/a.png)}{x}$",
@@ -42,24 +45,60 @@ def formulas(turn: Locator) -> Locator:
     return turn.locator(".nb-math > mjx-container")
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_formulas_are_set_by_the_typesetter_of_jupyterlab(lab: Lab, front: Front, theme: str) -> None:
-    lab.set_theme(theme)  # type: ignore[arg-type]  # pytest's parameters are plain texts
-    notebook, trouble = open_saved(lab, write(lab, [reply(REPLY)], name=f"formulas-{front}-{theme}.ipynb"), front)
+@pytest.fixture(scope="module")
+def notebook_server(tmp_path_factory: pytest.TempPathFactory, profile: BrowserContext) -> Iterator[Lab]:
+    """Give a server for Notebook 7 alone.
+
+    JupyterLab and Notebook 7 have fonts of the same file names, and jupyter_server refuses such a file to the one that
+    asks second: its `FileFindHandler` remembers the first file of a name, and finds that it is not the other's.
+    """
+    with lab_of(Server(tmp_path_factory.mktemp("notebook")), profile) as lab:
+        yield lab
+
+
+def expect_typeset(notebook: Notebook, name: str) -> None:
     turn = turns(notebook.output(0))
-    notebook.page.wait_for_function(
-        f"() => {MATHJAX_FONTS}.some(({{status}}) => status === 'loaded' || status === 'error')"
-    )
-    # Notebook 7.6 looks for the fonts at addresses that do not exist: its own formulas are set in others
-    are_broken = notebook.page.evaluate(f"() => {MATHJAX_FONTS}.some(({{status}}) => status === 'error')")
-    assert front == "notebook" or not are_broken
-    formula = turn.locator(".nb-math > math") if are_broken else formulas(turn)
+    formula = formulas(turn)
     expect(formula).to_have_count(2)
-    expect(formula.first).to_have_attribute("aria-label", "x = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}")
+    expect(formula.first).to_have_attribute("aria-label", ROOTS)
     expect(turn.locator(".nb-typesetting")).to_have_count(0)
     expect(turn).to_contain_text("so all is well.")
-    screenshot(turn, f"formulas-{front}-{theme}")
+    assert notebook.page.evaluate(LOADED_FONTS)
+    screenshot(turn, name)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_formulas_are_set_by_the_typesetter_of_jupyterlab(lab: Lab, theme: Literal["light", "dark"]) -> None:
+    lab.set_theme(theme)
+    notebook, trouble = open_saved(lab, write(lab, [reply(REPLY)], name=f"formulas-{theme}.ipynb"))
+    expect_typeset(notebook, f"formulas-lab-{theme}")
+    assert trouble == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_formulas_are_set_by_the_typesetter_of_notebook_7(
+    notebook_server: Lab, theme: Literal["light", "dark"]
+) -> None:
+    notebook_server.set_theme(theme)
+    name = write(notebook_server, [reply(REPLY)], name=f"formulas-{theme}.ipynb")
+    notebook, trouble = open_saved(notebook_server, name, "notebook")
+    expect_typeset(notebook, f"formulas-notebook-{theme}")
+    notebook.close()
+    assert trouble == []
+
+
+def test_formulas_stay_mathml_where_the_typesetter_gets_no_fonts(lab: Lab) -> None:
+    notebook, trouble = listen(lab, write(lab, [reply(REPLY)]))
+    refused: list[str] = []
+    notebook.page.on("response", lambda response: refused.append(response.url) if response.status == 403 else None)
+    notebook.page.route("**/*.woff", lambda route: route.fulfill(status=403))
+    notebook.open_without_kernel()
+    turn = turns(notebook.output(0))
+    notebook.page.wait_for_function(LOADED_FONTS.replace("'loaded'", "'error'"))
+    expect(turn.locator(".nb-typesetting")).to_have_count(0)
+    expect(turn.locator(".nb-math > math")).to_have_count(2)
+    expect(turn.locator(".nb-math > math").first).to_have_attribute("aria-label", ROOTS)
+    assert refused
     assert trouble == []
 
 

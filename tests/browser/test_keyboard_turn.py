@@ -62,7 +62,7 @@ def decide_by_keys(notebook: Notebook, asked: Locator) -> None:
     press, write = notebook.page.keyboard.press, notebook.page.keyboard.type
     expect(notebook.output(1).get_by_role("button", name="Stop")).to_be_visible()
     tab_to(notebook, "Deny all")
-    tab_to(notebook, "More")
+    tab_to(notebook, "Edit or reason…")
     press("Enter")
     tab_to(notebook, "Edit")
     press("Enter")
@@ -117,7 +117,7 @@ CARD = """
       - text: "?"
     - button "Approve"
     - button "Deny"
-    - button "More"
+    - button "Edit or reason…"
     - status
   - group "Run price":
     - paragraph:
@@ -126,7 +126,7 @@ CARD = """
       - text: "?"
     - button "Approve"
     - button "Deny"
-    - button "More"
+    - button "Edit or reason…"
     - status
 """
 ENDED = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, Literal
 
 import httpx2
@@ -15,6 +16,9 @@ from mcp_types import Implementation
 from playwright.sync_api import Locator, expect
 
 from tests.browser.lab import Lab, Notebook, screenshot
+from tests.mcp_server.codex import INSTALLED, NAMESPACE, finished_calls, start_codex, texts_of
+from tests.providers.replies import Answer
+from tests.providers.simulator import simulate
 
 SETUP = """
 %load_ext nbtool
@@ -95,6 +99,45 @@ def test_a_call_of_a_program_is_approved_by_a_click_while_another_cell_runs(lab:
     screenshot(notebook.output(1), "served-answer")
     assert notebook.is_running(3)
     assert token not in notebook.output(1).inner_text()
+    assert notebook.errors == []
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients.")
+def test_a_call_of_codex_is_approved_by_a_click_while_another_cell_runs(lab: Lab, tmp_path: Path) -> None:
+    notebook, url, token = serve(lab, BUSY, END)
+    notebook.start_cell(3)
+    notebook.wait_output(3, "begun")
+
+    calls = (("heaviest", ARGUMENTS),)
+    with simulate("openai", Answer("", calls, namespace=NAMESPACE), Answer("Done."), behaviours=()) as model:
+        process = start_codex(tmp_path, model, url, token)
+        notebook.wait_output(1, "Run heaviest(table=birds)?")
+        expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
+        screenshot(notebook.output(1), "served-codex")
+        assert notebook.is_running(3)
+        buttons(notebook, "Approve").click()
+        finished = finished_calls(process)
+
+    assert texts_of(finished["heaviest"]) == ["emu", "Kept as $VAR_REF{{heaviest_1_result}}."]
+    notebook.wait_output(1, "The result was returned to codex")
+    assert notebook.is_running(3)
+    assert notebook.errors == []
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients.")
+def test_a_question_of_a_call_that_codex_gave_up_is_withdrawn(lab: Lab, tmp_path: Path) -> None:
+    notebook, url, token = serve(lab)
+
+    calls = (("heaviest", ARGUMENTS),)
+    with simulate("openai", Answer("", calls, namespace=NAMESPACE), Answer("Done."), behaviours=()) as model:
+        process = start_codex(tmp_path, model, url, token, tool_seconds=8)
+        notebook.wait_output(1, "Run heaviest(table=birds)?")
+        finished = finished_calls(process)
+
+    assert finished["heaviest"]["status"] == "failed"
+    expect(buttons(notebook, "Approve")).to_have_count(0)
     assert notebook.errors == []
 
 

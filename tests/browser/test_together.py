@@ -9,6 +9,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from tests.browser.lab import PANEL, Lab, Notebook, lab_of
 from tests.browser.server import ROOT, Server
+from tests.browser.test_cells import CHAT, SOURCE, TARGET, approve, open_cells, wait_card, wait_done
 from tests.browser.test_chat import ASK, CHECK, card, chat
 
 TOGETHER = ROOT / "build" / "places" / "together"
@@ -43,4 +44,30 @@ def test_a_question_is_shown_in_both_browsers_and_the_other_one_answers_it(toget
     one.run_cell(2)
     one.wait_output(2, "same object: True | completed | ['ok', 'ok']")
     other.wait_output(2, "same object: True | completed | ['ok', 'ok']")
+    assert one.errors == other.errors == []
+
+
+def wait_source(notebook: Notebook, text: str) -> None:
+    """Wait until a cell says exactly this, whoever wrote it."""
+    script = f"([at, text]) => {PANEL}.content.widgets[at].model.sharedModel.getSource() === text"
+    notebook.page.wait_for_function(script, arg=[TARGET, text])
+
+
+@pytest.mark.nightly
+@pytest.mark.promise("shown-cells")
+def test_an_edit_by_a_tool_reaches_the_other_browser_and_keeps_what_is_typed_there(together: Lab) -> None:
+    one = open_cells(together, ("edit_cell", {"cell": "TARGET", "old": "y = 2", "new": "y = 3"}))
+    other = together.open_notebook(one.name)
+    one.start_cell(CHAT)
+    wait_card(one)
+
+    other.write_cell(TARGET, SOURCE + "\ntyped = True")
+    wait_source(one, SOURCE + "\ntyped = True")
+    approve(one)
+    wait_card(one, "Asked again: it has changed since it was shown.")
+    approve(one)
+    wait_done(one)
+
+    wait_source(other, "x = 1\ny = 3\ntyped = True")
+    assert one.source(TARGET) == other.source(TARGET)
     assert one.errors == other.errors == []

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import NamedTuple
 
-from tests.cpu_time import slowness
+from tests.cpu_time import slowness, without_collector
 
 SIZES = (10_000, 30_000, 100_000)
 """The sizes of a text, in characters."""
@@ -83,22 +81,12 @@ def _crossed(one: str, other: str) -> Callable[[int], str]:
 def measure_time(read: Callable[[str], object], text: str, tries: int = 1) -> float:
     """Return the CPU time that a reader needs for a text: the minimum of several runs."""
     times = []
-    with _without_collector():
+    with without_collector():
         for _ in range(tries):
             began = time.process_time()
             read(text)
             times.append(time.process_time() - began)
     return min(times)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Measure as timeit does: what a collection costs depends on all that lives in the process, and comes in steps."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def problem(read: Callable[[str], object], family: Family, scale: float = 1.0) -> str:

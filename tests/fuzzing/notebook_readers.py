@@ -9,7 +9,8 @@ import contextlib
 import io
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,11 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbtool import Chat
 from nbtool.errors import NbtoolError
 from nbtool.event_json import load_events
-from nbtool.magics.cell.run import has_prompt
+from nbtool.magics.cell.cell_prompt import has_prompt, prompt_of
 from nbtool.magics.commands import COMMANDS, check_options
 from nbtool.magics.notebook.bind import bind_reference
 from nbtool.magics.notebook.options import budget
+from nbtool.magics.notebook.page_cells import page_context
 from nbtool.magics.notebook.tool_choice import choose_tools, find_source
 from nbtool.messages import assistant, load_messages, user
 from nbtool.mime import sniff
@@ -34,8 +36,9 @@ from nbtool.testing import ScriptedWire
 from nbtool.tools.calls.contents import is_any_in, normalized_words
 from nbtool.tools.mcp import stdio_messages
 from nbtool.tools.mcp.stdio_messages import Complexity, Flow
-from nbtool.toolsets import inspection
-from nbtool.view import explorer_messages, turn_messages
+from nbtool.toolsets import cell_texts, inspection
+from nbtool.toolsets.notebook_access import CellOutput, CellRun, NotebookCell, digest_of
+from nbtool.view import explorer_messages, notebook_messages, turn_messages
 from nbtool.wire.dialects.media.decoder import read_images, read_speech, read_transcription
 from nbtool.wire.framing import json_payloads
 from tests.shells import new_shell
@@ -159,6 +162,25 @@ def _text(text: str) -> None:
         check_options("bind", text.split())
 
 
+def _cells(text: str) -> None:
+    """Read cells of a page: its answers, their texts for a model, and the words that name them."""
+    output = {"kind": "text", "text": text, "length": len(text)}
+    data = {"id": "a", "type": "code", "source": text, "length": len(text), "number": 1, "outputs": [output]}
+    for answer in ({"kind": "cells", "cells": [{**data, "more_outputs": 0}], "more": 0}, {"kind": text}, text):
+        notebook_messages.parse_answer(answer)
+    found = NotebookCell("a", "code", text, len(text), 1, (CellOutput("text", text, len(text)),))
+    for words in (text[:20], "all", "7:9"):
+        with contextlib.suppress(NbtoolError):
+            page_context([found], "chat", words, "chat")
+    cell_texts.outline([found], text, 1, 10)
+    cell_texts.read_text(found, 0)
+    cell_texts.output_part(found, 1, 0)
+    cell_texts.describe_run(text, CellRun(found.outputs, text))
+    digest_of(text)
+    flags = SimpleNamespace(cells="")
+    prompt_of(None, Chat(wire=ScriptedWire([])), cast("Any", flags), text, "chat", cast("Any", None))
+
+
 def _address(text: str) -> None:
     for address in (text, f"https://{text}", f"https://a.example/{text}"):
         with contextlib.suppress(NbtoolError):
@@ -186,6 +208,7 @@ NOTEBOOK: dict[str, tuple[Read, list[str]]] = {
     "messages and events of a file": (_of_file, ['{"', '":', '"', "[", "{", "]", "}", ",", "\\u", "kind"]),
     "name of what is bound": (_bound, NAMES),
     "body of a cell and its flags": (_text, [*WORDS, "\n", "#", "0.", "$"]),
+    "cells of a page": (_cells, ["%%chat", "\n", "`", "```", "\x1b[31m", "# ", " ", "1:", "é"]),
     "address of a server": (_address, ["http://", "a@", ":", "/", "..", "%2f", "[", "]", "?a=", "#", "xn--", "ü"]),
     "what is traced": (_traced, [":", "/", "0", '"', "\\"]),
     "words of a result": (lambda text: (normalized_words(text), is_any_in([text], text)), WORDS),

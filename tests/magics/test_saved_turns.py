@@ -66,6 +66,28 @@ def test_another_version_is_shown_with_its_versions_and_the_chat_goes_on_from_it
     assert current_version(shell) == second
 
 
+def test_the_models_for_its_prompt_are_listed_as_first_lines_of_a_cell(
+    shell: Any, versions: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (_, turn) = versions
+
+    answer = ask(shell, "models", turn, deed="edit")
+
+    first, *others = answer["models"]
+    assert first == {
+        "name": "practice:fast", "note": "the model of this chat", "magic": f"%%chat --edit {turn}",
+    }  # fmt: skip
+    lines = {one["name"]: one["magic"] for one in others}
+    assert lines["practice:default"] == f"%%chat --edit {turn} -m practice:default"
+    assert [name for name in lines if name.startswith("openai:")]
+    assert not any(line for name, line in lines.items() if name.startswith("openai:")), "there is no key"
+    assert ask(shell, "models", turn, deed="code") is None
+    restart(shell, capsys)
+    assert ask(shell, "models", turn, deed="rerun")["models"] == []
+    assert chats_of(shell).chats.keys() == set(), "nothing was continued"
+
+
 def test_the_next_day_the_turn_is_found_in_the_journal(
     shell: Any, versions: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

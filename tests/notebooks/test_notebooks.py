@@ -83,6 +83,13 @@ TEXT = {
         "state": "2 calls",
         "stop": "Stopped",
     },
+    "12_cells.ipynb": {
+        "context": "The prompt contains 2 cells from IPython's history, about",
+        "changed": "(61, True)",
+        "undo": "Put back `penguins`. Removed `dropped`. `counted` changed in place: no former state is kept.",
+        "undone": "(344, False)",
+        "ask-cells": "This front end has no notebook model that tools can reach",
+    },
 }
 """What stands under the cells of a notebook whose prose speaks of it, by the cells' ids."""
 NOTEBOOK_SECONDS = 180

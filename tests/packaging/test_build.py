@@ -25,6 +25,9 @@ START_LIMIT = 33_000
 HISTORY_LIMIT = 43_500
 """Bytes of what draws saved conversations, gzipped: only a page that has one loads it."""
 
+CELLS_LIMIT = 2_500
+"""Bytes of what reads and changes cells, gzipped: only a page that is asked about them loads it."""
+
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -69,6 +72,7 @@ def test_jupyterlab_finds_the_extension_where_the_wheel_puts_it(wheel: Path, tmp
     assert next((folder / "static").glob("rich.*.js")).read_bytes() == MODULE.read_bytes()
     assert gzipped_size(folder / actual["jupyterlab"]["_build"]["load"]) <= START_LIMIT
     assert gzipped_size(next((folder / "static").glob("history.*.js"))) <= HISTORY_LIMIT
+    assert gzipped_size(next((folder / "static").glob("cells.*.js"))) <= CELLS_LIMIT
 
 
 def gzipped_size(path: Path) -> int:

@@ -20,7 +20,7 @@ class Answer:
     """What the model answers: text, and calls as pairs of a name and its arguments; Vertex AI gives them no ids.
 
     With `is_broken` the arguments lack their last character, where a dialect has them as text; with `is_hidden` the
-    thinking of Claude is signed and empty.
+    thinking of Claude is signed and empty. A `namespace` is that of all calls, in the Responses API.
     """
 
     text: str = "Well."
@@ -30,6 +30,7 @@ class Answer:
     is_broken: bool = False
     signature: str = "signed"
     is_hidden: bool = False
+    namespace: str = ""
 
     def arguments_text(self, arguments: Body) -> str:
         """Return the arguments of a call as text."""
@@ -110,6 +111,7 @@ def whole_responses(answer: Answer) -> Body:
         {
             "type": "function_call", "id": f"fc_{at}", "call_id": f"c{at}", "name": name,
             "arguments": answer.arguments_text(arguments),
+            **({"namespace": answer.namespace} if answer.namespace else {}),
         }
         for at, (name, arguments) in enumerate(answer.calls)
     ]  # fmt: skip

@@ -1072,6 +1072,23 @@ def test_a_tool_that_changed_while_it_was_asked_about_is_asked_about_again(way: 
 
 @pytest.mark.promise("shown-is-run")
 @pytest.mark.parametrize("way", TOOL_CHANGES)
+def test_an_approval_to_remember_does_not_cover_a_tool_that_changed_before_it_was_given(way: str) -> None:
+    bank, questions = TOOL_CHANGES[way](), list[Question]()
+
+    def approve(question: Question) -> Approved:
+        questions.append(question)
+        if len(questions) == 1:
+            bank.change()
+        return Approved(remember="tool")
+
+    harness = make_harness(tool(bank.function, name="send"), approver=approve)
+
+    assert harness.run(ask_for("send", n=1)).status == "ok"
+    assert [question.again and question.again.reason for question in questions] == [None, "changed"]
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("way", TOOL_CHANGES)
 @pytest.mark.parametrize("scope", ["call", "tool"])
 def test_a_remembered_approval_does_not_cover_a_tool_that_changed(way: str, scope: Any) -> None:
     bank = TOOL_CHANGES[way]()

@@ -1,6 +1,6 @@
 import { Component, type JSX, type TargetedKeyboardEvent } from "preact";
 import type { ModelChoice } from "../generated";
-import { singleLine } from "../text/format";
+import { ModelSelect } from "../views/ModelSelect";
 
 interface ComposerProps {
   /** The models for the next prompt, that of the chat first. */
@@ -33,6 +33,7 @@ export class Composer extends Component<ComposerProps, { text: string; model: st
 
   render(): JSX.Element {
     const { text } = this.state;
+    const { models } = this.props;
     return (
       <div class="nb-composer">
         <textarea
@@ -46,7 +47,14 @@ export class Composer extends Component<ComposerProps, { text: string; model: st
           onKeyDown={this.#onKeyDown}
         />
         <div class="nb-composer-side">
-          {this.props.models.length > 0 && this.#renderModels()}
+          {models.length > 0 && (
+            <ModelSelect
+              models={models}
+              chosen={this.#choice()}
+              label="Model of the next prompt"
+              onChoose={({ name }) => this.setState({ model: name })}
+            />
+          )}
           <button
             type="button"
             class="nb-button nb-primary"
@@ -58,28 +66,6 @@ export class Composer extends Component<ComposerProps, { text: string; model: st
           </button>
         </div>
       </div>
-    );
-  }
-
-  /** The model of the cell; the chat stays with it. */
-  #renderModels(): JSX.Element {
-    const { models } = this.props;
-    const chosen = this.#choice() ?? models[0];
-    return (
-      <select
-        aria-label="Model of the next prompt"
-        title={`Model of the next prompt: ${singleLine(chosen?.name ?? "", 120)}. The chat goes on with it.`}
-        value={chosen?.name}
-        onChange={({ currentTarget }) => this.setState({ model: currentTarget.value })}
-        onKeyDown={(event) => event.stopPropagation()}
-      >
-        {models.map(({ name, note, magic }) => (
-          <option key={name} value={name} disabled={!magic}>
-            {singleLine(name, 60)}
-            {note && ` (${singleLine(note, 80)})`}
-          </option>
-        ))}
-      </select>
     );
   }
 }

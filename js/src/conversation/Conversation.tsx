@@ -34,9 +34,19 @@ export class Conversation extends Component<{ client: ConversationClient }> {
           {client.isSaved ? (
             <span class="nb-muted nb-saved-mark">saved with the notebook</span>
           ) : (
-            <button type="button" class="nb-text-button" onClick={client.refresh}>
-              Refresh
-            </button>
+            <>
+              <button
+                type="button"
+                class="nb-text-button"
+                title="A cell below writes the chat to a Markdown file (or json, ipynb, code)"
+                onClick={client.insertExport}
+              >
+                Export
+              </button>
+              <button type="button" class="nb-text-button" onClick={client.refresh}>
+                Refresh
+              </button>
+            </>
           )}
         </header>
         {hasNoReply && (

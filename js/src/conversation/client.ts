@@ -27,6 +27,8 @@ export interface ConversationClient {
   refresh(): void;
   /** Insert a cell with this prompt below, for a model or that of the chat; it does not run. */
   insertPrompt(text: string, model?: ModelChoice): void;
+  /** Insert a cell below that writes the chat to a file. */
+  insertExport(): void;
   dismissCell(): void;
   title: string;
   /** Whether the conversation is one that was saved: then no kernel is asked. */
@@ -41,6 +43,7 @@ interface Turn {
 
 /** Create the client of one view, until the signal is aborted. */
 export function createConversationClient(model: Model, signal: AbortSignal): ConversationClient {
+  const magic = String(model.get("magic") ?? "%%chat");
   const initial: ConversationState = { ...INITIAL_STATE, turns: null, leftOut: 0, models: [] };
   const { request, insertCell, requestMedia, ...asks } = createClient<{ kind: "hello" }, ConversationState>(
     model,
@@ -68,8 +71,8 @@ export function createConversationClient(model: Model, signal: AbortSignal): Con
     state: asks.state,
     subscribe: asks.subscribe,
     refresh: () => request({ kind: "hello" }),
-    insertPrompt: (text, choice) =>
-      insertCell(`${choice?.magic || String(model.get("magic") ?? "%%chat")}\n${text}`),
+    insertPrompt: (text, choice) => insertCell(`${choice?.magic || magic}\n${text}`),
+    insertExport: () => insertCell(`${magic.replace("%%", "%")} export md`),
     dismissCell: asks.dismissCell,
     title: String(model.get("title") ?? ""),
   };

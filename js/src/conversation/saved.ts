@@ -40,6 +40,7 @@ export function createSavedClient({ title, left_out, turns }: SavedConversation)
     subscribe: () => () => {},
     refresh: () => {},
     insertPrompt: () => {},
+    insertExport: () => {},
     dismissCell: () => {},
     title,
     isSaved: true,

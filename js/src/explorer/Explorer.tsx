@@ -163,6 +163,9 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
           matches={this.#isSearching() ? undefined : rows.length}
           step={this.#step}
           refresh={client.isSaved ? undefined : client.refresh}
+          exportChat={
+            client.actions.includes("export") ? () => client.requestCell({ deed: "export" }) : undefined
+          }
         />
         {hasNoReply && (
           <p class="nb-x-no-reply" role="status">

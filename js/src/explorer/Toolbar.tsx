@@ -18,6 +18,8 @@ interface ToolbarProps {
   step: (by: number) => void;
   /** Undefined for a saved conversation, which is what it was. */
   refresh: (() => void) | undefined;
+  /** Insert a cell that writes the chat to a file; undefined where that cannot be. */
+  exportChat: (() => void) | undefined;
 }
 
 /** What the history is of, and what of it is looked for. */
@@ -29,6 +31,7 @@ export function Toolbar({
   matches,
   step,
   refresh,
+  exportChat,
 }: ToolbarProps): JSX.Element {
   const { statuses, tools, omittedTools } = filterOptions(index ?? { rows: [], left_out: 0 });
   return (
@@ -62,6 +65,16 @@ export function Toolbar({
       <span class="nb-muted nb-x-count" aria-live="polite">
         {index ? countText(index, filter, matches) : "Loading"}
       </span>
+      {exportChat && (
+        <button
+          type="button"
+          class="nb-text-button"
+          title="A cell below writes the chat to a Markdown file (or json, ipynb, code)"
+          onClick={exportChat}
+        >
+          Export
+        </button>
+      )}
       {refresh ? (
         <button type="button" class="nb-text-button" onClick={refresh}>
           Refresh

@@ -1,4 +1,7 @@
-/** Sets a formula in an element with the page's own typesetter, when it is seen; what it shows until then stays if that fails. */
+/**
+ * Sets a formula in an element with the page's own typesetter, when it is seen; what it shows until then stays if that
+ * fails, and if the formula is empty. It gets plain notation only.
+ */
 export type Typesetter = (element: HTMLElement, tex: string, display: boolean) => void;
 
 const KEY = Symbol.for("nbtool.typesetter");

@@ -1,5 +1,6 @@
 import type { InsertedCell } from "../notebook/insertCell";
-import type { Head, PageAction } from "../protocol";
+import { type Head, type PageAction, VERSION } from "../protocol";
+import { requestFromKernel } from "./kernelRequest";
 import type { NotebookPanel, NotebookTracker } from "./types";
 
 /** What an action applies to, where it is not the whole turn. */
@@ -26,6 +27,7 @@ const ACTION_CELLS: Record<PageAction, (of: CellContext) => string | undefined> 
   rerun: ({ cell, head }) => `${cell} --rerun ${head.turn_id}`,
   edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${head.turn_id}\n${prompt}`,
   code: ({ line, head }) => `${line} code ${head.turn_id}`,
+  undo: ({ line, head }) => `${line} undo ${head.turn_id}`,
   explore: ({ line, head }) => `${line} explore ${head.turn_id}`,
   bind: ({ line, head, reference = "" }) =>
     VARIABLE.test(reference) ? `${line} bind ${reference} --turn ${head.turn_id}` : undefined,
@@ -68,9 +70,19 @@ export async function insertActionCell(
   }
   const inserted = insertCell(node, panel, source);
   showOutcome(inserted);
-  if (inserted.state !== "below" || !panel || !(await isMagicMissing(panel, source))) return;
-  selectLoadCell(node, panel);
-  showOutcome({ state: "belowWithLoad", text: source });
+  const below = panel?.content.model?.sharedModel.getCell(panel.content.activeCellIndex);
+  if (inserted.state !== "below" || !panel || !below) return;
+  if (await isMagicMissing(panel, source)) {
+    selectLoadCell(node, panel);
+    showOutcome({ state: "belowWithLoad", text: source });
+  } else if (action === "edit" || action === "rerun") {
+    const { chat = "main", turn_id: turn } = head;
+    const request = { v: VERSION, kind: "models", chat, turn, deed: action } as const;
+    const answer = await requestFromKernel(panel.sessionContext?.session?.kernel, request);
+    const setFirstLine = (line: string): void =>
+      below.setSource(below.getSource().replace(/^.*/, () => line));
+    if (answer?.models) showOutcome({ ...inserted, models: answer.models, setFirstLine });
+  }
 }
 
 /** Return the source of the cell that contains an element; empty if there is none. */
@@ -90,6 +102,16 @@ export function insertCell(node: Node, panel: NotebookPanel | undefined, source:
   content.activeCellIndex = index; // it also scrolls there
   content.mode = "command";
   return { state: "below", text: source };
+}
+
+/** Select a cell by its id, and scroll to it; return whether the notebook has it. */
+export function showCell(panel: NotebookPanel | undefined, id: string): boolean {
+  const content = panel?.content;
+  const at = content?.model?.sharedModel.cells?.findIndex((cell) => cell.id === id) ?? -1;
+  if (!content || at < 0) return false;
+  content.activeCellIndex = at; // it also scrolls there
+  content.mode = "command";
+  return true;
 }
 
 /** Return which cell contains an element; -1 where none does. */

@@ -1,4 +1,4 @@
-/** The actions of a saved turn that its kernel answers: the code of its calls, and its other versions. */
+/** The actions of a saved turn that its kernel answers: the code of its calls, what it changed, and its other versions. */
 import type { InsertedCell } from "../notebook/insertCell";
 import {
   type Head,
@@ -14,7 +14,7 @@ import type { NotebookPanel } from "./types";
 /** Return what is requested from the kernel for an action; undefined for one that is a cell. */
 export function requestFor(action: PageAction, head: Head, version = 0): SavedTurnRequest | undefined {
   const about = { v: VERSION, chat: head.chat ?? "main", turn: head.turn_id } as const;
-  if (action === "code") return { ...about, kind: "code" };
+  if (action === "code" || action === "undo") return { ...about, kind: action };
   const other = action === "version" && head.turns?.[version - 1];
   return other ? { ...about, kind: "version", other } : undefined;
 }

@@ -1,14 +1,16 @@
 /**
- * The extension of JupyterLab and Notebook 7 that draws saved turns and colours `%%chat` cells, as a container of module federation.
+ * The extension of JupyterLab and Notebook 7 that draws saved turns, colours `%%chat` cells and answers requests about cells, as a container of module federation.
  *
  * JupyterLab loads this file as a script, hands over its modules, and asks for `./extension`:
  * https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html#prebuilt-extensions
  */
 
+import { setCellLink } from "../kernel/cellLink";
 import { setDiagramDrawer } from "../kernel/diagrams";
 import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
 import { setTypesetter } from "../kernel/typesetter";
 import styles from "../styles.css";
+import { findPanel, showCell } from "./actions";
 import { addChatCells } from "./chatCells";
 import type { CodeMirror, ExtensionRegistry, LanguageRegistry, RegistryTokens } from "./codemirror";
 import { recordFocus } from "./focus";
@@ -16,12 +18,14 @@ import { makeTypesetter } from "./formulas";
 import { createHistoryRenderers } from "./historyRenderer";
 import type { HistoryViews } from "./historyViews";
 import labStyles from "./lab.css";
+import { answerNotebookRequests, type CellRequests } from "./notebookRequests";
 import { createTurnRenderer } from "./renderer";
 import { loadSharedModules, type SharedScope } from "./sharedModules";
 import type { MermaidManager, NotebookTracker, RenderMime, SharedModules } from "./types";
 
 declare const LAZY_FILE: string;
 declare const HISTORY_FILE: string;
+declare const CELLS_FILE: string;
 
 const NAME = "nbtool-chat";
 const scriptUrl = (document.currentScript as HTMLScriptElement | null)?.src ?? "";
@@ -61,6 +65,10 @@ async function turns(from: SharedScope): Promise<object> {
       addStyles();
       recordFocus();
       onModule(fetchLazyModule);
+      if (tracker) {
+        answerNotebookRequests(tracker, loadCellRequests);
+        setCellLink((node, cell) => showCell(findPanel(node, tracker), cell));
+      }
       if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));
       if (mermaid?.renderSvg) setDiagramDrawer((text) => mermaid.renderSvg(text));
       rendermime.addFactory(createTurnRenderer(shared, rendermime, tracker));
@@ -121,6 +129,11 @@ async function loadHistoryViews(): Promise<HistoryViews> {
     default: HistoryViews;
   };
   return module.default;
+}
+
+/** Load what answers requests about cells from the folder of this file, with the first request. */
+async function loadCellRequests(): Promise<CellRequests> {
+  return (await import(/* @vite-ignore */ new URL(CELLS_FILE, scriptUrl).href)) as CellRequests;
 }
 
 /** Load the second module from the folder of this file when a rendered turn needs it; until then the views are plain. */

@@ -61,10 +61,18 @@ export interface CellWidget {
 
 /** A channel to code in the kernel that was registered under a target. */
 export interface Comm {
+  readonly isDisposed?: boolean;
   onMsg: ((message: { content: { data: unknown } }) => void) | undefined;
   onClose: (() => void) | undefined;
   open(data: object): unknown;
+  send?(data: object): unknown;
   close(): unknown;
+}
+
+/** The message that opens a comm; its parent is the request during which the kernel opened it. */
+export interface CommOpen {
+  parent_header: object;
+  content: { data: unknown };
 }
 
 /** A kernel: https://jupyter-client.readthedocs.io/en/stable/messaging.html#introspection describes its answers. */
@@ -76,7 +84,9 @@ export interface Kernel {
     cursor_pos: number;
     detail_level: 0 | 1;
   }): Promise<{ content: { status: string; found?: boolean } }>;
+  readonly clientId?: string;
   createComm?(target: string): Comm;
+  registerCommTarget?(target: string, onOpen: (comm: Comm, message: CommOpen) => void): void;
 }
 
 export interface SessionContext {
@@ -91,11 +101,13 @@ export interface SessionContext {
 /** One cell of the document; the methods of its outputs are those of a code cell. */
 export interface SharedCell {
   getSource(): string;
+  setSource(source: string): void;
   getOutputs?(): { data?: Record<string, unknown> }[];
   updateOutputs?(start: number, end: number, outputs: object[]): void;
 }
 
 export interface SharedModel {
+  readonly cells?: readonly { id?: string }[];
   getCell(at: number): SharedCell;
   insertCell(at: number, cell: object): unknown;
 }
@@ -114,6 +126,8 @@ export interface NotebookPanel {
 
 export interface NotebookTracker {
   find(matches: (panel: NotebookPanel) => boolean): NotebookPanel | undefined;
+  forEach?(visit: (panel: NotebookPanel) => void): void;
+  readonly widgetAdded?: { connect(listener: (tracker: unknown, panel: NotebookPanel) => void): void };
 }
 
 /** The shared JupyterLab modules, of which the page has one instance each. */

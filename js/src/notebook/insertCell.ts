@@ -1,15 +1,18 @@
 import type { Model } from "../model";
+import type { ModelChoice } from "../protocol";
 import { findWidget, notebookOf } from "./notebookModel";
 
 /**
  * The outcome of an action on a turn: requested; a cell that was inserted below, with another one above it where the
  * kernel has not loaded nbtool, or that is shown here to be copied; done, or refused, with a text that says so.
- * `note` is what else the kernel said.
+ * `note` is what else the kernel said. `models` may be chosen for it: `setFirstLine` writes theirs.
  */
 export interface InsertedCell {
   state: "requested" | "below" | "belowWithLoad" | "here" | "done" | "refused";
   text: string;
   note?: string | undefined;
+  models?: readonly ModelChoice[] | undefined;
+  setFirstLine?: (line: string) => void;
 }
 
 /** Insert a cell below where the page can, and else have its text shown. */

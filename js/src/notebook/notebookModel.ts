@@ -3,13 +3,26 @@ import type { Model } from "../model";
 
 /** The parts of an output that are used here. */
 export interface Output {
+  output_type?: string;
   data?: Record<string, unknown>;
+  text?: string | string[];
+  ename?: string;
+  evalue?: string;
+  traceback?: string[];
 }
 
 /** The parts of a cell of the shared model that are used here; its methods depend on JupyterLab's version. */
 export interface Cell {
   id?: string;
+  cell_type?: string;
+  execution_count?: number | null;
   outputs?: Output[];
+  undoManager?: { stopCapturing?(): void } | null;
+  getSource?(): string;
+  setSource?(source: string): void;
+  updateSource?(start: number, end: number, text: string): void;
+  getMetadata?(key: string): unknown;
+  toJSON?(): Record<string, unknown>;
   getOutputs?(): Output[];
   setOutputs?(outputs: object[]): void;
   updateOutputs?(start: number, end: number, outputs: object[]): void;
@@ -18,7 +31,9 @@ export interface Cell {
 export interface NotebookModel {
   sharedModel?: {
     cells?: Cell[];
-    insertCell?(index: number, cell: { cell_type: "code"; source: string }): unknown;
+    insertCell?(index: number, cell: { cell_type: string; source: string }): unknown;
+    deleteCell?(index: number): void;
+    moveCell?(from: number, to: number): void;
   };
   cells?: Iterable<{ id: string; trusted: boolean }>;
 }

@@ -54,16 +54,23 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
   }
 }
 
+const NOTE = /^\[[^\]\n]*\]\n/;
+
 /** The first line of what came of a call, so that nobody has to open it for a short result. */
 function FirstLine({ block }: { block: CallBlock }): JSX.Element | null {
   const line = firstLine(block);
   return line ? <span class="nb-muted nb-line nb-first-line">{line}</span> : null;
 }
 
-/** While a call runs the last line of its output, which says what it does. */
-function firstLine({ state, result, progress }: CallBlock): string {
+/**
+ * While a call runs the last line of its output, which says what it does; without a result the reason why there is none. A
+ * line in brackets before the result of a call that was edited is a note for the model.
+ */
+function firstLine({ state, result, reason, progress, asked_arguments }: CallBlock): string {
   const line =
-    state === "running" ? progress.trimEnd().split("\n").at(-1) : result.trimStart().split("\n", 1)[0];
+    state === "running"
+      ? progress.trimEnd().split("\n").at(-1)
+      : (result.replace(asked_arguments === undefined ? "" : NOTE, "").trim() || reason).split("\n", 1)[0];
   return singleLine(line ?? "");
 }
 

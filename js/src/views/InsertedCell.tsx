@@ -1,7 +1,9 @@
 import { Component, createRef, type JSX } from "preact";
 import type { InsertedCell } from "../notebook/insertCell";
+import type { ModelChoice } from "../protocol";
 import { Copy } from "./Copy";
 import { InlineCode } from "./InlineCode";
+import { ModelSelect } from "./ModelSelect";
 
 const STATE_TEXT: Record<InsertedCell["state"], string> = {
   requested: "Waiting for the kernel…",
@@ -20,7 +22,11 @@ const BELOW: ReadonlySet<InsertedCell["state"]> = new Set(["below", "belowWithLo
 const WITH_TEXT: ReadonlySet<InsertedCell["state"]> = new Set(["done", "refused"]);
 
 /** What an action on the turn did: where its cell is and that it has not run, or its outcome. */
-export class InsertedCellNotice extends Component<{ cell: InsertedCell; close: () => void }> {
+export class InsertedCellNotice extends Component<
+  { cell: InsertedCell; close: () => void },
+  { model: ModelChoice | undefined }
+> {
+  override state = { model: undefined };
   #el = createRef<HTMLDivElement>();
 
   override componentDidMount(): void {
@@ -28,7 +34,9 @@ export class InsertedCellNotice extends Component<{ cell: InsertedCell; close: (
   }
 
   override componentDidUpdate(previous: { cell: InsertedCell }): void {
-    if (previous.cell !== this.props.cell) this.#scrollToCell();
+    if (previous.cell === this.props.cell) return;
+    this.setState({ model: undefined });
+    this.#scrollToCell();
   }
 
   /** Scroll to the cell below; after the page has laid out this notice, which moves that cell. */
@@ -42,7 +50,7 @@ export class InsertedCellNotice extends Component<{ cell: InsertedCell; close: (
 
   render(): JSX.Element {
     const { cell, close } = this.props;
-    const { state, text, note } = cell;
+    const { state, text, note, models, setFirstLine } = cell;
     const parts = [STATE_TEXT[state], WITH_TEXT.has(state) && text, note];
     return (
       <div class="nb-inserted-cell" role="status" ref={this.#el}>
@@ -50,6 +58,17 @@ export class InsertedCellNotice extends Component<{ cell: InsertedCell; close: (
           <span>
             <InlineCode text={parts.filter(Boolean).join(" ")} />
           </span>
+          {models?.[0] && setFirstLine && (
+            <ModelSelect
+              models={models}
+              chosen={this.state.model}
+              label="Model of this cell"
+              onChoose={(model) => {
+                setFirstLine(model.magic);
+                this.setState({ model });
+              }}
+            />
+          )}
           <button type="button" class="nb-text-button" onClick={close}>
             Close
           </button>

@@ -138,7 +138,7 @@ test("several short calls are one line each, and the fields of one open on deman
   const closed = desk.el.querySelectorAll(".nb-compact").length;
   const fields = desk.el.querySelectorAll(".nb-reason").length;
 
-  await desk.press("More");
+  await desk.press("Edit or reason…");
 
   expect([closed, fields]).toEqual([2, 0]);
   expect(desk.el.querySelector(".nb-compact .nb-card-summary")?.textContent).toBe('Run tool2(ticker="AAA")?');

@@ -72,6 +72,10 @@ class Transcript:
         """Set head fields that events do not have: `why`, `version`, `versions`, `acts`; return the patches."""
         return self._blocks.set_head(**head)
 
+    def show_changes(self, text: str, can_undo: bool) -> list[Patch]:
+        """Show what the turn did to the notebook, and whether that can be undone; return the patches."""
+        return [*self._notice(Notice(text)), *(self._blocks.set_head(undo=True) if can_undo else [])]
+
     def document(self) -> Document:
         """Return the current turn: JSON, sharing nothing with this object."""
         return self._blocks.document()

@@ -1,4 +1,8 @@
-"""Interrupts of a cell that waits for a turn: the first stops the turn, later ones do not cut its ending short."""
+"""Interrupts of a cell that waits for a turn: the first stops the turn, later ones do not cut its ending short.
+
+An interrupt is raised in the code that runs, which may catch it: a tool (a training loop that ends early), or a
+finalizer, whose errors Python only prints. Such an interrupt is raised again as soon as that code has returned.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +19,25 @@ from nbtool.chat.turn import Turn
 LINGER_SECONDS = 1.0
 """How long further interrupts are ignored after an interrupted cell's turn has ended."""
 
+AGAIN_SECONDS = 0.5
+"""Seconds in which interrupts count as one; a later one is passed on to a tool that has caught the former."""
+
 Handler = Callable[[int, FrameType | None], Any]
 
 
 class Interrupts:
-    """Passes one interrupt on while a turn runs; those before its start, and all after the first, are only recorded."""
+    """Passes one interrupt on while a turn runs; those before its start, and all after the first, are only recorded.
 
-    def __init__(self, turn: Turn, former: Handler) -> None:
+    A tool that caught the first one and still runs after `again_seconds` gets the next.
+    """
+
+    def __init__(self, turn: Turn, former: Handler, again_seconds: float = AGAIN_SECONDS) -> None:
         self._turn = turn
         self._former = former
+        self._again_seconds = again_seconds
         self._is_open = False
         self._until: float | None = None
+        self._passed_on: float | None = None
         self.is_received = False
 
     def begin(self) -> None:
@@ -37,6 +49,15 @@ class Interrupts:
         self._turn.start()
         self._is_open = True
         if self.is_received:
+            raise KeyboardInterrupt
+
+    def poll(self) -> None:
+        """Check, while the turn runs, whether something caught an interrupt that was passed on.
+
+        Raises:
+            KeyboardInterrupt: the same once more, which stops the turn.
+        """
+        if self._passed_on is not None and not self._turn.cancel_signal.is_set:
             raise KeyboardInterrupt
 
     def hold(self) -> None:
@@ -56,20 +77,28 @@ class Interrupts:
             self._former(number, frame)
             return
         is_first, self.is_received = not self.is_received, True
-        if is_first and self._is_open and not self._turn.done.done():
+        if (is_first or self._is_caught()) and self._is_open and not self._turn.done.done():
+            self._passed_on = time.monotonic()
             self._former(number, frame)
+
+    def _is_caught(self) -> bool:
+        """Whether the tool that runs has caught the former interrupt."""
+        is_long_ago = self._passed_on is not None and time.monotonic() - self._passed_on > self._again_seconds
+        return is_long_ago and not self._turn.caller_thread.is_free
 
 
 @contextmanager
-def one_interrupt(turn: Turn, *, linger_seconds: float | None = None) -> Iterator[Interrupts]:
+def one_interrupt(
+    turn: Turn, *, linger_seconds: float | None = None, again_seconds: float = AGAIN_SECONDS
+) -> Iterator[Interrupts]:
     """Handle the interrupts of this thread, if it is the main one and Python's default handler is set.
 
-    With `linger_seconds`, interrupts that come so soon after an interrupted turn are ignored until the cell has ended:
-    a kernel then sets its own handler again.
+    See `Interrupts` for `again_seconds`. With `linger_seconds`, interrupts that come so soon after an interrupted turn
+    are ignored until the cell has ended: a kernel then sets its own handler again.
     """
     former = signal.getsignal(signal.SIGINT)
     is_ours = threading.current_thread() is threading.main_thread() and callable(former)
-    interrupts = Interrupts(turn, former if callable(former) else signal.default_int_handler)
+    interrupts = Interrupts(turn, former if callable(former) else signal.default_int_handler, again_seconds)
     if is_ours:
         signal.signal(signal.SIGINT, interrupts.on_signal)
     try:

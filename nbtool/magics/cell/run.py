@@ -7,6 +7,7 @@ from argparse import Namespace as Flags
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from nbtool.blocks.sanitize import one_line
@@ -17,19 +18,25 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound
 from nbtool.events import Event, Notice, ReplyFinished
 from nbtool.magics.cell.approver import CellApprover
+from nbtool.magics.cell.cell_prompt import prompt_of
 from nbtool.magics.cell.endings import TurnFailed, failed_line, stop_cell
 from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interrupt
+from nbtool.magics.cell.notebook_session import notebook_of_cell
 from nbtool.magics.cell.reruns import CellRerun, former_run_note
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.chat_settings import choose_model
-from nbtool.magics.notebook.earlier_cells import EarlierCells, format_cells
+from nbtool.magics.notebook.name_changes import TurnChanges
 from nbtool.magics.notebook.namespace import NotebookNamespace
 from nbtool.magics.notebook.options import budget, mentions
+from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.magics.notebook.restored_names import former_needs, restore_for_turn, settle_names
 from nbtool.magics.views import View, can_park, make_view
-from nbtool.tools.values.excerpt import masking
+from nbtool.toolsets.notebook_access import open_notebook
 from nbtool.wire.dialects.options import combine_options
+
+CELL_TOOLS = "nbtool.notebook."
+"""How the origins of the tools for cells begin."""
 
 
 def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str = "chat") -> Turn:
@@ -40,7 +47,14 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
         TurnFailed: the turn ended with an error, which the view shows.
         TurnStopped: the turn was stopped, by its button or by an interrupt of the kernel.
     """
-    prompt = _prompt_of(shell, chat, flags, body, magic)
+    with notebook_of_cell(shell, magic) as notebook:
+        return _run(shell, chat, names, flags, body, magic, notebook)
+
+
+def _run(  # noqa: PLR0913 - everything a cell has
+    shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str, notebook: PageNotebook
+) -> Turn:
+    prompt, cells = prompt_of(shell, chat, flags, body, magic, notebook)
     if not prompt and not flags.attach and not isinstance(operation_from_flags(flags), Rerun | Resume | Reexecute):
         raise BadUsage("The cell has no prompt; nothing was sent.", fix="Write your prompt below the %%chat line.")
     if flags.out:
@@ -53,9 +67,10 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
         turn = chat.compose(
             prompt, attach=attached, as_=type_, options=_request_options(chat, flags), settings=settings
         )
+    names.cell_contexts[chat.chat_id] = cells
     linger_seconds = LINGER_SECONDS if getattr(shell, "kernel", None) is not None else None
     with one_interrupt(turn, linger_seconds=linger_seconds) as interrupts:
-        is_run_again = _show(shell, chat, names, flags, turn, magic, interrupts)
+        is_run_again = _show(shell, chat, names, flags, turn, magic, interrupts, notebook)
         is_stopped = turn.cancel_signal.is_set and turn.status == "cancelled" and not is_run_again
         if interrupts.is_received or is_stopped:
             raise stop_cell(shell, turn, has_view=not flags.quiet)
@@ -72,7 +87,14 @@ def _request_options(chat: Chat, flags: Flags) -> dict[str, Any]:
 
 
 def _show(  # noqa: PLR0913 - everything a turn and its view need
-    shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, turn: Turn, magic: str, interrupts: Interrupts
+    shell: Any,
+    chat: Chat,
+    names: NotebookNamespace,
+    flags: Flags,
+    turn: Turn,
+    magic: str,
+    interrupts: Interrupts,
+    notebook: PageNotebook,
 ) -> bool:
     """Show a turn while it runs and store its results, even if interrupted.
 
@@ -82,8 +104,10 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         TurnStopped: the kernel was interrupted.
     """
     rerun = CellRerun(turn, chat)
-    cells = CellSource(flags.chat, magic)
-    view = make_view(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=cells, on_rerun=rerun.request)
+    source = CellSource(flags.chat, magic)
+    if any(tool.origin.startswith(CELL_TOOLS) for tool in chat.tools.tools().values()):
+        notebook.connect()
+    view = make_view(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=source, on_rerun=rerun.request)
     turn.approver = CellApprover(
         turn,
         chat.approvals,
@@ -95,8 +119,12 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         on_question=rerun.on_question,
     )
     turn.caller_thread.report_blocked = print
+    watch = names.changes.watch()
+    turn.caller_thread.before_first_job = watch.read_contents
+    cells = names.cell_contexts.get(chat.chat_id)
     notices = [
         former_run_note(turn.cell_id),
+        f"The prompt contains {cells.describe()}." if cells else "",
         names.describe_rebound(chat),
         names.describe_unmarked(chat, mentions(turn.prompt.text).quoted),
         names.describe_replaced(flags.out, _cell_of(turn)) if flags.out and not flags.replace else "",
@@ -104,13 +132,26 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     turn.add_listener(_after_start(notices, view.feed))
     turn.add_listener(rerun.feed)
     try:
-        wait_for_turn(turn, on_tick=view.poll, on_start=interrupts.begin)
+        poll = partial(_poll, interrupts, notebook.poll if flags.quiet else view.poll)
+        with open_notebook(turn.caller_thread, notebook):
+            wait_for_turn(turn, on_tick=poll, on_start=interrupts.begin)
     except KeyboardInterrupt:
         raise stop_cell(shell, turn, has_view=not flags.quiet) from None
     finally:
         interrupts.hold()
+        turn.caller_thread.before_first_job = None  # it refers to the objects of all names
+        if changes := names.changes.record(
+            turn.turn_id, watch, cells=notebook.changes, last_deletion=chat.tree.last_deletion
+        ):
+            notice = changes_notice(changes, turn, source)
+            view.show_changes(notice, can_undo=changes.can_be_undone)
         finish_cell(turn, view, names, flags)
     return rerun.has_stopped
+
+
+def _poll(interrupts: Interrupts, poll_page: Callable[[], object]) -> None:
+    interrupts.poll()
+    poll_page()
 
 
 @contextmanager
@@ -154,6 +195,12 @@ def _after_start(notices: Iterable[str], feed: Callable[[Event], None]) -> Calla
     return forward
 
 
+def changes_notice(changes: TurnChanges, turn: Turn, cells: CellSource) -> str:
+    """Return what a turn did to the names and cells of the notebook, and the command that takes it back."""
+    undo = f"`{cells.turn_command('undo', turn)}` takes this back." if changes.can_be_undone else ""
+    return " ".join(filter(None, [f"{changes.describe()}.", undo, changes.describe_lost()]))
+
+
 def finish_cell(turn: Turn, view: View, names: NotebookNamespace, flags: Flags) -> None:
     """Bind the result of a turn, now or when it ends; for a parked one the turn now, its value at the end."""
 
@@ -191,11 +238,13 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
     """
     attached, type_ = names.attachments(flags.attach), names.parse_type(flags.as_)
     put_back = names.checkpoint(chat)
+    with notebook_of_cell(shell, magic) as notebook:
+        prompt, cells = prompt_of(shell, chat, flags, body, magic, notebook)
     try:
         configure(chat, names, flags, body)
         settings = turn_settings(shell, chat, flags)
         request = chat.rehearse(
-            _prompt_of(shell, chat, flags, body, magic),
+            prompt,
             attach=attached,
             as_=type_,
             options=_request_options(chat, flags),
@@ -204,26 +253,12 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
         address = chat.model.address
     finally:
         put_back()
+    if cells:
+        print(f"The prompt contains {cells.describe()}.")  # noqa: T201 - the requested output
     print(f"POST {address}{request.path}")  # noqa: T201 - the requested output
     print(json.dumps(request.body, indent=2, ensure_ascii=False))  # noqa: T201 - the same
     for upload in request.uploads:
         print(f"{upload.field_name}: {upload.filename} ({upload.mime}, {len(upload.data):,} bytes)")  # noqa: T201 - the same
-
-
-def _prompt_of(shell: Any, chat: Chat, flags: Flags, body: str, magic: str) -> str:
-    """Return the prompt of a cell, with the notebook's cells that it asks for; empty without a prompt."""
-    prompt = body.strip() if has_prompt(body) else ""
-    if not prompt or not flags.cells:
-        return prompt
-    with masking(chat.plugins):
-        cells = format_cells(EarlierCells(shell, magic).select(flags.cells))
-    return f"{prompt}\n\n{cells}" if cells else prompt
-
-
-def has_prompt(body: str) -> bool:
-    """Return whether a cell has a prompt: an empty one, or one with only comments, is not sent."""
-    lines = (line.strip() for line in body.splitlines())
-    return any(line and not line.startswith("#") for line in lines)
 
 
 def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from itertools import pairwise
 
 from nbtool.blocks.render import omission
@@ -23,8 +24,9 @@ from nbtool.magics.commands import (
     serve,
     show,
     status,
+    undo,
 )
-from nbtool.magics.commands.context import Command, CommandContext, format_table
+from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.text import shorten
 
@@ -40,7 +42,7 @@ def run(context: CommandContext, args: list[str]) -> str:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         raise BadUsage(f"Unknown command %chat {name}.", fix=f"Did you mean {near[0]}?" if near else "`%chat help`")
     if len(rest) == 1 and rest[0] in HELP_FLAGS:
-        return format_table((name, _help_text(COMMANDS[name])))
+        return _format_help((name, _help_text(COMMANDS[name])))
     check_options(name, rest)
     if rest and name in WITHOUT_ARGS:
         raise BadUsage(f"%chat {name} takes no arguments, not {shorten(' '.join(rest), 80)!r}.", fix=f"`%chat {name}`")
@@ -71,7 +73,14 @@ def check_options(name: str, args: list[str]) -> None:
 def help_command(_: CommandContext, __: list[str]) -> str:
     """List the commands."""
     rows = [(name, _help_text(command)) for name, command in COMMANDS.items()]
-    return format_table(*rows, ("-c NAME", "Before or after any command: the chat it applies to (default: `main`)."))
+    return _format_help(*rows, ("-c NAME", "Before or after any command: the chat it applies to (default: `main`)."))
+
+
+def _format_help(*rows: tuple[str, str]) -> str:
+    """Format commands with their helps as two columns; a page breaks longer lines within words."""
+    indent = " " * (max(len(name) for name, _ in rows) + 2)
+    wrapped = [textwrap.fill(text, HELP_WIDTH, initial_indent=indent, subsequent_indent=indent) for _, text in rows]
+    return "\n".join(name + text[len(name) :] for (name, _), text in zip(rows, wrapped, strict=True))
 
 
 def _help_text(command: Command) -> str:
@@ -79,13 +88,16 @@ def _help_text(command: Command) -> str:
     return " ".join((command.__doc__ or "").partition("Raises:")[0].split())
 
 
+HELP_WIDTH = 96
+"""Characters of a line of the help."""
+
 HELP_FLAGS = frozenset({"--help", "-h"})
 """What prints the help of a command instead of running it."""
 
-TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, "code"))
+TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, *undo.COMMANDS, "code"))
 """Commands that take a turn, and first continue the earlier chat that it belongs to."""
 
-TURN_ARGUMENTS = (TURN_COMMANDS | {*explore.COMMANDS}) - {"open", "undo"}
+TURN_ARGUMENTS = (TURN_COMMANDS | {*explore.COMMANDS}) - {"open"}
 """Commands whose first argument is a turn of this kernel."""
 
 OPTIONS: dict[str, frozenset[str]] = {
@@ -94,6 +106,7 @@ OPTIONS: dict[str, frozenset[str]] = {
     "delete": frozenset({"--below"}),
     "explore": frozenset({explore.STATIC}),
     "serve": serve.OPTIONS,
+    "undo": frozenset({undo.REPLACE}),
     "show": frozenset({omission.WHOLE_FLAG}),
     "export": frozenset(exports.FORCE),
     "code": frozenset({exports.ALL}),
@@ -111,6 +124,7 @@ COMMANDS: dict[str, Command] = {
     **history.COMMANDS,
     **show.COMMANDS,
     **branches.COMMANDS,
+    **undo.COMMANDS,
     **journal.COMMANDS,
     **explore.COMMANDS,
     **approvals.COMMANDS,

@@ -1,4 +1,4 @@
-"""The conversation tree: `branch`, `switch`, `hide`, `unhide`, `pin`, `unpin`, `delete`, `undo`."""
+"""The conversation tree: `branch`, `switch`, `hide`, `unhide`, `pin`, `unpin`, `delete`."""
 
 from __future__ import annotations
 
@@ -84,21 +84,11 @@ def delete(context: CommandContext, args: list[str]) -> str:
     below = "--below" in args
     turn = _single_word([arg for arg in args if arg != "--below"], "delete TURN [--below]")
     _, version = context.chat.find_turn(turn)
-    before, label = _count(context.chat.conversation), turn_label(context.chat, version)
+    before, label = count_versions(context.chat.conversation), turn_label(context.chat, version)
     context.chat.delete(version, below=below)
-    deleted = before - _count(context.chat.conversation)
+    deleted = before - count_versions(context.chat.conversation)
     extent = f" and the turns after it ({deleted} in all)" if below else ""
     return f"Deleted {label}{extent}; `%chat undo` restores it."
-
-
-def undo(context: CommandContext, args: list[str]) -> str:
-    """Restore what was deleted last."""
-    if args:
-        raise BadUsage(f"%chat undo takes no arguments, not {' '.join(args)!r}.")
-    before = _count(context.chat.conversation)
-    context.chat.undo()
-    back = _count(context.chat.conversation) - before
-    return f"Restored {back} {'version' if back == 1 else 'versions'}."
 
 
 def branches(chat: Conversation, *, has_ids: bool = False) -> str:
@@ -131,7 +121,6 @@ COMMANDS: dict[str, Command] = {
     "pin": pin,
     "unpin": unpin,
     "delete": delete,
-    "undo": undo,
 }
 
 
@@ -163,5 +152,6 @@ def _label(context: CommandContext, node: Node[Turn]) -> str:
     return turn_label(context.chat, node.turn) if node.turn else "a position without turns"
 
 
-def _count(chat: Conversation) -> int:
+def count_versions(chat: Conversation) -> int:
+    """Count the versions of all turns."""
     return sum(len(node.versions) for node in chat.tree.nodes())

@@ -6,7 +6,7 @@ import shlex
 
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext
-from nbtool.magics.notebook.earlier_cells import EarlierCell, EarlierCells, format_cells
+from nbtool.magics.notebook.earlier_cells import EarlierCell, EarlierCells, cell_context
 from nbtool.tools.values.excerpt import masking
 
 FIX = "The last of the cells below failed. Say in one or two sentences why, and write the corrected cell in full."
@@ -43,6 +43,6 @@ COMMANDS: dict[str, Command] = {"fix": fix, "explain": explain}
 
 def _ask(context: CommandContext, task: str, args: list[str], cell: EarlierCell) -> str:
     with masking(context.chat.plugins):
-        prompt = "\n\n".join([" ".join([task, *args]), format_cells([cell])])
+        prompt = "\n\n".join([" ".join([task, *args]), cell_context([cell]).text])
     context.kernel.run_cell(f"-c {shlex.quote(context.name)}", prompt)
     return ""

@@ -20,7 +20,7 @@ from nbtool.magics.notebook.turn_code import export_context, turn_code
 FORCE = ("--overwrite", "--force")
 ALL = "--all"
 SUFFIXES = {"md": "md", "json": "json", "code": "py", "py": "py", "ipynb": "ipynb"}
-USAGE = "`%chat export md|json|code|ipynb [FILE] [--overwrite]`"
+USAGE = "`%chat export md|json|code|ipynb [FILE] [--overwrite]`; `%chat export md` writes a document to read."
 
 
 def code(context: CommandContext, args: list[str]) -> str:
@@ -47,7 +47,7 @@ def code(context: CommandContext, args: list[str]) -> str:
 def export(context: CommandContext, args: list[str]) -> str:
     """Write the chat to a file: `export md|json|code|ipynb`.
 
-    `export FORMAT [FILE] [--overwrite]`; json includes all branches.
+    `export FORMAT [FILE] [--overwrite]`, or `export FILE`, whose ending is the format; json includes all branches.
 
     Except for json it is the active line of the chat. `py` is another name of `code`. The images of `md` are files
     in the folder FILE_files beside it.
@@ -56,6 +56,8 @@ def export(context: CommandContext, args: list[str]) -> str:
         BadUsage: the arguments are invalid, the chat is empty, or the file exists.
     """
     kind, *name = [arg for arg in args if arg not in FORCE] or [""]
+    if not name and kind not in SUFFIXES:
+        kind, name = Path(kind).suffix.removeprefix("."), [kind]
     if kind not in SUFFIXES or len(name) > 1:
         raise BadUsage("%chat export takes a format and an optional file.", fix=USAGE)
     find_turn(context.chat, [])

@@ -81,6 +81,8 @@ class HistorySource:
             raise BadUsage("This is a past chat.", fix=f"`%chat open {self._chat_id}` continues it.")
         if request.action == "go_on":
             return self._context.cells.line(f"open {self._chat_id}")
+        if request.action == "export":
+            return self._context.cells.line("export md")
         return self._cell_for(request, self._turn(request.turn_id))
 
     def bundle(self) -> dict[str, str]:

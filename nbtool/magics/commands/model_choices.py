@@ -20,10 +20,11 @@ MAX_NAME = 120
 """Characters of the name of a model that is offered."""
 
 
-def model_choices(context: CommandContext) -> list[ModelChoice]:
+def model_choices(context: CommandContext, flags: str = "") -> list[ModelChoice]:
     """Return the models for the next prompt, the chat's own first; no server is contacted.
 
-    A model without `magic` cannot be chosen: its note says that its provider is unknown, or has no key.
+    A model without `magic` cannot be chosen: its note says that its provider is unknown, or has no key. `flags` are
+    other ones of the cell.
     """
     found: dict[str, str] = {}
     for name, note in _known_models(context):
@@ -31,7 +32,7 @@ def model_choices(context: CommandContext) -> list[ModelChoice]:
             found.setdefault(name, note)
         if len(found) == MAX_CHOICES:
             break
-    return [_choice(context, name, note) for name, note in found.items()]
+    return [_choice(context, name, note, flags) for name, note in found.items()]
 
 
 def _known_models(context: CommandContext) -> Iterator[tuple[str, str]]:
@@ -48,12 +49,12 @@ def _known_models(context: CommandContext) -> Iterator[tuple[str, str]]:
     yield from ((f"{one.name}:{one.default_model}", "") for one in with_default if one not in ready)
 
 
-def _choice(context: CommandContext, name: str, note: str) -> ModelChoice:
+def _choice(context: CommandContext, name: str, note: str, flags: str) -> ModelChoice:
     problem = "" if any(chat.model.name == name for chat in context.kernel.chats.values()) else _problem(context, name)
     if problem:
         return {"name": name, "note": problem, "magic": ""}
     flag = "" if name == context.chat.model.name else f" -m {shlex.quote(name)}"
-    return {"name": name, "note": note, "magic": context.cells.cell_magic + flag}
+    return {"name": name, "note": note, "magic": context.cells.cell_magic + flags + flag}
 
 
 def _problem(context: CommandContext, name: str) -> str:

@@ -42,6 +42,7 @@ def status(context: CommandContext, _: list[str]) -> str:
         ("turns", f"{len(turns)} on the active line"),
         ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
         *_unknown_cost(chat, turns),
+        ("cells", _cells(context)),
         *_settings(context),
         ("plugins", ", ".join(type(plugin).__name__ for plugin in chat.plugins) or "none"),
         ("providers.toml", _providers_file()),
@@ -179,6 +180,12 @@ def _unknown_cost(chat: Chat, turns: list[Turn]) -> list[tuple[str, str]]:
     """Return how to give the price of the model, if turns have an unknown cost."""
     unknown = sum(turn.usage.is_cost_unknown for turn in turns)
     return [("cost", f"unknown in {unknown} of them. {price_example(chat.model.name)}")] if unknown else []
+
+
+def _cells(context: CommandContext) -> str:
+    """Return which cells of the notebook the last prompt contained."""
+    cells = context.kernel.names.cell_contexts.get(context.chat.chat_id)
+    return f"the last prompt contained {cells.describe()}" if cells else "none in the last prompt"
 
 
 def _served(context: CommandContext) -> list[tuple[str, str]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from nbtool.errors import BadUsage
+from nbtool.magics.notebook.own_magic import OwnMagic
 from nbtool.text import shorten
 from nbtool.tools.values.excerpt import excerpt, mask_text
 from nbtool.tools.values.sanitize import strip_controls
@@ -21,28 +22,42 @@ MAX_SOURCE = 8_000
 MAX_OUTPUT = 2_000
 """Maximum characters of the outputs of one cell, and of its error."""
 
-HEADING = "Cells of the notebook, in the order in which they ran:"
-OMITTED = "[{count} earlier {cells} left out: together they exceed {limit:,} characters.]"
+HEADINGS = {
+    "page": "Cells of the notebook, in its order:",
+    "history": "Cells of the notebook, in the order in which they ran:",
+}
+ORIGINS = {"page": "the page's notebook", "history": "IPython's history"}
+OMITTED = "[{count} {cells} left out: together they exceed {limit:,} characters.]"
+CHARACTERS_PER_TOKEN = 4
+"""An estimate, for what is said about the size."""
+
+Origin = Literal["page", "history"]
 
 _RANGE = re.compile(r"(\d*):(\d*)")
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierCell:
-    """A cell that ran: its number, its source, its outputs as texts, and the error in which it ended."""
+    """A cell: the number of its run, its source, its outputs as texts, and the error in which it ended.
 
-    number: int
+    A cell that did not run has no number. `language` is that of its source.
+    """
+
+    number: int | None
     source: str
     outputs: tuple[str, ...] = ()
     error: str = ""
+    language: str = "python"
 
     def format(self) -> str:
         """Return the cell as Markdown, in fences that its text cannot close; of a long error the end is kept."""
-        texts = [(f"In [{self.number}]:", "python", _first(self.source, MAX_SOURCE))]
+        number = " " if self.number is None else self.number
+        title = f"In [{number}]:" if self.language == "python" else f"{self.language.title()}:"
+        texts = [(title, self.language, _first(self.source, MAX_SOURCE))]
         if self.outputs:
-            texts.append((f"Out [{self.number}]:", "", _first("\n".join(self.outputs), MAX_OUTPUT)))
+            texts.append((f"Out [{number}]:", "", _first("\n".join(self.outputs), MAX_OUTPUT)))
         if self.error:
-            texts.append((f"Error of [{self.number}]:", "", _last(self.error, MAX_OUTPUT)))
+            texts.append((f"Error of [{number}]:", "", _last(self.error, MAX_OUTPUT)))
         return "\n\n".join(f"{title}\n{_fenced(text, language)}" for title, language, text in texts)
 
 
@@ -55,10 +70,6 @@ class EarlierCells:
 
     shell: Any
     magic: str = "chat"
-    _own: re.Pattern[str] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_own", re.compile(rf"\s*%{{1,2}}{re.escape(self.magic)}\b"))
 
     def select(self, words: str) -> list[EarlierCell]:
         """Return the cells that `--cells` names: `above` or `all`, the last `N`, or `A:B` by their numbers.
@@ -71,16 +82,11 @@ class EarlierCells:
             return cells
         if words.isdecimal() and int(words):
             return cells[-int(words) :]
-        if bounds := _RANGE.fullmatch(words):
-            first, last = int(bounds[1] or 1), int(bounds[2] or 10**9)
-            if chosen := [cell for cell in cells if first <= cell.number <= last]:
+        if bounds := parse_range(words):
+            if chosen := [cell for cell in cells if cell.number and bounds[0] <= cell.number <= bounds[1]]:
                 return chosen
-            numbers = f"from {cells[0].number} to {cells[-1].number}" if cells else "none"
-            raise BadUsage(f"--cells {words}: no cell has such a number.", fix=f"The cells that ran here: {numbers}.")
-        raise BadUsage(
-            f"--cells {shorten(words, 40)} names no cells.",
-            fix="`--cells above`, `--cells 3` (the last three), `--cells 2:5`.",
-        )
+            raise unknown_numbers(words, [cell.number for cell in cells if cell.number])
+        raise unknown_words(words)
 
     def last_error(self) -> EarlierCell | None:
         """Return the cell that failed last; None if none did."""
@@ -94,26 +100,73 @@ class EarlierCells:
         """Yield the cells, oldest first."""
         history = self.shell.history_manager
         sources = history.input_hist_raw
-        running = self.shell.execution_count
+        running, own = self.shell.execution_count, OwnMagic(self.magic)
         for number, source in enumerate(sources):
-            if source.strip() and number < running and not self._own.match(source):
+            if source.strip() and number < running and not own.matches(source):
                 yield EarlierCell(number, source.strip(), tuple(_outputs(history, number)), _error(history, number))
 
 
-def format_cells(cells: list[EarlierCell]) -> str:
-    """Return cells as a part of a prompt: as many of the latest as fit, and how many were left out."""
-    texts: list[str] = []
+@dataclass(frozen=True, slots=True)
+class CellContext:
+    """The cells that a prompt contains: as a part of it, how many, how many were left out, and where they come from."""
+
+    text: str
+    count: int
+    omitted: int = 0
+    origin: Origin = "history"
+
+    def describe(self) -> str:
+        """Return one line: how many cells, from where, and about how many tokens."""
+        if not self.count:
+            return f"no cells: {ORIGINS[self.origin]} has none of these"
+        left = f"; {self.omitted} left out" if self.omitted else ""
+        tokens = max(1, len(self.text) // CHARACTERS_PER_TOKEN)
+        cells = f"{self.count} cell{'' if self.count == 1 else 's'}"
+        return f"{cells} from {ORIGINS[self.origin]}, about {tokens:,} tokens{left}"
+
+
+def cell_context(
+    cells: Sequence[EarlierCell], origin: Origin = "history", distances: Sequence[int] | None = None
+) -> CellContext:
+    """Return cells as a part of a prompt: as many of the nearest as fit, and how many were left out.
+
+    The nearest are the last ones, unless there are `distances`.
+    """
+    near = distances or range(len(cells), 0, -1)
+    chosen: dict[int, str] = {}
     left = MAX_CHARACTERS
-    for cell in reversed(cells):
-        text = cell.format()
+    for at in sorted(range(len(cells)), key=lambda at: near[at]):
+        text = cells[at].format()
         left -= len(text)
-        if left < 0 and texts:
+        if left < 0 and chosen:
             break
-        texts.insert(0, text)
+        chosen[at] = text
+    texts = [chosen[at] for at in sorted(chosen)]
     if omitted := len(cells) - len(texts):
         noun = "cell is" if omitted == 1 else "cells are"
         texts.insert(0, OMITTED.format(count=omitted, cells=noun, limit=MAX_CHARACTERS))
-    return "\n\n".join([HEADING, *texts]) if texts else ""
+    text = "\n\n".join([HEADINGS[origin], *texts]) if chosen else ""
+    return CellContext(text, len(chosen), omitted, origin)
+
+
+def parse_range(words: str) -> tuple[int, int] | None:
+    """Return the bounds of `A:B`, either of which may be missing; None if this is no range."""
+    bounds = _RANGE.fullmatch(words)
+    return (int(bounds[1] or 1), int(bounds[2] or 10**9)) if bounds else None
+
+
+def unknown_numbers(words: str, numbers: Sequence[int]) -> BadUsage:
+    """Return the error for a range in which no cell is."""
+    ran = f"from {min(numbers)} to {max(numbers)}" if numbers else "none"
+    return BadUsage(f"--cells {words}: no cell has such a number.", fix=f"The cells that ran here: {ran}.")
+
+
+def unknown_words(words: str) -> BadUsage:
+    """Return the error for words that name no cells."""
+    return BadUsage(
+        f"--cells {shorten(words, 40)} names no cells.",
+        fix="`--cells above`, `--cells all`, `--cells 3` (the last three), `--cells 2:5`.",
+    )
 
 
 def _first(text: str, limit: int) -> str:

@@ -14,7 +14,9 @@ from typing import Any
 from nbtool.chat.attachments import as_media, as_parts
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
+from nbtool.magics.notebook.earlier_cells import CellContext
 from nbtool.magics.notebook.earlier_names import EarlierState
+from nbtool.magics.notebook.name_changes import NameChanges
 from nbtool.magics.notebook.rebinding import RebindingTracker
 from nbtool.magics.notebook.tool_choice import (
     Offer,
@@ -54,6 +56,8 @@ class NotebookNamespace:
         self._bound: dict[str, Any] = {}
         self._bound_by: dict[str, str] = {}
         self.earlier: dict[str, EarlierState] = {}
+        self.changes = NameChanges(names)
+        self.cell_contexts: dict[str, CellContext | None] = {}
 
     def find(self, name: str, wanted: str, *, is_tool: bool = False) -> Any:
         """Return the object of a name.

@@ -181,7 +181,7 @@ def _add_context(parser: Parser) -> None:
     add(
         "--cells",
         metavar="WHICH",
-        help="add cells that ran to the prompt, with outputs and errors: `above` (all), `3` (the last three), `2:5`",
+        help="add cells to the prompt, with outputs and errors: `above`, `all`, `3` (the last three), `2:5`",
     )
     add(
         "-a",

@@ -11,7 +11,7 @@ from IPython.display import display
 
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.render.terminal import Terminal
-from nbtool.events import Event
+from nbtool.events import Event, Notice
 
 if TYPE_CHECKING:
     from nbtool.chat.chat import Chat
@@ -41,6 +41,9 @@ class View(Protocol):
     def poll(self) -> None:
         """Process messages; on the waiting thread, every tick."""
 
+    def show_changes(self, text: str, *, can_undo: bool) -> None:
+        """Show what the turn did to the notebook, and whether that can be undone; on the waiting thread."""
+
     def on_parked(self, turn: Turn) -> None:
         """Write the output that remains when the cell ends before the turn; on the waiting thread."""
 
@@ -61,6 +64,9 @@ class NullView:
 
     def poll(self) -> None:
         """Do nothing."""
+
+    def show_changes(self, text: str, *, can_undo: bool) -> None:
+        """Show nothing."""
 
     def on_parked(self, turn: Turn) -> None:
         """Print what needs a decision, and how to decide."""
@@ -89,10 +95,17 @@ class StaticView(OutputView):
 
     def __init__(self, chat: Chat | None = None) -> None:
         self._chat = chat
+        self._changes: tuple[str, bool] | None = None
+
+    def show_changes(self, text: str, *, can_undo: bool) -> None:
+        """Show it at the end of the turn."""
+        self._changes = text, can_undo
 
     def on_finished(self, turn: Turn) -> None:
         """Show the turn."""
         transcript = turn.transcript()
+        if self._changes:
+            transcript.show_changes(*self._changes)
         transcript.update_head(**(host_fields(turn, self._chat) if self._chat else {}))
         display(turn_mimebundle(transcript.document(), transcript.media), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
 
@@ -108,6 +121,10 @@ class TerminalView(OutputView):
         """Write the next event."""
         if not self._is_parked:
             self._terminal.feed(event)
+
+    def show_changes(self, text: str, *, can_undo: bool) -> None:  # noqa: ARG002 - the text names the command
+        """Write it in a line."""
+        self._terminal.feed(Notice(text))
 
     def on_parked(self, turn: Turn) -> None:
         """Print what needs a decision, and stop writing."""

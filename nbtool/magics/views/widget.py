@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
@@ -107,6 +108,14 @@ class WidgetView(OutputView):
         if self._listener:
             self._listener.poll()
 
+    def show_changes(self, text: str, *, can_undo: bool) -> None:
+        """Show it below the turn, before its widget is replaced."""
+        show = partial(self._widget.show_changes, text, can_undo=can_undo)
+        if self._turn.done.done():
+            run_sync(_called(show))
+        else:  # parked, or stopped while the loop is blocked: nothing waits for it
+            background_loop().call_soon(show)
+
     def on_parked(self, turn: Turn) -> None:  # noqa: ARG002 - the widget has its own transcript
         """Replace the output by the transcript so far, and a live card of the question and what follows."""
         before, self._parked_at = self._widget, _clock()
@@ -177,7 +186,7 @@ class WidgetView(OutputView):
         match action:
             case "code":
                 return turn_code(self._turn, self._chat, self._names).text
-            case "explore":
+            case "explore" | "undo":
                 return self._cells.turn_command(action, self._turn)
             case _:
                 return self._cells.rerun_cell(action, self._turn)
@@ -205,6 +214,11 @@ def _head_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
     is_reported = former is not None and former.model == turn.model
     reason = chat.model.reason if turn.model == chat.model.name and not is_reported else ""
     return ({"why": reason} if reason else {}) | host_fields(turn, chat) | version_fields(turn, chat)
+
+
+async def _called(work: Callable[[], object]) -> None:
+    """Call a function on the loop."""
+    work()
 
 
 async def _snapshot(transcript: Transcript) -> tuple[Document, int]:

@@ -7,6 +7,7 @@ from nbtool.tools.calls.bound_call import MAX_EFFECT, BoundCall
 from nbtool.tools.content_hash.source import verified_source
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.content_lines import ContentLines, comparison_note, content_difference
+from nbtool.tools.values.line_diff import changed_lines
 from nbtool.tools.values.render import truncate
 from nbtool.tools.variables.references import Path, ReferenceTarget
 
@@ -25,7 +26,7 @@ def find_differences(before: BoundCall, current: BoundCall) -> tuple[Difference,
         differences.append(_difference("the tool", _definition(before.tool), _definition(current.tool)))
     elif before.tool_token != current.tool_token:
         differences.append(Difference("the data that the tool uses: its object, closure, defaults or globals"))
-    differences.append(_difference("what will change", before.effect, current.effect))
+    differences.append(_effect_difference(before.effect, current.effect))
     changed = [difference for difference in differences if difference]
     contents = _changed_contents(before, current)
     shown = contents if not changed else [one for one in contents if one.before or one.after]
@@ -66,6 +67,14 @@ def _format_argument(argument: ResolvedArgument | None) -> str:
 
 def _difference(what: str, before: str, after: str) -> Difference | None:
     return Difference(what, before, after) if before != after else None
+
+
+def _effect_difference(before: str, after: str) -> Difference | None:
+    """Return the lines of an effect that are different; the question itself shows all of it."""
+    if before == after:
+        return None
+    removed, added = changed_lines(before.splitlines(), after.splitlines())
+    return Difference("what will change", "\n".join(removed), "\n".join(added))
 
 
 def _definition(tool: Tool) -> str:

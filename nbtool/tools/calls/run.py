@@ -181,10 +181,12 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
             )
         if isinstance(tool_run.outcome.error, ChangedBeforeStart):
             raise CallEnded("not_run", CHANGED_BEFORE_START)
-        if bound.tool_token and (bound_after := await runtime.read_tool_token(bound)):
-            runtime.approvals.tool_states.record(bound.tool_token, bound_after.tool_token)
-    finally:
+    except BaseException:
         runtime.approvals.tool_states.end_run(bound.tool_token)
+        raise
+    recording = asyncio.ensure_future(runtime.record_tool_state(bound))
+    if tool_run.status not in ("cancelled", "unknown"):  # a turn that was stopped ends without waiting for it
+        await recording
     if tool_run.task and tool_run.remaining == "running":
         runtime.abandoned[key] = tool_run.task
         tool_run.task.add_done_callback(lambda _: runtime.abandoned.pop(key, None))

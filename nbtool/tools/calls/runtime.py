@@ -126,6 +126,15 @@ class ToolRuntime:
         outcome = await run_with_timeout(partial(bound.with_tool_token, self.approvals.tool_states), self.bind_seconds)
         return outcome.value if outcome and not outcome.error else None
 
+    async def record_tool_state(self, bound: BoundCall) -> None:
+        """Record the data that the tool uses as left by a run of this call, which ends here."""
+        states = self.approvals.tool_states
+        try:
+            if bound.tool_token and (bound_after := await self.read_tool_token(bound)):
+                states.record(bound.tool_token, bound_after.tool_token)
+        finally:
+            states.end_run(bound.tool_token)
+
     async def read_contents(self, bound: BoundCall) -> BoundCall:
         """Read the contents of the referenced objects, off the event loop; without those that take too long."""
         if not bound.resolved.links:

@@ -11,8 +11,8 @@ from nbtool.errors import Cancelled
 from nbtool.loop import CallerThread
 from nbtool.thread_pool import Outcome, capture, run_in_worker
 
-STOP_GRACE_SECONDS = 0.8
-"""Seconds that a stopped tool has to end."""
+STOP_GRACE_SECONDS = 0.6
+"""Seconds that a stopped tool has to end; so that its cell ends within a second, on a busy machine too."""
 
 INTERRUPT_SECONDS = 0.4
 """Seconds in which an interrupt sent by nbtool arrives; less than `STOP_GRACE_SECONDS`, so that waiting for it is not a

@@ -56,9 +56,7 @@ _log = logging.getLogger("nbtool.mcp")
 class Connection:
     """A server that is reconnected after its session was lost."""
 
-    def __init__(
-        self, spec: ServerSpec, seconds: float, on_listed: Callable[[], OnListed | None] | None = None
-    ) -> None:
+    def __init__(self, spec: ServerSpec, seconds: float, on_listed: Callable[[], OnListed | None]) -> None:
         self.spec = spec
         self._on_listed = on_listed
         self._listing: asyncio.Task[None] | None = None
@@ -223,7 +221,7 @@ class Connection:
             except McpFailed as error:
                 self._add_notice(str(error))
                 return
-            if self._on_listed and (on_listed := self._on_listed()):
+            if on_listed := self._on_listed():
                 on_listed(tools)
             await asyncio.sleep(self.spec.limits.initial_delay)
 

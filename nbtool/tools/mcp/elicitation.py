@@ -157,9 +157,8 @@ async def _ask(call: RunningCall, tool: Tool, parameters: FormParameters) -> Cal
     runtime = replace(call.runtime, tools=Toolset("form", [tool]), check_results=False)
 
     def withdraw(_: object) -> None:
-        for question in runtime.approvals.pending():
-            if question.call_id == form.call_id:
-                runtime.approvals.withdraw(question.digest, "The user cancelled it.")
+        for question in (one for one in runtime.approvals.pending() if one.call_id == form.call_id):
+            runtime.approvals.withdraw(question.digest, "The user cancelled it.")
 
     with runtime.stops.listen(form.call_id) as stop_request:
         stop_request.add_done_callback(withdraw)

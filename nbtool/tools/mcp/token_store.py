@@ -107,7 +107,7 @@ class TokenStore:
                 keyring.set_password(KEYRING_SERVICE, self._name, text)
                 self.path.unlink(missing_ok=True)
                 return
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.parent.mkdir(exist_ok=True, mode=0o700)
         new = self.path.with_suffix(f".{os.getpid()}.new")
         new.unlink(missing_ok=True)
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:

@@ -161,4 +161,9 @@ ROWS = (
             r"tests/blocks/render/test_markup_budget.py::",
         ),
     ),
+    Row(
+        "C26",
+        "a person who types while a model edits, moves, deletes and runs cells",
+        (r"tests/toolsets/test_notebook_sequences.py::", r"tests/browser/test_cell_campaign.py::"),
+    ),
 )

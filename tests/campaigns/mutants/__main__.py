@@ -137,7 +137,7 @@ def sample(root: Path, count: int, seed: int, part: str = "") -> list[Mutant]:
 def copy_tree(place: Path) -> None:
     """Copy the tree: mutable files are copied, read-only ones linked."""
     shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
+    (place / "scratch").mkdir(parents=True)
     for entry in ROOT.iterdir():
         if entry.name in {"nbtool", "tests"}:
             shutil.copytree(entry, place / entry.name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -146,8 +146,17 @@ def copy_tree(place: Path) -> None:
 
 
 def environment(place: Path) -> dict[str, str]:
-    """Return an environment that imports nbtool from a copy, without bytecode files that could outlive a mutant."""
-    return {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+    """Return an environment that imports nbtool from a copy, without bytecode files that could outlive a mutant.
+
+    Temporary folders are numbered in the copy: a process that a test left running cannot disturb the next one's.
+    """
+    return {
+        **os.environ,
+        "PYTHONPATH": str(place),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTEST_DEBUG_TEMPROOT": str(place / "scratch"),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
 
 
 def measure(places: list[Path], halves: Halves) -> None:

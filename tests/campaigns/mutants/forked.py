@@ -37,7 +37,7 @@ ONE_TEST = 60
 """Seconds for one test; it took far less when it was measured."""
 
 SETTINGS = (
-    "-q", "-p", "no:cacheprovider", "-o", f"timeout={ONE_TEST}", "--tb=short", "--basetemp=scratch",
+    "-q", "-p", "no:cacheprovider", "-o", f"timeout={ONE_TEST}", "--tb=short",
     "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning",
 )  # fmt: skip
 
@@ -58,9 +58,10 @@ class Chosen:
         items[:] = self.of(items)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take note of a failure."""
+        """Take note of a failure, and print it to the log of the process."""
         if report.failed:
             self.failed = self.failed or report.nodeid
+            print(f"{report.nodeid}\n{report.longreprtext}", flush=True)  # noqa: T201 - stdout is the log
 
 
 def fresh(asked: dict[str, Any]) -> str:

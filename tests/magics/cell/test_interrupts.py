@@ -129,6 +129,79 @@ def test_an_interrupt_after_the_turn_has_ended_is_noted_and_cuts_nothing_short(p
     assert (interrupts.is_received, raised, turn.status) == (True, [], "completed")
 
 
+class Trains:
+    """A tool that ends early when it is interrupted, as training loops do; it catches so many interrupts."""
+
+    def __init__(self, interrupts: int = 1) -> None:
+        self.interrupts = interrupts
+        self.runs = 0
+
+    def __call__(self) -> str:
+        """Train."""
+        self.runs += 1
+        caught = 0
+        for _ in range(self.interrupts):
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                caught += 1
+        return f"ended early, {caught} caught"
+
+    def chat(self) -> Chat:
+        """Return a chat whose model calls it three times."""
+        trains = tool(run="auto", name="trains")(self.__call__)
+        return Chat(wire=ScriptedWire([[call("trains"), call("trains")], call("trains"), "Done."]), tools=[trains])
+
+
+@pytest.mark.promise("stops")
+def test_an_interrupt_that_a_tool_catches_stops_the_cell_once_the_tool_has_returned(shell: Any) -> None:
+    trains = Trains()
+    shell.user_ns["trainer"] = trains.chat()
+
+    shell.run_cell("%%chat -c trainer -o answer\nTrain.")
+
+    turn = shell.user_ns["answer"]
+    assert (trains.runs, turn.status) == (1, "cancelled")
+
+
+@pytest.mark.promise("stops")
+def test_an_interrupt_that_a_finalizer_catches_stops_the_turn(passed_interrupts: Any) -> None:
+    inside, raised = passed_interrupts
+    turn = Chat(wire=ScriptedWire(["Hello"] * 9)).compose("Go")
+
+    def poll() -> None:
+        if not raised:
+            with suppress(KeyboardInterrupt):  # as Python does in a `__del__`
+                signal.raise_signal(signal.SIGINT)
+        interrupts.poll()
+
+    with one_interrupt(turn) as interrupts:
+        inside.set()
+        with pytest.raises(KeyboardInterrupt):
+            module.wait_for_turn(turn, on_tick=poll, on_start=interrupts.begin)
+        inside.clear()
+
+    assert len(raised) == 1
+    assert turn.done.done()
+
+
+@pytest.mark.promise("stops")
+@pytest.mark.parametrize(("again_seconds", "count"), [(0.0, 3), (60.0, 1)])
+def test_a_tool_that_catches_an_interrupt_and_goes_on_gets_a_later_one(
+    again_seconds: float, count: int, passed_interrupts: Any
+) -> None:
+    inside, raised = passed_interrupts
+    trains = Trains(interrupts=3)
+    turn = trains.chat().compose("Go")
+    with one_interrupt(turn, again_seconds=again_seconds) as interrupts:
+        inside.set()
+        with pytest.raises(KeyboardInterrupt):
+            module.wait_for_turn(turn, on_tick=interrupts.poll, on_start=interrupts.begin)
+        inside.clear()
+
+    assert (len(raised), trains.runs) == (count, 1)
+
+
 @pytest.mark.parametrize(("seconds", "comes_through"), [(60.0, False), (-1.0, True)])
 def test_interrupts_that_follow_at_once_are_swallowed_and_later_ones_are_not(
     seconds: float, comes_through: bool, passed_interrupts: Any

@@ -107,7 +107,7 @@ def test_other_versions_are_in_the_history(chat_shell: Any, capsys: pytest.Captu
         ("hide a b", "%chat hide takes one turn, not 'a b'."),
         ("pin nothing", "In this chat no turn begins with 'nothing'."),
         ("undo", "Nothing was deleted, so there is nothing to undo."),
-        ("undo it", "%chat undo takes no arguments, not 'it'."),
+        ("undo one two", "%chat undo takes one turn, not 'one two'."),
     ],
 )
 def test_bad_usage_is_one_line(chat_shell: Any, capsys: pytest.CaptureFixture[str], command: str, actual: str) -> None:

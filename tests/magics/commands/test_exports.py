@@ -115,7 +115,28 @@ def test_exported_files_are_what_they_say(chat_shell: Any, capsys: pytest.Captur
     nbformat.validate(nbformat.read("out.ipynb", as_version=4))
 
 
-@pytest.mark.parametrize("words", ["export", "export pdf", "export md a b", "export --force"])
+@pytest.mark.parametrize("kind", ["md", "json", "py", "ipynb"])
+def test_the_ending_of_a_file_is_its_format(
+    chat_shell: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    run_command(chat_shell, f"export {kind} named.{kind}", capsys)
+
+    assert run_command(chat_shell, f"export short.{kind}", capsys) == f"Written: short.{kind}\n"
+    assert (tmp_path / f"short.{kind}").read_text()[:200] == (tmp_path / f"named.{kind}").read_text()[:200]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "export",
+        "export pdf",
+        "export chat.pdf",
+        "export .md.",
+        "export a.code b.code",
+        "export md a b",
+        "export --force",
+    ],
+)
 def test_a_wrong_export_says_what_there_is(chat_shell: Any, capsys: pytest.CaptureFixture[str], words: str) -> None:
     assert "export md|json|code|ipynb [FILE] [--overwrite]" in command_error(chat_shell, words, capsys)
 

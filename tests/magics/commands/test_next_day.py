@@ -19,14 +19,15 @@ WRITTEN = {
     "rerun": "%%chat --rerun {turn}",
     "edit": "%%chat --edit {turn}\nWhat is the price of MSFT?",
     "code": "%chat code {turn}",
+    "undo": "%chat undo {turn}",
     "explore": "%chat explore {turn}",
     "bind": "%chat bind price_1_result --turn {turn}",
     "version": "%chat switch {turn}",
 }
 """The cell that each button of a saved turn writes."""
 
-CONTINUING = [button for button in WRITTEN if button != "explore"]
-"""Those that continue the chat of the turn; *Explore* only reads it."""
+CONTINUING = [button for button in WRITTEN if button not in ("explore", "undo")]
+"""Those that continue the chat of the turn; *Explore* only reads it, and what an earlier kernel changed is past."""
 
 PRICE = "def price(ticker: str) -> float:\n    'Price of a ticker.'\n    return 1.5"
 

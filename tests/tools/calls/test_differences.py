@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from nbtool.events import Difference
 from nbtool.tools import tool
 from nbtool.tools.calls.bound_call import BoundCall, bind
 from nbtool.tools.calls.differences import find_differences
@@ -40,3 +42,14 @@ def test_a_changed_content_is_shown_beside_a_reference_that_was_added() -> None:
     assert ("what is in cart", "", "gold") in [
         (one.what, one.before, one.after) for one in find_differences(before, after)
     ]
+
+
+def test_of_an_effect_the_lines_that_differ_are_shown() -> None:
+    before, after = (
+        replace(bound(Variables({}), items=1), effect=effect) for effect in ("a\nx = 1\nb", "a\nx = 1\ntyped\nb")
+    )
+
+    assert find_differences(before, after) == (Difference("what will change", "", "typed"),)
+    assert find_differences(before, replace(before, effect="other")) == (
+        Difference("what will change", "a\nx = 1\nb", "other"),
+    )

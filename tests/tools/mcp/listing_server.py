@@ -10,6 +10,7 @@ from typing import Any
 
 WORDS = sys.argv[1:]
 COUNT = int(WORDS[1]) if len(WORDS) > 1 else 2
+PAGES = int(WORDS[2]) if len(WORDS) > 2 else 1
 DESCRIPTION = "Say it."
 
 
@@ -35,7 +36,14 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
             schema = {"type": "object", "properties": {"what": {"type": "string"}}}
             return {"result": {"tools": [{"name": "say", "description": DESCRIPTION, "inputSchema": schema}]}}
         case "prompts/list":
-            return {"result": {"prompts": [{"name": f"prompt{number}"} for number in range(COUNT)]}}
+            page = int((message.get("params") or {}).get("cursor") or 0)
+            more = {"nextCursor": str(page + 1)} if page + 1 < PAGES else {}
+            first = page * COUNT
+            return {"result": {"prompts": [{"name": f"prompt{first + number}"} for number in range(COUNT)], **more}}
+        case "prompts/get":
+            texts = [("user", "Hello."), ("assistant", "Hi\x1b[31m.")]
+            messages = [{"role": role, "content": {"type": "text", "text": text}} for role, text in texts]
+            return {"result": {"messages": messages}}
         case "tools/call":
             return {"result": {"content": [{"type": "text", "text": call(message["params"]["arguments"]["what"])}]}}
         case method:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import threading
@@ -10,19 +11,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult, ListRootsRequest
 
-from nbtool import Approved, Denied, Policy
+from nbtool import Approved, Chat, Denied, Policy
+from nbtool.errors import McpFailed
 from nbtool.events import CallAsked, Notice
 from nbtool.loop import background_loop
+from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
 from nbtool.tools.calls.run import run_call
 from nbtool.tools.mcp import McpServers, mcp_servers
+from nbtool.tools.mcp.connection import _CallProgress
+from nbtool.tools.mcp.elicitation import MAX_INPUT_ROUNDS, MAX_QUESTIONS, complete_call, decline
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 from tests.tools.mcp.resolving_server import make_server
 from tests.tools.mcp.serving import http_server
 
 HERE = Path(__file__).parent
 SEAT = {"name": "Ada", "seats": 2}
+PARAMS = ElicitRequestFormParams(message="Which?", requested_schema={"type": "object", "properties": {}})
 
 
 def command(program: str) -> dict[str, Any]:
@@ -146,6 +153,68 @@ def test_a_cancelled_form_is_cancelled_and_the_call_goes_on(older: McpServers) -
     assert json.loads(record.result) == {"action": "cancel"}
 
 
+def test_a_form_of_a_chat_is_a_call_of_its_turn(older: McpServers) -> None:
+    with ScriptedWire([call("lab_book", what="form"), "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[older], approver=answering(Approved(SEAT))[0]).send("Book.")
+
+    assert {record.status for record in turn.calls} == {"ok"}
+    assert {"action": "accept", "content": SEAT} in [
+        json.loads(record.result) for record in turn.calls if isinstance(record.result, str)
+    ]
+
+
+@pytest.mark.promise("forms")
+def test_a_question_outside_of_a_call_is_declined_with_a_notice(older: McpServers) -> None:
+    lab = older["lab"]
+    answered = background_loop().submit(lab._connection._on_asked(PARAMS)).result(20)
+
+    assert answered.action == "decline"
+    assert "'lab' asked for input outside of a call of a chat, so it was declined." in lab.notices[-1]
+
+
+@pytest.mark.promise("forms")
+def test_a_question_above_the_limit_is_declined_and_the_end_of_the_call_withdraws_the_others() -> None:
+    async def leave_open(_: Any) -> ElicitResult:
+        return await asyncio.get_running_loop().create_future()
+
+    async def ask() -> list[str]:
+        progress = _CallProgress(lambda _: None, leave_open)
+        opened = [asyncio.ensure_future(progress.answer(PARAMS)) for _ in range(MAX_QUESTIONS)]
+        await asyncio.sleep(0)
+        further = await progress.answer(PARAMS)
+        progress.close()
+        return [further.action, *[result.action for result in await asyncio.gather(*opened)]]
+
+    assert asyncio.run(ask()) == ["decline", *["cancel"] * MAX_QUESTIONS]
+
+
+ONE = {"a": ElicitRequest(params=PARAMS)}
+
+
+@pytest.mark.parametrize(
+    ("requests", "words"),
+    [
+        ({"a": ListRootsRequest()}, "something else than input of a form"),
+        ({}, "asked 0 questions at once"),
+        ({str(number): ONE["a"] for number in range(MAX_QUESTIONS + 1)}, f"1 to {MAX_QUESTIONS} are possible"),
+        (ONE, f"asked for input more than {MAX_INPUT_ROUNDS} times"),
+    ],
+)
+def test_a_result_that_needs_what_cannot_be_given_ends_the_call(requests: dict[str, Any], words: str) -> None:
+    sent: list[Any] = []
+
+    async def send(**arguments: Any) -> InputRequiredResult:
+        sent.append(arguments.get("input_responses"))
+        return InputRequiredResult(input_requests=requests, request_state="state")
+
+    async def answer(_: Any) -> ElicitResult:
+        return decline()
+
+    with pytest.raises(McpFailed, match=words):
+        asyncio.run(complete_call(send, answer))
+    assert len(sent) == (MAX_INPUT_ROUNDS + 1 if requests is ONE else 1)
+
+
 def test_what_does_not_fit_a_form_is_asked_again_and_never_sent(older: McpServers) -> None:
     wrong = {"name": "Ada", "seats": 20, "colour": "red"}
     approver, forms = answering(Approved(), Approved(wrong), Approved(SEAT))
@@ -193,10 +262,10 @@ def test_a_call_that_is_stopped_withdraws_its_form(older: McpServers) -> None:
     harness = make_harness(older, approver=leave_forms)
     asked = threading.Event()
     harness.runtime.approvals.add_listener(lambda change: asked.set() if change.question.is_form else None)
-    call = ask_for("lab_book", what="form")
-    running = harness.submit(_run(harness, call))
+    booking = ask_for("lab_book", what="form")
+    running = harness.submit(_run(harness, booking))
     assert asked.wait(30)
-    background_loop().call_soon(lambda: harness.runtime.stops.stop(call.call_id))
+    background_loop().call_soon(lambda: harness.runtime.stops.stop(booking.call_id))
 
     assert running.result(30).status == "stopped"
     assert harness.runtime.approvals.pending() == ()
@@ -214,5 +283,5 @@ def test_a_policy_that_never_asks_does_not_answer_forms(older: McpServers) -> No
     assert [type(event) for event in harness.events if isinstance(event, CallAsked | Notice)] == [CallAsked]
 
 
-async def _run(harness: ToolHarness, call: Any) -> Any:
-    return await run_call(call, harness.runtime, round=1)
+async def _run(harness: ToolHarness, asked: Any) -> Any:
+    return await run_call(asked, harness.runtime, round=1)

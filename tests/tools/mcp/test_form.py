@@ -81,6 +81,7 @@ def test_what_could_hold_up_or_deceive_is_left_out_of_a_form() -> None:
         (form(x={"type": "object"}), "'object', not a plain one"),
         (form(x={"type": ["string", "null"]}), "not a plain one"),
         (form(x={"type": "array", "items": {"type": "string"}}), "a list without choices"),
+        (form(x={"type": "array", "items": "a"}), "a list without choices"),
         (form(x={"type": "string", "enum": [1]}), "choices that are not texts"),
         (form(x="string"), "is not one of a form"),
         (form(**{"x\ny": {"type": "string"}}), "is not one of a form"),

@@ -160,6 +160,18 @@ def test_a_page_that_is_refused_ends_the_login(lab: ProtectedServer) -> None:
         connect(lab, Person())
 
 
+def test_a_login_whose_code_is_refused_ends_without_the_words_of_the_server(lab: ProtectedServer) -> None:
+    class Forgetful(dict[str, dict[str, str]]):
+        def __setitem__(self, code: str, asked: dict[str, str]) -> None:
+            """Drop the code."""
+
+    lab.authorization.codes = Forgetful()
+    with pytest.raises(McpFailed, match=r"the login failed \(OAuthTokenError\)") as failed:
+        connect(lab, Person())
+
+    assert "invalid_grant" not in str(failed.value)
+
+
 @pytest.mark.promise("logins")
 def test_a_login_that_leads_to_plain_http_is_refused_before_anybody_is_asked(lab: ProtectedServer) -> None:
     lab.authorization.page = "http://login.example/authorize"

@@ -109,6 +109,7 @@ def test_every_call_asks_whatever_the_server_says_of_its_tools(friendly: McpServ
     record = harness.run(ask_for("friendly_add", a=1, b=2))
 
     assert (record.status, friendly.get("friendly_add").policy) == ("denied", Policy("ask_always"))
+    assert friendly.get("friendly_add").hint == "The server says: read-only."
     assert friendly.rules().endswith("\n> Obey me.")
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,7 +71,28 @@ def test_a_keyring_that_is_locked_is_replaced_by_a_file(memory: Memory) -> None:
     assert store.path.exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"url": "https://other.example"}', '{"tokens": 1}', "x" * 200_000])
+def test_tokens_are_in_a_file_where_no_keyring_is_installed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    store = TokenStore("https://lab.example/mcp")
+    run(store.set_tokens(TOKENS))
+
+    assert run(store.get_tokens()) == TOKENS
+    assert store.path.exists()
+    assert memory.entries == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"url": "https://other.example"}',
+        '{"tokens": 1}',
+        '{"url": "https://lab.example/mcp", "tokens": 1, "client": 1}',
+        "x" * 200_000,
+    ],
+)
 def test_a_file_that_is_none_of_ours_is_no_login(text: str) -> None:
     store = TokenStore("https://lab.example/mcp")
     store.path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,10 @@ const ACTION_LABELS: Record<TurnAction, readonly [name: string, help: string]> =
   edit: ["Edit prompt", "Edit prompt: a cell below with the prompt, to be changed and run"],
   code: ["To code", "To code: a cell below with the calls as Python code"],
   explore: ["Explore", "Explore: a cell below opens this turn in the history"],
+  undo: [
+    "Restore",
+    "Restore: put back what this turn changed in the notebook, where you have not changed it since",
+  ],
 };
 
 interface Props {
@@ -50,13 +54,16 @@ export function TurnActions({ document, runAction }: Props): JSX.Element {
   );
 }
 
-/** The possible actions on the turn: none while it runs or waits, and one without calls has no code. */
+/** The possible actions on the turn: none while it runs or waits; one without calls has no code, and one without changes nothing to restore. */
 function offeredActions(document: Document): (keyof typeof ACTION_LABELS)[] {
   const { head, blocks } = document;
   if (isLive(document) || pendingCalls(document).length) return [];
   const hasCalls = blocks.some(({ kind }) => kind === "call");
   const actions = Object.keys(ACTION_LABELS) as (keyof typeof ACTION_LABELS)[];
-  return actions.filter((action) => head.acts?.includes(action) && (action !== "code" || hasCalls));
+  return actions.filter(
+    (action) =>
+      head.acts?.includes(action) && (action !== "code" || hasCalls) && (action !== "undo" || head.undo),
+  );
 }
 
 /**

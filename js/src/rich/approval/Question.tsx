@@ -62,8 +62,12 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
     this.#observer.observe(this.#end.current);
   }
 
-  /** Move the focus of a person who chose to edit to what can be edited. */
-  override componentDidUpdate(): void {
+  /** Scroll to what was opened, and move the focus of a person who chose to edit to what can be edited. */
+  override componentDidUpdate({ draft: { isExpanded, isEditing, text } }: Props): void {
+    const { draft } = this.props;
+    const hasChanges = draft.text !== null && text === null; // its changes are shown from now on
+    if (hasChanges || (draft.isExpanded && !isExpanded) || (draft.isEditing && !isEditing))
+      requestAnimationFrame(() => this.#el.current?.scrollIntoView({ block: "nearest" }));
     if (!this.#startsEditing || !this.props.draft.isEditing) return;
     this.#startsEditing = false;
     this.#el.current?.querySelector("textarea")?.focus();
@@ -226,8 +230,13 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           {labels.no}
         </button>
         {isCompact ? (
-          <button type="button" class="nb-text-button" onClick={this.#expand}>
-            More
+          <button
+            type="button"
+            class="nb-text-button"
+            title="Show all of it: edit it, or give a reason"
+            onClick={this.#expand}
+          >
+            {is_form ? "Fill in" : "Edit or reason…"}
           </button>
         ) : (
           this.#renderFields(readable)

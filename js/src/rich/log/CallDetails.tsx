@@ -16,6 +16,7 @@ import { Copy } from "../../views/Copy";
 import { InlineCode } from "../../views/InlineCode";
 import { highlight } from "../highlight";
 import { Code } from "../markdown/code";
+import { CellLink } from "./CellLink";
 import { parseLosslessJson } from "./json";
 import { ReferenceCard, TableRows } from "./ReferenceCard";
 import { Tree } from "./Tree";
@@ -95,6 +96,7 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
         <Code text={escapeInvisible(block.traceback ?? "")} language="python" open={false} />
         <Omitted count={more.traceback} />
       </Section>
+      <CellLink block={block} />
       <p class="nb-muted nb-small">{facts(block, reference)}</p>
     </>
   );

@@ -1,6 +1,7 @@
 import { Component, createRef, type JSX } from "preact";
 import { typesetter } from "../../kernel/typesetter";
 import { math } from "../math";
+import { isPlainFormula } from "./plainFormula";
 
 interface FormulaProps {
   tex: string;
@@ -34,6 +35,6 @@ export class Formula extends Component<FormulaProps> {
     if (!element) return;
     const rendered = math(tex, display);
     element.replaceChildren(rendered ?? raw.trim());
-    if (rendered) typesetter()?.(element, tex, display);
+    typesetter()?.(element, rendered && isPlainFormula(tex) ? tex : "", display);
   }
 }

@@ -1,0 +1,142 @@
+"""Requests of the kernel to the page that runs the current cell, over a comm that only that page answers.
+
+The page compares the request that opened the comm with its own connection to the kernel, so that of several pages of
+one kernel only the one that started the cell answers. Its answers arrive while the cell runs, like those of a widget.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from comm import create_comm
+
+from nbtool.magics.kernel.messages import KernelListener, cell_id, has_front_end, listener_for
+
+TARGET = "nbtool.notebook"
+"""The target of the comm; the same as in js/src/lab/notebookRequests.ts."""
+
+CONTEXT_SECONDS = 2.0
+"""Seconds for a page to say that it has a notebook model, before cells are taken from IPython's history."""
+
+HELLO_SECONDS = 8.0
+"""The same where only a page will do; less than binding a call may take. A page that loads its first widget is slow."""
+
+READ_SECONDS = 8.0
+"""Seconds for a page to answer a request that changes nothing."""
+
+CHANGE_SECONDS = 20.0
+"""Seconds for a page to answer a change: one that comes late would be made without a record."""
+
+WAIT_SECONDS = 0.02
+"""Seconds between two polls while a thread waits for an answer."""
+
+VERSION = 1
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A request without an answer yet."""
+
+    event: threading.Event = field(default_factory=threading.Event)
+    answer: dict[str, Any] | None = None
+
+
+class PageChannel:
+    """The way to the page of the running cell; opened by the first request, from any thread."""
+
+    def __init__(self, shell: Any, *, hello_seconds: float = HELLO_SECONDS) -> None:
+        self.cell_id = cell_id(shell)
+        self._kernel = getattr(shell, "kernel", None) if has_front_end(shell) else None
+        self._hello_seconds = hello_seconds
+        self._context = copy_context()  # ipykernel 7 takes the running cell from it
+        self._sending, self._opening = threading.Lock(), threading.Lock()
+        self._nonce = uuid4().hex
+        self._hello = _Waiting()
+        self._waiting: dict[str, _Waiting] = {"hello": self._hello}
+        self._comm: Any = None
+        self._opened_at = 0.0
+        self._is_closed = False
+
+    def open(self) -> bool:
+        """Open the channel if it was not, without waiting; return whether there may be a page."""
+        with self._opening:
+            if self._comm is None and not self._is_closed and self._listener is not None and self.cell_id:
+                identifier = uuid4().hex
+                self._in_cell(lambda: self._listen(identifier))
+                self._comm = self._in_cell(lambda: self._create(identifier))
+                self._opened_at = time.monotonic()
+            return self._comm is not None
+
+    def is_open(self, seconds: float | None = None) -> bool:
+        """Return whether a page with a notebook model answers; wait for it for some seconds after the opening."""
+        if not self.open():
+            return False
+        limit = self._hello_seconds if seconds is None else seconds
+        self._wait(self._hello, self._opened_at + limit - time.monotonic())
+        return self._hello.event.is_set() and not self._is_closed
+
+    def request(self, message: Mapping[str, Any], *, changes: bool = False) -> dict[str, Any] | None:
+        """Send a request and return the answer, whatever it is; None if the page does not answer in time."""
+        return self._ask(message, CHANGE_SECONDS if changes else READ_SECONDS) if self.is_open() else None
+
+    def poll(self) -> None:
+        """Process messages of the page; on the waiting thread, where no view does."""
+        if self._comm is not None and self._listener is not None:
+            self._listener.poll()
+
+    def close(self) -> None:
+        """Answer no more requests: the cell has ended."""
+        self._is_closed = True
+        if self._comm is not None and self._listener is not None:
+            self._listener.close(self._comm.comm_id)
+            self._in_cell(self._comm.close)
+        self._comm = None
+
+    @property
+    def _listener(self) -> KernelListener | None:
+        return listener_for(self._kernel) if self._kernel is not None else None
+
+    def _listen(self, identifier: str) -> None:
+        if self._listener is not None:
+            self._listener.open(identifier, self._receive)
+
+    def _create(self, identifier: str) -> Any:
+        data = {"v": VERSION, "nonce": self._nonce, "cell": self.cell_id}
+        return create_comm(target_name=TARGET, comm_id=identifier, data=data)
+
+    def _ask(self, message: Mapping[str, Any], seconds: float) -> dict[str, Any] | None:
+        identifier = uuid4().hex
+        waiting = self._waiting[identifier] = _Waiting()
+        try:
+            self._in_cell(lambda: self._comm.send({"v": VERSION, "nonce": self._nonce, "id": identifier, **message}))
+            return self._wait(waiting, seconds)
+        finally:
+            self._waiting.pop(identifier, None)
+
+    def _wait(self, waiting: _Waiting, seconds: float) -> dict[str, Any] | None:
+        """Wait for an answer; on the main thread also poll, which ipykernel 6 needs."""
+        is_main = threading.current_thread() is threading.main_thread()
+        deadline = time.monotonic() + seconds
+        while not waiting.event.wait(WAIT_SECONDS) and time.monotonic() < deadline and not self._is_closed:
+            if is_main and self._listener is not None:
+                self._listener.poll()
+        return waiting.answer
+
+    def _receive(self, content: Mapping[str, Any]) -> None:
+        """Handle a message of the page, on any thread: an answer to a request of this channel, or nothing."""
+        if not isinstance(content, dict) or content.get("v") != VERSION or content.get("nonce") != self._nonce:
+            return
+        if (waiting := self._waiting.get(str(content.get("id")))) and not waiting.event.is_set():
+            waiting.answer = content
+            waiting.event.set()
+
+    def _in_cell(self, work: Callable[[], Any]) -> Any:
+        """Call a function as part of the cell, from any thread, one at a time."""
+        with self._sending:
+            return self._context.run(work)

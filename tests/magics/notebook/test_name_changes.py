@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nbtool.errors import BadUsage
+from nbtool.magics.notebook.name_changes import NameChanges, TurnChanges
+
+
+class Frame:
+    """Stands for an object with weak references."""
+
+    def __init__(self, rows: int = 0) -> None:
+        self.rows = rows
+
+
+def record(names: dict[str, Any], work: Callable[[], object], **bounds: int) -> tuple[NameChanges, TurnChanges | None]:
+    changes = NameChanges(names, **bounds)
+    return changes, turn(changes, work)
+
+
+def turn(changes: NameChanges, work: Callable[[], object], turn_id: str = "turn_1") -> TurnChanges | None:
+    watch = changes.watch()
+    watch.read_contents()
+    work()
+    return changes.record(turn_id, watch)
+
+
+def test_added_replaced_deleted_and_changed_names_are_distinguished() -> None:
+    names: dict[str, Any] = {"kept": [1], "old": 1, "away": 2, "grown": [1]}
+
+    def work() -> None:
+        names["new"], names["old"] = 3, 4
+        del names["away"]
+        names["grown"].append(2)
+
+    _, recorded = record(names, work)
+
+    assert recorded
+    assert recorded.describe() == "Names: added `new`; replaced `old`; deleted `away`; changed in place `grown`"
+
+
+def test_a_turn_that_changed_nothing_is_not_recorded() -> None:
+    changes, recorded = record({"a": [1]}, lambda: None)
+
+    assert recorded is None
+    assert not changes.latest(["turn_1"])
+
+
+def test_names_of_the_shell_and_private_ones_do_not_count() -> None:
+    names: dict[str, Any] = {}
+
+    assert record(names, lambda: names.update(_=1, _i3="x", In=[], Out={}, __builtins__=object()))[1] is None
+
+
+def test_former_objects_are_put_back_themselves_and_new_names_removed() -> None:
+    frame = Frame()
+    names: dict[str, Any] = {"df": frame, "gone": [7]}
+
+    def work() -> None:
+        names["df"], names["new"] = Frame(), 1
+        del names["gone"]
+
+    changes, _ = record(names, work)
+    said = changes.undo("turn_1")
+
+    assert names == {"df": frame, "gone": [7]}
+    assert names["df"] is frame
+    assert said == "Put back `df`, `gone`. Removed `new`."
+    with pytest.raises(BadUsage, match="changed nothing in the notebook, or its changes are no longer"):
+        changes.undo("turn_1")
+
+
+@pytest.mark.promise("undo-asks")
+@pytest.mark.parametrize("since", [lambda names: names.update(a=9), lambda names: names.pop("a")])
+def test_a_name_that_was_changed_since_is_left_alone_and_the_others_are_undo(
+    since: Callable[[dict[str, Any]], object],
+) -> None:
+    names: dict[str, Any] = {"a": 1, "b": 1}
+    changes, _ = record(names, lambda: names.update(a=2, b=2))
+    since(names)
+    person = names.get("a")
+
+    said = changes.undo("turn_1")
+
+    assert (names.get("a"), names["b"]) == (person, 1)
+    assert said == "Put back `b`. You have changed `a` since: `%chat undo turn_1 --replace` overwrites that."
+    assert changes.undo("turn_1", replace=True) == "Put back `a`."
+    assert names["a"] == 1
+
+
+@pytest.mark.promise("undo-asks")
+def test_what_was_made_by_the_turn_and_changed_in_place_since_is_left_alone() -> None:
+    names: dict[str, Any] = {"a": [1]}
+    changes, _ = record(names, lambda: names.update(a=[2]))
+    names["a"].append(3)
+
+    with pytest.raises(BadUsage, match=r"Nothing was put back. You have changed `a` since"):
+        changes.undo("turn_1")
+    assert names["a"] == [2, 3]
+
+
+def test_a_name_whose_object_of_the_turn_no_longer_exists_counts_as_changed() -> None:
+    names: dict[str, Any] = {"a": 1}
+    changes, _ = record(names, lambda: names.update(a=Frame()))
+    names["a"] = None
+    gc.collect()
+
+    with pytest.raises(BadUsage, match="You have changed `a` since"):
+        changes.undo("turn_1")
+
+
+def test_objects_changed_in_place_are_named_and_not_undo() -> None:
+    names: dict[str, Any] = {"a": [1], "b": 1}
+
+    def work() -> None:
+        names["a"].append(2)
+        names["b"] = 2
+
+    changes, recorded = record(names, work)
+
+    assert recorded
+    assert recorded.can_be_undone
+    assert changes.undo("turn_1") == "Put back `b`. `a` changed in place: no former state is kept."
+    assert names == {"a": [1, 2], "b": 1}
+
+
+def test_a_turn_that_only_changed_objects_in_place_cannot_be_undone() -> None:
+    names: dict[str, Any] = {"a": [1]}
+    changes, recorded = record(names, lambda: names["a"].append(2))
+
+    assert recorded
+    assert not recorded.can_be_undone
+    with pytest.raises(BadUsage, match=r"Nothing was put back. `a` changed in place: no former state is kept."):
+        changes.undo("turn_1")
+
+
+def test_contents_that_nobody_read_before_the_first_call_are_not_claimed_to_have_changed() -> None:
+    names: dict[str, Any] = {"a": [1]}
+    changes = NameChanges(names)
+    watch = changes.watch()
+    names["a"].append(2)
+
+    assert changes.record("turn_1", watch) is None
+
+
+def test_former_objects_beyond_the_bound_are_released_with_a_remark() -> None:
+    names: dict[str, Any] = {"large": b"x" * 5_000, "small": 1}
+    changes, recorded = record(names, lambda: names.update(large=1, small=2), max_bytes=1_000)
+
+    assert recorded
+    assert "`large` cannot be put back" in recorded.describe_lost()
+    assert changes.undo("turn_1").startswith("Put back `small`. `large` cannot be put back")
+    assert names == {"large": 1, "small": 1}
+
+
+def test_a_list_that_a_turn_made_counts_since_it_is_kept_alive_for_the_comparison() -> None:
+    names: dict[str, Any] = {}
+    changes, recorded = record(names, lambda: names.update(many=list(range(1_000)), frame=Frame()), max_bytes=1_000)
+
+    assert recorded
+    assert recorded.kept_bytes == 0
+    assert changes.undo("turn_1").startswith("Removed `frame`. `many` cannot be put back")
+    assert "many" in names
+
+
+class Proxy:
+    """Stands for an object that raises whatever it is asked, as some proxies do."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+def test_an_object_that_raises_when_it_is_looked_at_is_no_obstacle() -> None:
+    first, second = Proxy(), Proxy()
+    names: dict[str, Any] = {"a": first, "b": first, "c": first}
+
+    def work() -> None:
+        names["a"], names["new"] = second, second
+        del names["b"]
+
+    changes, recorded = record(names, work)
+
+    assert recorded
+    assert recorded.describe() == "Names: added `new`; replaced `a`; deleted `b`"
+    assert changes.undo("turn_1") == "Put back `a`, `b`. Removed `new`."
+    assert names["a"] is names["b"] is first
+
+
+def test_the_objects_of_older_turns_are_released_first() -> None:
+    former = Frame()
+    names: dict[str, Any] = {"a": former, "b": b"x" * 2_000}
+    changes = NameChanges(names, max_bytes=2_900)
+    turn(changes, lambda: names.update(a=1), "turn_1")
+    turn(changes, lambda: names.update(b=1), "turn_2")
+
+    with pytest.raises(BadUsage, match="`a` cannot be put back"):
+        changes.undo("turn_1")
+    assert changes.undo("turn_2") == "Put back `b`."
+
+
+def test_no_more_turns_are_remembered_than_the_bound() -> None:
+    names: dict[str, Any] = {}
+    changes = NameChanges(names, max_turns=2)
+    for number in range(3):
+        turn(changes, lambda number=number: names.update(a=number), f"turn_{number}")  # type: ignore[misc]  # a bound default
+
+    assert changes.find("turn_0") is None
+    assert changes.latest(["turn_0", "turn_1", "turn_2"]) == "turn_2"
+    with pytest.raises(BadUsage, match="The changes of the last 2 turns of this kernel can be undone, once each"):
+        changes.undo("turn_0")

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from nbtool.errors import McpFailed
+from nbtool.tools.mcp.login_prompt import CALLBACK_PATH, MAX_REQUEST, BrowserReturn, LoginPrompt, LoginRequest
+
+REQUEST = LoginRequest("lab", "login.example", "https://login.example/authorize")
+
+
+def attend_once(ask: Any) -> Future[bool]:
+    """Attend on this thread while another one asks; return the answer that the other one gets."""
+    prompt, answer = LoginPrompt(ask), Future[bool]()
+
+    async def request() -> bool:
+        while not prompt.is_attended:
+            await asyncio.sleep(0)
+        return await prompt.ask(REQUEST)
+
+    asking = threading.Thread(target=lambda: answer.set_result(asyncio.run(request())))
+    asking.start()
+    try:
+        prompt.attend(answer, 20)
+    finally:
+        asking.join(20)
+    return answer
+
+
+def test_a_login_that_cannot_be_asked_about_is_not_agreed_to() -> None:
+    def ask(_: LoginRequest) -> bool:
+        raise RuntimeError("no screen")
+
+    assert attend_once(ask).result(0) is False
+
+
+def test_an_interrupt_of_the_question_ends_the_cell_and_the_login() -> None:
+    answers: list[bool] = []
+
+    def ask(_: LoginRequest) -> bool:
+        answers.append(True)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        attend_once(ask)
+    assert answers == [True]
+
+
+def test_attending_ends_after_its_time_and_nobody_is_asked_then() -> None:
+    prompt = LoginPrompt(lambda _: True)
+    prompt.attend(Future(), 0.0)
+
+    assert asyncio.run(prompt.ask(REQUEST)) is False
+
+
+def test_a_port_that_another_login_uses_is_an_error() -> None:
+    async def receive_twice() -> None:
+        browser = BrowserReturn()
+        server = await asyncio.start_server(lambda _, __: None, "127.0.0.1", browser.port)
+        async with server:
+            await browser.receive("state")
+
+    with pytest.raises(McpFailed, match="Another login on this machine uses the port"):
+        asyncio.run(receive_twice())
+
+
+def test_a_login_that_nobody_completes_in_time_is_an_error() -> None:
+    with pytest.raises(McpFailed, match=r"Nobody logged in within 0 s\."):
+        asyncio.run(BrowserReturn().receive("state", 0))
+
+
+@pytest.mark.parametrize("head", [b"GET / HTTP", b"x" * (MAX_REQUEST + 1), b"\xff\r\n\r\n"])
+def test_what_is_no_request_of_a_browser_gets_no_answer_and_the_login_goes_on(head: bytes) -> None:
+    browser = BrowserReturn()
+
+    async def send(data: bytes) -> bytes:
+        while True:
+            try:
+                reader, writer = await asyncio.open_connection("127.0.0.1", browser.port)
+                break
+            except ConnectionRefusedError:
+                await asyncio.sleep(0)
+        writer.write(data)
+        writer.write_eof()
+        try:
+            return await reader.read()
+        except ConnectionResetError:
+            return b""
+        finally:
+            writer.close()
+
+    async def log_in() -> tuple[bytes, bytes, dict[str, str]]:
+        receiving = asyncio.ensure_future(browser.receive("s", 20))
+        refused = await send(head)
+        target = f"GET {CALLBACK_PATH}?code=c&state=s HTTP/1.1\r\nHost: 127.0.0.1:{browser.port}\r\n\r\n"
+        return refused, await send(target.encode()), await receiving
+
+    refused, answered, found = asyncio.run(log_in())
+    assert refused == b""
+    assert answered.startswith(b"HTTP/1.1 200 OK")
+    assert found == {"code": "c", "state": "s"}
