@@ -16,7 +16,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import MissingKey
-from nbtool.wire.transport.key_source import key_command_source, key_function_source
+from nbtool.wire.transport.key_source import MAX_KEY, key_command_source, key_function_source
 from tests.chaos import serve_each, whole
 
 KEY = "issued-canary-0123456789"
@@ -100,3 +100,18 @@ def test_a_program_that_leaves_another_one_running_gives_its_key_when_it_ends(
 
     assert issued.get_secret_value() == key
     pipe.write_text("")  # the one that still runs ends only now: without a reader this would wait
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_a_program_that_prints_too_much_and_runs_on_is_ended(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    script = (
+        f"import os, signal; open({str(pid)!r}, 'w').write(str(os.getpid())); print('k' * {MAX_KEY + 1}, flush=True)"
+    )
+    source = key_command_source((sys.executable, "-c", f"{script}; signal.pause()"))
+
+    with pytest.raises(MissingKey, match="printed more than"):
+        asyncio.run(source.key())
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
