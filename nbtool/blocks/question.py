@@ -21,6 +21,7 @@ from nbtool.blocks.resolved import only_reference, resolved_text
 from nbtool.blocks.sanitize import escape_invisible, one_line, without_controls
 from nbtool.events import CallAsked, Gate, RepeatedQuestion
 from nbtool.messages import Media
+from nbtool.sign_in import sign_in_page
 from nbtool.text import clean_text
 
 REASK_TITLES = {
@@ -32,6 +33,9 @@ REASK_TITLES = {
 
 FORM_SUMMARY = "{tool} for input. Send what is filled in?"
 """The question about a form, after the server and `asks`; the card shows the same."""
+
+SIGN_IN_SUMMARY = "{tool} you to sign in. Open its page?"
+"""The question about a page, after the server and `asks`; the card shows the same."""
 
 MAX_ARGUMENT_CHARS = 60
 """Characters of an argument in the question."""
@@ -60,8 +64,15 @@ def question_data(event: CallAsked, store: dict[str, Media]) -> QuestionData:
     if not event.can_remember_call:
         question["can_remember_call"] = False
     if event.is_form:
-        question["is_form"] = True
+        _add_form(question, event)
     return question
+
+
+def _add_form(question: QuestionData, event: CallAsked) -> None:
+    """Add that a server asks for input, or to open a page."""
+    question["is_form"] = True
+    if page := sign_in_page(event.schema, is_form=event.is_form):
+        question["sign_in"] = clean_text(page)
 
 
 def _add_views(question: QuestionData, event: CallAsked, store: dict[str, Media]) -> None:
@@ -123,9 +134,16 @@ def question_summary(block: CallBlock) -> str:
         return ""
     images = len(question.get("media", ()))
     is_form = question.get("is_form", False)
+    if page := question.get("sign_in"):
+        return summarize_sign_in(question["tool"], page)
     return summarize_call(
         question["gate"], question["tool"], question["shown"], block["resolved"], images, is_form=is_form
     )
+
+
+def summarize_sign_in(tool: str, page: str) -> str:
+    """Describe what happens if the question about the page of a login is approved, with the address in full."""
+    return f"{SIGN_IN_SUMMARY.format(tool=_line(tool, 80))} {one_line(escape_confusables(page), 8 * len(page))}"
 
 
 def summarize_call(

@@ -13,6 +13,7 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.completion import completer
 from nbtool.magics.notebook.config import NbTool
+from nbtool.sign_in import LoginRequest, set_login_asker
 from nbtool.text import list_names, shorten
 from nbtool.toolsets.code_runner import CodeResult, set_code_runner
 from nbtool.wire.providers.env_consent import is_allowed
@@ -112,6 +113,7 @@ def load(shell: Any) -> None:
     shell.input_transformers_cleanup.append(magics.allow_empty_body)
     shell.Completer.custom_matchers.append(magics.completer)
     set_code_runner(lambda code: _run(shell, code))
+    set_login_asker(lambda request: _ask_login(shell, name, request))
     if kernel := getattr(shell, "kernel", None):
         from nbtool.magics.kernel.messages import patch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
 
@@ -147,6 +149,12 @@ def serve_objects(
             chat.expose(read=name in names, **{name: value})
 
     start_serving(magics.kernel_chats, fill, seconds=seconds, port=port)
+
+
+def _ask_login(shell: Any, magic: str, request: LoginRequest) -> bool:
+    from nbtool.magics.cell.sign_in import ask_in_cell  # noqa: PLC0415 - loading the extension has to be fast
+
+    return ask_in_cell(shell, magic, request)
 
 
 def _answer_saved_turns(kernel: Any, magics: ChatMagics) -> None:
@@ -191,6 +199,7 @@ def unload(shell: Any) -> None:
     shell.input_transformers_cleanup.remove(magics.allow_empty_body)
     shell.Completer.custom_matchers.remove(magics.completer)
     set_code_runner(None)
+    set_login_asker(None)
     if kernel := getattr(shell, "kernel", None):
         from nbtool.magics.kernel.messages import unpatch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
 

@@ -262,6 +262,8 @@ EXCLUDED: dict[str, str] = {
         "looks up a provider or a model in the cache; its entries were read before"),
     **dict.fromkeys(["saved_history", "saved_data"],
         "takes the name of a chat, and turns that are bounded data already"),
+    "ask_in_cell": "takes the name of a server in the configuration, and an address of a bounded length",
+    "summarize_sign_in": "puts an address of a bounded length into one line, by functions that have rows",
     "former_run_note": "looks up a cell by the id that its front end gave it",
     "chat_name": "puts the name of a client, which is bounded, behind four letters",
     **dict.fromkeys(["run_source", "check_runnable"], "runs the code of a cell that a person approved"),

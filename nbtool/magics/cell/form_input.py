@@ -7,25 +7,29 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbtool.blocks.confusables import escape_confusables
-from nbtool.blocks.question import FORM_SUMMARY, format_remarks, notice_text
+from nbtool.blocks.question import FORM_SUMMARY, SIGN_IN_SUMMARY, format_remarks, notice_text
 from nbtool.blocks.sanitize import one_line
+from nbtool.sign_in import sign_in_page
 from nbtool.tools.approval import Approved, Decision, Question
 
 SEND = "Send it? [y = yes, or type anything else for no] "
+SIGN_IN = "Sign in there? [y = yes, or type anything else for no] "
 MAX_LABEL = 200
 
 
 def fill_in_by_input(question: Question) -> Decision:
     """Ask for each field in a line, which may be left empty, and then whether to send them; only a plain yes sends."""
     server = one_line(question.display_name, MAX_LABEL)
+    page = sign_in_page(question.schema, is_form=question.is_form)
+    summary = f"{SIGN_IN_SUMMARY.format(tool=server)}\n{one_line(page, len(page))}" if page else ""
     head = [format_remarks(question.again, question.notes), notice_text(question.notice)]
-    print("\n".join(filter(None, [*head, FORM_SUMMARY.format(tool=server)])))  # noqa: T201 - the question
+    print("\n".join(filter(None, [*head, summary or FORM_SUMMARY.format(tool=server)])))  # noqa: T201 - the question
     values = dict(question.arguments)
     try:
         for name, schema in question.schema.get("properties", {}).items():
             if line := input(_label(name, schema, values.get(name))).strip():
                 values[name] = _value(line, schema)
-        answer = input(SEND).strip().lower()
+        answer = input(SIGN_IN if page else SEND).strip().lower()
     except EOFError:
         return question.denial("The input was closed before an answer was entered.")
     return Approved(values) if answer in ("y", "yes") else question.denial("")

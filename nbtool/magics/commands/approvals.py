@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import TimeoutError as TooLong
 from contextlib import suppress
 
-from nbtool.blocks.question import effect_text, format_remarks, notice_text, summarize_call
+from nbtool.blocks.question import effect_text, format_remarks, notice_text, summarize_call, summarize_sign_in
 from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, wait_for_turn
@@ -16,6 +16,7 @@ from nbtool.magics.cell.endings import stop_cell
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.show import show
 from nbtool.magics.kernel.messages import listener_for
+from nbtool.sign_in import sign_in_page
 from nbtool.tools.approval import Approved, Decision, Question, Released, RememberedApproval
 
 MIN_ID_CHARS = 4
@@ -136,11 +137,15 @@ def _pending(context: CommandContext, args: list[str]) -> tuple[Chat, Question]:
 
 
 def _describe_question(context: CommandContext, chat: Chat, question: Question) -> str:
-    name = next(name for name, candidate in context.kernel.chats.items() if candidate is chat)
-    where = "" if chat is context.chat else f" in chat {one_line(name, 40)}"
+    owner = next(name for name, candidate in context.kernel.chats.items() if candidate is chat)
+    where = "" if chat is context.chat else f" in chat {one_line(owner, 40)}"
     resolved = resolved_shapes(question.resolved)
-    summary = summarize_call(
-        question.gate, question.display_name, question.shown, resolved, len(question.media), is_form=question.is_form
+    page = sign_in_page(question.schema, is_form=question.is_form)
+    name, form, images = question.display_name, question.is_form, len(question.media)
+    summary = (
+        summarize_sign_in(name, page)
+        if page
+        else summarize_call(question.gate, name, question.shown, resolved, images, is_form=form)
     )
     remarks = format_remarks(question.again, question.notes)
     more = [text for text in (remarks, notice_text(question.notice), effect_text(question.effect)) if text]

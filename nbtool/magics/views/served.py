@@ -10,7 +10,7 @@ from typing import Any
 
 from IPython.display import display
 
-from nbtool.blocks.question import summarize_call
+from nbtool.blocks.question import summarize_call, summarize_sign_in
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
@@ -20,6 +20,7 @@ from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.views.running_cell import RunningCell
 from nbtool.magics.views.static import SHOWN_DIGEST
 from nbtool.magics.views.widget import WidgetView
+from nbtool.sign_in import sign_in_page
 
 PLACES = 4
 """Number of turns of clients that are shown, and run, at a time; a further call waits for one of them to end."""
@@ -48,7 +49,7 @@ class ServedView:
 
     def open(self) -> None:
         """Display the places, below what the cell has printed."""
-        self._free = [_empty_place() for _ in range(PLACES)] if self._has_page else []
+        self._free = [empty_place() for _ in range(PLACES)] if self._has_page else []
         if self._has_page:
             self._running_cell.watch()
 
@@ -67,7 +68,7 @@ class ServedView:
         if not self._has_page:
             return
         with self._lock:
-            place = self._free.pop(0) if self._free else _empty_place()
+            place = self._free.pop(0) if self._free else empty_place()
         view = WidgetView(self._shell, turn, chat, CellSource(chat_name(client), self._magic), place=place)
 
         notices = [Notice(ASKED_BY.format(client=client))]
@@ -101,11 +102,17 @@ def _describe_decisions(turn: Turn, client: str) -> str:
     return DECIDED_HERE.format(client=client, tool=tool, verdicts=", ".join(verdicts) or WITHDRAWN)
 
 
-def _empty_place() -> Any:
+def empty_place() -> Any:
+    """Display an empty output in the running cell and return its handle."""
     return display(EMPTY, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
 
 
 def _print_question(event: Event, client: str) -> None:
     if isinstance(event, CallAsked):
-        question = one_line(summarize_call(event.gate, event.display_name, event.shown, {}, is_form=event.is_form), 300)
+        page = sign_in_page(event.schema, is_form=event.is_form)
+        name, form = event.display_name, event.is_form
+        summary = (
+            summarize_sign_in(name, page) if page else summarize_call(event.gate, name, event.shown, {}, is_form=form)
+        )
+        question = one_line(summary, 8 * len(page) + 300)
         print(ASKED_IN_TERMINAL.format(client=client, question=question, digest=event.digest[:SHOWN_DIGEST]))  # noqa: T201 - a notice for the person

@@ -178,7 +178,7 @@ class Connection:
 
     async def _wait_until_open(self, session: Session) -> None:
         future = asyncio.wrap_future(session.when_open)
-        login = LOGIN_SECONDS if self.spec.login_prompt and self.spec.login_prompt.is_attended else 0.0
+        login = 2 * LOGIN_SECONDS if self.spec.login_prompt and self.spec.login_prompt.can_ask else 0.0
         done, _ = await asyncio.wait({future}, timeout=self._seconds + login)
         if not done:
             raise session.timeout_error(self._seconds)

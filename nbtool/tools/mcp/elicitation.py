@@ -138,7 +138,7 @@ async def _fill_in(
     problem = ""
     for _ in range(MAX_ATTEMPTS):
         tool = _form_tool(server, parameters, "\n\n".join(filter(None, (notice, problem))))
-        record = await _ask(call, tool, parameters)
+        record = await ask_form(call, tool, parameters)
         if record.status != "ok":
             ways = [decision.by for decision in record.decisions]
             is_unanswered = bool(ways) and ways[-1] in ("withdrawn", "expired")
@@ -150,8 +150,8 @@ async def _fill_in(
     return decline()
 
 
-async def _ask(call: RunningCall, tool: Tool, parameters: FormParameters) -> CallRecord:
-    """Run the call that is the form; a person who stops it withdraws the question."""
+async def ask_form(call: RunningCall, tool: Tool, parameters: FormParameters) -> CallRecord:
+    """Run the call that is a form, during another one; a person who stops it withdraws the question."""
     values = dict(parameters.draft)
     form = ToolCall(tool.name, json.dumps(values), call_id=new_id("call"), args=values, runnable=True)
     runtime = replace(call.runtime, tools=Toolset("form", [tool]), check_results=False)

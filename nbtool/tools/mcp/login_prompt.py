@@ -6,13 +6,14 @@ import asyncio
 import queue
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from nbtool.errors import McpFailed
+from nbtool.sign_in import AskLogin, LoginRequest, get_login_asker
 from nbtool.tools.mcp.tool_list import server_label
 
 LOGIN_SECONDS = 300.0
@@ -33,34 +34,70 @@ _RESPONSE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LoginRequest:
-    """The page at which a person would log in to a server; `host` is that of the page."""
-
-    server: str
-    host: str
-    url: str
-
-
-AskLogin = Callable[[LoginRequest], bool]
-"""Asks a person; True if the page was shown and the answer is to be waited for. Called on the waiting thread."""
+AskInCall = Callable[[LoginRequest], Awaitable[bool]]
+"""Asks a person in the turn whose call needs the login; on nbtool's loop."""
 
 
 class LoginPrompt:
-    """Brings the question of a login to the thread that waits for a server.
+    """Brings the question of a login to the thread that waits for a server, or to the turn of a call that needs it.
 
-    While nobody waits, it is not `is_attended`, and nobody is asked.
+    Where there is neither, nobody is asked. A person has some `seconds` to decide.
     """
 
-    def __init__(self, ask: AskLogin) -> None:
-        self._ask = ask
+    def __init__(self, ask: AskLogin, seconds: float = LOGIN_SECONDS) -> None:
+        self._ask, self._seconds = ask, seconds
         self._requests: queue.SimpleQueue[tuple[LoginRequest, Future[bool]] | None] = queue.SimpleQueue()
+        self._calls: dict[object, AskInCall] = {}
+        self._timeouts: set[asyncio.Timeout] = set()
         self.is_attended = False
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person would be asked now."""
+        return self.is_attended or bool(self._calls)
+
+    @contextmanager
+    def during_call(self, ask: AskInCall | None) -> Iterator[None]:
+        """Ask in the turn of a call as long as it runs; of several calls, in the one that runs for longest."""
+        key = object()
+        if ask:
+            self._calls[key] = ask
+        try:
+            yield
+        finally:
+            self._calls.pop(key, None)
+
+    @asynccontextmanager
+    async def within(self, seconds: float) -> AsyncIterator[None]:
+        """Limit what is done to some seconds, without the time of a login; raises `TimeoutError`."""
+        async with asyncio.timeout(seconds) as timeout:
+            self._timeouts.add(timeout)
+            try:
+                yield
+            finally:
+                self._timeouts.discard(timeout)
+
     async def ask(self, request: LoginRequest) -> bool:
-        """Return whether the person saw the page of a login; False where nobody waits."""
-        if not self.is_attended:
+        """Return whether the person saw the page of a login; False where nobody can be asked, or answers in time."""
+        calls = list(self._calls.values())
+        if not self.is_attended and not calls:
             return False
+        self._postpone()
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await (self._ask_waiting(request) if self.is_attended else calls[0](request))
+        except TimeoutError:
+            return False
+        finally:
+            self._postpone()
+
+    def _postpone(self) -> None:
+        """Postpone what is limited by the time that a person has."""
+        later = asyncio.get_running_loop().time() + LOGIN_SECONDS
+        for timeout in self._timeouts:
+            timeout.reschedule(max(later, timeout.when() or later))
+
+    async def _ask_waiting(self, request: LoginRequest) -> bool:
         answer: Future[bool] = Future()
         self._requests.put((request, answer))
         return await asyncio.wrap_future(answer)
@@ -73,13 +110,17 @@ class LoginPrompt:
         try:
             while not done.done():
                 item = self._requests.get(timeout=max(0.0, deadline - time.monotonic()))
-                if item:
-                    _answer(self._ask, *item)
+                if item and _answer(self._ask, *item):
                     deadline = max(deadline, time.monotonic() + LOGIN_SECONDS)
         except queue.Empty:
             pass
         finally:
             self.is_attended = False
+
+
+def ask_person(request: LoginRequest) -> bool:
+    """Ask as the notebook does, where nbtool is loaded: on a card of its page; else with a line of input."""
+    return (get_login_asker() or ask_by_line)(request)
 
 
 def ask_by_line(request: LoginRequest) -> bool:
@@ -91,17 +132,26 @@ def ask_by_line(request: LoginRequest) -> bool:
         return False
     if answer not in ("y", "yes"):
         return False
-    print(PAGE.format(host=request.host, seconds=LOGIN_SECONDS, url=request.url))  # noqa: T201 - for the person
+    print(page_text(request))  # noqa: T201 - for the person
     return True
 
 
-def _answer(ask: AskLogin, request: LoginRequest, answer: Future[bool]) -> None:
+def page_text(request: LoginRequest) -> str:
+    """Return where the page of a login is, for a person who has agreed to it."""
+    return PAGE.format(host=request.host, seconds=LOGIN_SECONDS, url=request.url)
+
+
+def _answer(ask: AskLogin, request: LoginRequest, answer: Future[bool]) -> bool:
+    """Ask, unless nobody waits for it any more; return whether a person was asked."""
+    if not answer.set_running_or_notify_cancel():  # it came too late
+        return False
     try:
         answer.set_result(bool(ask(request)))
     except BaseException as error:
         answer.set_result(False)
         if not isinstance(error, Exception):  # an interrupt of the cell
             raise
+    return True
 
 
 class BrowserReturn:
@@ -113,14 +163,16 @@ class BrowserReturn:
     def __init__(self, port: int | None = None) -> None:
         self.port = port or _free_port()
         self.uri = f"http://127.0.0.1:{self.port}{CALLBACK_PATH}"
+        self._server: asyncio.Server | None = None
+        self._arrived: asyncio.Future[dict[str, str]] | None = None
 
-    async def receive(self, state: str, seconds: float = LOGIN_SECONDS) -> dict[str, str]:
-        """Return the parameters with which the browser comes back; others than with this `state` are turned away.
+    async def listen(self, state: str) -> None:
+        """Begin to listen for the browser; requests without this `state` are turned away.
 
         Raises:
-            McpFailed: nobody came back in time.
+            McpFailed: another login uses the port.
         """
-        arrived: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        arrived = self._arrived = asyncio.get_running_loop().create_future()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
@@ -136,16 +188,28 @@ class BrowserReturn:
                 writer.close()
 
         try:
-            server = await asyncio.start_server(serve, "127.0.0.1", self.port, limit=MAX_REQUEST)
+            self._server = await asyncio.start_server(serve, "127.0.0.1", self.port, limit=MAX_REQUEST)
         except OSError:
             raise McpFailed(f"Another login on this machine uses the port {self.port}.") from None
+
+    async def receive(self, seconds: float = LOGIN_SECONDS) -> dict[str, str]:
+        """Return the parameters with which the browser comes back, after `listen`.
+
+        Raises:
+            McpFailed: nobody came back in time.
+        """
         try:
             async with asyncio.timeout(seconds):
-                return await arrived
+                return await self._arrived if self._arrived else {}
         except TimeoutError:
             raise McpFailed(f"Nobody logged in within {seconds:g} s.") from None
         finally:
-            server.close()
+            self.close()
+
+    def close(self) -> None:
+        """Stop to listen."""
+        if self._server:
+            self._server.close()
 
     def _parameters(self, head: str, state: str) -> dict[str, str]:
         """Return the parameters of the expected request; empty for any other."""

@@ -21,10 +21,11 @@ from pydantic import AnyUrl
 
 from nbtool.errors import BadUsage, McpFailed
 from nbtool.server_url import ServerUrl, parse_server_url
+from nbtool.sign_in import LoginRequest
 from nbtool.text import shorten
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.http import MAX_MESSAGE_CHARS, current_exchange
-from nbtool.tools.mcp.login_prompt import BrowserReturn, LoginPrompt, LoginRequest
+from nbtool.tools.mcp.login_prompt import BrowserReturn, LoginPrompt
 from nbtool.tools.mcp.token_store import TokenStore
 from nbtool.tools.values.sanitize import single_line
 
@@ -32,6 +33,13 @@ CLIENT_NAME = "nbtool"
 NOT_LOGGED_IN = "nobody agreed to log in at {host}"
 FAILED = "the login failed ({kind})"
 REFUSED = "the login was refused on its page"
+MAX_ADDRESS = 4_000
+"""Maximum number of characters of the address of a login's page: all of it is shown."""
+
+UNSHOWN_ADDRESS = (
+    "the address of its login page cannot be shown in full: it has {count:,} characters (the maximum is {limit:,}), or"
+    " characters other than those of an address"
+)
 WRONG_ADDRESS = "its login leads to {url}, which is not https, or is on this machine while the server is not"
 
 logging.getLogger("mcp.client.auth").addHandler(logging.NullHandler())
@@ -100,17 +108,23 @@ async def open_login(spec: ServerSpec, login_prompt: LoginPrompt) -> OAuthClient
     store, server = TokenStore(spec.url), parse_server_url(spec.url, may_have_query=True)
     registered = await store.get_client_info()
     browser = BrowserReturn(next(map(_port, registered.redirect_uris or ()), None) if registered else None)
-    state = ""
 
     async def show_page(url: str) -> None:
-        nonlocal state
         address = check_address(url, server)
-        state = parse_qs(urlsplit(url).query).get("state", [""])[0]
-        if not await login_prompt.ask(LoginRequest(spec.name, address.netloc, url)):
+        if len(url) > MAX_ADDRESS or not all("!" <= character <= "~" for character in url):
+            raise LoginFailed(UNSHOWN_ADDRESS.format(count=len(url), limit=MAX_ADDRESS))
+        await browser.listen(parse_qs(urlsplit(url).query).get("state", [""])[0])  # a page may lead back at once
+        is_agreed = False
+        try:
+            is_agreed = await login_prompt.ask(LoginRequest(spec.name, address.netloc, url))
+        finally:
+            if not is_agreed:
+                browser.close()
+        if not is_agreed:
             raise LoginFailed(NOT_LOGGED_IN.format(host=address.netloc))
 
     async def receive() -> AuthorizationCodeResult:
-        found = await browser.receive(state)
+        found = await browser.receive()
         if "code" not in found:
             raise LoginFailed(REFUSED)
         return AuthorizationCodeResult(code=found["code"], state=found["state"], iss=found.get("iss"))

@@ -7,7 +7,7 @@ import time
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import background_loop
+from nbtool.sign_in import AskLogin
 from nbtool.text import shorten
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.execution.runner import ReturnValue
@@ -23,7 +24,7 @@ from nbtool.tools.mcp.config import ServerSpec, read_config
 from nbtool.tools.mcp.connection import Connection
 from nbtool.tools.mcp.elicitation import answer_for_call
 from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
-from nbtool.tools.mcp.login_prompt import LOGIN_SECONDS, AskLogin, LoginPrompt, ask_by_line
+from nbtool.tools.mcp.login_prompt import LOGIN_SECONDS, LoginPrompt, ask_person
 from nbtool.tools.mcp.prompts import (
     RemotePrompt,
     RemoteResource,
@@ -32,6 +33,7 @@ from nbtool.tools.mcp.prompts import (
     list_resources,
     read_resource,
 )
+from nbtool.tools.mcp.sign_in import login_for_call
 from nbtool.tools.mcp.token_store import TokenStore
 from nbtool.tools.mcp.tool_list import (
     MAX_DIFFERENCE,
@@ -67,7 +69,7 @@ def mcp_servers(
     connect_seconds: float = CONNECT_SECONDS,
     call_seconds: float = CALL_SECONDS,
     limits: ServerLimits = DEFAULT_LIMITS,
-    ask_login: AskLogin = ask_by_line,
+    ask_login: AskLogin = ask_person,
 ) -> McpServers:
     """Start or connect to the MCP servers of a configuration and return their tools.
 
@@ -76,9 +78,9 @@ def mcp_servers(
 
     `config` is such an object or a JSON file with one; an entry with `url` (and `headers`) is reached over streamable
     HTTP. Every call asks for approval, whatever the server declares about its tools; `servers.approved(policy)` sets
-    another policy. At a server with `"auth": "oauth"` a person logs in, who is asked first: by a line of input, or by
-    `ask_login`, which returns whether it showed the page. A server that fails is skipped with a warning; if all fail,
-    an error is raised. `limits` are the other limits of the sessions.
+    another policy. At a server with `"auth": "oauth"` a person logs in, who is asked first: on a card in a page, by a
+    line of input elsewhere, or by `ask_login`, which returns whether it showed the page. A server that fails is skipped
+    with a warning; if all fail, an error is raised. `limits` are the other limits of the sessions.
 
     Raises:
         BadUsage: the configuration is invalid, or the package `mcp` is not installed.
@@ -271,13 +273,15 @@ class McpServer:
                 loop.call_soon_threadsafe(progress_queue.put_nowait, progress)
 
         check, answer = partial(self._check_unchanged, approved), answer_for_call(self.name)
-        future = background_loop().submit(self._connection.call(approved.name, arguments, check, enqueue, answer))
-        future.add_done_callback(lambda _: enqueue(None))
-        try:
-            while (progress := await progress_queue.get()) is not None:
-                yield progress
-        finally:
-            future.cancel()
+        prompt = self._spec.login_prompt
+        with prompt.during_call(login_for_call()) if prompt else nullcontext():
+            future = background_loop().submit(self._connection.call(approved.name, arguments, check, enqueue, answer))
+            future.add_done_callback(lambda _: enqueue(None))
+            try:
+                while (progress := await progress_queue.get()) is not None:
+                    yield progress
+            finally:
+                future.cancel()
         yield ReturnValue(future.result())
 
     def _on_listed(self, tools: dict[str, RemoteTool]) -> None:

@@ -132,7 +132,9 @@ class Session:
         client, seconds = self._running(), self.spec.limits.list_seconds
         with exchange() as current:
             try:
-                async with asyncio.timeout(seconds):
+                async with (
+                    self.spec.login_prompt.within(seconds) if self.spec.login_prompt else asyncio.timeout(seconds)
+                ):
                     return await send(client)
             except TimeoutError:
                 raise McpFailed(f"{server_label(self.spec.name)} did not {doing} within {seconds:g} s.") from None

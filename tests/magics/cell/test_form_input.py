@@ -6,6 +6,7 @@ import pytest
 
 from nbtool import Approved, Denied
 from nbtool.magics.cell.form_input import fill_in_by_input
+from nbtool.sign_in import SIGN_IN_KEY
 from nbtool.tools.approval import Question
 
 SCHEMA: dict[str, Any] = {
@@ -66,3 +67,19 @@ def test_anything_else_declines(lines: list[str], typed: list[str]) -> None:
     lines += typed
 
     assert isinstance(fill_in_by_input(FORM), Denied)
+
+
+@pytest.mark.parametrize(("line", "is_agreed"), [("y", True), ("n", False), ("", False)])
+def test_the_page_of_a_login_is_asked_about_with_its_whole_address(
+    lines: list[str], prompts: list[str], capsys: pytest.CaptureFixture[str], line: str, *, is_agreed: bool
+) -> None:
+    page = f"https://login.example/authorize?{'x' * 500}"
+    question = Question(
+        "c", "run", "d", "sign_in", "{}", schema={"properties": {}, SIGN_IN_KEY: page},
+        qualified_name="lab asks", is_form=True,
+    )  # fmt: skip
+    lines.append(line)
+
+    assert isinstance(fill_in_by_input(question), Approved) is is_agreed
+    assert prompts == ["Sign in there? [y = yes, or type anything else for no] "]
+    assert capsys.readouterr().out == f"lab asks you to sign in. Open its page?\n{page}\n"

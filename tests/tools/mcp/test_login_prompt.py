@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from nbtool.errors import McpFailed
-from nbtool.tools.mcp.login_prompt import CALLBACK_PATH, MAX_REQUEST, BrowserReturn, LoginPrompt, LoginRequest
+from nbtool.sign_in import LoginRequest, set_login_asker
+from nbtool.tools.mcp import login_prompt
+from nbtool.tools.mcp.login_prompt import CALLBACK_PATH, MAX_REQUEST, BrowserReturn, LoginPrompt
 
 REQUEST = LoginRequest("lab", "login.example", "https://login.example/authorize")
 
@@ -62,15 +64,20 @@ def test_a_port_that_another_login_uses_is_an_error() -> None:
         browser = BrowserReturn()
         server = await asyncio.start_server(lambda _, __: None, "127.0.0.1", browser.port)
         async with server:
-            await browser.receive("state")
+            await browser.listen("state")
 
     with pytest.raises(McpFailed, match="Another login on this machine uses the port"):
         asyncio.run(receive_twice())
 
 
 def test_a_login_that_nobody_completes_in_time_is_an_error() -> None:
+    async def receive() -> None:
+        browser = BrowserReturn()
+        await browser.listen("state")
+        await browser.receive(0)
+
     with pytest.raises(McpFailed, match=r"Nobody logged in within 0 s\."):
-        asyncio.run(BrowserReturn().receive("state", 0))
+        asyncio.run(receive())
 
 
 @pytest.mark.parametrize("head", [b"GET / HTTP", b"x" * (MAX_REQUEST + 1), b"\xff\r\n\r\n"])
@@ -78,12 +85,7 @@ def test_what_is_no_request_of_a_browser_gets_no_answer_and_the_login_goes_on(he
     browser = BrowserReturn()
 
     async def send(data: bytes) -> bytes:
-        while True:
-            try:
-                reader, writer = await asyncio.open_connection("127.0.0.1", browser.port)
-                break
-            except ConnectionRefusedError:
-                await asyncio.sleep(0)
+        reader, writer = await asyncio.open_connection("127.0.0.1", browser.port)
         writer.write(data)
         writer.write_eof()
         try:
@@ -94,7 +96,8 @@ def test_what_is_no_request_of_a_browser_gets_no_answer_and_the_login_goes_on(he
             writer.close()
 
     async def log_in() -> tuple[bytes, bytes, dict[str, str]]:
-        receiving = asyncio.ensure_future(browser.receive("s", 20))
+        await browser.listen("s")
+        receiving = asyncio.ensure_future(browser.receive(20))
         refused = await send(head)
         target = f"GET {CALLBACK_PATH}?code=c&state=s HTTP/1.1\r\nHost: 127.0.0.1:{browser.port}\r\n\r\n"
         return refused, await send(target.encode()), await receiving
@@ -103,3 +106,65 @@ def test_what_is_no_request_of_a_browser_gets_no_answer_and_the_login_goes_on(he
     assert refused == b""
     assert answered.startswith(b"HTTP/1.1 200 OK")
     assert found == {"code": "c", "state": "s"}
+
+
+def test_a_person_who_does_not_answer_in_time_has_not_agreed() -> None:
+    prompt = LoginPrompt(lambda _: True, seconds=0.01)
+
+    async def never(_: LoginRequest) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    with prompt.during_call(never):
+        assert asyncio.run(prompt.ask(REQUEST)) is False
+    assert not prompt.can_ask
+
+
+def test_a_thread_that_comes_to_the_question_too_late_does_not_ask_it() -> None:
+    asked: list[LoginRequest] = []
+    prompt, done = LoginPrompt(lambda request: not asked.append(request)), Future[None]()
+    prompt.is_attended = True
+
+    async def give_up() -> None:
+        asking = asyncio.ensure_future(prompt.ask(REQUEST))
+        while not prompt._requests.qsize():
+            await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.wait({asking})
+
+    asyncio.run(give_up())
+    prompt.attend(done, 0.1)
+    assert asked == []
+    assert prompt._requests.empty()
+
+
+def test_the_time_of_a_login_does_not_count_for_what_waits_for_it() -> None:
+    prompt = LoginPrompt(lambda _: True)
+
+    async def agree(_: LoginRequest) -> bool:
+        return True
+
+    async def work() -> float | None:
+        async with prompt.within(0.5):
+            await prompt.ask(REQUEST)
+            (timeout,) = prompt._timeouts
+            return timeout.when()
+
+    async def run() -> bool:
+        before = asyncio.get_running_loop().time()
+        return (await work() or 0) - before >= login_prompt.LOGIN_SECONDS
+
+    with prompt.during_call(agree):
+        assert asyncio.run(run())
+
+
+def test_without_nbtool_in_a_notebook_a_person_is_asked_by_a_line_and_else_by_what_it_registered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda _: "no")
+    assert login_prompt.ask_person(REQUEST) is False
+    set_login_asker(lambda request: request is REQUEST)
+    try:
+        assert login_prompt.ask_person(REQUEST) is True
+    finally:
+        set_login_asker(None)

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from nbtool import Approved
+from nbtool import Approved, Denied
 from nbtool.errors import BadUsage, McpFailed
 from nbtool.server_url import parse_server_url
+from nbtool.sign_in import LoginRequest, sign_in_page
+from nbtool.tools.approval import Decision, Question
 from nbtool.tools.mcp import McpServers, mcp_servers
-from nbtool.tools.mcp.login_prompt import LoginRequest, ask_by_line
-from nbtool.tools.mcp.oauth import LoginFailed, check_address
+from nbtool.tools.mcp.login_prompt import ask_by_line
+from nbtool.tools.mcp.oauth import MAX_ADDRESS, LoginFailed, check_address
 from nbtool.tools.mcp.token_store import TokenStore
 from tests.tools.calling import ask_for, make_harness
 from tests.tools.mcp.login_server import ProtectedServer, protected_server, visit
@@ -26,6 +28,9 @@ from tests.tools.mcp.login_server import ProtectedServer, protected_server, visi
 def lab() -> Iterator[ProtectedServer]:
     with protected_server() as server:
         yield server
+
+
+CALL = ask_for("lab_double", n=4)
 
 
 class Person:
@@ -49,7 +54,8 @@ def connect(lab: ProtectedServer, person: Person, **more: Any) -> McpServers:
 
 
 def double(servers: McpServers) -> Any:
-    return make_harness(servers, approver=lambda _: Approved()).run(ask_for("lab_double", n=4))
+    """Call the tool as a person who approves calls, and agrees to no login during one."""
+    return make_harness(servers, approver=lambda asked: Denied() if asked.is_form else Approved()).run(CALL)
 
 
 @pytest.mark.promise("logins")
@@ -107,6 +113,61 @@ def test_a_login_that_has_ended_says_how_to_log_in_again(lab: ProtectedServer) -
 
     assert "needs a login" in ended.shown
     assert len(person.asked) == 1
+
+
+class InTurn:
+    """Decides calls, and the question about a page: `opens` it in a browser, or refuses."""
+
+    def __init__(self, *, opens: bool) -> None:
+        self.opens = opens
+        self.forms: list[Question] = []
+
+    def __call__(self, question: Question) -> Decision:
+        if not question.is_form:
+            return Approved()
+        self.forms.append(question)
+        if not self.opens:
+            return Denied()
+        page = sign_in_page(question.schema, is_form=True)
+        threading.Thread(target=lambda: visit(page)).start()
+        return Approved()
+
+
+@pytest.mark.promise("logins")
+@pytest.mark.parametrize("opens", [True, False])
+def test_a_login_that_a_call_needs_is_a_question_of_its_turn(lab: ProtectedServer, *, opens: bool) -> None:
+    person = Person()
+    with connect(lab, person) as servers:
+        lab.authorization.tokens.clear()
+        lab.authorization.refresh_tokens.clear()
+        seen, received = len(lab.seen), len(lab.authorization.received)
+        approver = InTurn(opens=opens)
+        harness = make_harness(servers, approver=approver)
+        record = harness.run(CALL)
+
+    (form,) = approver.forms
+    page = sign_in_page(form.schema, is_form=True)
+    assert len(person.asked) == 1  # when it connected
+    assert page.startswith(f"{lab.authorization.url}/authorize?")
+    assert (form.display_name, form.sensitive, form.can_remember) == ("lab asks", True, False)
+    assert "'lab' asks you to sign in at 127.0.0.1" in form.notice
+    shown = [event.text for event in harness.of("notice")]
+    assert any(page in text for text in shown) is opens
+    if opens:
+        assert (record.status, record.result) == ("ok", 8)
+    else:
+        assert "nobody agreed to log in" in record.shown
+        codes = [one for one in lab.authorization.received[received:] if one["grant_type"] == "authorization_code"]
+        assert (codes, lab.seen[seen:]) == ([], [])
+
+
+def test_an_address_that_cannot_be_shown_in_full_is_refused_before_anybody_is_asked(lab: ProtectedServer) -> None:
+    lab.authorization.page = f"{lab.authorization.url}/authorize?x={MAX_ADDRESS * 'x'}"
+    person = Person()
+    with pytest.raises(McpFailed, match="cannot be shown in full"):
+        connect(lab, person)
+
+    assert person.asked == []
 
 
 def test_logging_in_again_asks_and_connects_again(lab: ProtectedServer) -> None:

@@ -29,6 +29,7 @@ import {
 } from "./drafts";
 import { APPROVE_KEYS, DENY_KEYS, KeyHint } from "./KeyHint";
 import { Result } from "./Result";
+import { canOpen, labelsOf, openSignIn, SignInAddress } from "./SignIn";
 
 interface Props {
   call: PendingCall;
@@ -42,9 +43,6 @@ interface Props {
   requestMedia: ((key: string) => void) | undefined;
   stopCall: (callId: string) => void;
 }
-
-/** The words of a form of a server. */
-const FORM_LABELS = { yes: "Send", no: "Decline" };
 
 /** One question: what will happen, in full, and the possible decisions. */
 export class Question extends Component<Props, { isBeingDrawn: boolean }> {
@@ -85,6 +83,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
     if (isBeingDrawn) return; // what is not rendered yet was not read
     this.#el.current?.focus({ preventScroll: true });
     this.props.change({ sentText: draft.text });
+    openSignIn(call.question);
     decide(approveMessage(call, draft));
   };
 
@@ -98,7 +97,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   /** Whether it can be approved in its current state. */
   #canApprove(): boolean {
     const { call, draft, isArmed, state } = this.props;
-    const isValid = !Object.keys(draft.problems).length;
+    const isValid = !Object.keys(draft.problems).length && canOpen(call.question);
     return isArmed && isValid && isReadable(call, draft) && !isDisabled(call.question.digest, state);
   }
 
@@ -139,7 +138,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   render(): JSX.Element {
     const { call, draft, state, isCompact } = this.props;
     const { digest, gate, is_form, tool } = call.question;
-    const labels = is_form ? FORM_LABELS : GATE_LABELS[gate];
+    const labels = labelsOf(call.question);
     const readable = isReadable(call, draft);
     const status =
       (!isCorrected(digest, state, draft) && decisionStatus(digest, state)) ||
@@ -172,7 +171,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
 
   #renderBody(readable: boolean): JSX.Element {
     const { call, draft, state, change, requestMedia } = this.props;
-    const { description, media, notice } = call.question;
+    const { description, media, notice, sign_in } = call.question;
     const edited = isEdited(call, draft);
     return (
       <>
@@ -183,6 +182,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           </section>
         )}
         <CallSummary call={call} edited={edited ? draft.text : null} />
+        {sign_in !== undefined && <SignInAddress address={sign_in} />}
         {description && (
           <p class="nb-muted nb-description">
             <InlineCode text={singleLine(description, 300)} />
@@ -201,8 +201,8 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
 
   #renderButtons(readable: boolean): JSX.Element {
     const { call, draft, state, isArmed, isCompact } = this.props;
-    const { gate, digest, is_form } = call.question;
-    const labels = is_form ? FORM_LABELS : GATE_LABELS[gate];
+    const { digest, is_form } = call.question;
+    const labels = labelsOf(call.question);
     const primary = draft.reason ? labels.no : labels.yes;
     const buttonClass = (label: string): string =>
       label === primary && !isCompact ? "nb-button nb-primary" : "nb-button";
@@ -246,10 +246,11 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   }
 
   /** What goes with a decision: an edit, a reason, and for how long it is remembered. */
-  #renderFields(readable: boolean): JSX.Element {
+  #renderFields(readable: boolean): JSX.Element | null {
     const { call, draft, change } = this.props;
-    const { gate, can_remember, can_remember_call, digest, is_form, shown, tool } = call.question;
+    const { gate, can_remember, can_remember_call, digest, is_form, shown, sign_in, tool } = call.question;
     const { reason } = GATE_LABELS[gate];
+    if (sign_in !== undefined) return null;
     if (is_form)
       return (
         <button type="button" class="nb-text-button" onClick={() => this.props.stopCall(call.call_id)}>

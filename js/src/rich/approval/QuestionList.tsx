@@ -174,7 +174,7 @@ export class Card extends Component<Props, State> {
     const reason = this.props.connection.drafts.reasons.get(digest) ?? "";
     const question = this.#calls().find((call) => call.question.digest === digest)?.question;
     const edited = question?.again?.edited;
-    const isEditing = Boolean(edited || question?.is_form);
+    const isEditing = Boolean(edited || (question?.is_form && question.sign_in === undefined));
     return { ...EMPTY_DRAFT, reason, isEditing, ...(edited && { text: edited }) };
   }
 

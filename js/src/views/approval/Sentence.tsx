@@ -16,6 +16,12 @@ export function CallSummary({
 }): JSX.Element {
   const { question } = call;
   const tool = safeLine(question.tool, 80);
+  if (question.sign_in !== undefined)
+    return (
+      <p class="nb-card-summary">
+        <code>{tool}</code> you to sign in. Open its page?
+      </p>
+    );
   if (question.is_form)
     return (
       <p class="nb-card-summary">
