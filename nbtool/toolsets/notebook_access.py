@@ -18,8 +18,11 @@ from nbtool.loop import CallerThread
 CellType = Literal["code", "markdown", "raw"]
 
 NO_NOTEBOOK = (
-    "This front end has no notebook model that tools can reach: the notebook tools work in JupyterLab and Notebook 7, "
-    "while a %%chat cell runs there."
+    "This front end has no notebook model that tools can reach, so nothing was read or changed. The notebook tools "
+    "work in JupyterLab and Notebook 7 only, while a cell `%%chat -t nbtool:notebook` runs there; a client of "
+    "`%chat serve`, VS Code and a terminal cannot use them. Elsewhere the user can send cells with "
+    "`%%chat --cells above` or `%chat fix`, and the tools of nbtool:inspection and nbtool:python reach what the cells "
+    "defined. Do not call this tool again before the user says that it can be used."
 )
 
 DIGEST_LENGTH = 12
@@ -113,6 +116,11 @@ def open_notebook(caller_thread: CallerThread, notebook: NotebookAccess | None) 
         yield
     finally:
         _notebooks.pop(caller_thread, None)
+
+
+def has_notebook(caller_thread: CallerThread) -> bool:
+    """Return whether a turn has a notebook."""
+    return caller_thread in _notebooks
 
 
 def notebook_of(caller_thread: CallerThread) -> NotebookAccess:

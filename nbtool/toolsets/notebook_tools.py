@@ -23,7 +23,7 @@ from nbtool.tools.toolset import Toolset, toolset_factory
 from nbtool.tools.values.describe import format_number
 from nbtool.tools.values.line_diff import line_diff
 from nbtool.toolsets.cell_texts import LISTED, describe_run, outline, output_part, read_text
-from nbtool.toolsets.notebook_access import CellType, NotebookAccess, NotebookCell, digest_of, notebook_of
+from nbtool.toolsets.notebook_access import CellType, NotebookAccess, NotebookCell, digest_of, has_notebook, notebook_of
 
 MAX_SHOWN = 19_000
 """Maximum characters of what a change shows on the card; a larger one is refused, because nobody could review it."""
@@ -82,8 +82,10 @@ class _NotebookFunctions:
         self._shown: OrderedDict[str, _Shown] = OrderedDict()
 
     def reading_mode(self, _: Mapping[str, Any]) -> RunMode:
-        """Return when reading asks: once a chat."""
-        return "auto" if current_call().runtime.approvals in self._readable else "ask_always"
+        """Return when reading asks: once a chat. Without a notebook there is nothing to ask about."""
+        runtime = current_call().runtime
+        can_read = has_notebook(runtime.caller_thread)
+        return "ask_always" if can_read and runtime.approvals not in self._readable else "auto"
 
     # --- reading ----------------------------------------------------------------------------------------------
 

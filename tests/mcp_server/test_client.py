@@ -13,6 +13,7 @@ from nbtool.chat.turn import Turn
 from nbtool.messages import Media
 from nbtool.plugins import Privacy
 from nbtool.tools.approval import Question
+from nbtool.toolsets.notebook_tools import notebook
 from tests.mcp_server.clients import ListView, connect, serve, texts
 from tests.samples import PNG
 
@@ -275,3 +276,21 @@ def test_only_so_many_calls_of_a_client_wait_and_only_so_many_run() -> None:
 
     assert "16 calls of this client already run or wait" in refused
     assert failed == "1"
+
+
+@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.parametrize(("name", "arguments"), [("list_cells", {}), ("read_cell", {"cell": "one"})])
+def test_a_client_reads_in_an_error_that_it_cannot_use_the_cells_and_what_it_can(
+    name: str, arguments: dict[str, Any], *, asks: bool
+) -> None:
+    async def use() -> Any:
+        with serve(lambda: Chat(tools=[notebook()]), ListView(asks=asks)) as server:
+            async with connect(server) as session:
+                return await session.call_tool(name, arguments)
+
+    result = asyncio.run(use())
+
+    assert result.is_error
+    assert "nothing was read or changed" in texts(result)[0]
+    assert "a client of `%chat serve`, VS Code and a terminal cannot use them" in texts(result)[0]
+    assert "nbtool:inspection" in texts(result)[0]

@@ -226,12 +226,18 @@ def test_a_change_that_cannot_be_shown_or_made_is_an_error_and_changes_nothing(
 
 
 @pytest.mark.parametrize(("name", "arguments"), [("list_cells", {}), *CHANGES])
-def test_without_a_notebook_model_every_tool_says_so_in_one_line(name: str, arguments: dict[str, Any]) -> None:
-    record = call_tool(None, Person(), (name, arguments))[0]
+def test_without_a_notebook_model_every_tool_says_what_can_be_done_and_reading_asks_nobody(
+    name: str, arguments: dict[str, Any]
+) -> None:
+    person = Person()
+    record = call_tool(None, person, (name, arguments))[0]
 
     assert record.status == "error"
     assert record.shown.count("\n") == 0
     assert "This front end has no notebook model" in record.shown
+    assert "JupyterLab and Notebook 7 only, while a cell `%%chat -t nbtool:notebook` runs" in record.shown
+    assert "`%%chat --cells above`" in record.shown
+    assert len(person.questions) == (name not in ("list_cells", "read_cell"))
 
 
 def test_the_toolset_is_a_standard_one() -> None:
