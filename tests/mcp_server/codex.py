@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,14 @@ wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
 [mcp_servers.notebook]
-url = "{url}"
-bearer_token_env_var = "NOTEBOOK_TOKEN"
+{server}
 tool_timeout_sec = {tool_seconds}
 """
+OVER_HTTP = """url = "{url}"
+bearer_token_env_var = "NOTEBOOK_TOKEN\""""
+OVER_STDIO = """command = "{python}"
+args = ["-m", "nbtool.mcp_server.bridge"]
+env = {{ NBTOOL_HOME = "{home}" }}"""
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that nobody runs: whatever is not on loopback is refused."""
 
@@ -44,8 +49,13 @@ NOWHERE = "http://127.0.0.1:9"
 def start_codex(
     home: Path, provider: Provider, url: str, token: str, *, tool_seconds: float = SECONDS
 ) -> subprocess.Popen[str]:
-    """Start Codex on one prompt; its model answers what the double is told to."""
-    settings = SETTINGS.format(model=provider.url, url=url, tool_seconds=tool_seconds)
+    """Start Codex on one prompt; its model answers what the double is told to.
+
+    Without a `url` it starts the command `nbtool-mcp`, which finds the served notebook and its token.
+    """
+    over_stdio = OVER_STDIO.format(python=sys.executable, home=os.environ["NBTOOL_HOME"])
+    server = OVER_HTTP.format(url=url) if url else over_stdio
+    settings = SETTINGS.format(model=provider.url, server=server, tool_seconds=tool_seconds)
     (home / "config.toml").write_text(settings, encoding="utf-8")
     environment = {
         **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), NOWHERE),

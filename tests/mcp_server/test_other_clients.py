@@ -7,13 +7,15 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nbtool import Chat, Progress, tool
+from nbtool import Approved, Chat, Progress, tool
+from nbtool.chat.turn import Turn
 from nbtool.mcp_server.http_server import PATH
 from nbtool.messages import Media
 from tests.mcp_server.clients import ListView, serve
@@ -145,10 +147,16 @@ def test_the_inspector_lists_and_calls_over_http_and_over_the_command(served: An
     assert by_command["content"][0]["text"] == "10"
 
 
-def test_codex_lists_calls_gets_an_image_and_is_denied(served: Any, tmp_path: Path) -> None:
+def endpoint(served: Any, transport: str) -> tuple[str, str]:
+    """Return the address and the token for Codex; neither over stdio."""
+    return (served.address.url, served.address.token.get_secret_value()) if transport == "http" else ("", "")
+
+
+@pytest.mark.parametrize("transport", ["http", "stdio"])
+def test_codex_lists_calls_gets_an_image_and_is_denied(served: Any, tmp_path: Path, transport: str) -> None:
     steps_of_model = (Answer("", (("double", {"n": 21}), ("chart", {}), ("pay", {"amount": 3})), namespace=NAMESPACE),)
     with simulate("openai", *steps_of_model, Answer("Done."), behaviours=()) as model:
-        process = start_codex(tmp_path, model, served.address.url, served.address.token.get_secret_value())
+        process = start_codex(tmp_path, model, *endpoint(served, transport))
         calls = finished_calls(process)
 
     listed = next(one for one in model.bodies[0]["tools"] if one.get("name") == NAMESPACE)
@@ -160,14 +168,33 @@ def test_codex_lists_calls_gets_an_image_and_is_denied(served: Any, tmp_path: Pa
     assert "input_image" in json.dumps(model.bodies[1]["input"])
 
 
+def test_a_call_of_codex_over_stdio_that_a_person_approves_runs(view: ListView, served: Any, tmp_path: Path) -> None:
+    view.asks = True
+    view.on_show = approve_all
+    steps_of_model = (Answer("", (("pay", {"amount": 3}),), namespace=NAMESPACE), Answer("Done."))
+    with simulate("openai", *steps_of_model, behaviours=()) as model:
+        calls = finished_calls(start_codex(tmp_path, model, *endpoint(served, "stdio")))
+
+    assert texts_of(calls["pay"])[0] == "paid 3"
+
+
+def approve_all(_: Turn, chat: Chat) -> None:
+    """Approve each question of a chat, on a thread of its own, as a click does."""
+
+    def listen(change: Any) -> None:
+        if change.kind == "asked":
+            digest = change.question.digest
+            threading.Thread(target=lambda: chat.approvals.decide(digest, Approved(), by="button")).start()
+
+    chat.approvals.add_listener(listen)
+
+
+@pytest.mark.parametrize("transport", ["http", "stdio"])
 def test_a_call_of_codex_that_reaches_its_deadline_is_cancelled_in_the_notebook(
-    served: Any, view: ListView, tmp_path: Path
+    served: Any, view: ListView, tmp_path: Path, transport: str
 ) -> None:
     with simulate("openai", Answer("", (("hang", {}),), namespace=NAMESPACE), Answer("Done."), behaviours=()) as model:
-        address = served.address
-        calls = finished_calls(
-            start_codex(tmp_path, model, address.url, address.token.get_secret_value(), tool_seconds=1)
-        )
+        calls = finished_calls(start_codex(tmp_path, model, *endpoint(served, transport), tool_seconds=5))
 
     assert calls["hang"]["status"] == "failed"
     assert "timed out" in calls["hang"]["error"]["message"]
