@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import io
 import json
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from IPython.core.displaypub import DisplayPublisher
-
 from nbtool.errors import ToolFailed
+from nbtool.magics.notebook.output_proxies import PublisherProxy, StreamProxy
 from nbtool.text import shorten
 from nbtool.tools.values.sanitize import strip_controls
 from nbtool.toolsets.notebook_access import CellOutput, CellRun
@@ -93,10 +92,16 @@ class _Recorder:
     is_full: bool = False
     clears_next: bool = False
 
-    def stream(self, name: str, text: str) -> None:
+    def take(self, name: str, text: str) -> bool:
+        """Record what this thread prints, and return whether it did; other threads print where they did before."""
+        if threading.get_ident() != self.thread:
+            return False
+        if self._has_room(len(text)):
+            self._stream(name, text)
+        return True
+
+    def _stream(self, name: str, text: str) -> None:
         """Record printed text; successive texts of one stream are one output."""
-        if not self._has_room(len(text)):
-            return
         text = _well_formed(text)
         last = self.outputs[-1] if self.outputs else {}
         if last.get("output_type") == "stream" and last["name"] == name:
@@ -135,35 +140,12 @@ class _Recorder:
         return not self.is_full
 
 
-class _Stream(io.TextIOBase):
-    """A stream of the thread that runs the cell; what other threads print goes where it went before."""
-
-    def __init__(self, stream: Any, name: str, recorder: _Recorder) -> None:
-        self._stream, self._name, self._recorder = stream, name, recorder
-
-    def write(self, text: str) -> int:
-        if threading.get_ident() == self._recorder.thread:
-            self._recorder.stream(self._name, text)
-        else:
-            self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        self._stream.flush()
-
-    def close(self) -> None:
-        """Do not close the stream: it belongs to the notebook."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class _Publisher(DisplayPublisher):
+class _Publisher(PublisherProxy):
     """A display publisher that records, and updates a display where it was recorded or shown."""
 
     def __init__(self, publisher: Any, recorder: _Recorder) -> None:
-        super().__init__(parent=publisher.parent)  # type: ignore[no-untyped-call]  # IPython ships no types for it
-        self._publisher, self._recorder = publisher, recorder
+        super().__init__(publisher)
+        self._recorder = recorder
         self._shown: dict[str, dict[str, Any]] = {}
 
     def publish(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:  # type: ignore[override]  # IPython's signature differs between versions
@@ -172,7 +154,7 @@ class _Publisher(DisplayPublisher):
             if output := self._shown.get(display_id):
                 output["data"] = {mime: _plain(value) for mime, value in data.items()}
             else:
-                self._publisher.publish(data, metadata, **kwargs)
+                super().publish(data, metadata, **kwargs)
             return
         count = len(self._recorder.outputs)
         self._recorder.show("display_data", data, metadata)
@@ -181,11 +163,6 @@ class _Publisher(DisplayPublisher):
 
     def clear_output(self, wait: bool = False) -> None:
         self._recorder.clear(wait=wait)
-
-    def __getattr__(self, name: str) -> Any:
-        if "_publisher" not in self.__dict__:
-            raise AttributeError(name)
-        return getattr(self._publisher, name)
 
 
 @contextmanager
@@ -203,8 +180,8 @@ def _record(shell: Any, recorder: _Recorder) -> Iterator[None]:
 
     with (
         shell.display_trap,
-        redirect_stdout(_Stream(sys.stdout, "stdout", recorder)),
-        redirect_stderr(_Stream(sys.stderr, "stderr", recorder)),
+        redirect_stdout(StreamProxy(sys.stdout, partial(recorder.take, "stdout"))),
+        redirect_stderr(StreamProxy(sys.stderr, partial(recorder.take, "stderr"))),
     ):
         shell.display_pub, sys.displayhook = _Publisher(publisher, recorder), display_value
         shell._showtraceback = show_error

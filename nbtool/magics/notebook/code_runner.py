@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from IPython.core.displaypub import DisplayPublisher
-
 from nbtool.errors import ToolFailed
+from nbtool.magics.notebook.output_proxies import PublisherProxy, StreamProxy
 from nbtool.messages import Media
 from nbtool.tools.values.render import format_error
 from nbtool.toolsets.code_runner import CodeResult
@@ -66,11 +65,13 @@ class _Capture:
     omitted: int = 0
     is_active: bool = True
 
-    def print(self, text: str) -> None:
+    def copy(self, text: str) -> bool:
+        """Capture a copy of what this thread prints; the text goes on to the cell."""
         if self.is_active and threading.get_ident() == self.thread:
             captured = text[: max(0, self.max_captured - self.output.tell())]
             self.output.write(captured)
             self.omitted += len(text) - len(captured)
+        return False
 
     def show(self, data: dict[str, Any]) -> None:
         mime = next((kind for kind in _IMAGES if kind in data), None)
@@ -78,47 +79,16 @@ class _Capture:
             self.figures.append(Media(mime, data=content))
 
 
-class _TeeStream(io.TextIOBase):
-    """A stream that writes through and captures a copy."""
-
-    def __init__(self, stream: Any, capture: _Capture) -> None:
-        self._stream = stream
-        self._capture = capture
-
-    def write(self, text: str) -> int:
-        self._capture.print(text)
-        self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        self._stream.flush()
-
-    def close(self) -> None:
-        """Do not close the stream: it belongs to the notebook, and Python's finalizer closes collected streams."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class _Publisher(DisplayPublisher):
+class _Publisher(PublisherProxy):
     """A display publisher that publishes as before and captures a copy."""
 
     def __init__(self, publisher: Any, capture: _Capture) -> None:
-        super().__init__(parent=publisher.parent)  # type: ignore[no-untyped-call]  # IPython ships no types for it
-        self._publisher = publisher
+        super().__init__(publisher)
         self._capture = capture
 
     def publish(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:  # type: ignore[override]  # IPython's signature differs between versions
         self._capture.show(data)
-        self._publisher.publish(data, metadata, **kwargs)
-
-    def clear_output(self, wait: bool = False) -> None:
-        self._publisher.clear_output(wait)
-
-    def __getattr__(self, name: str) -> Any:
-        if "_publisher" not in self.__dict__:
-            raise AttributeError(name)
-        return getattr(self._publisher, name)
+        super().publish(data, metadata, **kwargs)
 
 
 @contextmanager
@@ -127,8 +97,8 @@ def _capture_output(shell: Any, capture: _Capture) -> Iterator[None]:
     publisher = shell.display_pub
     with (
         shell.display_trap,
-        redirect_stdout(_TeeStream(sys.stdout, capture)),
-        redirect_stderr(_TeeStream(sys.stderr, capture)),
+        redirect_stdout(StreamProxy(sys.stdout, capture.copy)),
+        redirect_stderr(StreamProxy(sys.stderr, capture.copy)),
         _suppress_tracebacks(shell),
         _exclude_display_hook(capture),
     ):

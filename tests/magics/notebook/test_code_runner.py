@@ -3,13 +3,11 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from io import StringIO
 from typing import Any
 
 import pytest
 
 from nbtool.errors import ToolFailed
-from nbtool.magics.notebook import code_runner
 from nbtool.magics.notebook.code_runner import run_code
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
@@ -161,13 +159,3 @@ def test_the_extension_offers_the_notebook_and_takes_it_back(shell: Any) -> None
     shell.run_line_magic("unload_ext", "nbtool")
     with pytest.raises(Exception, match="There is no notebook"):
         notebook_python()
-
-
-def test_what_listens_to_a_stream_never_closes_it() -> None:
-    stream = StringIO()
-    listening = code_runner._TeeStream(stream, code_runner._Capture(threading.get_ident()))
-    stream.close()
-
-    listening.close()  # as a finalizer of Python does: where this raises, Python 3.13 says so to everybody
-
-    assert not listening.closed
