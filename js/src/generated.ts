@@ -480,7 +480,7 @@ export interface PlainRequest {
 /** An action on the turn. */
 export interface ActRequest {
   kind: "act";
-  deed: TurnAction;
+  action: TurnAction;
 }
 
 /** A request to stop one running call; the turn goes on. */
@@ -637,7 +637,7 @@ export interface SearchRequest {
 /** A request of a cell; `round` is its first round, `call` the id of its call. */
 export interface CellRequestData {
   kind: "cell";
-  deed: CellAction;
+  action: CellAction;
   turn?: OptionalId;
   round?: number;
   call?: OptionalId;
@@ -721,7 +721,7 @@ export interface ModelsRequest {
   kind: "models";
   chat: ChatName;
   turn: Id;
-  deed: "rerun" | "edit";
+  action: "rerun" | "edit";
 }
 
 /** A request to put back what a turn changed in the notebook. */

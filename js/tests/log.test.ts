@@ -165,7 +165,7 @@ test("a finished turn offers what its kernel can do, and says so to it", async (
   expect(buttons.map((one) => one.getAttribute("aria-label"))).toEqual(["Rerun", "To code"]);
   expect(el.textContent).toContain("1/2");
   expect(el.textContent).toContain("replayed from 2026-11-22");
-  expect(kernel.of("act").map(({ deed }) => deed)).toEqual(["rerun", "code"]);
+  expect(kernel.of("act").map(({ action }) => action)).toEqual(["rerun", "code"]);
   close();
 });
 

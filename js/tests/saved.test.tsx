@@ -101,7 +101,7 @@ test.each<[string, unknown]>([
   ["an id that ends its line", { ...finished(), head: { ...head, turn_id: "t\n!ls" } }],
   ["an id with a line end", { ...finished(), head: { ...head, turn_id: "t\n" } }],
   ["a chat that is more than a name", { ...finished(), head: { ...head, chat: "x\n!ls" } }],
-  ["deeds", { ...finished(), head: { ...head, acts: ["rerun"] } }],
+  ["actions", { ...finished(), head: { ...head, acts: ["rerun"] } }],
   ["a question", { ...finished(), blocks: [{ ...call, question: { gate: "run", digest: "d" } }] }],
   ["a state that there is not", { ...finished(), blocks: [{ ...call, state: "toString" }] }],
   ["two blocks with one id", { ...finished(), blocks: [call, call] }],
@@ -193,7 +193,7 @@ test("a saved turn that is too large is refused before it is compared with the s
 
 test("a saved turn offers what its kernel can do, and nothing where there is none", async () => {
   const done: string[] = [];
-  const page = shown(finished(), (deed) => done.push(deed));
+  const page = shown(finished(), (action) => done.push(action));
   const buttons = (): (string | null)[] =>
     [...page.el.querySelectorAll("footer button")].map((one) => one.getAttribute("aria-label"));
   await drawn();
@@ -210,7 +210,7 @@ test("a saved turn offers what its kernel can do, and nothing where there is non
   page.close();
 });
 
-test("a deed is a cell below the turn's own, chosen and not run, and is said", async () => {
+test("an action is a cell below the turn's own, chosen and not run, and is said", async () => {
   const cells = [0, 1].map(() => ({ node: globalThis.document.createElement("div") }));
   const own = cells[0]?.node.appendChild(globalThis.document.createElement("p")) as HTMLElement;
   const put: unknown[] = [];
@@ -292,7 +292,7 @@ test("a cell that asks the prompt again has a list of models, and the chosen one
 
   await insertActionCell(node, panel, "edit", head, {}, say);
   await drawn();
-  expect(asked).toEqual([{ v: 1, kind: "models", chat: "main", turn: "t", deed: "edit" }]);
+  expect(asked).toEqual([{ v: 1, kind: "models", chat: "main", turn: "t", action: "edit" }]);
   expect([...el.querySelectorAll("option")].map((one) => [one.textContent, one.disabled])).toEqual([
     ["lab:a", false],
     ["lab:b", false],
@@ -405,7 +405,8 @@ test.each(Object.entries(FORGED_PLACES))(
     const versions = { ...head, versions: 2, turns: ["t1", "t2"] };
 
     const detail = { version: 2, reference: "price_1_result" };
-    for (const deed of actionsFor(versions)) insertActionCell(node, panel, deed, versions, detail, () => {});
+    for (const action of actionsFor(versions))
+      insertActionCell(node, panel, action, versions, detail, () => {});
 
     expect(put).toEqual([
       "%%chat --rerun t",
@@ -442,7 +443,7 @@ test("a saved turn offers to add each result to the notebook where there is a ke
   const { blocks, ...rest } = finished();
   const document = { ...rest, blocks: blocks.map((block) => ({ ...block, reference: "price_1_result" })) };
   const calls = blocks.filter(({ kind }) => kind === "call");
-  const page = shown(document, (...deed: unknown[]) => done.push(deed));
+  const page = shown(document, (...action: unknown[]) => done.push(action));
   const buttons = (): HTMLButtonElement[] => [
     ...page.el.querySelectorAll<HTMLButtonElement>(".nb-bind-row button"),
   ];
@@ -462,7 +463,7 @@ test("a saved turn offers to add each result to the notebook where there is a ke
 test("the number of the version is shown, with buttons for the others if there is a kernel", async () => {
   const version = { ...head, version: 2, versions: 3, turns: ["t1", "t2", "t3"] };
   const pressed: unknown[] = [];
-  const page = shown({ ...finished(), head: version }, (...deed: unknown[]) => pressed.push(deed));
+  const page = shown({ ...finished(), head: version }, (...action: unknown[]) => pressed.push(action));
   await drawn();
   const before = page.el.querySelectorAll(".nb-versions button").length;
 

@@ -43,7 +43,7 @@ def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
 
 def _list_models(context: CommandContext, request: ModelsRequest) -> SavedTurnAnswer:
     """List the models for a cell that asks the prompt of a turn again; none if this kernel does not have its chat."""
-    flags = f" --{request['deed']} {request['turn']}"
+    flags = f" --{request['action']} {request['turn']}"
     models = model_choices(context, flags) if context.name in context.kernel.chats else []
     return {"v": VERSION, "ok": True, "text": "", "models": models}
 

@@ -53,7 +53,7 @@ def parse_message(content: Any, *, nonce: str) -> ExplorerMessage | None:
         return None
     message_id: str = content["id"]
     if message["kind"] == "cell":
-        cell = CellRequest(message["deed"], message.get("turn", ""), message.get("round", 0), message.get("call", ""))
+        cell = CellRequest(message["action"], message.get("turn", ""), message.get("round", 0), message.get("call", ""))
         return ExplorerMessage("cell", message_id, cell=cell)
     if message["kind"] == "open":
         return ExplorerMessage("open", message_id, message["turn"])

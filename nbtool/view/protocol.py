@@ -88,7 +88,7 @@ class ActRequest(TypedDict):
     """An action on the turn."""
 
     kind: Literal["act"]
-    deed: TurnAction
+    action: TurnAction
 
 
 class StopCallRequest(TypedDict):
@@ -282,7 +282,7 @@ class CellRequestData(TypedDict):
     """A request of a cell; `round` is its first round, `call` the id of its call."""
 
     kind: Literal["cell"]
-    deed: CellAction
+    action: CellAction
     turn: NotRequired[OptionalId]
     round: NotRequired[Annotated[int, Field(ge=0, le=MAX_ROUND)]]
     call: NotRequired[OptionalId]

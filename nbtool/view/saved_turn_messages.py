@@ -48,7 +48,7 @@ class ModelsRequest(TypedDict):
     kind: Literal["models"]
     chat: ChatName
     turn: Id
-    deed: Literal["rerun", "edit"]
+    action: Literal["rerun", "edit"]
 
 
 @final

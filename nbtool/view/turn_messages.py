@@ -76,7 +76,7 @@ def _to_turn_message(message: PageMessage, message_id: str) -> TurnMessage | Non
     """Return a valid message as a value; None if its name is out of bounds."""
     kind = message["kind"]
     if message["kind"] == "act":
-        return TurnMessage("act", message_id, action=message["deed"])
+        return TurnMessage("act", message_id, action=message["action"])
     if message["kind"] == "bind":
         name = message.get("name") or ""
         binding = BindRequest(message["call_id"], name, message.get("replace") or False)

@@ -41,7 +41,7 @@ TEST_WORDS = re.compile(
 )
 """Words of the names of tests, which are sentences."""
 
-DATA_KEYS = frozenset({"said", "asked", "may_park", "deed"})
+DATA_KEYS = frozenset({"said", "asked", "may_park"})
 """Names that are keys of saved notebooks, journals or page messages, which older files hold."""
 
 DOCS = [

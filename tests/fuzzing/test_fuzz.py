@@ -199,10 +199,10 @@ def fuzz_stream(text: str) -> None:
         )
 
 
-def with_errors(deed: Callable[[], object]) -> None:
+def with_errors(read: Callable[[], object]) -> None:
     """Do something that may end in one of our errors, and in no other."""
     with suppress(NbtoolError):
-        deed()
+        read()
 
 
 def fuzz_json_repair(text: str) -> None:

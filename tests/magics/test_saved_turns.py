@@ -72,7 +72,7 @@ def test_the_models_for_its_prompt_are_listed_as_first_lines_of_a_cell(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (_, turn) = versions
 
-    answer = ask(shell, "models", turn, deed="edit")
+    answer = ask(shell, "models", turn, action="edit")
 
     first, *others = answer["models"]
     assert first == {
@@ -82,9 +82,9 @@ def test_the_models_for_its_prompt_are_listed_as_first_lines_of_a_cell(
     assert lines["practice:default"] == f"%%chat --edit {turn} -m practice:default"
     assert [name for name in lines if name.startswith("openai:")]
     assert not any(line for name, line in lines.items() if name.startswith("openai:")), "there is no key"
-    assert ask(shell, "models", turn, deed="code") is None
+    assert ask(shell, "models", turn, action="code") is None
     restart(shell, capsys)
-    assert ask(shell, "models", turn, deed="rerun")["models"] == []
+    assert ask(shell, "models", turn, action="rerun")["models"] == []
     assert chats_of(shell).chats.keys() == set(), "nothing was continued"
 
 

@@ -183,7 +183,7 @@ def output_texts(chat: Chat, turn: Turn, folder: Path) -> Iterator[tuple[str, st
     yield "saved page", to_html(document)
     yield "saved text", to_text(document)
     yield "document", json.dumps(document, default=repr)
-    widget = TurnWidget("t", decide=lambda *_: None, stop=lambda: None, post=lambda deed: deed(), document=document)
+    widget = TurnWidget("t", decide=lambda *_: None, stop=lambda: None, post=lambda run: run(), document=document)
     yield (
         "widget state",
         repr({name: value for name, value in widget.get_state().items() if name not in ("_esm", "_css")}),

@@ -127,7 +127,7 @@ class GateMachine(RuleBasedStateMachine):
         gate: ResultMode = "always" if name in ("secret", "guarded") else "never"
         return tool(act, name=name, run=run, result=gate, sensitive=name == "pay")
 
-    def deed(self, name: str, arguments: Any) -> Effect:
+    def effect(self, name: str, arguments: Any) -> Effect:
         """Say what a call with these arguments would do now."""
         said = arguments.get("it")
         it = self.notebook[said[len("$VAR_REF{{") : -2]] if isinstance(said, str) and "$VAR_REF" in said else said
@@ -140,7 +140,7 @@ class GateMachine(RuleBasedStateMachine):
         if change.kind == "asked":
             self.seen[question.digest] = replace(question, arguments=dict(question.arguments))
             if question.gate == "run":
-                self.made[question.call_id].shown[question.digest] = self.deed(question.tool, question.arguments)
+                self.made[question.call_id].shown[question.digest] = self.effect(question.tool, question.arguments)
         self.loop.call_soon_threadsafe(self.moved.set)
 
     def settle(self) -> None:
@@ -159,7 +159,7 @@ class GateMachine(RuleBasedStateMachine):
     def waits(self, made: PendingCall) -> bool:
         return any(question.call_id == made.call.call_id for question in self.runtime.approvals.pending())
 
-    # --- deeds that the rules share --------------------------------------------------------------------------------
+    # --- steps that the rules share --------------------------------------------------------------------------------
 
     def open(self) -> list[str]:
         return [question.digest for question in self.runtime.approvals.pending()]
@@ -211,7 +211,7 @@ class GateMachine(RuleBasedStateMachine):
         made = self.made[question.call_id]
         shown = made.shown[question.digest]
         is_edited = approved.arguments is not None
-        now = self.deed(question.tool, approved.arguments if is_edited else question.arguments)
+        now = self.effect(question.tool, approved.arguments if is_edited else question.arguments)
         is_same = now.version == shown.version if is_edited else now == shown
         if is_same or self.is_remembered(now.tool, now):
             made.allowed.append(now)
@@ -222,7 +222,7 @@ class GateMachine(RuleBasedStateMachine):
         for approval_id, entry in known.items():
             if approval_id not in self.remembered:
                 arguments = json.loads(entry.shown)
-                what = self.deed(entry.tool, arguments)
+                what = self.effect(entry.tool, arguments)
                 self.remembered[approval_id] = (entry.scope, what)
                 self.allow_covered()
 
@@ -230,20 +230,20 @@ class GateMachine(RuleBasedStateMachine):
         """Write down that an approval which is remembered now allows the calls that wait and that it covers."""
         for question in self.seen.values():
             if question.gate == "run" and question.digest not in self.decided:
-                now = self.deed(question.tool, question.arguments)
+                now = self.effect(question.tool, question.arguments)
                 if self.is_remembered(question.tool, now):
                     self.made[question.call_id].allowed.append(now)
 
     def begin(self, call: ToolCall) -> None:
-        before = self.deed(call.name, call.args)
+        before = self.effect(call.name, call.args)
         task = self.loop.create_task(run_call(call, self.runtime, round=1))
         task.add_done_callback(lambda _: self.moved.set())
         self.made[call.call_id] = PendingCall(call, task)
         if call.name not in ASKS or self.is_remembered(call.name, before):
             self.made[call.call_id].allowed.append(before)
 
-    def is_remembered(self, name: str, deed: Effect) -> bool:
+    def is_remembered(self, name: str, effect: Effect) -> bool:
         return name != "pay" and any(
-            (what.tool, what.version) == (name, deed.version) if scope == "tool" else what == deed
+            (what.tool, what.version) == (name, effect.version) if scope == "tool" else what == effect
             for scope, what in self.remembered.values()
         )

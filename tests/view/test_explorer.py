@@ -114,7 +114,7 @@ def test_searches_and_totals_are_answered(page: Page) -> None:
 
 
 def test_what_cannot_be_done_is_refused_in_one_line(page: Page) -> None:
-    unknown, unbound = page.says("open", turn="turn_x"), page.says("cell", deed="bind", turn="t", call="c")
+    unknown, unbound = page.says("open", turn="turn_x"), page.says("cell", action="bind", turn="t", call="c")
 
     assert unknown is not None
     assert unknown["kind"] == "refused"
@@ -124,7 +124,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(page: Page) -> None:
 
 
 def test_a_cell_is_written_and_nothing_more_is_done(page: Page) -> None:
-    answer = page.says("cell", deed="rerun", turn="t", round=2)
+    answer = page.says("cell", action="rerun", turn="t", round=2)
 
     assert answer is not None
     assert (answer["kind"], answer["text"]) == ("cell", "%%chat --rerun t")

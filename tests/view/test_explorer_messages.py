@@ -24,8 +24,10 @@ def test_a_message_without_more_is_read(kind: str) -> None:
 def test_a_turn_a_search_and_a_cell_are_read() -> None:
     assert parse_content(kind="open", turn="turn_1").turn_id == "turn_1"
     assert parse_content(kind="search", text="cheapest <b>").text == "cheapest <b>"
-    assert parse_content(kind="cell", deed="rerun", turn="t", round=2, call="").cell == CellRequest("rerun", "t", 2)
-    assert {parse_content(kind="cell", deed=deed, turn="t").cell.action for deed in CELL_ACTIONS} == set(CELL_ACTIONS)
+    assert parse_content(kind="cell", action="rerun", turn="t", round=2, call="").cell == CellRequest("rerun", "t", 2)
+    assert {parse_content(kind="cell", action=action, turn="t").cell.action for action in CELL_ACTIONS} == set(
+        CELL_ACTIONS
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,14 +46,14 @@ def test_a_turn_a_search_and_a_cell_are_read() -> None:
         {"kind": "open", "turn": 5},
         {"kind": "search", "text": "x" * (QUERY_LIMIT + 1)},
         {"kind": "search", "text": None},
-        {"kind": "cell", "deed": "delete", "turn": "t"},
-        {"kind": "cell", "deed": ["rerun"], "turn": "t"},
-        {"kind": "cell", "deed": "rerun", "turn": "t\nimport os"},
-        {"kind": "cell", "deed": "rerun", "turn": "t", "round": MAX_ROUND + 1},
-        {"kind": "cell", "deed": "rerun", "turn": "t", "round": True},
-        {"kind": "cell", "deed": "rerun", "turn": "t", "round": -1},
-        {"kind": "cell", "deed": "bind", "turn": "t", "call": "x; y"},
-        {"kind": "cell", "deed": "rerun", "turn": "t", "text": "x"},
+        {"kind": "cell", "action": "delete", "turn": "t"},
+        {"kind": "cell", "action": ["rerun"], "turn": "t"},
+        {"kind": "cell", "action": "rerun", "turn": "t\nimport os"},
+        {"kind": "cell", "action": "rerun", "turn": "t", "round": MAX_ROUND + 1},
+        {"kind": "cell", "action": "rerun", "turn": "t", "round": True},
+        {"kind": "cell", "action": "rerun", "turn": "t", "round": -1},
+        {"kind": "cell", "action": "bind", "turn": "t", "call": "x; y"},
+        {"kind": "cell", "action": "rerun", "turn": "t", "text": "x"},
     ],
 )
 def test_anything_else_is_not_one_of_ours(content: dict[str, Any]) -> None:

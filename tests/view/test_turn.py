@@ -305,7 +305,7 @@ def test_a_card_takes_over_and_shows_what_waits_and_what_comes() -> None:
     feed_page(before, *start(), TextDelta("Let me look."), CallDelta("0", name="price", call_id="c1"))
     feed_page(before, CallAsked("c1", "run", "d1", "price", "{}"))
     card = TurnWidget(
-        "t", decide=lambda *_: None, stop=lambda: None, post=lambda deed: deed(), transcript=before.widget.transcript,
+        "t", decide=lambda *_: None, stop=lambda: None, post=lambda run: run(), transcript=before.widget.transcript,
         first_block=1,
     )  # fmt: skip
 
@@ -403,7 +403,7 @@ def test_the_second_module_travels_with_a_widget_whose_page_cannot_ask() -> None
 def test_what_the_page_asks_to_do_with_the_turn_is_answered_with_a_cell() -> None:
     page = Page()
 
-    page.says("act", deed="rerun")
+    page.says("act", action="rerun")
     page.work()
 
     assert page.acts == ["rerun"]
@@ -424,7 +424,7 @@ def test_one_call_is_stopped_and_the_turn_goes_on() -> None:
 def test_a_cell_that_cannot_be_written_is_refused_with_the_reason() -> None:
     page = Page(refuse=True)
 
-    page.says("act", deed="code")
+    page.says("act", action="code")
     page.work()
 
     (cell,) = page.of("cell")

@@ -71,17 +71,18 @@ def test_a_call_to_stop_without_a_valid_id_is_dropped(said: dict[str, Any]) -> N
     assert parse_content(message("stop_call", **said)) is None
 
 
-@pytest.mark.parametrize("deed", TURN_ACTIONS)
-def test_what_is_to_be_done_with_a_turn_is_accepted(deed: TurnAction) -> None:
-    assert parse_content(message("act", deed=deed)) == TurnMessage("act", "p-1", action=deed)
+@pytest.mark.parametrize("action", TURN_ACTIONS)
+def test_what_is_to_be_done_with_a_turn_is_accepted(action: TurnAction) -> None:
+    assert parse_content(message("act", action=action)) == TurnMessage("act", "p-1", action=action)
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        message("act"), message("act", deed="delete"), message("act", deed=["rerun"]), message("act", deed="version"),
-        message("act", deed="rerun", version=1), message("act", deed="version", version=1),
-        message("act", deed="code", text="x"), message("rich", version="x"),
+        message("act"), message("act", action="delete"), message("act", action=["rerun"]),
+        message("act", action="version"), message("act", action="rerun", version=1),
+        message("act", action="version", version=1),
+        message("act", action="code", text="x"), message("rich", version="x"),
         None, "hello", [], {}, message("dance"), message("hello", extra=1), message(""),
         {**message("hello"), "kind": []},
         {**message("hello"), "v": 2}, {**message("hello"), "turn": "other"}, {**message("hello"), "nonce": ""},

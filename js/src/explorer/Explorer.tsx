@@ -164,7 +164,7 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
           step={this.#step}
           refresh={client.isSaved ? undefined : client.refresh}
           exportChat={
-            client.actions.includes("export") ? () => client.requestCell({ deed: "export" }) : undefined
+            client.actions.includes("export") ? () => client.requestCell({ action: "export" }) : undefined
           }
         />
         {hasNoReply && (

@@ -109,7 +109,7 @@ class StepCall extends Component<StepCallProps, { isOpen: boolean }> {
     const { block, client, turn } = this.props;
     const button = (action: CellAction, label: string, round: number, call = ""): JSX.Element | false =>
       client.actions.includes(action) && (
-        <ActionButton label={label} press={() => client.requestCell({ deed: action, turn, round, call })} />
+        <ActionButton label={label} press={() => client.requestCell({ action, turn, round, call })} />
       );
     return (
       <div class="nb-row nb-x-actions">

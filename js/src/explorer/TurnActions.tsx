@@ -31,11 +31,7 @@ export function TurnActions({ client, turn, status, compare }: TurnActionsProps)
         ([action, label, fits]) =>
           fits &&
           client.actions.includes(action) && (
-            <ActionButton
-              key={action}
-              label={label}
-              press={() => client.requestCell({ deed: action, turn })}
-            />
+            <ActionButton key={action} label={label} press={() => client.requestCell({ action, turn })} />
           ),
       )}
       <ActionButton label="Compare with…" press={compare} />

@@ -243,7 +243,7 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     runAction(action) {
       if (action === "bind" || action === "version") return; // offered by saved turns only
       show({ insertedCell: { state: "requested", text: "" } });
-      send({ kind: "act", deed: action });
+      send({ kind: "act", action });
     },
     insertCell:
       notebookOf(model) && ((text, note) => show({ insertedCell: { ...insertOrShow(model, text), note } })),

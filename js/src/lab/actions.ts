@@ -77,7 +77,7 @@ export async function insertActionCell(
     showOutcome({ state: "belowWithLoad", text: source });
   } else if (action === "edit" || action === "rerun") {
     const { chat = "main", turn_id: turn } = head;
-    const request = { v: VERSION, kind: "models", chat, turn, deed: action } as const;
+    const request = { v: VERSION, kind: "models", chat, turn, action } as const;
     const answer = await requestFromKernel(panel.sessionContext?.session?.kernel, request);
     const setFirstLine = (line: string): void =>
       below.setSource(below.getSource().replace(/^.*/, () => line));

@@ -383,7 +383,7 @@ test("what acts is a cell below that does not run, and a text to copy where ther
   const put: unknown[] = [];
 
   await press(el, "Rerun");
-  expect(kernel.of("cell").at(-1)).toMatchObject({ deed: "rerun", turn: turnId(5) });
+  expect(kernel.of("cell").at(-1)).toMatchObject({ action: "rerun", turn: turnId(5) });
   expect(el.querySelector("[role=status]")?.textContent).toContain("Copy it into a cell. Nothing has run.");
   expect(el.querySelector("[role=status] pre")?.textContent).toBe("%%chat --rerun");
 
@@ -404,11 +404,11 @@ test("a call offers what can be done with it, from its own round on", async () =
   await drawn();
 
   await press(call, "Run round 1 again");
-  expect(kernel.of("cell").at(-1)).toMatchObject({ deed: "execute", round: 1 });
+  expect(kernel.of("cell").at(-1)).toMatchObject({ action: "execute", round: 1 });
   await press(call, "Ask again from round 2");
-  expect(kernel.of("cell").at(-1)).toMatchObject({ deed: "rerun", round: 2 });
+  expect(kernel.of("cell").at(-1)).toMatchObject({ action: "rerun", round: 2 });
   await press(call, "Bind the result");
-  expect(kernel.of("cell").at(-1)).toMatchObject({ deed: "bind", call: expect.stringMatching(/^call_p/) });
+  expect(kernel.of("cell").at(-1)).toMatchObject({ action: "bind", call: expect.stringMatching(/^call_p/) });
 });
 
 test("a past chat offers nothing but to go on with it", async () => {

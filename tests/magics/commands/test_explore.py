@@ -66,8 +66,8 @@ def test_what_acts_is_a_cell_with_the_words_of_the_magics(chat_shell: Any) -> No
     history, turn = history_source(chat_shell), chat_shell.user_ns["first"]
     turn_id = turn.turn_id
 
-    def cell(deed: Any, **more: Any) -> str:
-        return history.cell(CellRequest(deed, turn_id, **more))
+    def cell(action: Any, **more: Any) -> str:
+        return history.cell(CellRequest(action, turn_id, **more))
 
     assert cell("rerun") == f"%%chat --rerun {turn_id}"
     assert cell("rerun", round=2) == f"%%chat --rerun {turn_id} --from 2"

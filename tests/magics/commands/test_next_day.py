@@ -237,14 +237,14 @@ def chat_of(shell: Any) -> Any:
     return shell.magics_manager.registry["ChatMagics"].chats["main"]
 
 
-@pytest.mark.parametrize("deed", ["rerun", "re-execute"])
+@pytest.mark.parametrize("action", ["rerun", "re-execute"])
 def test_a_turn_is_not_replayed_without_its_tools_and_finds_them_once_they_are_defined(
-    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], deed: str
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], action: str
 ) -> None:
-    refused = run_cell(shell, f"%%chat --{deed} {yesterday}", capsys)
+    refused = run_cell(shell, f"%%chat --{action} {yesterday}", capsys)
     versions = len(chat_of(shell).tree.roots[0].versions)
     shell.run_cell(PRICE)
-    again = run_cell(shell, f"%%chat --{deed} {yesterday} --approve auto", capsys)
+    again = run_cell(shell, f"%%chat --{action} {yesterday} --approve auto", capsys)
 
     assert "had the tool price, missing in this chat; nothing was sent." in refused
     assert "Run the cells that define them and then this cell again, or add `-t NAME`; `-T NAME`" in refused

@@ -45,9 +45,9 @@ def test_no_id_and_no_name_of_a_forged_history_begins_a_second_line(forged: str)
     turn = Chat(wire=ScriptedWire(["Hello."])).send("Hello.")
     turn.turn_id = forged
 
-    for deed in get_args(RerunKind):
+    for action in get_args(RerunKind):
         with pytest.raises(BadUsage, match="one line"):
-            CellSource().rerun_cell(deed, turn)
+            CellSource().rerun_cell(action, turn)
     with pytest.raises(BadUsage, match="one line"):
         CellSource().turn_command("code", turn)
     with pytest.raises(BadUsage, match="one line"):

@@ -201,7 +201,7 @@ class Gates(GateMachine):
         Gates.checked += 1
         for made in self.made.values():
             assert len(made.ran) <= 1
-            assert all(deed in made.allowed for deed in made.ran), (made.ran, made.allowed)
+            assert all(effect in made.allowed for effect in made.ran), (made.ran, made.allowed)
 
     @invariant()
     def every_call_has_one_outcome(self) -> None:
