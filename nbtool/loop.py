@@ -238,9 +238,11 @@ class CallerThread:
 
         Raises:
             TimeoutError: it took longer than `seconds`.
-            KeyboardInterrupt: at once, also out of a running job, whose own future then raises `Cancelled`.
+            KeyboardInterrupt: at once, also out of a running job, whose own future then raises `Cancelled`. This thread
+                stays attached, so that the next job is not started in a worker: close it and wait once more.
         """
         self.attach()
+        is_interrupted = False
         blocked = BlockedNotice(self.report_blocked)
         future.add_done_callback(lambda _: self._jobs.put(None))
         try:
@@ -257,8 +259,12 @@ class CallerThread:
                     self._run_job(self._jobs.get(timeout=POLL_SECONDS))
             self._drain()
             return future.result()
+        except KeyboardInterrupt:
+            is_interrupted = not self._is_closed
+            raise
         finally:
-            self._attached_thread = None
+            if not is_interrupted:
+                self._attached_thread = None
 
     def close(self) -> None:
         """Start no more jobs: queued jobs are cancelled; the running job is not affected."""

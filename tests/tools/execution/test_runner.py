@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.loop import CallerThread, background_loop
+from nbtool.loop import CallerThread, background_loop, run_sync
 from nbtool.messages import ToolCall
 from nbtool.thread_pool import run_in_worker
 from nbtool.tools import Progress, tool
@@ -54,6 +54,38 @@ def test_synchronous_tools_run_on_the_caller_thread_and_asynchronous_ones_on_a_l
 
     assert [record.result for record in records] == [threading.main_thread().name, "nbtool-tool", "nbtool-async-tools"]
     assert sorted(event.thread for event in harness.of("call_started")) == ["loop", "main", "worker"]
+
+
+def interrupted_caller() -> CallerThread:
+    """Return a caller thread whose wait was interrupted between two jobs."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    caller = CallerThread()
+    with pytest.raises(KeyboardInterrupt):
+        caller.run_until(Future(), on_tick=interrupt)
+    return caller
+
+
+def test_a_job_that_follows_an_interrupt_does_not_start_in_a_worker() -> None:
+    caller, ran_on = interrupted_caller(), list[threading.Thread]()
+    job = background_loop().submit(caller.run(lambda: ran_on.append(threading.current_thread())))
+    run_sync(asyncio.sleep(0))  # the loop has handed the job over
+    caller.close()
+    with pytest.raises(CancelledError):
+        caller.run_until(job)
+
+    assert (ran_on, caller.is_attached) == ([], False)
+
+
+def test_a_thread_that_waits_again_after_an_interrupt_runs_the_jobs_of_the_time_between() -> None:
+    caller, ran_on = interrupted_caller(), list[threading.Thread]()
+    job = background_loop().submit(caller.run(lambda: ran_on.append(threading.current_thread())))
+    run_sync(asyncio.sleep(0))
+    caller.run_until(job)
+
+    assert (ran_on, caller.is_attached) == ([threading.current_thread()], False)
 
 
 def test_where_nobody_waits_a_synchronous_tool_runs_in_a_worker() -> None:
