@@ -12,7 +12,7 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.completion import completer
-from nbtool.magics.notebook.config import NbTool
+from nbtool.magics.flags.config import NbTool
 from nbtool.sign_in import LoginRequest, set_login_asker
 from nbtool.text import list_names, shorten
 from nbtool.toolsets.code_runner import CodeResult, set_code_runner

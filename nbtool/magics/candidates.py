@@ -93,7 +93,7 @@ def command_arguments(chats: KernelChats, command: str) -> Candidates:
 
 def tools(chats: KernelChats) -> Candidates:
     """Return what `-t` takes: functions, toolsets and objects of the notebook, and the standard toolsets."""
-    from nbtool.magics.notebook.namespace import NOTES, STANDARD_PREFIX  # noqa: PLC0415 - the same
+    from nbtool.magics.names.namespace import NOTES, STANDARD_PREFIX  # noqa: PLC0415 - the same
     from nbtool.toolsets import STANDARD  # noqa: PLC0415 - the same
 
     standard = {f"{STANDARD_PREFIX}{name}": "toolset" for name in STANDARD}
@@ -107,7 +107,7 @@ def mentioned_tools(chats: KernelChats) -> Candidates:
 
 def tools_of_toolsets(chats: KernelChats) -> Candidates:
     """Return `NAME.TOOL` for the tools of existing toolsets; no toolset is created for it."""
-    from nbtool.magics.notebook.tool_choice import short_names  # noqa: PLC0415 - the same
+    from nbtool.magics.flags.tool_choice import short_names  # noqa: PLC0415 - the same
     from nbtool.tools.toolset import Toolset  # noqa: PLC0415 - the same
 
     toolsets: dict[str, Any] = {name: value for name, value in _public(chats).items() if isinstance(value, Toolset)}

@@ -18,10 +18,10 @@ from nbtool.magics.cell.run import dry_run, run_cell
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.magics.env_consent import with_consent
-from nbtool.magics.notebook.chat_settings import DEFAULT_MODEL, ChatSettings
-from nbtool.magics.notebook.config import NbTool
-from nbtool.magics.notebook.namespace import NotebookNamespace
-from nbtool.magics.notebook.options import MAX_LINE, cell_parser, parse
+from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, ChatSettings
+from nbtool.magics.flags.config import NbTool
+from nbtool.magics.flags.options import MAX_LINE, cell_parser, parse
+from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.tools.calls.traceback import name_files_by
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from nbtool.view.page_messages import CLOSED, is_for_widget
 from nbtool.view.protocol import CellAction, ExplorerRequest
-from nbtool.view.turn_messages import CLOSED, is_for_widget
 
 MessageKind = Literal["hello", "open", "search", "totals", "cell", "rich", "media"]
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, NotRequired, final
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
+from nbtool.view.page_messages import CLOSED
 from nbtool.view.protocol import Id
-from nbtool.view.turn_messages import CLOSED
 
 MAX_CELLS = 2_000
 """Cells of a notebook that are read."""

@@ -1,7 +1,7 @@
 """The messages between kernel and page, in both directions.
 
 `js/src/generated.ts` is generated from the types here, in `nbtool.blocks.protocol` and in `nbtool.blocks.history`.
-Messages of a page are validated against them: see `turn_messages` and `explorer_messages`. Their envelope (`v`,
+Messages of a page are validated against them: see `page_messages` and `explorer_messages`. Their envelope (`v`,
 `nonce`, `id`, and `turn` for a turn's widget) is checked first and is not part of these types.
 """
 

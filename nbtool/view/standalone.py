@@ -7,8 +7,8 @@ from functools import partial
 from nbtool.loop import background_loop
 from nbtool.tools.approval import ApprovalQueue, Question
 from nbtool.turn_view import LiveTurn
+from nbtool.view.page_messages import to_decision
 from nbtool.view.turn import TurnWidget
-from nbtool.view.turn_messages import to_decision
 
 
 def by_click(question: Question) -> None:

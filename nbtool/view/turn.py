@@ -28,9 +28,9 @@ from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
 from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.page_messages import BindRequest, TurnMessage, parse_message
 from nbtool.view.protocol import BoundMessage, DecidedMessage, KernelMessage, OutputReplacement, TurnAction
 from nbtool.view.throttle import LoopClock, PatchQueue, Throttle, encode_patch
-from nbtool.view.turn_messages import BindRequest, TurnMessage, parse_message
 
 MAX_REMEMBERED_IDS = 256
 """How many message ids are remembered, so that a message delivered twice counts once."""

@@ -22,7 +22,7 @@ from nbtool.chat.chat import wait_for_turn
 from nbtool.events import CallAsked
 from nbtool.magics.cell.approver import CellApprover
 from nbtool.testing import ScriptedWire, call
-from nbtool.view.turn_messages import parse_message, to_decision
+from nbtool.view.page_messages import parse_message, to_decision
 
 CARDS, ON_A_CARD = 50, 10
 HIDDEN = (

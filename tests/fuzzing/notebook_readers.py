@@ -23,10 +23,10 @@ from nbtool.errors import NbtoolError
 from nbtool.event_json import load_events
 from nbtool.magics.cell.cell_prompt import has_prompt, prompt_of
 from nbtool.magics.commands import COMMANDS, check_options
-from nbtool.magics.notebook.bind import bind_reference
-from nbtool.magics.notebook.options import budget
+from nbtool.magics.flags.options import budget
+from nbtool.magics.flags.tool_choice import choose_tools, find_source
+from nbtool.magics.names.bind import bind_reference
 from nbtool.magics.notebook.page_cells import page_context
-from nbtool.magics.notebook.tool_choice import choose_tools, find_source
 from nbtool.messages import assistant, load_messages, user
 from nbtool.mime import sniff
 from nbtool.plugins import semconv
@@ -38,7 +38,7 @@ from nbtool.tools.mcp import stdio_messages
 from nbtool.tools.mcp.stdio_messages import Complexity, Flow
 from nbtool.toolsets import cell_texts, inspection
 from nbtool.toolsets.notebook_access import CellOutput, CellRun, NotebookCell, digest_of
-from nbtool.view import explorer_messages, notebook_messages, turn_messages
+from nbtool.view import explorer_messages, notebook_messages, page_messages
 from nbtool.wire.dialects.media.decoder import read_images, read_speech, read_transcription
 from nbtool.wire.framing import json_payloads
 from tests.shells import new_shell
@@ -132,9 +132,9 @@ def _pieces(data: bytes) -> list[bytes]:
 def _of_page(text: str) -> None:
     for value in (text, {"a": text}, [text]):
         content = {"v": 1, "nonce": "n", "turn": "t", "id": text[:40], "kind": "decide", "verdict": text, "args": value}
-        turn_messages.parse_message(content, turn_id="t", nonce="n")
+        page_messages.parse_message(content, turn_id="t", nonce="n")
         explorer_messages.parse_message({**content, "kind": "search", "text": text}, nonce="n")
-    turn_messages.is_valid_name(text)
+    page_messages.is_valid_name(text)
 
 
 def _of_file(text: str) -> None:

@@ -20,10 +20,10 @@ from typing import Any, cast
 import pandas as pd
 
 import nbtool
-from nbtool.blocks.history.search import search
+from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.question import notice_text
 from nbtool.events import CallReady, ResolvedArgument
-from nbtool.magics.notebook.tool_choice import matches
+from nbtool.magics.flags.tool_choice import matches
 from nbtool.messages import ToolResult, user
 from nbtool.server_url import parse_server_url
 from nbtool.tools.calls.contents import is_any_in, normalized_words, result_rows

@@ -21,7 +21,7 @@ from nbtool.blocks.render.terminal import Terminal
 from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks, without_controls
 from nbtool.event_json import load_event
 from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta
-from nbtool.magics.notebook.options import cell_parser, mentions, parse
+from nbtool.magics.flags.options import cell_parser, mentions, parse
 from nbtool.plugins.masks import Masks
 from nbtool.plugins.pii_patterns import PII_TYPES, select_types
 from nbtool.plugins.structured import _find_json

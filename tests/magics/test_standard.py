@@ -7,7 +7,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import BadUsage, UnknownTool
-from nbtool.magics.notebook.namespace import NotebookNamespace
+from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.toolsets import files, inspection, standard, web
 
 

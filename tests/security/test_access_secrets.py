@@ -32,7 +32,7 @@ from nbtool.chat.journal.process_journal import journal
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands import COMMANDS, TURN_ARGUMENTS
 from nbtool.magics.commands.exports import SUFFIXES
-from nbtool.magics.notebook.config import SECRETS as SECRET_SETTINGS
+from nbtool.magics.flags.config import SECRETS as SECRET_SETTINGS
 from nbtool.plugins.event_log import EventLog
 from nbtool.plugins.telemetry import Telemetry
 from nbtool.settings import data_dir

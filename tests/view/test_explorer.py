@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
 from nbtool.blocks.history.rows import tree_rows
-from nbtool.blocks.history.search import search
 from nbtool.blocks.history.totals import totals
 from nbtool.blocks.history.turn import detail
 from nbtool.chat.conversation.tree import Tree

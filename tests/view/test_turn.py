@@ -26,9 +26,9 @@ from nbtool.events import (
 )
 from nbtool.messages import Media, Usage, user
 from nbtool.view.lazy_module import MAX_LAZY_BYTES, load_lazy_module
+from nbtool.view.page_messages import BindRequest
 from nbtool.view.protocol import TurnAction
 from nbtool.view.turn import STATIC, TurnWidget
-from nbtool.view.turn_messages import BindRequest
 from tests.samples import PNG
 
 BUNDLE_LIMIT = 20_000

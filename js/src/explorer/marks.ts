@@ -46,6 +46,6 @@ export function excerpt(words: readonly string[], prompt: string, texts: readonl
   return `${start ? "… " : ""}${best.slice(start, start + EXCERPT_CHARS)}`;
 }
 
-/** Characters of an excerpt, and of it before the word, as in nbtool/blocks/history/search.py. */
+/** Characters of an excerpt, and of it before the word, as in nbtool/blocks/history/conversation_search.py. */
 const EXCERPT_CHARS = 120;
 const CHARS_BEFORE = 30;

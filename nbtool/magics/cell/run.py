@@ -23,14 +23,14 @@ from nbtool.magics.cell.endings import TurnFailed, failed_line, stop_cell
 from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interrupt
 from nbtool.magics.cell.notebook_session import notebook_of_cell
 from nbtool.magics.cell.reruns import CellRerun, former_run_note
+from nbtool.magics.flags.chat_settings import choose_model
+from nbtool.magics.flags.options import budget, mentions
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
+from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, settle_names
+from nbtool.magics.names.name_undo import TurnChanges
+from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_source import CellSource
-from nbtool.magics.notebook.chat_settings import choose_model
-from nbtool.magics.notebook.name_changes import TurnChanges
-from nbtool.magics.notebook.namespace import NotebookNamespace
-from nbtool.magics.notebook.options import budget, mentions
 from nbtool.magics.notebook.page_notebook import PageNotebook
-from nbtool.magics.notebook.restored_names import former_needs, restore_for_turn, settle_names
 from nbtool.magics.views import View, can_park, make_view
 from nbtool.toolsets.notebook_access import open_notebook
 from nbtool.wire.dialects.options import combine_options

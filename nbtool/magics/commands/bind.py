@@ -8,10 +8,10 @@ from contextlib import suppress
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
-from nbtool.magics.notebook.bind import bind_reference
+from nbtool.magics.names.bind import bind_reference
+from nbtool.magics.names.continued_chat import called_and_absent
+from nbtool.magics.names.earlier_names import format_names
 from nbtool.magics.notebook.cell_source import CellSource
-from nbtool.magics.notebook.earlier_names import format_names
-from nbtool.magics.notebook.restored_names import called_and_absent
 from nbtool.tools.variables.references import Reference, parse
 
 REPLACE = "--replace"

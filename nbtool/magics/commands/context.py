@@ -11,9 +11,9 @@ from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.magics.flags.config import NbTool
+from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_source import CellSource
-from nbtool.magics.notebook.config import NbTool
-from nbtool.magics.notebook.namespace import NotebookNamespace
 
 if TYPE_CHECKING:
     from nbtool.mcp_server.http_server import KernelServer

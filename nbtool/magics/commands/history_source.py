@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from nbtool.blocks.history import totals as summing
+from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.history.protocol import Detail, Index, SavedHistory, SearchHit, Totals
 from nbtool.blocks.history.rows import tree_rows
 from nbtool.blocks.history.saved import saved_history
-from nbtool.blocks.history.search import search
 from nbtool.blocks.history.static import mimebundle
 from nbtool.blocks.history.timeline import TimedLog, timed_log
 from nbtool.blocks.history.turn import detail, media

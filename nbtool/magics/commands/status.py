@@ -10,7 +10,7 @@ from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.model_table import list_models
 from nbtool.magics.commands.recordings import describe_recording
-from nbtool.magics.notebook.config import FLAGS
+from nbtool.magics.flags.config import FLAGS
 from nbtool.settings import data_dir, display_path, env
 from nbtool.tools.values.sizes import size_of
 from nbtool.tools.variables.variable import Variable

@@ -1,1 +1,1 @@
-"""The notebook as the magics see it: its names, its cells, and the settings and flags written there."""
+"""The cells of the notebook: as context, as tools change and run them, and as the page inserts them."""

@@ -16,13 +16,13 @@ from nbtool.chat.chat import Chat
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
 from nbtool.magics.kernel.messages import listener_for, routes_output_by_context
-from nbtool.magics.notebook.bind import bind_result
+from nbtool.magics.names.bind import bind_result
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.saved_turn import chat_field, version_fields
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.views.shown_turns import ShownTurn, ShownTurns
 from nbtool.magics.views.static import OutputView, host_fields
-from nbtool.view.turn_messages import TURN_ACTIONS, to_decision
+from nbtool.view.page_messages import TURN_ACTIONS, to_decision
 
 if TYPE_CHECKING:
     from nbtool.chat.turn import Turn

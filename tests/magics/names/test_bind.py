@@ -4,9 +4,9 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.magics.notebook.bind import bind_reference, bind_result
+from nbtool.magics.names.bind import bind_reference, bind_result
 from nbtool.testing import ScriptedWire, call
-from nbtool.view.turn_messages import BindRequest
+from nbtool.view.page_messages import BindRequest
 
 
 @tool(run="auto", name="find-all")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nbtool.errors import BadUsage
-from nbtool.magics.notebook.name_changes import NameChanges, TurnChanges
+from nbtool.magics.names.name_undo import NameChanges, TurnChanges
 
 
 class Frame:
@@ -74,7 +74,7 @@ def test_former_objects_are_put_back_themselves_and_new_names_removed() -> None:
         changes.undo("turn_1")
 
 
-@pytest.mark.promise("undo-asks")
+@pytest.mark.promise("undo-keeps-edits")
 @pytest.mark.parametrize("since", [lambda names: names.update(a=9), lambda names: names.pop("a")])
 def test_a_name_that_was_changed_since_is_left_alone_and_the_others_are_undo(
     since: Callable[[dict[str, Any]], object],
@@ -92,7 +92,7 @@ def test_a_name_that_was_changed_since_is_left_alone_and_the_others_are_undo(
     assert names["a"] == 1
 
 
-@pytest.mark.promise("undo-asks")
+@pytest.mark.promise("undo-keeps-edits")
 def test_what_was_made_by_the_turn_and_changed_in_place_since_is_left_alone() -> None:
     names: dict[str, Any] = {"a": [1]}
     changes, _ = record(names, lambda: names.update(a=[2]))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from nbtool.view.page_messages import NAME_LIMIT, TURN_ACTIONS, BindRequest, TurnMessage, parse_message
 from nbtool.view.protocol import REASON_LIMIT, TEXT_LIMIT, TurnAction
-from nbtool.view.turn_messages import NAME_LIMIT, TURN_ACTIONS, BindRequest, TurnMessage, parse_message
 
 DIGEST = "sha256:0f"
 

@@ -9,7 +9,7 @@ from typing import Any
 from nbtool.chat.chat import Chat
 from nbtool.chat.model import Model
 from nbtool.chat.model.model import BY_USER
-from nbtool.magics.notebook.config import NbTool
+from nbtool.magics.flags.config import NbTool
 from nbtool.plugins.privacy import Privacy
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, Connection, make_connection
 

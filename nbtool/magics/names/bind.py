@@ -9,7 +9,7 @@ from typing import Any
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.tools.variables.references import Reference, parse, resolve_one
-from nbtool.view.turn_messages import BindRequest, is_valid_name
+from nbtool.view.page_messages import BindRequest, is_valid_name
 
 
 def bind_result(chat: Chat, request: BindRequest, names: MutableMapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
-from nbtool.view.turn_messages import is_valid_name
+from nbtool.view.page_messages import is_valid_name
 
 _MENTION = re.compile(r"(?<![\\\w])(?:([$&])`([A-Za-z_]\w*)`|(&)`([A-Za-z_][\w-]*\.[\w./-]+)`)")
 """`` $`name` `` mentions a variable, `` &`name` `` or `` &`server.tool` `` a tool; nothing else is syntax."""

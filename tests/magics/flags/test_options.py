@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.magics.notebook.options import cell_parser, parse
+from nbtool.magics.flags.options import cell_parser, parse
 
 LISTS = [flag.option_strings[-1] for flag in cell_parser().flags() if flag.nargs == "+"]
 

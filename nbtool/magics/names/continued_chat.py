@@ -10,8 +10,8 @@ from typing import Any
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.notebook.earlier_names import EarlierState, Needs, earlier_state, format_names, needs_of
-from nbtool.magics.notebook.namespace import STANDARD_PREFIX, NotebookNamespace
+from nbtool.magics.names.earlier_names import EarlierState, Needs, earlier_state, format_names, needs_of
+from nbtool.magics.names.namespace import STANDARD_PREFIX, NotebookNamespace
 from nbtool.toolsets import standard
 
 STANDARD_NAMES = ("inspection", "files", "python", "web")

@@ -14,11 +14,7 @@ from typing import Any
 from nbtool.chat.attachments import as_media, as_parts
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
-from nbtool.magics.notebook.earlier_cells import CellContext
-from nbtool.magics.notebook.earlier_names import EarlierState
-from nbtool.magics.notebook.name_changes import NameChanges
-from nbtool.magics.notebook.rebinding import RebindingTracker
-from nbtool.magics.notebook.tool_choice import (
+from nbtool.magics.flags.tool_choice import (
     Offer,
     choose_tools,
     describe_unmarked,
@@ -30,6 +26,10 @@ from nbtool.magics.notebook.tool_choice import (
     spellings,
     unknown_word,
 )
+from nbtool.magics.names.earlier_names import EarlierState
+from nbtool.magics.names.name_undo import NameChanges
+from nbtool.magics.names.rebinding import RebindingTracker
+from nbtool.magics.notebook.earlier_cells import CellContext
 from nbtool.messages import Part
 from nbtool.tools.toolset import Toolset, as_tool_source
 from nbtool.toolsets import standard

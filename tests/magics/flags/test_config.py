@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nbtool.errors import BadUsage
-from nbtool.magics.notebook.config import NbTool
+from nbtool.magics.flags.config import NbTool
 from tests.magics.commands.saying import run_command
 from tests.shells import end_shell, new_shell
 

@@ -1,0 +1,1 @@
+"""The flags of a cell, and the settings that are their defaults."""
