@@ -115,9 +115,9 @@ class EnvFileNotAllowed(ModelError):
 
     def __init__(self, path: str, names: list[str], destination: str) -> None:
         super().__init__(
-            f"{path} names {' and '.join(names)}, so prompts would go to {destination}; nothing was sent.",
-            fix="To allow it: `%chat env allow` (`%chat env forget` takes that back), or NBTOOL_ALLOW_ENV_FILE=1 in the"
-            " environment.",
+            f"{path} sets {' and '.join(names)}, so prompts would go to {destination}; nothing was sent.",
+            fix="To trust this file: `%chat env allow` (`%chat env forget` takes that back), or NBTOOL_ALLOW_ENV_FILE=1 in"
+            " the environment.",
         )
         self.path = path
         self.names = names

@@ -198,7 +198,7 @@ def test_cells_are_inserted_moved_and_deleted_and_undo_takes_all_of_it_back(lab:
     assert sources(notebook)[:LAST] == before[:LAST]
 
 
-@pytest.mark.promise("undo-asks")
+@pytest.mark.promise("undo-keeps-edits")
 def test_undo_leaves_a_cell_that_the_person_has_edited_since(lab: Lab) -> None:
     notebook = open_cells(lab, ("edit_cell", {"cell": "TARGET", "old": "y = 2", "new": "y = 3"}))
     notebook.start_cell(CHAT)

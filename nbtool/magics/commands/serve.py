@@ -98,7 +98,10 @@ def start_serving(kernel: Kernel, fill: Callable[[Chat], None], *, seconds: floa
     if kernel.server:
         raise BadUsage("This notebook is served already.", fix="`%chat serve --stop` first.")
     if not 0 < seconds < float("inf"):
-        raise BadUsage(f"Answers within {seconds:g} s: expected a number of seconds greater than 0.")
+        raise BadUsage(
+            f"`--answer-within {seconds:g}`: expected a number of seconds greater than 0.",
+            fix="Example: --answer-within 300.",
+        )
     first = _open_chat(kernel, fill, "")  # a wrong name is refused here, and not in a client
     view = ServedView(kernel.shell, kernel.magic)
     kernel.server = _make_server(kernel, fill, view, seconds, port)

@@ -84,11 +84,12 @@ def check_scope(question: Question, scope: Scope) -> None:
         raise ApprovalError(f"remember={scope!r} is not a scope.", fix="Use 'call' or 'tool'.")
     if not question.can_remember:
         raise ApprovalError(
-            f"An approval of {question.display_name!r} cannot be remembered.", fix="It asks before every call."
+            f"{question.display_name!r} asks before every call, so its approvals cannot be remembered.",
+            fix="Approve each call.",
         )
     if scope == "call" and not question.can_remember_call:
         raise ApprovalError(
-            f"An approval of this call of {question.display_name!r} cannot be remembered: its objects, or data that"
-            " the tool uses, cannot be watched for changes.",
-            fix="Approve it once, or remember the tool.",
+            f"The approval of this call of {question.display_name!r} cannot be remembered: nbtool cannot detect changes"
+            " in an object that it gets, or in data that the tool uses.",
+            fix="Approve it this once, or every call of the tool.",
         )

@@ -130,7 +130,10 @@ class PayloadReader:
             return []
         start = b"".join(self._body).lstrip(_BLANK)
         if start.startswith(_GZIP):
-            raise InvalidReply("The reply is compressed (gzip) without a header for it.", fix="Decompress it first.")
+            raise InvalidReply(
+                "The reply is compressed (gzip) without a header that says so.",
+                fix="Let the server or gateway send `Content-Encoding: gzip`, or no compressed replies.",
+            )
         if not self._value_count and not any(start.startswith(field) or field.startswith(start) for field in _FIELDS):
             raise InvalidReply(f"The reply is not an event stream: {excerpt(start)!r}.", fix=_FIX)
         return values
