@@ -65,6 +65,7 @@ LEFT_OUT = "nbtool.left_out"
 MAX_LINE_CHARS = 200
 """Maximum number of characters reported of such a line."""
 
+_OPENING = re.compile(rb"\s*[{\[]")
 _REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)', re.DOTALL)
 _TOKEN = re.compile(rb'"' + _REST.pattern + rb"|[][{},]", re.DOTALL)
 _ID_VALUE = rb'(-?(?:0|[1-9]\d{0,17})|"[ !#-\[\]-~]{1,100}")'
@@ -154,9 +155,11 @@ class Flow:
 
 
 def parse(line: bytes) -> Any:
-    """Return a line as JSON; None if it is not complete, or not JSON as the notebook reads it."""
+    """Return a line as JSON; None if it is not complete, or neither an object nor a list as the notebook reads it."""
+    if not (_OPENING.match(line) and line.endswith(b"\n") and line.rstrip().endswith((b"}", b"]"))):
+        return None  # most lines that are no message end here: an error of the parser takes ten times as long
     try:
-        message = json.loads(line.decode()) if line.endswith(b"\n") else None
+        message = json.loads(line.decode())
         if _SURROGATE.search(line):
             json.dumps(message, ensure_ascii=False).encode()  # fails if one is alone
     except (ValueError, RecursionError):
@@ -239,7 +242,7 @@ def pump_stdout(
             problem = TOO_COMPLEX
         if problem:
             line = line[:ID_SEARCH_BYTES] + end_of_line
-        passed, stray = flow.process(line, problem, size)
+        passed, stray = (b"", b"") if line.isspace() else flow.process(line, problem, size)
         if stray.strip() and (stray_lines := stray_lines + 1) <= MAX_STRAY_LINES:
             passed = as_log_message(stray) + passed
         if passed:

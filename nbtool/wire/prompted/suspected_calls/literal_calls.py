@@ -17,7 +17,7 @@ from nbtool.wire.prompted.suspected_calls.tool_names import ToolNames
 MAX_DEPTH = 8
 """Objects around a call in JSON."""
 
-_JSON = re.compile(r"""(?:\[\s*)?\{\s*["'“]?[\w -]{1,60}["'”]?\s*:""")
+_JSON = re.compile(r"""(?:\[\s*+)?\{\s*+["'“]?[\w -]{1,60}+["'”]?\s*+:""")
 _NAMING = re.compile(r"name|tool|func|action|call|api|command|method|invoke|recipient|use", re.IGNORECASE)
 """What the key of a tool's name contains."""
 

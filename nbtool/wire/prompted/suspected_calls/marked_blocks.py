@@ -33,7 +33,7 @@ OPENERS = re.compile("|".join(re.escape(one.opener) for one in sorted(DELIMITERS
 _CLOSERS = {one.opener: one.closer for one in DELIMITERS}
 _TAG_WORDS = r"tool|func|function|call|invoke|action|api"
 _RESULT = re.compile(
-    r"<(?P<tag>tool_results?|tool_response|function_results?|function_response|observation)\b[^>]*>", re.IGNORECASE
+    r"<(?P<tag>tool_results?|tool_response|function_results?|function_response|observation)\b[^<>]*+>", re.IGNORECASE
 )
 _WORD_TAG = re.compile(rf"<(?=[\w:.-]*(?:{_TAG_WORDS}))(?P<tag>[\w:.-]++)(?:[ =][^<>]*+)?>", re.IGNORECASE)
 # ruff: noqa: RUF001 - the marks are written with the very characters that the models use
