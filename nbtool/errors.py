@@ -116,8 +116,8 @@ class EnvFileNotAllowed(ModelError):
     def __init__(self, path: str, names: list[str], destination: str) -> None:
         super().__init__(
             f"{path} sets {' and '.join(names)}, so prompts would go to {destination}; nothing was sent.",
-            fix="To trust this file: `%chat env allow` (`%chat env forget` takes that back), or NBTOOL_ALLOW_ENV_FILE=1 in"
-            " the environment.",
+            fix="To trust this file: `%chat env allow` (`%chat env forget` takes that back), or set"
+            " NBTOOL_ALLOW_ENV_FILE=1.",
         )
         self.path = path
         self.names = names
