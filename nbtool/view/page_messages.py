@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from nbtool.blocks.protocol import VERSION
-from nbtool.tools.approval import Approved, Decision, Denied, Released, Withheld
+from nbtool.tools.approval import BY_BUTTON, ApprovalQueue, Approved, Decision, Denied, Released, Withheld
 from nbtool.view.protocol import PageDecision, PageMessage, TurnAction
 
 NAME_LIMIT = 100
@@ -116,6 +116,11 @@ def _validator() -> TypeAdapter[PageMessage]:
 def is_valid_name(text: str) -> bool:
     """Return whether this is a valid name in the notebook."""
     return len(text) <= NAME_LIMIT and text.isidentifier() and not keyword.iskeyword(text)
+
+
+def decide_by_click(approvals: ApprovalQueue, digest: str, verdict: dict[str, Any]) -> None:
+    """Decide a question as a page's message says; raises as `ApprovalQueue.decide`."""
+    approvals.decide(digest, to_decision(verdict), by=BY_BUTTON)
 
 
 def to_decision(verdict: dict[str, Any]) -> Decision:

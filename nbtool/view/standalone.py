@@ -7,7 +7,7 @@ from functools import partial
 from nbtool.loop import background_loop
 from nbtool.tools.approval import ApprovalQueue, Question
 from nbtool.turn_view import LiveTurn
-from nbtool.view.page_messages import to_decision
+from nbtool.view.page_messages import decide_by_click
 from nbtool.view.turn import TurnWidget
 
 
@@ -26,7 +26,7 @@ def turn_widget(turn: LiveTurn, approvals: ApprovalQueue) -> TurnWidget:
     """
     widget = TurnWidget(
         turn.turn_id,
-        decide=lambda digest, verdict: approvals.decide(digest, to_decision(verdict), by="button"),
+        decide=partial(decide_by_click, approvals),
         stop=turn.abort,
         post=background_loop().call_soon,
     )

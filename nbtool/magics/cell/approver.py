@@ -23,7 +23,17 @@ from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided
 from nbtool.magics.cell.form_input import fill_in_by_input
-from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Approved, Decision, Denied, Question, Released, Withheld
+from nbtool.tools.approval import (
+    BY_INPUT,
+    BY_POLICY,
+    ApprovalQueue,
+    Approved,
+    Decision,
+    Denied,
+    Question,
+    Released,
+    Withheld,
+)
 from nbtool.tools.execution.threads import CallerThreadRunner
 
 Mode = Literal["ask", "input", "park", "auto", "deny"]
@@ -95,7 +105,12 @@ class CellApprover:
             return await self._wait_for_click(question, self.timeout)
         if self.can_input:
             self.on_question(question.digest)
-            return self._record("input", await self._ask_by_input(question))
+            decision = await self._ask_by_input(question)
+            if not question.needs_person:
+                return self._record(BY_INPUT, decision)
+            with suppress(AlreadyDecided):  # what an approver returns cannot approve it
+                self.approvals.decide(question.digest, decision, by=BY_INPUT)
+            return self._record(BY_INPUT, None)
         return await self._park(question)
 
     async def _wait_for_page(self, page_ready: ThreadEvent) -> bool:

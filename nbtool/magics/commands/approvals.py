@@ -17,7 +17,7 @@ from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.show import show
 from nbtool.magics.kernel.messages import listener_for
 from nbtool.sign_in import sign_in_page
-from nbtool.tools.approval import Approved, Decision, Question, Released, RememberedApproval
+from nbtool.tools.approval import BY_COMMAND, Approved, Decision, Question, Released, RememberedApproval
 
 MIN_ID_CHARS = 4
 """Characters of an id that are accepted as a prefix where they match only one question."""
@@ -164,7 +164,7 @@ def _decide(context: CommandContext, chat: Chat, question: Question, decision: D
     turn = next((turn for turn in chat.running_turns if question.digest in turn.parking.questions), None)
 
     def decide() -> None:
-        chat.approvals.decide(question.digest, decision, by=f"%chat {'approve' if is_yes else 'deny'}")
+        chat.approvals.decide(question.digest, decision, by=BY_COMMAND if is_yes else "%chat deny")
 
     if waits and turn:
         return f"{verdict}. {_wait_in_cell(context, turn, decide)}"

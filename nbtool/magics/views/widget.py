@@ -22,7 +22,7 @@ from nbtool.magics.notebook.saved_turn import chat_field, version_fields
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.views.shown_turns import ShownTurn, ShownTurns
 from nbtool.magics.views.static import OutputView, host_fields
-from nbtool.view.page_messages import TURN_ACTIONS, to_decision
+from nbtool.view.page_messages import TURN_ACTIONS, decide_by_click
 
 if TYPE_CHECKING:
     from nbtool.chat.turn import Turn
@@ -161,10 +161,9 @@ class WidgetView(OutputView):
         # Imported here, so that only cells that show a widget pay for it.
         from nbtool.view.turn import TurnWidget  # noqa: PLC0415
 
-        approvals = self._chat.approvals
         widget = TurnWidget(
             self._turn.turn_id,
-            decide=lambda digest, verdict: approvals.decide(digest, to_decision(verdict), by="button"),
+            decide=partial(decide_by_click, self._chat.approvals),
             stop=self._turn.abort,
             stop_call=self._turn.stop_call,
             post=background_loop().call_soon,

@@ -7,6 +7,10 @@ decision counts.
 """
 
 from nbtool.tools.approval.decisions import (
+    BY_BUTTON,
+    BY_COMMAND,
+    BY_INPUT,
+    BY_PERSON,
     BY_POLICY,
     BY_REMEMBERED,
     Approved,
@@ -20,12 +24,17 @@ from nbtool.tools.approval.decisions import (
 from nbtool.tools.approval.digest import canonical_json, make_digest
 from nbtool.tools.approval.policy import Policy, ResultMode, ResultPolicy, RunMode, RunPolicy
 from nbtool.tools.approval.question import Approver, AskFunction, Question
-from nbtool.tools.approval.queue import ApprovalQueue, PendingQuestion, QueueChange
+from nbtool.tools.approval.queue import NEEDS_PERSON, ApprovalQueue, PendingQuestion, QueueChange
 from nbtool.tools.approval.remembered_approvals import RememberedApproval
 
 __all__ = [
+    "BY_BUTTON",
+    "BY_COMMAND",
+    "BY_INPUT",
+    "BY_PERSON",
     "BY_POLICY",
     "BY_REMEMBERED",
+    "NEEDS_PERSON",
     "ApprovalQueue",
     "Approved",
     "Approver",

@@ -53,6 +53,18 @@ BY_POLICY = "policy"
 BY_REMEMBERED = "remembered"
 """The `by` of a resolution covered by an earlier approval."""
 
+BY_BUTTON = "button"
+"""The `by` of a resolution by a click."""
+
+BY_INPUT = "input"
+"""The `by` of a resolution by a line of input."""
+
+BY_COMMAND = "%chat approve"
+"""The `by` of an approval by a command in a cell."""
+
+BY_PERSON = frozenset((BY_BUTTON, BY_INPUT, BY_COMMAND))
+"""The `by` of approvals that a person gives by hand."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resolution:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
 from nbtool.messages import Media
+from nbtool.sign_in import sign_in_page
 from nbtool.tools.approval.decisions import Decision, Denied, Scope, Withheld
 from nbtool.tools.approval.digest import json_copy
 
@@ -59,6 +60,11 @@ class Question:
     def display_name(self) -> str:
         """The tool's name for a person."""
         return self.qualified_name or self.tool
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether only a person's click, line or command can approve it: the question about a page to sign in at."""
+        return bool(sign_in_page(self.schema, is_form=self.is_form))
 
     @property
     def can_remember_call(self) -> bool:

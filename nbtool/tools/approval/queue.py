@@ -14,6 +14,7 @@ from typing import Any, Literal
 from nbtool.errors import AlreadyDecided, ApprovalError
 from nbtool.text import clean_text
 from nbtool.tools.approval.decisions import (
+    BY_PERSON,
     BY_REMEMBERED,
     Approved,
     Decision,
@@ -30,6 +31,8 @@ from nbtool.tools.content_hash.tool_states import ToolStates
 
 MAX_DECIDED = 10_000
 """Maximum number of decided questions that the queue remembers, so that a late decision gets the first one's origin."""
+
+NEEDS_PERSON = "Only a person can agree to sign in to a server, by hand."
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +103,13 @@ class ApprovalQueue:
 
         Raises:
             AlreadyDecided: it was decided or withdrawn before.
-            ApprovalError: no question has this digest, or the decision does not fit its gate.
+            ApprovalError: no question has this digest, or the decision does not fit its gate, or only a person can
+                approve it and this is nobody's click, line of input or command.
         """
         with self._lock:
             pending = self._find(digest)
+            if pending.question.needs_person and isinstance(decision, Approved) and by not in BY_PERSON:
+                raise ApprovalError(NEEDS_PERSON, fix="Click *Open sign-in page*, or run `%chat approve` in a cell.")
             resolution = Resolution(_copy_decision(pending.question, decision), by)
             self._close(digest, f"Decided by {by}.")
         pending.future.set_result(resolution)

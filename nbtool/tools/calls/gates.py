@@ -15,6 +15,7 @@ from nbtool.thread_pool import capture, run_with_timeout
 from nbtool.tools.approval import (
     BY_POLICY,
     BY_REMEMBERED,
+    NEEDS_PERSON,
     ApprovalQueue,
     Approved,
     Approver,
@@ -35,6 +36,7 @@ from nbtool.tools.values.render import format_error
 
 RUN_UNASKED_FIX = 'Set `run="auto"` on the tool, or pass `approver=` to the chat.'
 APPROVER_FIX = "Pass `approver=` to the chat."
+SIGN_IN_FIX = 'No approver function can. Sign in before, with `servers["NAME"].login()` in a cell.'
 
 RETURNS = (
     'It may return Approved() or Denied("why") for a call, Released() or Withheld("why") for a result (all from '
@@ -138,6 +140,8 @@ async def _ask_approver(
         decision, by = question.denial(f"The approver failed: {format_error(error)}"), "error"
     if decision is None:
         return
+    if question.needs_person and isinstance(decision, Approved):  # whatever the approver calls itself
+        decision, by = question.denial(NEEDS_PERSON, fix=SIGN_IN_FIX), BY_POLICY
     try:
         approvals.decide(question.digest, decision, by=str(by))
     except AlreadyDecided:

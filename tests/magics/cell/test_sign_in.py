@@ -5,8 +5,15 @@ from typing import Any
 
 import pytest
 
+from nbtool import Chat
+from nbtool.chat.chat import TurnSettings, wait_for_turn
+from nbtool.chat.model import Model
+from nbtool.magics.cell.approver import CellApprover
 from nbtool.magics.cell.sign_in import ask_in_cell
+from nbtool.mcp_server.endpoint import ClientEndpoint
 from nbtool.sign_in import LoginRequest, get_login_asker, sign_in_page
+from nbtool.tools.approval import BY_INPUT
+from nbtool.tools.mcp.sign_in import SIGN_IN_TOOL, sign_in_form
 
 REQUEST = LoginRequest("lab", "login.example", "https://login.example/authorize")
 
@@ -19,6 +26,22 @@ def test_without_a_page_a_line_of_input_asks(
 
     assert ask_in_cell(SimpleNamespace(kernel=None), "chat", REQUEST) is is_agreed
     assert (REQUEST.url in capsys.readouterr().out) is is_agreed
+
+
+@pytest.mark.promise("logins")
+@pytest.mark.parametrize(("line", "status"), [("y", "ok"), ("why?", "denied")])
+def test_a_typed_yes_agrees_during_a_turn_and_is_the_decision_of_a_person(
+    monkeypatch: pytest.MonkeyPatch, line: str, status: str
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda _: line)
+    chat = Chat(tools=[sign_in_form(REQUEST)[0]])
+    chat.model = Model("lab", wire=ClientEndpoint("lab", SIGN_IN_TOOL, {}))
+    turn = chat.compose("Sign in.", settings=TurnSettings(replay="off"))
+    turn.approver = CellApprover(turn, chat.approvals, can_input=True)
+    wait_for_turn(turn)
+
+    assert [call.status for call in turn.calls] == [status]
+    assert [decision.by for decision in turn.calls[0].decisions] == [BY_INPUT]
 
 
 def test_the_extension_registers_what_asks_and_removes_it(shell: Any) -> None:

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nbtool.errors import AlreadyDecided, ApprovalError
+from nbtool.sign_in import SIGN_IN_KEY
 from nbtool.tools.approval import (
+    BY_PERSON,
     ApprovalQueue,
     Approved,
     Decision,
@@ -42,6 +45,22 @@ def test_a_decision_reaches_the_waiting_call() -> None:
 
     assert ruling_of(queue, question(), (Approved(), "button")) == Resolution(Approved(), "button")
     assert queue.pending() == ()
+
+
+@pytest.mark.promise("logins")
+def test_a_sign_in_is_approved_by_hand_only_and_denied_by_anybody() -> None:
+    asked = replace(question(), is_form=True, schema={SIGN_IN_KEY: "https://login.example/authorize"})
+    queue = ApprovalQueue()
+    queue.add(asked)
+
+    for by in ("script", "approver", "remembered", "policy", "expired"):
+        with pytest.raises(ApprovalError, match="Only a person"):
+            queue.decide("d1", Approved(), by=by)
+    assert [one.digest for one in queue.pending()] == ["d1"]
+    queue.decide("d1", Denied(), by="script")
+
+    for by in BY_PERSON:
+        assert ruling_of(ApprovalQueue(), asked, (Approved(), by)) == Resolution(Approved(), by)
 
 
 @pytest.mark.promise("first-decision")

@@ -15,11 +15,12 @@ from nbtool import Approved, Denied
 from nbtool.errors import BadUsage, McpFailed
 from nbtool.server_url import parse_server_url
 from nbtool.sign_in import LoginRequest, sign_in_page
-from nbtool.tools.approval import Decision, Question
+from nbtool.tools.approval import ApprovalQueue, Decision, Question
 from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.login_prompt import ask_by_line
 from nbtool.tools.mcp.oauth import MAX_ADDRESS, LoginFailed, check_address
 from nbtool.tools.mcp.token_store import TokenStore
+from nbtool.view.page_messages import decide_by_click
 from tests.tools.calling import ask_for, make_harness
 from tests.tools.mcp.login_server import ProtectedServer, protected_server, visit
 
@@ -116,21 +117,26 @@ def test_a_login_that_has_ended_says_how_to_log_in_again(lab: ProtectedServer) -
 
 
 class InTurn:
-    """Decides calls, and the question about a page: `opens` it in a browser, or refuses."""
+    """Decides calls as a function, and the question about a page by a click: `opens` it in a browser, or refuses."""
 
     def __init__(self, *, opens: bool) -> None:
         self.opens = opens
         self.forms: list[Question] = []
+        self.approvals = ApprovalQueue()
 
-    def __call__(self, question: Question) -> Decision:
+    def __call__(self, question: Question) -> Decision | None:
         if not question.is_form:
             return Approved()
         self.forms.append(question)
-        if not self.opens:
-            return Denied()
-        page = sign_in_page(question.schema, is_form=True)
-        threading.Thread(target=lambda: visit(page)).start()
-        return Approved()
+        threading.Thread(target=self.click, args=(question,)).start()
+        return None
+
+    def click(self, question: Question) -> None:
+        if self.opens:
+            decide_by_click(self.approvals, question.digest, {"verdict": "approved"})
+            visit(sign_in_page(question.schema, is_form=True))
+        else:
+            decide_by_click(self.approvals, question.digest, {"verdict": "denied"})
 
 
 @pytest.mark.promise("logins")
@@ -143,6 +149,7 @@ def test_a_login_that_a_call_needs_is_a_question_of_its_turn(lab: ProtectedServe
         seen, received = len(lab.seen), len(lab.authorization.received)
         approver = InTurn(opens=opens)
         harness = make_harness(servers, approver=approver)
+        approver.approvals = harness.runtime.approvals
         record = harness.run(CALL)
 
     (form,) = approver.forms
@@ -159,6 +166,32 @@ def test_a_login_that_a_call_needs_is_a_question_of_its_turn(lab: ProtectedServe
         assert "nobody agreed to log in" in record.shown
         codes = [one for one in lab.authorization.received[received:] if one["grant_type"] == "authorization_code"]
         assert (codes, lab.seen[seen:]) == ([], [])
+
+
+class ApprovesAll:
+    """An approver that approves whatever it is asked, under the name of a click."""
+
+    name = "button"
+
+    def ask(self, _: Question) -> Decision:
+        return Approved()
+
+
+@pytest.mark.promise("logins")
+@pytest.mark.parametrize("approver", [lambda _: Approved(), ApprovesAll()])
+def test_an_approver_that_approves_everything_agrees_to_no_login(lab: ProtectedServer, approver: Any) -> None:
+    with connect(lab, Person()) as servers:
+        lab.authorization.tokens.clear()
+        lab.authorization.refresh_tokens.clear()
+        seen, codes = len(lab.seen), len(lab.authorization.codes)
+        harness = make_harness(servers, approver=approver)
+        record = harness.run(CALL)
+
+    assert "nobody agreed to log in" in record.shown
+    assert (lab.seen[seen:], len(lab.authorization.codes)) == ([], codes)
+    assert not any("/authorize?" in event.text for event in harness.of("notice"))
+    denied = [event for event in harness.of("call_decided") if event.verdict == "denied"]
+    assert [(event.by, "Only a person can agree to sign in" in event.reason) for event in denied] == [("policy", True)]
 
 
 def test_an_address_that_cannot_be_shown_in_full_is_refused_before_anybody_is_asked(lab: ProtectedServer) -> None:
