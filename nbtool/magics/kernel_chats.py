@@ -22,6 +22,7 @@ from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, ChatSettings
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.flags.options import MAX_LINE, cell_parser, parse
 from nbtool.magics.names.namespace import NotebookNamespace
+from nbtool.magics.notebook.earlier_cells import CellContext
 from nbtool.tools.calls.traceback import name_files_by
 
 if TYPE_CHECKING:
@@ -111,9 +112,10 @@ class KernelChats:
             raise BadUsage(f"There is no chat called {name!r}.", fix=fix)
         self.current = name
 
-    def run_cell(self, line_text: str, body: str) -> None:
-        """Run `%%chat`."""
+    def run_cell(self, line_text: str, body: str, cells: CellContext | None = None) -> None:
+        """Run `%%chat`; `cells` are those of the notebook that its prompt contains, whatever its flags say."""
         flags = self.settings.fill(parse(self.parser, line_text))
+        flags.cell_context = cells
         if flags.help:
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -243,6 +243,30 @@ def test_cells_of_the_page_are_context_also_those_that_never_ran(lab: Lab, front
 
     notebook.wait_output(LAST, "The prompt contains 1 cell from the page's notebook, about")
     notebook.wait_output(LAST, "never_ran = 'xylophone'")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("front", ["lab", "notebook"])
+def test_the_cell_to_fix_is_that_of_the_page_as_it_ran_and_as_it_was_edited_since(
+    lab: Lab, front: Front, theme: Literal["light", "dark"]
+) -> None:
+    lab.set_theme(theme)
+    notebook = open_cells(lab, front=front, target="x + undefined_name")
+    notebook.run_cell(TARGET)
+    notebook.write_cell(TARGET, "x + defined_name")
+    notebook.write_cell(CHAT, "%chat -c agent fix please")
+    notebook.run_cell(CHAT)
+    notebook.wait_output(CHAT, "The prompt contains 1 cell from the page's notebook, about")
+    notebook.wait_output(CHAT, "Done.")
+    screenshot(notebook.page, f"cells-fix-{front}-{theme}")
+
+    notebook.write_cell(LAST, "print(agent.model.wire.prompts[0].messages[-1].text)")
+    notebook.run_cell(LAST)
+    said = notebook.output(LAST).inner_text()
+    assert "x + undefined_name" in said
+    assert "NameError" in said
+    assert said.index("has not run as it is now") < said.index("x + defined_name")
+    assert not [error for error in notebook.errors if "nbtool" in error]
 
 
 @pytest.mark.parametrize("front", ["lab", "notebook"])

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from argparse import Namespace as Flags
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from nbtool.chat.chat import Chat
 from nbtool.errors import ToolFailed
+from nbtool.magics.cell.notebook_session import notebook_of_cell
 from nbtool.magics.kernel.page_channel import CONTEXT_SECONDS
-from nbtool.magics.notebook.earlier_cells import CellContext, EarlierCells, cell_context
-from nbtool.magics.notebook.page_cells import OUTPUT_CHARACTERS, page_context
+from nbtool.magics.notebook.earlier_cells import CellContext, EarlierCell, EarlierCells, Origin, cell_context
+from nbtool.magics.notebook.page_cells import OUTPUT_CHARACTERS, last_page_error, last_page_run, page_context
 from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.tools.values.excerpt import masking
+from nbtool.toolsets.notebook_access import NotebookCell
 
 
 def prompt_of(
@@ -20,10 +23,12 @@ def prompt_of(
 ) -> tuple[str, CellContext | None]:
     """Return the prompt of a cell, with the notebook's cells that it asks for, and these; empty without a prompt."""
     prompt = body.strip() if has_prompt(body) else ""
-    if not prompt or not flags.cells:
+    cells: CellContext | None = flags.cell_context
+    if not prompt or not (cells or flags.cells):
         return prompt, None
-    with masking(chat.plugins):
-        cells = _requested_cells(shell, flags.cells, magic, notebook)
+    if cells is None:
+        with masking(chat.plugins):
+            cells = _requested_cells(shell, flags.cells, magic, notebook)
     return (f"{prompt}\n\n{cells.text}" if cells.text else prompt), cells
 
 
@@ -33,6 +38,33 @@ def _requested_cells(shell: Any, words: str, magic: str, notebook: PageNotebook)
         with suppress(ToolFailed):  # the page was closed meanwhile
             return page_context(notebook.cells(OUTPUT_CHARACTERS), notebook.running_cell, words, magic)
     return cell_context(EarlierCells(shell, magic).select(words))
+
+
+def last_failed_cell(shell: Any, magic: str) -> tuple[EarlierCell, Origin] | None:
+    """Return the cell that failed last, and where it comes from; None if none did."""
+    return _last(shell, magic, last_page_error, EarlierCells.last_error)
+
+
+def last_cell(shell: Any, magic: str) -> tuple[EarlierCell, Origin] | None:
+    """Return the cell that ran last, and where it comes from; None if none did."""
+    return _last(shell, magic, last_page_run, EarlierCells.last)
+
+
+def _last(
+    shell: Any,
+    magic: str,
+    in_page: Callable[[Sequence[NotebookCell], str, EarlierCells], EarlierCell | None],
+    in_history: Callable[[EarlierCells], EarlierCell | None],
+) -> tuple[EarlierCell, Origin] | None:
+    """Return a cell from the page's notebook where there is one that has it, else from the history."""
+    history = EarlierCells(shell, magic)
+    with notebook_of_cell(shell, magic) as notebook:
+        if notebook.is_ready(CONTEXT_SECONDS):
+            with suppress(ToolFailed):  # the page was closed meanwhile
+                if cell := in_page(notebook.cells(OUTPUT_CHARACTERS), notebook.running_cell, history):
+                    return cell, "page"
+    cell = in_history(history)
+    return (cell, "history") if cell else None
 
 
 def has_prompt(body: str) -> bool:

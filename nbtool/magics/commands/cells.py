@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 
 from nbtool.errors import BadUsage
+from nbtool.magics.cell.cell_prompt import last_cell, last_failed_cell
 from nbtool.magics.commands.context import Command, CommandContext
-from nbtool.magics.notebook.earlier_cells import EarlierCell, EarlierCells, cell_context
+from nbtool.magics.notebook.earlier_cells import EarlierCell, Origin, cell_context
 from nbtool.tools.values.excerpt import masking
 
 FIX = "The last of the cells below failed. Say in one or two sentences why, and write the corrected cell in full."
@@ -18,13 +19,13 @@ def fix(context: CommandContext, args: list[str]) -> str:
 
     Sends it with its traceback, and asks for the reason and a corrected cell; the words are added to the prompt.
     """
-    cell = EarlierCells(context.kernel.shell, context.kernel.magic).last_error()
-    if cell is None:
+    found = last_failed_cell(context.kernel.shell, context.kernel.magic)
+    if found is None:
         raise BadUsage(
-            "No cell of this kernel has failed, as far as IPython recorded it.",
+            "No cell of the page shows an error of this kernel, and IPython has recorded none.",
             fix="`%chat explain` asks about the last one.",
         )
-    return _ask(context, FIX, args, cell)
+    return _ask(context, FIX, args, *found)
 
 
 def explain(context: CommandContext, args: list[str]) -> str:
@@ -32,17 +33,17 @@ def explain(context: CommandContext, args: list[str]) -> str:
 
     Sends it with its output, and asks what it does; the words are added to the prompt.
     """
-    cell = EarlierCells(context.kernel.shell, context.kernel.magic).last()
-    if cell is None:
+    found = last_cell(context.kernel.shell, context.kernel.magic)
+    if found is None:
         raise BadUsage("No cell has run in this kernel yet.", fix="Run one first.")
-    return _ask(context, EXPLAIN, args, cell)
+    return _ask(context, EXPLAIN, args, *found)
 
 
 COMMANDS: dict[str, Command] = {"fix": fix, "explain": explain}
 
 
-def _ask(context: CommandContext, task: str, args: list[str], cell: EarlierCell) -> str:
+def _ask(context: CommandContext, task: str, args: list[str], cell: EarlierCell, origin: Origin) -> str:
     with masking(context.chat.plugins):
-        prompt = "\n\n".join([" ".join([task, *args]), cell_context([cell]).text])
-    context.kernel.run_cell(f"-c {shlex.quote(context.name)}", prompt)
+        cells = cell_context([cell], origin)
+    context.kernel.run_cell(f"-c {shlex.quote(context.name)}", " ".join([task, *args]), cells)
     return ""

@@ -14,6 +14,7 @@ from nbtool.errors import BadUsage
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.earlier_cells import CellContext
 
 if TYPE_CHECKING:
     from nbtool.mcp_server.http_server import KernelServer
@@ -40,8 +41,8 @@ class Kernel(Protocol):
     current: str
     """The chat of cells and commands without `-c`."""
 
-    def run_cell(self, line_text: str, body: str) -> None:
-        """Run a `%%chat` cell with this line and body."""
+    def run_cell(self, line_text: str, body: str, cells: CellContext | None = None) -> None:
+        """Run a `%%chat` cell with this line and body; its prompt contains `cells` of the notebook."""
 
     def use(self, name: str) -> None:
         """Make a chat the current one."""

@@ -120,6 +120,7 @@ def cell_parser() -> Parser:
     )
     for add_flags in (_add_chat, _add_context, _add_model, _add_run):
         add_flags(parser)
+    parser.set_defaults(cell_context=None)  # the cells that `%chat fix` adds: no flag names them
     return parser
 
 

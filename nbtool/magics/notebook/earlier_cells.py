@@ -27,6 +27,7 @@ HEADINGS = {
     "history": "Cells of the notebook, in the order in which they ran:",
 }
 ORIGINS = {"page": "the page's notebook", "history": "IPython's history"}
+EDITED = "The user has edited [{number}] since; it has not run as it is now:"
 OMITTED = "[{count} {cells} left out: together they exceed {limit:,} characters.]"
 CHARACTERS_PER_TOKEN = 4
 """An estimate, for what is said about the size."""
@@ -40,7 +41,8 @@ _RANGE = re.compile(r"(\d*):(\d*)")
 class EarlierCell:
     """A cell: the number of its run, its source, its outputs as texts, and the error in which it ended.
 
-    A cell that did not run has no number. `language` is that of its source.
+    A cell that did not run has no number. `language` is that of its source, and `edited` what the source is now, if
+    the person has edited it since it ran.
     """
 
     number: int | None
@@ -48,6 +50,7 @@ class EarlierCell:
     outputs: tuple[str, ...] = ()
     error: str = ""
     language: str = "python"
+    edited: str = ""
 
     def format(self) -> str:
         """Return the cell as Markdown, in fences that its text cannot close; of a long error the end is kept."""
@@ -58,6 +61,8 @@ class EarlierCell:
             texts.append((f"Out [{number}]:", "", _first("\n".join(self.outputs), MAX_OUTPUT)))
         if self.error:
             texts.append((f"Error of [{number}]:", "", _last(self.error, MAX_OUTPUT)))
+        if self.edited:
+            texts.append((EDITED.format(number=number), self.language, _first(self.edited, MAX_SOURCE)))
         return "\n\n".join(f"{title}\n{_fenced(text, language)}" for title, language, text in texts)
 
 

@@ -1,13 +1,15 @@
-"""The cells that `--cells` names, from the page of the notebook: also those that did not run, and Markdown."""
+"""Cells from the page of the notebook: those that `--cells` names, and the one that failed or ran last."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nbtool.magics.notebook.earlier_cells import (
     MAX_OUTPUT,
     CellContext,
     EarlierCell,
+    EarlierCells,
     cell_context,
     parse_range,
     unknown_numbers,
@@ -19,6 +21,9 @@ from nbtool.toolsets.notebook_access import NotebookCell
 
 OUTPUT_CHARACTERS = 2 * MAX_OUTPUT
 """Characters that are requested of each output, so that what is cut of it can be masked first."""
+
+COMPARED = 400
+"""Characters at the end of an error by which the one that the page shows is found in IPython's history."""
 
 
 def page_context(cells: Sequence[NotebookCell], running_cell: str, words: str, magic: str) -> CellContext:
@@ -38,6 +43,43 @@ def page_context(cells: Sequence[NotebookCell], running_cell: str, words: str, m
     chosen = _select(usable, here, words)
     distances = [abs(at - here) for at, _ in chosen]
     return cell_context([_earlier(cell) for _, cell in chosen], "page", distances)
+
+
+def last_page_error(cells: Sequence[NotebookCell], running_cell: str, history: EarlierCells) -> EarlierCell | None:
+    """Return the cell of the page that failed last in this kernel; None if none shows its error."""
+    ran = (one for one in _that_ran(cells, running_cell, history) if one[0].error)
+    return next((page for page, run in ran if not run.error or _same_end(page.error, run.error)), None)
+
+
+def last_page_run(cells: Sequence[NotebookCell], running_cell: str, history: EarlierCells) -> EarlierCell | None:
+    """Return the cell of the page that ran last in this kernel; None if none did."""
+    return next((page for page, _ in _that_ran(cells, running_cell, history)), None)
+
+
+def _that_ran(
+    cells: Sequence[NotebookCell], running_cell: str, history: EarlierCells
+) -> list[tuple[EarlierCell, EarlierCell]]:
+    """Return the cells of the page that ran in this kernel, each with what the history has of it; the last one first.
+
+    Of several with the same number, all but one ran in an earlier kernel: the one that is as it ran comes first.
+    """
+    runs = {run.number: run for run in history}
+    found = [
+        (_since(_earlier(cell), runs[cell.number]), runs[cell.number])
+        for cell in cells
+        if cell.id != running_cell and cell.number in runs and not OwnMagic(history.magic).matches(cell.source)
+    ]
+    return sorted(found, key=lambda one: (one[1].number or 0, not one[0].edited), reverse=True)
+
+
+def _since(page: EarlierCell, run: EarlierCell) -> EarlierCell:
+    """Return a cell of the page with the source that ran, and the one that it has now if it differs."""
+    return page if page.source == run.source else replace(page, source=run.source, edited=page.source)
+
+
+def _same_end(one: str, other: str) -> bool:
+    """Return whether two errors are the same, as far as both are known: the end of each."""
+    return one[-COMPARED:] == other[-COMPARED:]
 
 
 def _select(usable: list[tuple[int, NotebookCell]], here: int, words: str) -> list[tuple[int, NotebookCell]]:

@@ -89,3 +89,19 @@ def test_a_front_end_that_names_no_cell_is_not_asked() -> None:
 
         assert "IPython's history" in page.run(DRY_RUN)
         assert page.opened == {}
+
+
+def test_the_cell_to_fix_is_the_one_of_the_page_with_what_the_person_edited_since() -> None:
+    shown: dict[str, Any] = {}
+    with open_cell_page(lambda _: {"kind": "cells", "cells": [shown], "more": 0}) as page:
+        page.run(SETUP + "\nagent = Chat(wire=ScriptedWire(['Because.']))")
+        error = page.run("x + undefined_name")
+        outputs = [{"kind": "error", "text": error, "length": len(error)}]
+        shown.update(data("x + 1  # edited since"), number=2, outputs=outputs)
+        page.run("%chat -c agent fix")
+        prompt = page.run("print(agent.model.wire.prompts[0].messages[-1].text)")
+
+        assert "the last prompt contained 1 cell from the page's notebook" in page.run("%chat -c agent status")
+        assert "In [2]:\n```python\nx + undefined_name\n```" in prompt
+        assert "NameError: name 'x' is not defined" in prompt
+        assert "has not run as it is now:\n```python\nx + 1  # edited since\n```" in prompt

@@ -167,7 +167,30 @@ def test_without_a_failed_cell_there_is_nothing_to_fix(shell: Any) -> None:
 
     result = shell.run_cell("%chat fix", store_history=True)
 
-    assert "No cell of this kernel has failed" in str(result.error_in_exec)
+    assert "IPython has recorded none" in str(result.error_in_exec)
+
+
+def test_a_line_and_the_status_say_where_the_cell_to_fix_came_from(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.user_ns["mine"] = Chat(wire=ScriptedWire(["Because."]))
+    run(shell, "x + undefined_name")
+    capsys.readouterr()
+
+    shell.run_cell("%chat -c mine fix", store_history=True)
+    shell.run_cell("%chat -c mine status")
+
+    printed = capsys.readouterr().out
+    assert "The prompt contains 1 cell from IPython's history, about" in printed
+    assert re.search(r"cells +the last prompt contained 1 cell from IPython's history", printed)
+
+
+def test_without_a_cell_that_ran_there_is_nothing_to_explain(shell: Any) -> None:
+    shell.history_manager.reset(new_session=False)
+
+    result = shell.run_cell("%chat explain")
+
+    assert "No cell has run in this kernel yet" in str(result.error_in_exec)
 
 
 def test_an_older_ipython_gives_the_values_of_last_lines() -> None:
