@@ -18,7 +18,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, wait
+from concurrent.futures import Executor, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -192,6 +192,7 @@ class CallerThread:
         self.is_interrupting = False
         self.report_blocked: Callable[[str], object] = _warn
         self.before_first_job: Callable[[], object] | None = None
+        self.main_thread: Executor | None = None  # where no caller waits, for work that needs the main thread
 
     @property
     def is_attached(self) -> bool:

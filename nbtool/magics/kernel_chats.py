@@ -26,6 +26,7 @@ from nbtool.magics.notebook.earlier_cells import CellContext
 from nbtool.tools.calls.traceback import name_files_by
 
 if TYPE_CHECKING:
+    from nbtool.magics.cell.notebook_session import ServedNotebook
     from nbtool.mcp_server.http_server import KernelServer
 
 DEFAULT_CHAT = "main"
@@ -49,6 +50,7 @@ class KernelChats:
         self.model_list: list[str] = []
         self.recording: Recording | None = None
         self.server: KernelServer | None = None
+        self.served_notebook: ServedNotebook | None = None
         self.current = DEFAULT_CHAT
         self._applied: dict[str, ChatSettings] = {}
         self._from_notebook: set[str] = set()

@@ -74,7 +74,7 @@ class Client:
     """One client: its name, its chat, and its calls.
 
     `refresh` updates the chat's tools to what the notebook defines now; `running` bounds how many calls of all clients
-    run at a time.
+    run at a time. `calls`, `characters` and `media` count what it received.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Client:
     running: asyncio.Semaphore = field(default_factory=asyncio.Semaphore)
     calls: int = 0
     characters: int = 0
+    media: int = 0
     waiting: int = 0
     _starting: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -106,6 +107,7 @@ class Client:
             self.waiting -= 1
         self.calls += 1
         self.characters += len(answer.result.text)
+        self.media += len(answer.result.media)
         return answer
 
     async def _run(self, endpoint: ClientEndpoint, tool: str, report: ReportProgress | None) -> Answer:

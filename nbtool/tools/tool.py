@@ -74,6 +74,7 @@ class Tool:
         sends_to: who receives the arguments if they leave this kernel. Values exposed by reference only are never
             sent to another model, and to a server only if the person approves that call.
         in_order: run after the earlier calls of the same round.
+        needs_main_thread: run a synchronous function on the main thread also where no caller waits, if it can be.
         is_async: calling the function returns a coroutine or an async generator. It runs on an event loop: on
             nbtool's own if `is_builtin`.
         qualified_name: `server.tool` for a tool of a server, whose `name` for the model differs from it.
@@ -98,6 +99,7 @@ class Tool:
     preview_effect: Callable[..., str] | None = None
     sends_to: Literal["", "model", "server"] = ""
     in_order: bool = False
+    needs_main_thread: bool = False
     qualified_name: str = ""
     hint: str = ""
     is_async: bool = field(init=False)

@@ -19,10 +19,11 @@ CellType = Literal["code", "markdown", "raw"]
 
 NO_NOTEBOOK = (
     "This front end has no notebook model that tools can reach, so nothing was read or changed. The notebook tools "
-    "work in JupyterLab and Notebook 7 only, while a cell `%%chat -t nbtool:notebook` runs there; a client of "
-    "`%chat serve`, VS Code and a terminal cannot use them. Elsewhere the user can send cells with "
-    "`%%chat --cells above` or `%chat fix`, and the tools of nbtool:inspection and nbtool:python reach what the cells "
-    "defined. Do not call this tool again before the user says that it can be used."
+    "work in JupyterLab and Notebook 7 only, while a cell `%%chat -t nbtool:notebook` runs there, or for a client of "
+    "`%chat serve -t nbtool:notebook` while the page of that cell is open; VS Code and a terminal cannot use them. "
+    "Elsewhere the user can send cells with `%%chat --cells above` or `%chat fix`, and the tools of nbtool:inspection "
+    "and nbtool:python reach what the cells defined. Do not call this tool again before the user says that it can be "
+    "used."
 )
 
 DIGEST_LENGTH = 12
@@ -75,7 +76,11 @@ class NotebookAccess(Protocol):
 
     @property
     def running_cell(self) -> str:
-        """The id of the cell that waits for the chat, which cannot be changed."""
+        """The id of the cell that waits for the chat, or that serves it; it cannot be changed."""
+
+    @property
+    def can_run(self) -> bool:
+        """Whether cells can be run: only while a cell waits for the chat."""
 
     def cells(self, output_chars: int) -> list[NotebookCell]:
         """Return all cells, each output with at most so many characters."""

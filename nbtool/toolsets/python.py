@@ -62,7 +62,7 @@ def notebook_python(runner: CodeRunner | None = None) -> Toolset:
     policy = Policy("ask_always", sensitive=True)
     return Toolset(
         "python",
-        [builtin_tool(_PythonFunctions(code_runner).run_python, "nbtool.python", policy)],
+        [builtin_tool(_PythonFunctions(code_runner).run_python, "nbtool.python", policy, needs_main_thread=True)],
         rules=RULES,
         on_demand=[_RESULTS],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from concurrent.futures import Future
 from pathlib import Path
@@ -17,6 +18,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.lab import Lab, Notebook, screenshot
 from tests.mcp_server.codex import INSTALLED, NAMESPACE, finished_calls, start_codex, texts_of
+from tests.mcp_server.programs import fastmcp, inspector, printed
 from tests.providers.replies import Answer
 from tests.providers.simulator import simulate
 
@@ -43,18 +45,28 @@ ASK = "%%chat -m practice:fast\nUse &`heaviest` on $`birds`."
 ARGUMENTS = {"table": "$VAR_REF{{birds}}"}
 
 
-def call(url: str, token: str, *, count: int = 1) -> Future[list[Any]]:
-    """Call the tool as another program does, `count` times at once; return the future results."""
+def call(
+    url: str,
+    token: str,
+    tool: str = "heaviest",
+    arguments: dict[str, Any] | None = None,
+    *,
+    count: int = 1,
+    name: str = "agent",
+    seconds: float = 120,
+) -> Future[list[Any]]:
+    """Call a tool as another program does, `count` times at once; return the future results."""
+    given = ARGUMENTS if arguments is None else arguments
     future: Future[list[Any]] = Future()
 
     async def use() -> list[Any]:
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=120) as http_client,
             streamable_http_client(url, http_client=http_client) as (read, write),
-            ClientSession(read, write, client_info=Implementation(name="agent", version="1")) as session,
+            ClientSession(read, write, client_info=Implementation(name=name, version="1")) as session,
         ):
             await session.initialize()
-            calls = (session.call_tool("heaviest", ARGUMENTS, read_timeout_seconds=120) for _ in range(count))
+            calls = (session.call_tool(tool, given, read_timeout_seconds=seconds) for _ in range(count))
             return list(await asyncio.gather(*calls))
 
     def run() -> None:
@@ -121,6 +133,31 @@ def test_a_call_of_codex_is_approved_by_a_click_while_another_cell_runs(lab: Lab
 
     assert texts_of(finished["heaviest"]) == ["emu", "Kept as $VAR_REF{{heaviest_1_result}}."]
     notebook.wait_output(1, "The result was returned to codex")
+    assert notebook.is_running(3)
+    assert notebook.errors == []
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients.")
+@pytest.mark.parametrize("program", ["fastmcp", "inspector"])
+def test_a_call_of_another_client_is_approved_by_a_click_while_another_cell_runs(lab: Lab, program: str) -> None:
+    notebook, url, token = serve(lab, BUSY, END)
+    notebook.start_cell(3)
+    notebook.wait_output(3, "begun")
+
+    words = ("--method", "tools/call", "--tool-name", "heaviest", "--tool-arg", f"table={ARGUMENTS['table']}")
+    if program == "fastmcp":
+        process = fastmcp(url, token, "heaviest", json.dumps(ARGUMENTS))
+    else:
+        process = inspector(url, token, *words)
+    notebook.wait_output(1, "Run heaviest(table=birds)?")
+    expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
+    assert notebook.is_running(3)
+    buttons(notebook, "Approve").click()
+
+    said = printed(process)
+    texts = said if program == "fastmcp" else [part["text"] for part in said["content"]]
+    assert texts == ["emu", "Kept as $VAR_REF{{heaviest_1_result}}."]
     assert notebook.is_running(3)
     assert notebook.errors == []
 

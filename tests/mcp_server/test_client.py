@@ -292,5 +292,5 @@ def test_a_client_reads_in_an_error_that_it_cannot_use_the_cells_and_what_it_can
 
     assert result.is_error
     assert "nothing was read or changed" in texts(result)[0]
-    assert "a client of `%chat serve`, VS Code and a terminal cannot use them" in texts(result)[0]
+    assert "VS Code and a terminal cannot use them" in texts(result)[0]
     assert "nbtool:inspection" in texts(result)[0]

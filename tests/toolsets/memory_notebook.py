@@ -18,6 +18,7 @@ class MemoryNotebook:
 
     contents: list[NotebookCell]
     running_cell: str = "chat"
+    can_run: bool = True
     ran: list[str] = field(default_factory=list)
     result: CellRun = field(default_factory=lambda: CellRun((CellOutput("text", "42", 2),)))
 

@@ -111,6 +111,17 @@ def test_a_long_output_is_read_in_parts() -> None:
     assert "The cell has 1 output;" in records[2].shown
 
 
+def test_where_no_cell_can_run_the_model_is_referred_to_the_user() -> None:
+    cells = sample()
+    cells.can_run = False
+
+    record = call_tool(cells, Person(), CHANGES[4])[0]
+
+    assert record.status == "error"
+    assert "Ask the user to run it" in record.shown
+    assert cells.ran == []
+
+
 @pytest.mark.promise("shown-cells")
 @pytest.mark.parametrize(("name", "arguments"), CHANGES)
 def test_every_change_asks_and_shows_what_it_will_do_and_a_denied_one_changes_nothing(

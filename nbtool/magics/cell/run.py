@@ -21,7 +21,7 @@ from nbtool.magics.cell.approver import CellApprover
 from nbtool.magics.cell.cell_prompt import prompt_of
 from nbtool.magics.cell.endings import TurnFailed, failed_line, stop_cell
 from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interrupt
-from nbtool.magics.cell.notebook_session import notebook_of_cell
+from nbtool.magics.cell.notebook_session import notebook_of_cell, uses_cells
 from nbtool.magics.cell.reruns import CellRerun, former_run_note
 from nbtool.magics.flags.chat_settings import choose_model
 from nbtool.magics.flags.options import budget, mentions
@@ -34,9 +34,6 @@ from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.magics.views import View, can_park, make_view
 from nbtool.toolsets.notebook_access import open_notebook
 from nbtool.wire.dialects.options import combine_options
-
-CELL_TOOLS = "nbtool.notebook."
-"""How the origins of the tools for cells begin."""
 
 
 def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str = "chat") -> Turn:
@@ -105,7 +102,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     """
     rerun = CellRerun(turn, chat)
     source = CellSource(flags.chat, magic)
-    if any(tool.origin.startswith(CELL_TOOLS) for tool in chat.tools.tools().values()):
+    if uses_cells(chat):
         notebook.connect()
     view = make_view(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=source, on_rerun=rerun.request)
     turn.approver = CellApprover(

@@ -17,6 +17,7 @@ from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.earlier_cells import CellContext
 
 if TYPE_CHECKING:
+    from nbtool.magics.cell.notebook_session import ServedNotebook
     from nbtool.mcp_server.http_server import KernelServer
 
 
@@ -37,6 +38,9 @@ class Kernel(Protocol):
 
     server: KernelServer | None
     """The server of `%chat serve`."""
+
+    served_notebook: ServedNotebook | None
+    """The cells of the notebook, if tools for them are served."""
 
     current: str
     """The chat of cells and commands without `-c`."""

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, NoReturn
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
+from nbtool.magics.cell.notebook_session import ServedNotebook, uses_cells
 from nbtool.magics.commands.context import Command, CommandContext, Kernel, format_table
 from nbtool.magics.views.served import PLACES, ServedView, chat_name
 
 if TYPE_CHECKING:
+    from nbtool.mcp_server.client import Client
     from nbtool.mcp_server.http_server import KernelServer
 
 MISSING = "`%chat serve` needs the package mcp."
@@ -25,7 +27,7 @@ INTRODUCTION = (
 )
 BELOW = (
     "Their calls and questions appear below, also while other cells run, and a question in the cell that runs too. "
-    "Their functions run in worker threads."
+    "Your functions run in worker threads."
 )
 
 
@@ -47,10 +49,12 @@ def serve(context: CommandContext, args: list[str]) -> str:
         if not kernel.server:
             return "This notebook is not served."
         kernel.server.stop()
-        kernel.server = None
+        kernel.server = kernel.served_notebook = None
         return "Stopped: no program can connect any more."
     names = (*flags.tool, *flags.var, *flags.read)
     if kernel.server and not names:
+        if kernel.served_notebook:
+            kernel.served_notebook.reopen()
         return describe_server(kernel.server)
     if not names:
         raise BadUsage(
@@ -78,15 +82,16 @@ def describe_server(server: KernelServer) -> str:
         ("address", server.address.url),
         ("refused", f"{server.access.refused} requests without the token, or of a web page"),
         ("clients", "" if server.handlers.clients else "none yet"),
-        *(
-            (
-                f"  {one_line(client.name, 40)}",
-                f"{_count(client.calls, 'call')}, {_count(client.characters, 'character')} returned",
-            )
-            for client in server.handlers.clients.values()
-        ),
+        *((f"  {one_line(client.name, 40)}", describe_client(client)) for client in server.handlers.clients.values()),
     ]
     return format_table(*rows)
+
+
+def describe_client(client: Client) -> str:
+    """Return how many calls a client made, and how much was returned to it."""
+    noun = "image or sound" if client.media == 1 else "images and sounds"
+    media = f", {client.media:,} {noun}" if client.media else ""
+    return f"{_count(client.calls, 'call')}, {_count(client.characters, 'character')}{media} returned"
 
 
 def start_serving(kernel: Kernel, fill: Callable[[Chat], None], *, seconds: float, port: int) -> None:
@@ -103,15 +108,33 @@ def start_serving(kernel: Kernel, fill: Callable[[Chat], None], *, seconds: floa
             fix="Example: --answer-within 300.",
         )
     first = _open_chat(kernel, fill, "")  # a wrong name is refused here, and not in a client
-    view = ServedView(kernel.shell, kernel.magic)
-    kernel.server = _make_server(kernel, fill, view, seconds, port)
+    notebook = ServedNotebook(kernel.shell, kernel.magic, kernel.names.changes)
+    view = ServedView(kernel.shell, kernel.magic, notebook.prepare)
+
+    def close() -> None:
+        view.close()
+        notebook.close()
+
+    try:
+        kernel.server = _make_server(kernel, fill, view, seconds, port, close)
+    except BadUsage:
+        close()
+        raise
+    kernel.served_notebook = notebook
+    if uses_cells(first):
+        notebook.open()
     print("\n\n".join([_introduction(first), _configurations(kernel.server), BELOW]))  # noqa: T201 - above the turns
     view.open()
     kernel.server.start()
 
 
 def _make_server(
-    kernel: Kernel, fill: Callable[[Chat], None], view: ServedView, seconds: float, port: int
+    kernel: Kernel,
+    fill: Callable[[Chat], None],
+    view: ServedView,
+    seconds: float,
+    port: int,
+    on_stop: Callable[[], object],
 ) -> KernelServer:
     try:
         from nbtool.mcp_server.client import Client  # noqa: PLC0415 - the extra is imported when used
@@ -125,7 +148,7 @@ def _make_server(
         chat = _open_chat(kernel, fill, name)
         return Client(name, chat, view, kernel.names.refresh_tools, seconds, running)
 
-    return KernelServer(Handlers(open_client, _version()), port=port, on_stop=view.close)
+    return KernelServer(Handlers(open_client, _version()), port=port, on_stop=on_stop)
 
 
 def _version() -> str:

@@ -10,6 +10,7 @@ from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.model_table import list_models
 from nbtool.magics.commands.recordings import describe_recording
+from nbtool.magics.commands.serve import describe_client
 from nbtool.magics.flags.config import FLAGS
 from nbtool.settings import data_dir, display_path, env
 from nbtool.tools.values.sizes import size_of
@@ -193,8 +194,9 @@ def _served(context: CommandContext) -> list[tuple[str, str]]:
     server = context.kernel.server
     if not server:
         return []
-    clients = (f"{one_line(client.name, 40)} ({client.calls})" for client in server.handlers.clients.values())
-    return [("served at", f"{server.address.url}; calls by {', '.join(clients) or 'nobody yet'}: `%chat serve`")]
+    clients = server.handlers.clients.values()
+    received = [f"{one_line(client.name, 40)}: {describe_client(client)}" for client in clients]
+    return [("served at", "; ".join([server.address.url, *(received or ["no clients yet"])]))]
 
 
 def _providers_file() -> str:

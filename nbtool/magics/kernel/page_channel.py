@@ -48,9 +48,13 @@ class _Waiting:
 
 
 class PageChannel:
-    """The way to the page of the running cell; opened by the first request, from any thread."""
+    """The way to the page of the running cell; opened by the first request, from any thread.
 
-    def __init__(self, shell: Any, *, hello_seconds: float = HELLO_SECONDS) -> None:
+    One that `outlives_cell` may be used after that cell too, until it is closed or the page is gone.
+    """
+
+    def __init__(self, shell: Any, *, hello_seconds: float = HELLO_SECONDS, outlives_cell: bool = False) -> None:
+        self._outlives_cell = outlives_cell
         self.cell_id = cell_id(shell)
         self._kernel = getattr(shell, "kernel", None) if has_front_end(shell) else None
         self._hello_seconds = hello_seconds
@@ -104,11 +108,14 @@ class PageChannel:
 
     def _listen(self, identifier: str) -> None:
         if self._listener is not None:
-            self._listener.open(identifier, self._receive)
+            self._listener.open(identifier, self._receive, in_cell=not self._outlives_cell)
 
     def _create(self, identifier: str) -> Any:
         data = {"v": VERSION, "nonce": self._nonce, "cell": self.cell_id}
-        return create_comm(target_name=TARGET, comm_id=identifier, data=data)
+        comm = create_comm(target_name=TARGET, comm_id=identifier, data=data)
+        if self._outlives_cell:  # between cells, ipykernel 6 delivers itself
+            comm.on_msg(lambda message: self._receive(message["content"]["data"].get("content")))
+        return comm
 
     def _ask(self, message: Mapping[str, Any], seconds: float) -> dict[str, Any] | None:
         identifier = uuid4().hex
@@ -128,7 +135,7 @@ class PageChannel:
                 self._listener.poll()
         return waiting.answer
 
-    def _receive(self, content: Mapping[str, Any]) -> None:
+    def _receive(self, content: Any) -> None:
         """Handle a message of the page, on any thread: an answer to a request of this channel, or nothing."""
         if not isinstance(content, dict) or content.get("v") != VERSION or content.get("nonce") != self._nonce:
             return

@@ -11,6 +11,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from threading import Lock
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Literal
 
@@ -160,6 +161,7 @@ class NameChanges:
         self._names = names
         self._max_bytes, self._max_turns = max_bytes, max_turns
         self._turns: OrderedDict[str, TurnChanges] = OrderedDict()
+        self._lock = Lock()
 
     def watch(self) -> NameWatch:
         """Return the names as they are now, for comparison when the turn has ended."""
@@ -169,18 +171,27 @@ class NameChanges:
         self, turn_id: str, watch: NameWatch, *, cells: Iterable[CellChange] = (), last_deletion: object = None
     ) -> TurnChanges | None:
         """Remember what a turn changed, and return it; None if it changed nothing."""
-        changes, of_cells = watch.changes(), list(cells)
-        if not changes and not of_cells:
+        return self._keep(turn_id, TurnChanges(watch.changes(), list(cells), last_deletion))
+
+    def record_cells(self, turn_id: str, cells: Iterable[CellChange], last_deletion: object = None) -> None:
+        """Remember which cells a turn changed that ran beside the notebook's own code; from any thread."""
+        self._keep(turn_id, TurnChanges([], list(cells), last_deletion))
+
+    def _keep(self, turn_id: str, recorded: TurnChanges) -> TurnChanges | None:
+        if not recorded.changes and not recorded.cells:
             return None
-        self._turns[turn_id] = recorded = TurnChanges(changes, of_cells, last_deletion)
-        for change in sorted(changes, key=lambda one: -one.size):  # the largest go first if not all can be kept
-            if recorded.kept_bytes > self._max_bytes and change.size:
-                change.release()
-        while len(self._turns) > self._max_turns:
-            self._turns.popitem(last=False)
-        for former in list(self._turns.values())[:-1]:
-            if sum(one.kept_bytes for one in self._turns.values()) > self._max_bytes:
-                former.release()
+        with self._lock:
+            self._turns[turn_id] = recorded
+            for change in sorted(
+                recorded.changes, key=lambda one: -one.size
+            ):  # if not all can be kept: the largest first
+                if recorded.kept_bytes > self._max_bytes and change.size:
+                    change.release()
+            while len(self._turns) > self._max_turns:
+                self._turns.popitem(last=False)
+            for former in list(self._turns.values())[:-1]:
+                if sum(one.kept_bytes for one in self._turns.values()) > self._max_bytes:
+                    former.release()
         return recorded
 
     def find(self, turn_id: str) -> TurnChanges | None:
@@ -190,7 +201,8 @@ class NameChanges:
     def latest(self, turn_ids: Iterable[str]) -> str:
         """Return which of these turns changed names last; empty if none did."""
         wanted = frozenset(turn_ids)
-        return next((turn_id for turn_id in reversed(self._turns) if turn_id in wanted), "")
+        with self._lock:
+            return next((turn_id for turn_id in reversed(self._turns) if turn_id in wanted), "")
 
     def undo(
         self, turn_id: str, *, replace: bool = False, notebook: ChangesCells | None = None, command: str = ""

@@ -21,9 +21,8 @@ REFUSALS = {
     "unsupported": "The notebook does not allow this for that cell: it is protected, running, or of another type.",
 }
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-NO_ANSWER = (
-    "The page of the notebook did not answer: it was closed or reloaded. Run the %%chat cell again from the page."
-)
+NO_ANSWER = "The page of the notebook did not answer: it was closed or reloaded."
+RUN_AGAIN = "Run the %%chat cell again from the page."
 
 
 class Channel(Protocol):
@@ -45,10 +44,17 @@ class Channel(Protocol):
 
 
 class PageNotebook:
-    """The cells of the notebook whose cell runs; `changes` records what was changed, for `%chat undo`."""
+    """The cells of the notebook whose cell runs; `changes` records what was changed, for `%chat undo`.
 
-    def __init__(self, channel: Channel, shell: Any, magic: str = "chat") -> None:
+    Where no cell waits, cells cannot be run. `remedy` says what to do if the page does not answer.
+    """
+
+    def __init__(
+        self, channel: Channel, shell: Any, magic: str = "chat", *, can_run: bool = True, remedy: str = RUN_AGAIN
+    ) -> None:
         self._channel, self._shell, self._own = channel, shell, OwnMagic(magic)
+        self.can_run = can_run
+        self._remedy = remedy
         self.changes: list[CellChange] = []
 
     @property
@@ -81,7 +87,7 @@ class PageNotebook:
         """Return one cell with its outputs."""
         answer = self._read({"op": "cell", "cell": cell_id})
         if [data["id"] for data in answer["cells"]] != [cell_id]:
-            raise ToolFailed(NO_ANSWER)
+            raise ToolFailed(f"{NO_ANSWER} {self._remedy}")
         return _cell(answer["cells"][0])
 
     def insert(self, after: str, type: CellType, source: str) -> str:
@@ -138,14 +144,14 @@ class PageNotebook:
     def _read(self, request: Mapping[str, Any]) -> CellsAnswer:
         answer = self._ask(request)
         if answer["kind"] != "cells":
-            raise ToolFailed(NO_ANSWER)
+            raise ToolFailed(f"{NO_ANSWER} {self._remedy}")
         return cast("CellsAnswer", answer)
 
     def _change(self, request: Mapping[str, Any]) -> DoneAnswer:
         """Have a change made; the answer must be about the cell of the request."""
         answer = self._ask(request, changes=True)
         if answer["kind"] != "done" or answer["cell"] != request["cell"]:
-            raise ToolFailed(NO_ANSWER)
+            raise ToolFailed(f"{NO_ANSWER} {self._remedy}")
         return cast("DoneAnswer", answer)
 
     def _ask(self, request: Mapping[str, Any], *, changes: bool = False) -> Any:
@@ -160,7 +166,7 @@ class PageNotebook:
             raise ToolFailed("The cell contains a character that cannot be sent to the page.") from None
         answer = parse_answer(content)
         if answer is None:
-            raise ToolFailed(NO_ANSWER)
+            raise ToolFailed(f"{NO_ANSWER} {self._remedy}")
         if answer["kind"] == "refused":
             raise ToolFailed(REFUSALS[answer["reason"]])
         return answer

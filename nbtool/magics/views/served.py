@@ -6,6 +6,7 @@ A turn that asks something is shown in the cell that runs at that time too.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from IPython.display import display
@@ -36,11 +37,12 @@ class ServedView:
     """Shows the turns of clients in the output of the cell that serves, while other cells run or none.
 
     A finished turn stays until its place is needed. Once a turn asks something, the cell that runs shows it too, and
-    at its end one line instead. Without a page, a terminal gets a line for each question.
+    at its end one line instead. Without a page, a terminal gets a line for each question. `prepare` is called with
+    each turn before it starts.
     """
 
-    def __init__(self, shell: Any, magic: str) -> None:
-        self._shell, self._magic = shell, magic
+    def __init__(self, shell: Any, magic: str, prepare: Callable[[Turn, Chat], object]) -> None:
+        self._shell, self._magic, self._prepare = shell, magic, prepare
         self._has_page = has_front_end(shell)
         self._has_terminal = getattr(shell, "kernel", None) is None and can_ask_for_input(shell)
         self._lock = threading.Lock()
@@ -62,7 +64,8 @@ class ServedView:
         return self._has_page or self._has_terminal
 
     def show(self, turn: Turn, chat: Chat, client: str) -> None:
-        """Show a turn in the place that was free for longest."""
+        """Prepare a turn, and show it in the place that was free for longest."""
+        self._prepare(turn, chat)
         if self._has_terminal:
             turn.add_listener(lambda event: _print_question(event, client))
         if not self._has_page:

@@ -57,7 +57,8 @@ class ExecutorRunner:
         if self._future.done():
             return "idle"
         if not self._future.cancel():
-            return "out_of_reach"
+            interrupt = getattr(self._executor, "interrupt", None)
+            return "interrupted" if interrupt and interrupt(self._future) else "out_of_reach"
         return "idle" if isinstance(self._executor, ThreadPoolExecutor | ProcessPoolExecutor) else "uncertain"
 
     def _submit(self, work: Callable[[], Any]) -> None:

@@ -119,6 +119,8 @@ def runner_for(tool: Tool, caller_thread: CallerThread, on_start: Callable[[], N
     """Return the runner for a tool's synchronous work."""
     if tool.executor:
         return ExecutorRunner(tool.executor, on_start)
+    if tool.needs_main_thread and caller_thread.main_thread and not caller_thread.is_attached:
+        return ExecutorRunner(caller_thread.main_thread, on_start)
     return (
         WorkerThreadRunner(on_start)
         if tool.thread or not caller_thread.is_attached

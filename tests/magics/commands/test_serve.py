@@ -5,14 +5,18 @@ import json
 import os
 import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nbtool.magics.commands.context import CommandContext
+from nbtool.magics.commands.history_source import HistorySource
 from nbtool.mcp_server.address import ServerAddress, find_server
 from nbtool.mcp_server.bridge import main
 from tests.magics.commands.saying import run_command
 from tests.mcp_server.clients import connect, texts
+from tests.samples import PNG
 
 
 @pytest.fixture
@@ -23,8 +27,12 @@ def serving(shell: Any, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[An
     run_command(shell, "serve --stop", capsys)
 
 
+def kernel_chats(shell: Any) -> Any:
+    return shell.magics_manager.registry["ChatMagics"].kernel_chats
+
+
 def server_of(shell: Any) -> Any:
-    return shell.magics_manager.registry["ChatMagics"].kernel_chats.server
+    return kernel_chats(shell).server
 
 
 def call_tool(server: Any, name: str, arguments: dict[str, Any], client: str = "agent") -> Any:
@@ -78,7 +86,39 @@ def test_the_state_lists_the_clients_and_what_was_returned_to_them(
     assert "agent" in state
     assert "1 calls" not in state
     assert "1 call, 1 character returned" in state
-    assert "serve" in run_command(shell, "status", capsys)
+    assert "agent: 1 call, 1 character returned" in run_command(shell, "status", capsys)
+
+
+def test_images_that_were_returned_are_counted(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    source = "from nbtool.messages import Media\n@tool(run='auto')\ndef chart() -> Media:\n    'Draw.'\n"
+    shell.run_cell(f"{source}    return Media('image/png', data={PNG!r})")
+    run_command(shell, "serve -t chart", capsys)
+    call_tool(server_of(shell), "chart", {}, "agent")
+
+    state = run_command(shell, "serve", capsys)
+    run_command(shell, "serve --stop", capsys)
+
+    assert ", 1 image or sound returned" in state
+
+
+def test_the_calls_of_a_client_are_explored_searched_and_written_as_code(
+    shell: Any, serving: tuple[Any, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    server, _ = serving
+    call_tool(server, "double", {"n": 21}, "agent")
+    call_tool(server, "double", {"n": "$VAR_REF{{double_1_result}}"}, "agent")
+
+    written = run_command(shell, "-c mcp:agent code --all", capsys)
+    found = run_command(shell, "history search double", capsys)
+    run_command(shell, f"-c mcp:agent export {tmp_path / 'agent.md'}", capsys)
+    run_command(shell, f"-c mcp:agent export {tmp_path / 'agent.py'}", capsys)
+    explored = HistorySource(CommandContext(kernel_chats(shell), "mcp:agent")).search("double")
+
+    assert "(2 calls)" in written
+    assert "agent calls double." in found
+    assert "agent calls double." in (tmp_path / "agent.md").read_text(encoding="utf-8")
+    assert (tmp_path / "agent.py").read_text(encoding="utf-8").count("= double(") == 2
+    assert len(explored) >= 2
 
 
 def test_the_calls_of_a_client_are_a_chat_that_history_lists(

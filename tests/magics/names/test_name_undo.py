@@ -8,6 +8,7 @@ import pytest
 
 from nbtool.errors import BadUsage
 from nbtool.magics.names.name_undo import NameChanges, TurnChanges
+from nbtool.magics.notebook.cell_changes import CellChange
 
 
 class Frame:
@@ -48,6 +49,20 @@ def test_a_turn_that_changed_nothing_is_not_recorded() -> None:
 
     assert recorded is None
     assert not changes.latest(["turn_1"])
+
+
+def test_cells_that_a_turn_of_a_client_changed_are_undone_without_names() -> None:
+    names: dict[str, Any] = {"kept": 1}
+    changes = NameChanges(names)
+    changes.record_cells("turn_1", [CellChange("inserted", "new", source="x")])
+    changes.record_cells("turn_2", [])
+
+    recorded = changes.find("turn_1")
+
+    assert recorded
+    assert (recorded.describe(), recorded.can_be_undone) == ("Cells: 1 inserted", True)
+    assert changes.find("turn_2") is None
+    assert changes.latest(["turn_1", "turn_2"]) == "turn_1"
 
 
 def test_names_of_the_shell_and_private_ones_do_not_count() -> None:

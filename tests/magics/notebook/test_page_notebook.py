@@ -81,6 +81,13 @@ def test_an_answer_of_another_form_or_about_another_cell_is_none(answer: Any) ->
         PageNotebook(Answers([answer]), None).cell("one")
 
 
+def test_where_no_page_answers_the_remedy_is_that_of_the_cell_or_of_who_serves_it() -> None:
+    with pytest.raises(ToolFailed, match=r"Run the %%chat cell again"):
+        PageNotebook(Answers([None]), None).cell("one")
+    with pytest.raises(ToolFailed, match=r"closed or reloaded\. Serve it again\.$"):
+        PageNotebook(Answers([None]), None, remedy="Serve it again.").cell("one")
+
+
 @pytest.mark.parametrize("answer", [done("other"), listed(data()), {"kind": "done", "cell": "one", "after": "<b>"}])
 def test_a_change_that_is_confirmed_of_another_cell_counts_as_unanswered(answer: Any) -> None:
     notebook = PageNotebook(Answers([answer]), None)

@@ -11,6 +11,7 @@ import time
 import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from nbtool.loop import run_sync
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call
 from nbtool.tools.execution.executors import ExecutorRunner, _explain_pickle_error, _find_unpicklable
-from nbtool.tools.tool import Options
+from nbtool.tools.tool import Options, as_tools
 from tests.tools import far
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
@@ -302,3 +303,68 @@ def test_what_cannot_be_sent_is_named_and_what_is_no_partial_is_not_looked_into(
         "the return value of the tool cannot be pickled."
     )
     assert isinstance(_explain_pickle_error(ValueError("cannot pickle"), work, ThreadPoolExecutor(1)), ValueError)
+
+
+class StartedWhenAwaited(Future[bool]):
+    """A future whose work starts, in a thread, when somebody waits for it."""
+
+    def __init__(self, work: Callable[[], bool]) -> None:
+        super().__init__()
+        self.work, self.started = work, threading.Event()
+
+    def add_done_callback(self, fn: Callable[[Future[bool]], object]) -> None:
+        super().add_done_callback(fn)
+        self.set_running_or_notify_cancel()
+        threading.Thread(target=lambda: self.set_result(self.work())).start()
+        self.started.set()
+
+
+class Interruptible(Executor):
+    """Ends running work if it is told to; `is_able` says whether it can."""
+
+    def __init__(self, *, is_able: bool) -> None:
+        self.is_able, self.submitted, self.interrupted = is_able, threading.Event(), threading.Event()
+
+    def submit(self, work: Callable[..., Any], /, *_: Any, **__: Any) -> Any:
+        self.future = StartedWhenAwaited(work)
+        self.submitted.set()
+        return self.future
+
+    def is_started(self) -> bool:
+        return self.submitted.wait(20) and self.future.started.wait(20)
+
+    def interrupt(self, future: Future[Any]) -> bool:
+        assert future.running()
+        if self.is_able:
+            self.interrupted.set()
+        return self.is_able
+
+
+@pytest.mark.parametrize(("is_able", "status"), [(True, "cancelled"), (False, "unknown")])
+def test_running_work_of_an_executor_that_can_interrupt_it_ends(is_able: bool, status: str) -> None:
+    pool = Interruptible(is_able=is_able)
+
+    def slow() -> bool:
+        return pool.interrupted.wait(20)
+
+    harness = make_harness(tool(slow, run="auto", executor=pool))
+    record = cancelled(harness, ask_for("slow"), pool.is_started)
+    pool.interrupted.set()
+
+    assert record.status == status
+
+
+@pytest.mark.parametrize(("needs_main_thread", "expected"), [(True, "stand-in"), (False, "nbtool-tool")])
+def test_a_tool_that_needs_the_main_thread_runs_there_where_no_caller_waits(
+    needs_main_thread: bool, expected: str
+) -> None:
+    with ThreadPoolExecutor(1, "stand-in") as main_thread:
+        where = tool(lambda: threading.current_thread().name, name="where", run="auto")
+        (made,) = as_tools(where)
+        harness = make_harness(replace(made, needs_main_thread=needs_main_thread))
+        harness.runtime.caller_thread.main_thread = main_thread
+        alone = harness.run(ask_for("where"))
+        (waiting,) = harness.run_lent(ask_for("where"))
+
+    assert str(alone.result).startswith(expected)
+    assert waiting.result == threading.current_thread().name
