@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,20 +46,33 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
-    """Give one browser profile for all tests, on the disk: JupyterLab's scripts are fetched and compiled once."""
+def open_profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], BrowserContext]]:
+    """Give what starts a browser with a profile of its own, on the disk; all are closed in the end."""
     path = find_chromium()
     if path is None:
         pytest.fail("There is no Chromium: `make install-chromium` says what to do.", pytrace=False)
+    opened: list[BrowserContext] = []
     with sync_playwright() as playwright:
-        profile = playwright.chromium.launch_persistent_context(
-            tmp_path_factory.mktemp("profile"),
-            executable_path=path,
-            args=QUIET_CHROMIUM,
-            viewport={"width": 1200, "height": 900},
-        )
-        yield profile
-        profile.close()
+
+        def start(name: str) -> BrowserContext:
+            profile = playwright.chromium.launch_persistent_context(
+                tmp_path_factory.mktemp(name),
+                executable_path=path,
+                args=QUIET_CHROMIUM,
+                viewport={"width": 1200, "height": 900},
+            )
+            opened.append(profile)
+            return profile
+
+        yield start
+        for profile in opened:
+            profile.close()
+
+
+@pytest.fixture(scope="session")
+def profile(open_profile: Callable[[str], BrowserContext]) -> BrowserContext:
+    """Give one browser profile for all tests: JupyterLab's scripts are fetched and compiled once."""
+    return open_profile("profile")
 
 
 @pytest.fixture

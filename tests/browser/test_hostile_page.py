@@ -62,6 +62,42 @@ async ([url, token]) => {
 }
 """
 
+REQUESTS = 300
+SEND_ANY = """
+async ([base, token, count]) => {
+  let state = 17;
+  const next = (limit) => (state = (state * 1103515245 + 12345) % 2147483648) % limit;
+  const pick = (...choices) => choices[next(choices.length)];
+  const initialize = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "x", version: "1" } };
+  const statuses = [];
+  for (let number = 0; number < count; number++) {
+    const method = pick("initialize", "tools/call", "tools/list", "resources/read", "notifications/cancelled");
+    const params = method === "initialize" ? initialize : { name: "effect", arguments: {}, requestId: 1 };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: number, method, params });
+    const headers = {};
+    if (next(2)) headers["Content-Type"] = pick("application/json", "text/plain", "multipart/form-data; boundary=x");
+    if (next(2)) headers.Accept = pick("application/json, text/event-stream", "*/*");
+    if (next(2)) headers.Authorization = pick(`Bearer ${token}`, `bearer ${token}`, "Bearer x");
+    if (!next(4)) headers["Mcp-Session-Id"] = "x";
+    if (!next(4)) headers["Mcp-Protocol-Version"] = pick("2025-06-18", "2026-07-28");
+    const verb = pick("POST", "POST", "POST", "PUT", "DELETE", "GET");
+    const request = {
+      method: verb, headers, body: verb === "GET" ? undefined : body,
+      mode: pick("cors", "no-cors", "same-origin"), credentials: pick("omit", "include", "same-origin"),
+      referrerPolicy: pick("no-referrer", "origin", "unsafe-url"), redirect: pick("follow", "error"),
+      keepalive: Boolean(next(2)),
+    };
+    try {
+      const answer = await fetch(`${base}${pick("/mcp", "/mcp/", "//mcp", "/")}`, request);
+      statuses.push(answer.type === "opaque" ? "opaque" : String(answer.status));
+    } catch {
+      statuses.push("refused");
+    }
+  }
+  return statuses;
+}
+"""
+
 
 @pytest.fixture
 def calls() -> list[int]:
@@ -103,6 +139,35 @@ def test_a_page_of_another_origin_reaches_nothing(
     assert (calls, served.handlers.clients) == ([], {})
     assert served.access.refused >= 4
     record_property("injected", len(outcomes) + 1)
+
+
+@pytest.mark.nightly
+@pytest.mark.promise("served")
+@pytest.mark.parametrize("knows_token", [False, True])
+@pytest.mark.parametrize("host", ["stranger.localhost", "rebound.localhost"])
+def test_requests_of_any_form_of_a_page_are_no_calls(
+    profile: BrowserContext,
+    served: Any,
+    calls: list[int],
+    record_property: Callable[[str, object], None],
+    host: str,
+    *,
+    knows_token: bool,
+) -> None:
+    """The page is of another origin, or of a name that was pointed at this machine."""
+    token = served.address.token.get_secret_value() if knows_token else "guessed"
+    page = profile.new_page()
+    with http_server(lambda: Starlette(routes=[Route("/mcp", lambda _: HTMLResponse("<body>"))])) as stranger:
+        own = stranger.url if host.startswith("stranger") else f"http://127.0.0.1:{served.port}/mcp"
+        page.goto(own.replace("127.0.0.1", host))
+        target = f"http://{'127.0.0.1' if host.startswith('stranger') else host}:{served.port}"
+        statuses = page.evaluate(SEND_ANY, [target, token, REQUESTS])
+        page.close()
+
+    assert set(statuses) <= {"opaque", "refused", "401", "403", "421"}
+    assert (calls, served.handlers.clients) == ([], {})
+    assert served.access.refused > 0
+    record_property("injected", len(statuses))
 
 
 @pytest.mark.promise("served")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from tests.browser.lab import PANEL, Lab, Notebook, lab_of
+from tests.browser.lab import PANEL, Front, Lab, Notebook, lab_of
 from tests.browser.server import ROOT, Server
 from tests.browser.test_cells import CHAT, SOURCE, TARGET, approve, open_cells, wait_card, wait_done
 from tests.browser.test_chat import ASK, CHECK, card, chat
 
 TOGETHER = ROOT / "build" / "places" / "together"
+FRONTS: tuple[Front, ...] = ("lab", "notebook")
 
 
 @pytest.fixture
@@ -23,15 +24,28 @@ def together(profile: BrowserContext, tmp_path_factory: pytest.TempPathFactory) 
         yield lab
 
 
+@pytest.fixture(scope="session")
+def other_browser(open_profile: Callable[[str], BrowserContext]) -> BrowserContext:
+    """Give another browser, whose pages share nothing with those of the first one but the server."""
+    return open_profile("other")
+
+
+def open_elsewhere(notebook: Notebook, browser: BrowserContext, front: Front = "lab") -> Notebook:
+    """Open the same notebook in another browser."""
+    return Notebook(browser.new_page(), notebook.server, notebook.name, front).open()
+
+
 def trust(notebook: Notebook) -> None:
     """Do what *Trust Notebook* does once the person has said yes; trust is of each browser alone."""
     notebook.page.evaluate(f"() => {{ for (const cell of {PANEL}.content.model.cells) cell.trusted = true; }}")
 
 
 @pytest.mark.nightly
-def test_a_question_is_shown_in_both_browsers_and_the_other_one_answers_it(together: Lab) -> None:
+def test_a_question_is_shown_in_both_browsers_and_the_other_one_answers_it(
+    together: Lab, other_browser: BrowserContext
+) -> None:
     one = chat(together, "python3", ASK, CHECK)
-    other = together.open_notebook(one.name)
+    other = open_elsewhere(one, other_browser)
     trust(other)
 
     one.start_cell(1)
@@ -45,6 +59,7 @@ def test_a_question_is_shown_in_both_browsers_and_the_other_one_answers_it(toget
     one.wait_output(2, "same object: True | completed | ['ok', 'ok']")
     other.wait_output(2, "same object: True | completed | ['ok', 'ok']")
     assert one.errors == other.errors == []
+    other.close()
 
 
 def wait_source(notebook: Notebook, text: str) -> None:
@@ -55,9 +70,12 @@ def wait_source(notebook: Notebook, text: str) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.promise("shown-cells")
-def test_an_edit_by_a_tool_reaches_the_other_browser_and_keeps_what_is_typed_there(together: Lab) -> None:
-    one = open_cells(together, ("edit_cell", {"cell": "TARGET", "old": "y = 2", "new": "y = 3"}))
-    other = together.open_notebook(one.name)
+@pytest.mark.parametrize("front", FRONTS)
+def test_an_edit_by_a_tool_reaches_the_other_browser_and_keeps_what_is_typed_there(
+    together: Lab, other_browser: BrowserContext, front: Front
+) -> None:
+    one = open_cells(together, ("edit_cell", {"cell": "TARGET", "old": "y = 2", "new": "y = 3"}), front=front)
+    other = open_elsewhere(one, other_browser, front)
     one.start_cell(CHAT)
     wait_card(one)
 
@@ -71,3 +89,34 @@ def test_an_edit_by_a_tool_reaches_the_other_browser_and_keeps_what_is_typed_the
     wait_source(other, "x = 1\ny = 3\ntyped = True")
     assert one.source(TARGET) == other.source(TARGET)
     assert one.errors == other.errors == []
+    other.close()
+
+
+@pytest.mark.nightly
+@pytest.mark.promise("shown-cells")
+@pytest.mark.parametrize("front", FRONTS)
+def test_cells_that_a_tool_inserts_moves_deletes_and_runs_are_the_same_in_the_other_browser(
+    together: Lab, other_browser: BrowserContext, front: Front
+) -> None:
+    steps = (
+        ("insert_cell", {"after": "TARGET", "source": "inserted = 1"}),
+        ("run_cell", {"cell": "TARGET"}),
+        ("move_cell", {"cell": "TARGET", "after": ""}),
+        ("delete_cell", {"cell": "OWN"}),
+    )
+    one = open_cells(together, *steps, front=front, target="print('from the cell')")
+    other = open_elsewhere(one, other_browser, front)
+    one.start_cell(CHAT)
+    for title in ("Inserts a code cell", "Runs code cell", "Moves code cell", "Deletes code cell"):
+        approve(one, title)
+    wait_done(one)
+
+    expected = ["print('from the cell')", "inserted = 1"]
+    script = f"""expected => expected.every((source, at) =>
+        {PANEL}.content.widgets[at]?.model.sharedModel.getSource() === source)"""
+    for notebook in (one, other):
+        notebook.page.wait_for_function(script, arg=expected)
+        assert notebook.cell_count() == 4
+        notebook.wait_output(0, "from the cell")
+    assert not [error for error in (*one.errors, *other.errors) if "nbtool" in error]
+    other.close()

@@ -113,9 +113,9 @@ ROWS = (
         "misbehaving Model Context Protocol servers and clients, and web pages that pose as one",
         (
             r"tests/tools/mcp/test_servers.py::",
-            r"tests/tools/mcp/test_(elicitation|form|oauth|prompts).py::",
+            r"tests/tools/mcp/test_(elicitation|form|login_prompt|oauth|prompts|recovery|server_sequences).py::",
             r"tests/magics/commands/test_prompts.py::.*mentions_nothing",
-            r"tests/mcp_server/test_(access|hostile_client).py::",
+            r"tests/mcp_server/test_(access|client_sequences|hostile_client).py::",
             r"tests/browser/test_hostile_page.py::",
         ),
     ),
