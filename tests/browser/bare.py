@@ -20,6 +20,9 @@ from nbtool.view.turn import STATIC
 MODULES = {path.stem: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
 """The scripts that the kernel sends to a page."""
 
+STYLES = {path.name: path.read_text(encoding="utf-8") for path in sorted(STATIC.glob("*.css"))}
+"""The styles of the scripts; without its own the explorer's list has no height, and draws every row."""
+
 EXTENSION = next(
     (Path(__file__).parents[2] / "share/jupyter/labextensions/nbtool-chat/static").glob("remoteEntry.*.js")
 )
@@ -162,14 +165,15 @@ def _answer(route: Route, theme: str) -> None:
     name = route.request.url.removeprefix(ADDRESS)
     module = load_lazy_module()
     packed = json.dumps({"version": module.version, "packed": base64.b64encode(module.gzipped).decode()})
+    links = "".join(f'<link rel="stylesheet" href="{style}">' for style in STYLES)
     html = f"""<!doctype html><html lang="en" style="color-scheme: {theme}"><title>The view</title>
-        <link rel="stylesheet" href="widget.css"><body style="font-family: sans-serif; background: {THEMES[theme]}">
+        {links}<body style="font-family: sans-serif; background: {THEMES[theme]}">
         <main></main><script type="module" src="page.js"></script></body></html>"""
     policy = POLICY.replace("default-src 'none'", "default-src 'none'; connect-src 'self'")
     bodies = {
         "": ("text/html", html),
         "page.js": ("text/javascript", SCRIPT),
-        "widget.css": ("text/css", (STATIC / "widget.css").read_text(encoding="utf-8")),
+        **{style: ("text/css", text) for style, text in STYLES.items()},
         **{f"{name}.js": ("text/javascript", text) for name, text in MODULES.items() if name != "rich"},
         "extension.js": ("text/javascript", EXTENSION.read_text(encoding="utf-8")),
         "rich.json": ("application/json", packed),
