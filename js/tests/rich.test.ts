@@ -133,7 +133,7 @@ test.each([
   ["\\left(", "\\right)"],
   ["\\begin{matrix}", "\\end{matrix}"],
 ])("a formula that nests %s is set up to a depth, and shown as its source beyond it", (open, close) => {
-  const nested = (levels: number): string => open.repeat(levels) + "x" + close.repeat(levels);
+  const nested = (levels: number): string => `${open.repeat(levels)}x${close.repeat(levels)}`;
 
   expect(math(nested(5), true)).not.toBeNull();
   expect(math(nested(NESTING_LIMIT + 1), true)).toBeNull();

@@ -21,8 +21,8 @@ const SLICE_LINES = 2_000;
 const MIN_GRADUAL_CHARS = 2_000;
 
 /** A text of any length. */
-export function LongText({ text }: { text: string }): JSX.Element {
-  return text.length > MIN_GRADUAL_CHARS ? <AppendOnlyText text={text} /> : <>{limitStacks(text)}</>;
+export function LongText({ text }: { text: string }): JSX.Element | string {
+  return text.length > MIN_GRADUAL_CHARS ? <AppendOnlyText text={text} /> : limitStacks(text);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { MAX_SIGNED_LINES } from "../../src/rich/approval/Diff";
 import { dangers } from "../page";
 import { plain } from "../resolved";
 import { ask, call, calls, type Desk, screen } from "./desk";
@@ -425,6 +426,17 @@ test("the changes of a file are a diff, with the arguments below it", async () =
     "+three\\u{200b}",
   ]);
   expect(desk.el.querySelector("details.nb-fold .nb-arguments")?.textContent).toContain("a.md");
+});
+
+test("a diff of more lines than get a sign each is one plain text, which says so", async () => {
+  const effect = `--- a.md\n+++ a.md\n${"+one\n".repeat(MAX_SIGNED_LINES)}-two`;
+  desk = await ask(calls({ effect, shown: '{"path": "a.md"}' }));
+  await desk.press("Show all");
+  await vi.advanceTimersByTimeAsync(5_000);
+  const changes = desk.el.querySelector(".nb-changes");
+
+  expect(changes?.querySelector("p")?.textContent).toBe("10,001 lines: shown as plain text.");
+  expect(changes?.querySelector("pre")?.textContent).toBe(`${"+one\n".repeat(MAX_SIGNED_LINES)}−two`);
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import { diffLines } from "diff";
 import { Component, type JSX, type VNode } from "preact";
-import { indentJson } from "../../text/format";
+import { indentJson, plural } from "../../text/format";
 import { Gradual } from "../../views/Gradual";
 import { argumentEntries, toText } from "./argumentText";
 import { MarkedText, markHidden } from "./hiddenCharacters";
@@ -43,9 +43,21 @@ export class Diff extends Component<DiffProps> {
 /** Lines of one group, which is rendered in one task. */
 const LINES_PER_TASK = 100;
 
+/** Lines that are each rendered with their sign; more are one plain text, because each takes several elements. */
+export const MAX_SIGNED_LINES = 10_000;
+
 /** Lines of a comparison; many are rendered in groups. */
 function DiffLines({ lines }: { lines: Line[] }): JSX.Element {
   if (lines.length <= LINES_PER_TASK) return <DiffLineGroup lines={lines} />;
+  if (lines.length > MAX_SIGNED_LINES)
+    return (
+      <>
+        <p class="nb-muted">{plural(lines.length, "line")}: shown as plain text.</p>
+        <pre class="nb-prewrap">
+          <MarkedText text={lines.map(([sign, text]) => sign + text).join("\n")} />
+        </pre>
+      </>
+    );
   return <Gradual nodes={lineGroups(lines)} each={1} />;
 }
 
