@@ -19,7 +19,7 @@ NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])")
 NUMBER_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
 QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^“”\n]+)”|(?<!\w)'([^'\n]+)'(?!\w)|(?<![$&`])`([^`\n]+)`|\b(\d{4}-\d\d-\d\d)\b")
-CAPITALISED = re.compile(r"(?<![\w.])[A-ZÀ-Þ]\w*(?:[.&-]\w+)*(?: [A-ZÀ-Þ][\wÀ-ÿ]*[a-zß-ÿ]\w*)*")
+CAPITALISED = re.compile(r"(?<![\w.])[A-ZÀ-Þ]\w*+(?:[.&-]\w++)*+(?: (?=[A-ZÀ-Þ]\w*[a-zß-ÿ])\w++)*+")
 LIST_SEPARATOR = re.compile(r"\s*+(?:,|(?:,\s*+)?(?:and|or)(?: how many| the| of)?|&|vs\.?|versus)\s*+", re.IGNORECASE)
 BOOLEAN_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 FALLBACK_ZONE = 2

@@ -53,11 +53,20 @@ def patterns() -> dict[str, re.Pattern[Any]]:
 
 def words_of(pattern: re.Pattern[Any]) -> list[str]:
     """Return the pieces that a pattern names: its literals, one letter of each class, and a text that it may match."""
-    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     words: list[str] = []
-    example = _collect(parser.parse(source, pattern.flags & ~re.UNICODE & ~re.DEBUG), words)
+    example = _collect(_parsed(pattern), words)
     words += [example, example[:-1]]
     return [word for word in dict.fromkeys(words) if word]
+
+
+def example_of(pattern: re.Pattern[Any]) -> str:
+    """Return a text that a pattern may match."""
+    return _collect(_parsed(pattern), [])
+
+
+def _parsed(pattern: re.Pattern[Any]) -> Any:
+    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    return parser.parse(source, pattern.flags & ~re.UNICODE & ~re.DEBUG)
 
 
 def is_searched(name: str) -> bool:

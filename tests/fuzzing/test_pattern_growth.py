@@ -7,9 +7,16 @@ import json
 import pytest
 
 from nbtool.wire.framing.provider_errors import error_from_response
-from nbtool.wire.prompted.suspected_calls import labelled_lines, marked_blocks
+from nbtool.wire.prompted import own_fence
+from nbtool.wire.prompted.suspected_calls import labelled_lines, literal_calls, marked_blocks
 from tests.cpu_time import run_within
-from tests.fuzzing.test_growth import Read
+from tests.fuzzing.patterns import BOUNDED, example_of, is_searched, use
+from tests.fuzzing.test_growth import FOUND, Read
+
+RUNS = (" ", "\t", "\n", "a", "0", "-")
+RUN_LENGTH = 8_000
+BEGINNINGS = 40
+"""Beginnings of an example that are tried: of longer ones as many, spread over it."""
 
 TEXTS: dict[str, tuple[Read, str]] = {
     "spaces behind an action": (lambda text: [*labelled_lines._ACTION.finditer(text)], "Action:" + " " * 30_000),
@@ -19,6 +26,9 @@ TEXTS: dict[str, tuple[Read, str]] = {
         lambda text: error_from_response(400, {}, json.dumps({"error": {"message": text}}).encode()),
         "not supported in " * 3_500,
     ),
+    "spaces behind a fence": (own_fence._INNER_FENCE.match, "```" + " " * 30_000),
+    "spaces before a key": (lambda text: [*literal_calls._JSON.finditer(text)], "{" + " " * 3_000),
+    "open tags of results": (lambda text: [*marked_blocks._RESULT.finditer(text)], "<tool_result" * 3_000),
     "a long tag": (lambda text: [*marked_blocks._WORD_TAG.finditer(text)], "<" + "tool" * 7_500),
 }
 
@@ -28,3 +38,14 @@ def test_a_pattern_takes_linear_time(name: str) -> None:
     read, text = TEXTS[name]
 
     run_within(0.2, lambda: read(text))
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_long_run_of_a_character_behind_any_beginning_of_a_match_takes_linear_time(name: str) -> None:
+    pattern, search, most = FOUND[name], is_searched(name), BOUNDED.get(name)
+    example = example_of(pattern)
+    step = max(1, len(example) // BEGINNINGS)
+    for end in range(0, len(example) + 1, step):
+        for run in RUNS:
+            text = f"{example[:end]}{run * RUN_LENGTH}\0"[:most]
+            run_within(0.05, lambda text=text: use(pattern, text, search=search))  # type: ignore[misc]  # bound now

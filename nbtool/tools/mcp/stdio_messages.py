@@ -73,7 +73,7 @@ _ID = rb'"id"\s*:\s*' + _ID_VALUE
 _ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb'\s*,\s*("method")?')
 _ID_LAST = re.compile(rb",\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 _CANCELLED = re.compile(rb'"method"\s*:\s*"notifications/cancelled".*"requestId"\s*:\s*' + _ID_VALUE)
-_PART_OF_MESSAGE = re.compile(rb'\s*"jsonrpc"\s*:\s*"2\.0"\s*,?\s*$')  # of one printed over several lines
+_PART_OF_MESSAGE = re.compile(rb'\s*"jsonrpc"\s*:\s*"2\.0"\s*+,?\s*+$')  # of one printed over several lines
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 

@@ -31,7 +31,7 @@ _DECORATION = re.compile(
     re.IGNORECASE,
 )
 _AFTER = re.compile(r"(?:[^\n{\[]|\{[.#:][^}\n]*\})*")
-_INNER_FENCE = re.compile(rf"\s*(?:`{{3,}}|~{{3,}})[ \t]*(?:{_LANGUAGES})?[ \t]*\r?\n", re.IGNORECASE)
+_INNER_FENCE = re.compile(rf"\s*+(?:`{{3,}}|~{{3,}})[ \t]*+(?:{_LANGUAGES})?[ \t]*+\r?\n", re.IGNORECASE)
 _CLOSING_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}|'{3,}|\"{3,})[ \t]*\r?$", re.MULTILINE)
 _CLOSERS = re.compile(
     r"(?:[ \t]*+(?:\r?\n[ \t]*+)?(?:`{3,}+(?!\w)|~{3,}+(?!\w)|'{3,}+(?!\w)|\"{3,}+(?!\w)|</?\s*+call-[\w-]++\s*+>"
