@@ -40,6 +40,9 @@ BLOCKED_SECONDS = 0.6
 BLOCKED_POLLS = 40
 """Number of polls without a response of the loop, after which a waiting thread reports what blocks it."""
 
+NOT_STARTED = "The call did not start, because the turn was stopped."
+"""Why a job of a thread that was interrupted, or whose turn was stopped, has no outcome."""
+
 _OWN_FILES, _STDLIB = str(Path(__file__).parent) + os.sep, str(Path(os.__file__).parent) + os.sep
 
 
@@ -200,6 +203,11 @@ class CallerThread:
         return self._attached_thread is not None
 
     @property
+    def is_closed(self) -> bool:
+        """Whether no job starts any more."""
+        return self._is_closed
+
+    @property
     def is_free(self) -> bool:
         """Whether a job would start at once."""
         return not self._busy and not self._waiting_jobs
@@ -209,10 +217,16 @@ class CallerThread:
         self._attached_thread = threading.get_ident()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run `work` on the caller's thread and return its result; in a worker thread if no caller waits."""
+        """Run `work` on the caller's thread and return its result; in a worker thread if no caller waits.
+
+        Raises:
+            Cancelled: the work did not start, because this was closed, or was interrupted.
+        """
         work = partial(_without_stop_iteration, work)
         job = _Job(work, contextvars.copy_context())
         with self._lock:
+            if self._is_closed:
+                raise Cancelled(NOT_STARTED)
             is_attached = self.is_attached
             if is_attached:
                 self._jobs.put(job)
@@ -228,14 +242,15 @@ class CallerThread:
         self,
         future: Future[T],
         *,
-        on_tick: Callable[[], None] | None = None,
+        on_tick: Callable[[], None] = lambda: None,
         on_start: Callable[[], object] | None = None,
         seconds: float | None = None,
     ) -> T:
         """Wait for `future` on this thread and run the queued jobs; `on_tick` is called on every poll.
 
         `on_start` is called once this thread is attached; its errors propagate. Jobs that were queued before `future`
-        was done run here too.
+        was done run here too. `on_tick` is also called right before each job and after the last one, so that it can
+        raise an interrupt that the user's code has caught meanwhile.
 
         Raises:
             TimeoutError: it took longer than `seconds`.
@@ -253,22 +268,21 @@ class CallerThread:
             while not future.done():
                 if deadline and time.monotonic() > deadline:
                     raise TimeoutError
-                if on_tick:
-                    on_tick()
+                on_tick()
                 blocked.poll()
                 with suppress(queue.Empty):
-                    self._run_job(self._jobs.get(timeout=POLL_SECONDS))
-            self._drain()
+                    self._run_job(self._jobs.get(timeout=POLL_SECONDS), on_tick)
+            self._drain(on_tick)
+            on_tick()
             return future.result()
         except KeyboardInterrupt:
             is_interrupted = not self._is_closed
             raise
         finally:
-            if not is_interrupted:
-                self._attached_thread = None
+            self._attached_thread = threading.get_ident() if is_interrupted else None
 
     def close(self) -> None:
-        """Start no more jobs: queued jobs are cancelled; the running job is not affected."""
+        """Start no more jobs: queued and later jobs raise `Cancelled`; the running job is not affected."""
         self._is_closed = True
 
     def interrupt(self) -> bool:
@@ -286,21 +300,23 @@ class CallerThread:
             signal.pthread_kill(thread, signal.SIGINT)
         return True
 
-    def _drain(self) -> None:
+    def _drain(self, on_tick: Callable[[], None]) -> None:
         """Detach the thread and run the jobs that are queued already."""
         with self._lock:
             self._attached_thread = None
         with suppress(queue.Empty):
             while True:
-                self._run_job(self._jobs.get_nowait())
+                self._run_job(self._jobs.get_nowait(), on_tick)
 
-    def _run_job(self, job: _Job | None) -> None:
-        if job and self._is_closed:
-            job.future.cancel()
+    def _run_job(self, job: _Job | None, on_tick: Callable[[], None]) -> None:
         if job is None or not job.future.set_running_or_notify_cancel():
             return
-        self._busy = True
         try:
+            if not self._is_closed:
+                on_tick()
+            if self._is_closed:  # perhaps by what was polled
+                raise Cancelled(NOT_STARTED)
+            self._busy = True
             if first := self.before_first_job:
                 self.before_first_job = None
                 first()

@@ -329,7 +329,7 @@ class Chat:
 def wait_for_turn(
     turn: Turn,
     *,
-    on_tick: Callable[[], None] | None = None,
+    on_tick: Callable[[], None] = lambda: None,
     on_start: Callable[[], object] | None = None,
     stop_seconds: float = STOP_SECONDS,
 ) -> Turn:

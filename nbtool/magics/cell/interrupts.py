@@ -57,7 +57,8 @@ class Interrupts:
         Raises:
             KeyboardInterrupt: the same once more, which stops the turn.
         """
-        if self._passed_on is not None and not self._turn.cancel_signal.is_set:
+        is_stopped = self._turn.cancel_signal.is_set or self._turn.done.done()
+        if self._passed_on is not None and not is_stopped:
             raise KeyboardInterrupt
 
     def hold(self) -> None:

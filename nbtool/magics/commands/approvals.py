@@ -177,7 +177,7 @@ def _wait_in_cell(context: CommandContext, turn: Turn, on_start: Callable[[], No
     kernel = getattr(context.kernel.shell, "kernel", None)
     listener = listener_for(kernel) if kernel else None
     try:
-        wait_for_turn(turn, on_tick=listener.poll if listener else None, on_start=on_start)
+        wait_for_turn(turn, on_tick=listener.poll if listener else lambda: None, on_start=on_start)
     except KeyboardInterrupt:
         raise stop_cell(context.kernel.shell, turn, has_view=False) from None
     if not turn.done.done():

@@ -116,16 +116,14 @@ async def run_tool(  # noqa: PLR0913 - what a run needs, by keyword
 
 
 def runner_for(tool: Tool, caller_thread: CallerThread, on_start: Callable[[], None] = lambda: None) -> Runner:
-    """Return the runner for a tool's synchronous work."""
+    """Return the runner for a tool's synchronous work; that of a closed thread starts none."""
     if tool.executor:
         return ExecutorRunner(tool.executor, on_start)
-    if tool.needs_main_thread and caller_thread.main_thread and not caller_thread.is_attached:
+    has_place = caller_thread.is_attached or caller_thread.is_closed
+    if tool.needs_main_thread and caller_thread.main_thread and not has_place:
         return ExecutorRunner(caller_thread.main_thread, on_start)
-    return (
-        WorkerThreadRunner(on_start)
-        if tool.thread or not caller_thread.is_attached
-        else CallerThreadRunner(caller_thread, on_start)
-    )
+    is_on_caller = has_place and not tool.thread
+    return CallerThreadRunner(caller_thread, on_start) if is_on_caller else WorkerThreadRunner(on_start)
 
 
 def _starts_at_once(tool: Tool, runner: Runner) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from nbtool.errors import Cancelled
 from nbtool.loop import CallerThread, background_loop, run_sync
 from nbtool.messages import ToolCall
 from nbtool.thread_pool import run_in_worker
@@ -73,7 +74,7 @@ def test_a_job_that_follows_an_interrupt_does_not_start_in_a_worker() -> None:
     job = background_loop().submit(caller.run(lambda: ran_on.append(threading.current_thread())))
     run_sync(asyncio.sleep(0))  # the loop has handed the job over
     caller.close()
-    with pytest.raises(CancelledError):
+    with pytest.raises(Cancelled):
         caller.run_until(job)
 
     assert (ran_on, caller.is_attached) == ([], False)
