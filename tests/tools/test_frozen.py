@@ -15,6 +15,7 @@ import io
 import itertools
 import json
 import logging
+import os
 import pprint
 import sqlite3
 import threading
@@ -36,7 +37,7 @@ from pydantic import BaseModel
 
 from nbtool.events import Difference
 from nbtool.tools import Approved, Denied, Policy, tool
-from nbtool.tools.approval import BY_POLICY, Question, Resolution
+from nbtool.tools.approval import BY_POLICY, Question, Resolution, RunMode
 from nbtool.tools.content_hash import builtins, live, live_instances
 from nbtool.tools.content_hash import change_token as limits
 from nbtool.tools.content_hash.change_token import change_token
@@ -1175,6 +1176,38 @@ def test_what_a_tool_s_own_approved_run_changes_asks_nothing_again() -> None:
     harness.run_lent(ask_for("send", n=2), ask_for("send", n=3))
 
     assert sorted(json.loads(question.shown)["n"] for question in questions) == [1, 2, 3]
+
+
+def test_a_call_that_is_shown_while_a_run_changes_its_tool_is_asked_about_once() -> None:
+    sent: list[int] = []
+    changed, shown = os.pipe(), os.pipe()  # numbers: no part of what the tool is
+
+    def wait_until_changed(arguments: dict[str, Any]) -> RunMode:
+        if arguments["n"] == 2:
+            os.read(changed[0], 1)
+        return "ask_once"
+
+    @tool(run=wait_until_changed)
+    def send(n: int) -> int:
+        """Send."""
+        sent.append(n)
+        if n == 1:
+            os.write(changed[1], b"x")
+            os.read(shown[0], 1)
+        return len(sent)
+
+    async def approve(question: Question) -> Approved:
+        asked.append(json.loads(question.shown)["n"])
+        if asked[-1] == 2:
+            os.write(shown[1], b"x")
+        return Approved()
+
+    asked: list[int] = []
+    records = make_harness(send, approver=approve).run_lent(ask_for("send", n=1), ask_for("send", n=2))
+    for end in (*changed, *shown):
+        os.close(end)
+
+    assert (asked, [record.status for record in records], sent) == ([1, 2], ["ok", "ok"], [1, 2])
 
 
 # --- what is remembered ---

@@ -65,7 +65,9 @@ class RunGate:
             return None
         if scope == "tool":
             await self._remember_tool(approved, resolution.by)
-        current = await self._ignore_own_changes(approved, await self._wait_and_rebind(approved, was_asked=True))
+        rebound = await self._wait_and_rebind(approved, was_asked=True)
+        approved = self._follow_own_runs(approved)
+        current = await self._ignore_own_changes(approved, rebound)
         approved = self._ignore_changing_tool(approved, current)
         discloses_more = current.discloses_values and current.disclosure_notice != bound.disclosure_notice
         if not approved.same_as(current) or not bound.same_tool_as(current) or discloses_more:
@@ -114,6 +116,11 @@ class RunGate:
         if bound_now := await self.runtime.read_tool_token(bound):
             return bound_now
         raise CallEnded("invalid", f"The data that the tool {bound.tool.name!r} uses could not be read.")
+
+    def _follow_own_runs(self, approved: BoundCall) -> BoundCall:
+        """Return the approved call with the state from which a run led to the one that was shown, if it ended since."""
+        first = self.runtime.approvals.tool_states.first_token(approved.tool_token)
+        return replace(approved, tool_token=first)
 
     async def _ignore_own_changes(self, approved: BoundCall, current: BoundCall) -> BoundCall:
         """Recompute the tool's token; a change during an approved run of the same tool is attributed to that run."""
