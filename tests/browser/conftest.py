@@ -10,6 +10,7 @@ from tests.browser.bare import open_bare
 from tests.browser.chromium import find_chromium
 from tests.browser.lab import Lab, screenshot
 from tests.browser.server import KERNELS, Server
+from tests.browser.shared_page import SharedPage
 
 HERE = Path(__file__).parent
 TEST_SECONDS = 180
@@ -75,14 +76,28 @@ def profile(open_profile: Callable[[str], BrowserContext]) -> BrowserContext:
     return open_profile("profile")
 
 
+@pytest.fixture(scope="session")
+def shared_page(profile: BrowserContext, server: Server) -> SharedPage:
+    """Give the page of JupyterLab that is left open for the next test."""
+    return SharedPage(profile, server)
+
+
 @pytest.fixture
-def lab(profile: BrowserContext, server: Server, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """Give JupyterLab with no page open; afterwards no page is open, no kernel runs and no setting is left."""
-    yield Lab(profile, server)
+def lab(
+    profile: BrowserContext, server: Server, shared_page: SharedPage, request: pytest.FixtureRequest
+) -> Iterator[Lab]:
+    """Give JupyterLab with no notebook open; afterwards none is open, no kernel runs and no setting is left."""
+    lab = Lab(profile, server, shared_page)
+    if request.node.get_closest_marker("new_page"):
+        lab.use_new_pages()
+    yield lab
+    has_failed = request.node.stash.get(FAILED, False)
     for number, page in enumerate(profile.pages):
-        if request.node.stash.get(FAILED, False):
+        if has_failed:
             screenshot(page, f"failed-{request.node.name}-{number}")
-        page.close()
+        if not shared_page.is_page(page):
+            page.close()
+    lab.close_notebooks(can_keep_page=not has_failed)
     server.shut_down_kernels()
     server.forget_settings()
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import nbformat
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Error, Locator, Page, expect
 
 from tests.browser.server import ROOT, Server
+from tests.browser.shared_page import SharedPage
 
 SHOTS = ROOT / "build" / "shots"
 PAGE_SECONDS = 60
@@ -25,6 +26,14 @@ NUMBERED = re.compile(r"^\[\d+\]:$")
 """The prompt of a cell that has ended."""
 
 Front = Literal["lab", "notebook"]
+Theme = Literal["light", "dark"]
+
+OPEN = """async (path) => {
+    const widget = await window.jupyterapp.commands.execute("docmanager:open", { path, factory: "Notebook" });
+    await widget.context.ready;
+    window.jupyterapp.shell.activateById(widget.id);
+}"""
+"""Open a notebook as a double click on its name does."""
 
 
 @dataclass
@@ -36,6 +45,7 @@ class Notebook:
     name: str
     front: Front = "lab"
     errors: list[str] = field(default_factory=list)
+    is_on_shared_page: bool = False
 
     def open(self) -> Notebook:
         """Open the page and wait until the kernel is ready."""
@@ -51,10 +61,21 @@ class Notebook:
         return self
 
     def _load(self) -> None:
-        path = f"lab/tree/{self.name}?reset&" if self.front == "lab" else f"notebooks/{self.name}?"
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.goto(f"{self.server.url}/{path}token={self.server.token}")
+        self.page.on("pageerror", self.add_error)
+        if self.is_on_shared_page:
+            self.page.evaluate(OPEN, self.name)
+            self.page.wait_for_function(f"name => {PANEL}?.context?.path === name", arg=self.name)
+        else:
+            self._go_to()
         self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=PAGE_SECONDS * 1000)
+
+    def add_error(self, error: Error) -> None:
+        """Note an error of the page that nothing caught."""
+        self.errors.append(str(error))
+
+    def _go_to(self) -> None:
+        path = f"lab/tree/{self.name}?reset&" if self.front == "lab" else f"notebooks/{self.name}?"
+        self.page.goto(f"{self.server.url}/{path}token={self.server.token}")
 
     # --- cells ------------------------------------------------------------------------------------------------
 
@@ -169,26 +190,48 @@ class Notebook:
 
 @dataclass
 class Lab:
-    """One browser profile, looking at one server."""
+    """One browser profile, looking at one server; notebooks are opened on the shared page, if there is one."""
 
     context: BrowserContext
     server: Server
+    shared: SharedPage | None = None
+    theme: Theme = "light"
+    _on_shared_page: list[Notebook] = field(default_factory=list)
 
     def open_notebook(self, name: str, *, front: Front = "lab") -> Notebook:
-        """Open a notebook of the server's folder on a new page."""
-        return Notebook(self.context.new_page(), self.server, name, front).open()
+        """Open a notebook of the server's folder: on a new page if the shared one is in use, or not to be used."""
+        if self.shared is None or self.shared.is_in_use or front != "lab":
+            return Notebook(self.context.new_page(), self.server, name, front).open()
+        page = self.shared.acquire(f"JupyterLab {self.theme.title()}")
+        self._on_shared_page.append(Notebook(page, self.server, name, is_on_shared_page=True))
+        return self._on_shared_page[-1].open()
+
+    def use_new_pages(self) -> None:
+        """Open notebooks on pages of their own from now on, which are loaded for them."""
+        self.close_notebooks(can_keep_page=True)
+        self.shared = None
+
+    def close_notebooks(self, *, can_keep_page: bool) -> None:
+        """Close what is open on the shared page."""
+        for notebook in self._on_shared_page:
+            notebook.page.remove_listener("pageerror", notebook.add_error)
+        self._on_shared_page.clear()
+        if self.shared:
+            self.shared.release(can_be_kept=can_keep_page)
 
     def open_cells(self, *cells: str, kernel: str, name: str = "scratch.ipynb", front: Front = "lab") -> Notebook:
         """Write a notebook of these cells and open it."""
         self.server.write_notebook(name, list(cells), kernel=kernel)
         return self.open_notebook(name, front=front)
 
-    def set_theme(self, theme: Literal["light", "dark"]) -> None:
-        """Choose the theme of the pages that are opened from now on."""
+    def set_theme(self, theme: Theme) -> None:
+        """Choose the theme of the notebooks that are opened from now on."""
+        self.theme = theme
         self.server.set("apputils-extension/themes", theme=f"JupyterLab {theme.title()}")
 
     def set_comms_over_subshells(self, value: Literal["perCommTarget", "perComm", "disabled"]) -> None:
         """Choose how the pages opened from now on send a widget's messages: the default, or switched off."""
+        self.use_new_pages()
         self.server.set("apputils-extension/kernels-settings", commsOverSubshells=value)
 
 

@@ -25,6 +25,9 @@ EXTENSION = ROOT / "share" / "jupyter"
 LOOPBACK = ROOT / "tests" / "no_network"
 START_SECONDS = 60
 STOP_SECONDS = 20
+KERNEL_SECONDS = 0.5
+"""How long a kernel whose cell runs is asked to end, before it is killed; five seconds unless it is said."""
+
 QUIET = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     "apputils-extension/sessionDialogs": {"skipKernelRestartDialog": True},
@@ -73,6 +76,7 @@ class Server:
             "--ServerApp.port=0",  # any that is free: two that look for one at the same time find the same
             "--JupyterNotebookApp.expose_app_in_browser=True",
             "--LabApp.extension_manager=readonly",
+            f"--KernelManager.shutdown_wait_time={KERNEL_SECONDS}",
         ]
         if self.overlay:
             command.append(f"--app-dir={self.overlay / 'share' / 'jupyter' / 'lab'}")

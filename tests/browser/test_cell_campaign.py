@@ -23,6 +23,8 @@ APPROVE = """
 import threading
 from nbtool.tools import Approved
 
+pytestmark = pytest.mark.new_page
+
 shown = []
 
 def approve(change):

@@ -117,6 +117,7 @@ def test_a_question_is_written_once_and_several_take_a_line_each(lab: Lab) -> No
     assert notebook.errors == []
 
 
+@pytest.mark.new_page
 @pytest.mark.parametrize("height", [400, 900])
 def test_a_question_below_the_edge_comes_into_view_and_is_noticed_elsewhere(lab: Lab, height: int) -> None:
     notebook = chat(lab, "print('\\n' * 60)", THREE)

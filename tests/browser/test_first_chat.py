@@ -10,6 +10,8 @@ from playwright.sync_api import expect
 
 from tests.browser.lab import Lab, Notebook
 
+pytestmark = pytest.mark.new_page
+
 MANUAL = Path(__file__).parents[2] / "notebooks"
 LOAD, DATA, TOOLS, ASK, READ, AGAIN, STATUS = 1, 3, 5, 7, 9, 11, 13
 SEEN = "print('SEEN', [c.status for c in answer.calls], str(answer.calls[2].resolved['df']))"

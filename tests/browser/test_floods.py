@@ -15,6 +15,8 @@ FLOOD = """
 import os
 from PIL import Image
 
+pytestmark = pytest.mark.new_page
+
 @tool(run="auto")
 def noise() -> bytes:
     "Bytes that mean nothing."

@@ -46,14 +46,28 @@ def formulas(turn: Locator) -> Locator:
 
 
 @pytest.fixture(scope="module")
-def notebook_server(tmp_path_factory: pytest.TempPathFactory, profile: BrowserContext) -> Iterator[Lab]:
-    """Give a server for Notebook 7 alone.
+def jupyterlab(tmp_path_factory: pytest.TempPathFactory, profile: BrowserContext) -> Iterator[Lab]:
+    """Give a server for JupyterLab alone, and `notebook_7` another one.
 
     JupyterLab and Notebook 7 have fonts of the same file names, and jupyter_server refuses such a file to the one that
-    asks second: its `FileFindHandler` remembers the first file of a name, and finds that it is not the other's.
+    asks second: its `FileFindHandler` remembers the first file of a name, and finds that it is not the other's. The
+    server of the other tests serves both.
     """
+    with lab_of(Server(tmp_path_factory.mktemp("jupyterlab")), profile) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def notebook_7(tmp_path_factory: pytest.TempPathFactory, profile: BrowserContext) -> Iterator[Lab]:
     with lab_of(Server(tmp_path_factory.mktemp("notebook")), profile) as lab:
         yield lab
+
+
+@pytest.fixture(autouse=True)
+def close_pages(profile: BrowserContext) -> Iterator[None]:
+    yield
+    for page in profile.pages:
+        page.close()
 
 
 def expect_typeset(notebook: Notebook, name: str) -> None:
@@ -68,27 +82,25 @@ def expect_typeset(notebook: Notebook, name: str) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_formulas_are_set_by_the_typesetter_of_jupyterlab(lab: Lab, theme: Literal["light", "dark"]) -> None:
-    lab.set_theme(theme)
-    notebook, trouble = open_saved(lab, write(lab, [reply(REPLY)], name=f"formulas-{theme}.ipynb"))
+def test_formulas_are_set_by_the_typesetter_of_jupyterlab(jupyterlab: Lab, theme: Literal["light", "dark"]) -> None:
+    jupyterlab.set_theme(theme)
+    notebook, trouble = open_saved(jupyterlab, write(jupyterlab, [reply(REPLY)], name=f"formulas-{theme}.ipynb"))
     expect_typeset(notebook, f"formulas-lab-{theme}")
     assert trouble == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_formulas_are_set_by_the_typesetter_of_notebook_7(
-    notebook_server: Lab, theme: Literal["light", "dark"]
-) -> None:
-    notebook_server.set_theme(theme)
-    name = write(notebook_server, [reply(REPLY)], name=f"formulas-{theme}.ipynb")
-    notebook, trouble = open_saved(notebook_server, name, "notebook")
+def test_formulas_are_set_by_the_typesetter_of_notebook_7(notebook_7: Lab, theme: Literal["light", "dark"]) -> None:
+    notebook_7.set_theme(theme)
+    name = write(notebook_7, [reply(REPLY)], name=f"formulas-{theme}.ipynb")
+    notebook, trouble = open_saved(notebook_7, name, "notebook")
     expect_typeset(notebook, f"formulas-notebook-{theme}")
     notebook.close()
     assert trouble == []
 
 
-def test_formulas_stay_mathml_where_the_typesetter_gets_no_fonts(lab: Lab) -> None:
-    notebook, trouble = listen(lab, write(lab, [reply(REPLY)]))
+def test_formulas_stay_mathml_where_the_typesetter_gets_no_fonts(jupyterlab: Lab) -> None:
+    notebook, trouble = listen(jupyterlab, write(jupyterlab, [reply(REPLY)]))
     refused: list[str] = []
     notebook.page.on("response", lambda response: refused.append(response.url) if response.status == 403 else None)
     notebook.page.route("**/*.woff", lambda route: route.fulfill(status=403))
@@ -102,9 +114,9 @@ def test_formulas_stay_mathml_where_the_typesetter_gets_no_fonts(lab: Lab) -> No
     assert trouble == []
 
 
-def test_a_hostile_formula_changes_nothing_and_fetches_nothing(lab: Lab) -> None:
-    name = write(lab, [reply("\n\n".join(HOSTILE)), reply("$\\alpha + \\beta + \\frac12$")])
-    notebook, trouble = open_saved(lab, name)
+def test_a_hostile_formula_changes_nothing_and_fetches_nothing(jupyterlab: Lab) -> None:
+    name = write(jupyterlab, [reply("\n\n".join(HOSTILE)), reply("$\\alpha + \\beta + \\frac12$")])
+    notebook, trouble = open_saved(jupyterlab, name)
     later = turns(notebook.output(1))
     expect(formulas(later)).to_have_count(1)
 
@@ -116,9 +128,9 @@ def test_a_hostile_formula_changes_nothing_and_fetches_nothing(lab: Lab) -> None
     assert trouble == []
 
 
-def test_a_formula_that_cannot_be_set_stays_as_it_was(lab: Lab) -> None:
+def test_a_formula_that_cannot_be_set_stays_as_it_was(jupyterlab: Lab) -> None:
     texts = ["$\\color{red}{x^2}$", f"$x{'+ x' * 1_000}$", "$\\begin{array}{*{99999999}{c}} a \\end{array}$"]
-    notebook, trouble = open_saved(lab, write(lab, [reply("\n\n".join([*texts, "$y^2$"]))]))
+    notebook, trouble = open_saved(jupyterlab, write(jupyterlab, [reply("\n\n".join([*texts, "$y^2$"]))]))
     turn = turns(notebook.output(0))
     expect(formulas(turn)).to_have_count(1)
     expect(turn.locator(".nb-math")).to_have_count(len(texts) + 1)

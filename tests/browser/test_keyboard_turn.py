@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.lab import Lab, Notebook
 from tests.browser.test_approval_card import chat
+
+pytestmark = pytest.mark.new_page
 
 ASK = '%%chat -m practice:fast -o answer\nUse &`order` for "AAA" with n=3, &`price` for "BBB", and &`owner` for "CCC".'
 OUTCOME = "print([(c.name, c.status, c.reason) for c in answer.calls], ran, answer.status)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.lab import Lab, Notebook, screenshot
@@ -51,6 +52,7 @@ def test_where_it_is_loaded_the_button_works_with_the_tools_that_are_there(lab: 
     expect(again).to_contain_text("2/2")
 
 
+@pytest.mark.new_page
 def test_the_result_of_a_saved_turn_is_added_to_the_notebook_or_the_cell_says_how(lab: Lab) -> None:
     notebook = lab.open_cells(LOAD, ASK, kernel="python3", name="results.ipynb")
     for cell in (0, TURN):

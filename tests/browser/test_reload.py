@@ -10,6 +10,8 @@ from tests.browser import test_parking as parked
 from tests.browser.lab import Lab, Notebook
 from tests.browser.test_chat import ASK, CHECK, SLOW, card, chat
 
+pytestmark = pytest.mark.new_page
+
 LONG = "\n".join(f"{name} = 0" for name in (f"a_variable_that_is_told_of_{number:_>20}" for number in range(60)))
 """So many names that a reply which lists them takes the practice model half a minute."""
 
