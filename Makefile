@@ -3,9 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 VENV_IPYKERNEL6 := .venv-ipykernel6
 PYTEST_PARALLEL := --numprocesses 2 --dist loadfile
-SLOW_TESTS := browser chat/journal campaigns compat fuzzing magics notebooks packaging practice security servers tools/mcp \
-	tools/calls/test_gates_machine.py tools/execution tools/test_frozen.py wire/test_cut_short.py \
-	wire/prompted/test_segments.py wire/transport/test_endpoint_faults.py plugins/test_ways_out.py plugins/test_spellings.py
+SLOW_TESTS := browser chat/journal campaigns compat fuzzing magics mcp_server notebooks packaging practice security servers tools/mcp \
+	chain/test_stopped_turns.py chat/export/test_alone.py chat/test_reply_stops.py providers/test_behaviours.py \
+	providers/test_prompt_cache.py tools/calls/test_gates_machine.py tools/execution tools/test_frozen.py wire/test_cut_short.py \
+	wire/test_large_replies.py wire/test_many_calls.py wire/prompted/test_segments.py wire/transport/test_body.py \
+	wire/transport/test_endpoint_faults.py plugins/test_ways_out.py plugins/test_spellings.py
 UNIT_SECONDS := 180
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
 COLLABORATION_PACKAGES := jupyter-collaboration jupyter-collaboration-ui jupyter-docprovider jupyter-server-ydoc jupyter-ydoc \
@@ -21,7 +23,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help lab servers gateways mcp-clients test check unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help lab servers gateways mcp-clients test test-core test-browser check unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -29,7 +31,10 @@ lab: build/.nbtool ## set everything up and open JupyterLab on the first noteboo
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
 test: build/.nbtool js/node_modules/.package-lock.json ## set everything up and run all tests of the normal lane
 	$(MAKE) --jobs 2 --output-sync=target check js build/.old install-chromium
+	$(MAKE) --jobs 2 --output-sync=target test-core test-browser
+test-core: build/.nbtool # beside the browser tests, because each half waits where the other can compute; the output comes at the end
 	$(BIN)/pytest --ignore=tests/browser $(PYTEST_PARALLEL)
+test-browser: build/.old install-chromium
 	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" --numprocesses 2 --dist worksteal
 check: build/.nbtool js/node_modules/.package-lock.json ## format, lint and type checks of Python and TypeScript
 	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy && $(BIN)/mypy --config-file tests/mypy.ini
@@ -111,14 +116,14 @@ clean: ## remove everything that was generated
 
 build/twine/.installed:
 	$(PYTHON) -m venv --without-pip build/twine && $(PYTHON) -m pip --python build/twine install --quiet twine && touch $@
-.venv/.locked: requirements.lock
+.venv/.locked: requirements.lock # most of the 11,000 modules are never imported: those that are, are compiled then
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("nbtool needs Python 3.11 or newer: make PYTHON=...")'
-	$(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python .venv install --quiet -r $< && touch $@
+	$(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python .venv install --quiet --no-compile -r $< && touch $@
 build/.nbtool: .venv/.locked $(JS_SOURCES) # hatch_build.py builds the page's script where it is stale
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@mkdir -p build && touch $@
 $(VENV_IPYKERNEL6)/.locked: requirements-ipykernel6.lock
-	$(PYTHON) -m venv --clear --without-pip $(VENV_IPYKERNEL6) && $(PYTHON) -m pip --python $(VENV_IPYKERNEL6) install --quiet -r $< && touch $@
+	$(PYTHON) -m venv --clear --without-pip $(VENV_IPYKERNEL6) && $(PYTHON) -m pip --python $(VENV_IPYKERNEL6) install --quiet --no-compile -r $< && touch $@
 $(VENV_SERVERS)/.locked: requirements-servers.lock # asks for a C++ compiler; only what the tests use of llama.cpp is built
 	$(PYTHON) -m venv --clear --without-pip $(VENV_SERVERS)
 	CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" CMAKE_BUILD_PARALLEL_LEVEL=$${CMAKE_BUILD_PARALLEL_LEVEL:-2} \

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.imports import Rules, find_cycles, read_imports, read_rules
+from tests.architecture.imports import Import, Rules, find_cycles, read_imports, read_rules
 
 ROOT = Path(__file__).parents[2]
 
@@ -12,6 +12,11 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def rules() -> Rules:
     return read_rules((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def imports() -> list[Import]:
+    return read_imports(ROOT / "nbtool")
 
 
 def grow(folder: Path, files: dict[str, str]) -> Path:
@@ -23,14 +28,14 @@ def grow(folder: Path, files: dict[str, str]) -> Path:
     return package
 
 
-def test_every_import_keeps_to_the_tables(rules: Rules) -> None:
-    complaints = [rules.complaint(found) for found in read_imports(ROOT / "nbtool")]
+def test_every_import_keeps_to_the_tables(rules: Rules, imports: list[Import]) -> None:
+    complaints = [rules.complaint(found) for found in imports]
 
     assert "\n".join(filter(None, complaints)) == ""
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert find_cycles(read_imports(ROOT / "nbtool")) == []
+def test_no_modules_import_each_other_in_a_circle(imports: list[Import]) -> None:
+    assert find_cycles(imports) == []
 
 
 def test_every_part_of_the_package_has_a_row(rules: Rules) -> None:
@@ -46,12 +51,12 @@ def test_every_folder_of_the_chat_has_a_row(rules: Rules) -> None:
 
 
 @pytest.mark.parametrize("package", ["blocks", "chat", "tools", "view", "wire"])
-def test_the_folders_of_a_package_import_each_other_in_one_direction(package: str) -> None:
+def test_the_folders_of_a_package_import_each_other_in_one_direction(package: str, imports: list[Import]) -> None:
     """A package may be read from the bottom to the top; its own modules ("") are a folder too."""
     folder, prefix = ROOT / "nbtool" / package, f"nbtool.{package}."
     arrows = {
         (_folder(folder, found.importer), _folder(folder, found.target))
-        for found in read_imports(ROOT / "nbtool")
+        for found in imports
         if found.importer.startswith(prefix) and found.target.startswith(prefix)
     }
 
