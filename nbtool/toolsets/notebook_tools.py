@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from nbtool.errors import ToolFailed
 from nbtool.text import shorten
-from nbtool.tools.approval import ApprovalQueue, Policy, RunMode
+from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Policy, RunMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.calls.runtime import current_call
 from nbtool.tools.toolset import Toolset, toolset_factory
@@ -85,10 +85,14 @@ class _NotebookFunctions:
         self._shown: OrderedDict[str, _Shown] = OrderedDict()
 
     def reading_mode(self, _: Mapping[str, Any]) -> RunMode:
-        """Return when reading asks: once a chat. Without a notebook there is nothing to ask about."""
+        """Return when reading asks: once a chat, and again where remembered approvals do not count.
+
+        Without a notebook there is nothing to ask about.
+        """
         runtime = current_call().runtime
         can_read = has_notebook(runtime.caller_thread)
-        return "ask_always" if can_read and runtime.approvals not in self._readable else "auto"
+        was_approved = runtime.uses_remembered and runtime.approvals in self._readable
+        return "ask_always" if can_read and not was_approved else "auto"
 
     # --- reading ----------------------------------------------------------------------------------------------
 
@@ -113,10 +117,11 @@ class _NotebookFunctions:
         return output_part(found, output, max(0, start)) if output else read_text(found, max(0, start))
 
     def _reading(self) -> NotebookAccess:
-        """Return the notebook; its cells may be read for the rest of the chat."""
+        """Return the notebook; if a person allowed this call, its cells may be read for the rest of the chat."""
         call = current_call()
         notebook = notebook_of(call.runtime.caller_thread)
-        self._readable.add(call.runtime.approvals)
+        if any(decision.by != BY_POLICY for decision in call.record.decisions):
+            self._readable.add(call.runtime.approvals)
         return notebook
 
     # --- changes ----------------------------------------------------------------------------------------------

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from nbtool import Chat
+from nbtool.magics.cell.approver import CellApprover, Mode
+from nbtool.testing import ScriptedWire
 from nbtool.tools import Approved, Denied
 from nbtool.tools.approval import Decision, Question
 from nbtool.toolsets import standard
@@ -92,6 +95,33 @@ def test_a_chat_whose_reading_was_denied_is_asked_again() -> None:
 
     assert [record.status for record in records] == ["denied", "denied"]
     assert len(person.questions) == 2
+
+
+@pytest.mark.promise("fails-closed")
+@pytest.mark.parametrize("tool", ["list_cells", "read_cell"])
+def test_reading_that_no_person_allowed_is_asked_about_again_and_an_approval_does_not_override_a_denial(
+    tool: str,
+) -> None:
+    person, reading = Person(), (tool, {} if tool == "list_cells" else {"cell": "one"})
+    harness = make_harness(notebook(), approver=cell_approver("auto"))
+
+    by_policy = call_tool(sample(), person, reading, harness=harness)
+    harness.runtime.approver = cell_approver("deny")
+    denied = call_tool(sample(), person, reading, harness=harness)
+    harness.runtime.approver = person
+    by_person = call_tool(sample(), person, reading, reading, harness=harness)
+    harness.runtime.approver = cell_approver("deny")
+    denied += call_tool(sample(), person, reading, harness=harness)
+
+    assert [record.status for record in (*by_policy, *by_person)] == ["ok"] * 3
+    assert [record.status for record in denied] == ["denied", "denied"]
+    assert len(person.questions) == 1
+
+
+def cell_approver(mode: Mode) -> CellApprover:
+    """Return the approver of a cell with `--approve`."""
+    chat = Chat(wire=ScriptedWire([]))
+    return CellApprover(chat.compose("Read."), chat.approvals, mode)
 
 
 def test_a_long_output_is_read_in_parts() -> None:

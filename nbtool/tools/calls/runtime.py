@@ -75,6 +75,11 @@ class ToolRuntime:
     policy_seconds: float = POLICY_SECONDS
     run_limits: RunLimits = field(default_factory=RunLimits)
 
+    @property
+    def uses_remembered(self) -> bool:
+        """Whether remembered approvals count: not where the approver decides every question itself."""
+        return bool(getattr(self.approver, "uses_remembered", True))
+
     async def request_decision(self, question: Question, record: CallRecord, *, must_ask: bool = False) -> Resolution:
         """Return the decision on a question and write it to the journal; see `gates.request_decision`."""
         resolution, decided = await self._decide(question, self.approver, must_ask=must_ask)
