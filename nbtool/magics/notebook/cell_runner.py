@@ -22,7 +22,14 @@ from nbtool.toolsets.notebook_access import CellOutput, CellRun
 MAX_CHARACTERS = 2_000_000
 """Characters of all outputs of a run; what follows is left out, which the last output says."""
 
-OMITTED = "[The further output of this run is left out: it exceeds {limit:,} characters.]\n"
+MAX_OUTPUTS = 1_000
+"""Outputs of a run; what follows is left out likewise."""
+
+MAX_ERROR_CHARACTERS = 200_000
+"""Characters of a traceback, of which the end is kept; of the name and the text of an error the first thousand."""
+
+OMITTED = "[The further output of this run is left out: it exceeds {limit:,} characters or {count:,} outputs.]\n"
+OMITTED_TRACEBACK = "[{count:,} characters of this traceback are left out]"
 
 
 @dataclass(slots=True)
@@ -38,19 +45,21 @@ class CellResult:
         return CellRun(tuple(map(_as_text, self.outputs)), self.error)
 
 
-def run_source(shell: Any, source: str, *, max_characters: int = MAX_CHARACTERS) -> CellResult:
+def run_source(
+    shell: Any, source: str, *, max_characters: int = MAX_CHARACTERS, max_outputs: int = MAX_OUTPUTS
+) -> CellResult:
     """Run a source as a cell of the shell, without an entry in its history; on the main thread.
 
     Raises:
         ToolFailed: it cannot run here; see `check_runnable`.
     """
     check_runnable(shell, source)
-    recorder = _Recorder(threading.get_ident(), max_characters)
+    recorder = _Recorder(threading.get_ident(), max_characters, max_outputs)
     with _record(shell, recorder):
         result = shell.run_cell(source, store_history=False)
     error = result.error_before_exec or result.error_in_exec
     line = "" if error is None else shorten(f"{type(error).__name__}: {error}".strip().splitlines()[0], 500)
-    return CellResult(recorder.outputs, line, error if isinstance(error, KeyboardInterrupt) else None)
+    return CellResult(recorder.finish(), line, error if isinstance(error, KeyboardInterrupt) else None)
 
 
 def check_runnable(shell: Any, source: str) -> None:
@@ -87,56 +96,74 @@ class _Recorder:
 
     thread: int
     max_characters: int
+    max_outputs: int
     outputs: list[dict[str, Any]] = field(default_factory=list)
     size: int = 0
     is_full: bool = False
     clears_next: bool = False
+    _printed: list[str] = field(default_factory=list)
 
     def take(self, name: str, text: str) -> bool:
         """Record what this thread prints, and return whether it did; other threads print where they did before."""
         if threading.get_ident() != self.thread:
             return False
-        if self._has_room(len(text)):
-            self._stream(name, text)
+        if self._has_room(len(text), is_new=not self._is_printing(name)):
+            if not self._is_printing(name):
+                self._add({"output_type": "stream", "name": name, "text": ""})
+            self._printed.append(_well_formed(text))
         return True
-
-    def _stream(self, name: str, text: str) -> None:
-        """Record printed text; successive texts of one stream are one output."""
-        text = _well_formed(text)
-        last = self.outputs[-1] if self.outputs else {}
-        if last.get("output_type") == "stream" and last["name"] == name:
-            last["text"] += text
-        else:
-            self.outputs.append({"output_type": "stream", "name": name, "text": text})
 
     def show(self, kind: str, data: dict[str, Any], metadata: dict[str, Any] | None, **more: Any) -> None:
         """Record a display."""
-        plain = {mime: _plain(value) for mime, value in data.items()}
-        if self._has_room(sum(len(str(value)) for value in plain.values())):
-            about = _plain(metadata or {})
-            self.outputs.append(
-                {"output_type": kind, "data": plain, "metadata": about if isinstance(about, dict) else {}, **more}
-            )
+        output = {"output_type": kind, **_bundle(data, metadata), **more}
+        if self._has_room(_size(output)):
+            self._add(output)
+
+    def update(self, output: dict[str, Any], data: dict[str, Any], metadata: dict[str, Any] | None) -> None:
+        """Replace the data of a display that was recorded."""
+        bundle = _bundle(data, metadata)
+        if self._has_room(_size(bundle) - _size(output), is_new=False):
+            output.update(bundle)
 
     def fail(self, name: str, text: str, traceback: list[str]) -> None:
         """Record an error, whatever the size of the other outputs."""
-        lines = [_well_formed(line) for line in traceback]
-        self.outputs.append({"output_type": "error", "ename": name, "evalue": _well_formed(text), "traceback": lines})
+        whole = "\n".join(map(_well_formed, traceback))
+        lines = whole[-MAX_ERROR_CHARACTERS:].split("\n")
+        if len(whole) > MAX_ERROR_CHARACTERS:
+            lines.insert(0, OMITTED_TRACEBACK.format(count=len(whole) - MAX_ERROR_CHARACTERS))
+        name, text = (shorten(_well_formed(part), 1_000) for part in (name, text))
+        self._add({"output_type": "error", "ename": name, "evalue": text, "traceback": lines})
 
     def clear(self, *, wait: bool) -> None:
         """Remove the outputs: now, or before the next one."""
         self.clears_next = wait
         if not wait:
             self.outputs, self.size, self.is_full = [], 0, False
+            self._printed = []
 
-    def _has_room(self, size: int) -> bool:
+    def finish(self) -> list[dict[str, Any]]:
+        """Return the outputs; successive texts of one stream are one output."""
+        if self._printed:
+            self.outputs[-1]["text"], self._printed = "".join(self._printed), []
+        return self.outputs
+
+    def _add(self, output: dict[str, Any]) -> None:
+        self.finish()
+        self.outputs.append(output)
+
+    def _is_printing(self, name: str) -> bool:
+        return bool(self._printed) and self.outputs[-1]["name"] == name and not self.clears_next
+
+    def _has_room(self, size: int, *, is_new: bool = True) -> bool:
+        """Count some characters, and return whether they are kept."""
         if self.clears_next:
             self.clear(wait=False)
         self.size += size
-        if self.size > self.max_characters and not self.is_full:
+        is_beyond = self.size > self.max_characters or (is_new and len(self.outputs) >= self.max_outputs)
+        if is_beyond and not self.is_full:
             self.is_full = True
-            limit = OMITTED.format(limit=self.max_characters)
-            self.outputs.append({"output_type": "stream", "name": "stderr", "text": limit})
+            text = OMITTED.format(limit=self.max_characters, count=self.max_outputs)
+            self._add({"output_type": "stream", "name": "stderr", "text": text})
         return not self.is_full
 
 
@@ -152,7 +179,7 @@ class _Publisher(PublisherProxy):
         display_id = str((kwargs.get("transient") or {}).get("display_id") or "")
         if kwargs.get("update"):
             if output := self._shown.get(display_id):
-                output["data"] = {mime: _plain(value) for mime, value in data.items()}
+                self._recorder.update(output, data, metadata)
             else:
                 super().publish(data, metadata, **kwargs)
             return
@@ -192,6 +219,20 @@ def _record(shell: Any, recorder: _Recorder) -> Iterator[None]:
             shell.display_pub, sys.displayhook = publisher, show
 
 
+def _bundle(data: dict[str, Any], metadata: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the data of a display and what belongs to it, as a notebook stores them."""
+    about = _plain(metadata or {})
+    return {
+        "data": {_well_formed(str(mime)): _plain(value) for mime, value in data.items()},
+        "metadata": about if isinstance(about, dict) else {},
+    }
+
+
+def _size(output: dict[str, Any]) -> int:
+    """Return the characters of a display."""
+    return len(str(output["metadata"])) + sum(len(mime) + len(str(value)) for mime, value in output["data"].items())
+
+
 def _plain(value: Any) -> Any:
     """Return the data of one type as a notebook stores it: bytes in base64, and as text what is no JSON."""
     if isinstance(value, bytes):
@@ -199,7 +240,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return _well_formed(value)
     try:
-        json.dumps(value, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError):
         return _well_formed(str(value))
     return value

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -60,7 +61,54 @@ def test_output_beyond_the_bound_is_left_out_and_an_error_after_it_is_not(shell:
     result = run_source(shell, "print('a' * 90)\nprint('b' * 90)\nprint('c')\n1 / 0", max_characters=100)
 
     assert kinds(result.outputs) == ["stream", "stream", "error"]
-    assert result.outputs[1]["text"] == "[The further output of this run is left out: it exceeds 100 characters.]\n"
+    omitted = "[The further output of this run is left out: it exceeds 100 characters or 1,000 outputs.]\n"
+    assert result.outputs[1]["text"] == omitted
+
+
+SHOW = "from IPython.display import display\n"
+GROWING = {
+    "displays without text": "for _ in range(2_000): display({'text/plain': ''}, raw=True)",
+    "metadata": "display({'text/plain': ''}, raw=True, metadata={'k': 'x' * 300_000})",
+    "the name of a type": "display({'x' * 300_000: ''}, raw=True)",
+    "many types": "display({f'x/{n}': '' for n in range(90_000)}, raw=True)",
+    "an update": "h = display(1, display_id=True)\nh.update({'text/plain': 'x' * 300_000}, raw=True)",
+    "many updates": "h = display(1, display_id=True)\nfor n in range(9): h.update({f'{n}' * 300_000: ''}, raw=True)",
+    "a traceback": "raise ValueError('x' * 900_000)",
+    "lines of a traceback": "raise ValueError('x\\n' * 900_000)",
+    "the name of an error": "raise type('x' * 900_000, (Exception,), {})",
+}
+
+
+@pytest.mark.promise("bounded")
+@pytest.mark.parametrize("name", GROWING)
+def test_output_in_any_form_is_within_the_bound(shell: Any, name: str) -> None:
+    result = run_source(shell, SHOW + GROWING[name], max_characters=200_000, max_outputs=100)
+
+    assert len(json.dumps(result.outputs)) < 900_000
+    assert len(result.outputs) <= 101
+    assert "left out" in str(result.outputs)
+
+
+@pytest.mark.promise("bounded")
+def test_many_short_prints_take_as_long_each_as_few(shell: Any) -> None:
+    def seconds(count: int) -> float:
+        started = time.thread_time()
+        run_source(shell, f"for _ in range({count}): print('x' * 9)", max_characters=10**9)
+        return time.thread_time() - started
+
+    seconds(1_000)
+    assert seconds(80_000) < 24 * seconds(10_000)  # 8 times as many; 64 times as long before each was stored alone
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["{5: 'x'}, raw=True", "{'application/json': float('nan')}, raw=True", "{'x/\\ud800': 'x'}, raw=True"],
+)
+def test_a_display_that_is_no_json_can_be_sent_to_the_page_and_to_the_model(shell: Any, shown: str) -> None:
+    result = run_source(shell, f"{SHOW}display({shown})")
+
+    assert json.dumps(result.outputs, ensure_ascii=False, allow_nan=False).encode()
+    assert len(result.as_cell_run().outputs) == 1
 
 
 def test_names_of_the_cell_are_those_of_the_notebook_and_its_history_is_not(shell: Any) -> None:
