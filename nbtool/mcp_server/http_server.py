@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import secrets
 import socket
@@ -23,6 +24,8 @@ MAX_BODY = 4 * 1024 * 1024
 
 STOP_SECONDS = 5.0
 """How long `stop` waits for the thread; it is a daemon, so the kernel never waits for it."""
+
+logging.getLogger("uvicorn.error").addHandler(logging.NullHandler())  # or any page fills the cell's output by requests
 
 
 class KernelServer:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 
 import httpx
 import pytest
@@ -69,6 +70,27 @@ def test_two_headers_where_one_is_right_are_refused() -> None:
         answers = [httpx.post(server.address.url, headers=pair, json=BODY, trust_env=False) for pair in pairs]
 
     assert [answer.status_code for answer in answers] == [401, 403]
+
+
+@pytest.mark.promise("served")
+@pytest.mark.parametrize(
+    "request_text",
+    ["GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "GET /\r\n\r\n", "\0" * 9],
+)
+def test_a_stranger_without_the_token_writes_nothing_into_the_notebook(
+    request_text: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [])  # as in a kernel: without any, Python writes warnings to stderr
+    with (
+        serve(lambda: Chat(tools=[effect])) as server,
+        socket.create_connection(("127.0.0.1", server.port)) as stranger,
+    ):
+        stranger.sendall(request_text.encode())
+        answer = stranger.recv(1_000)
+
+    printed = capfd.readouterr()
+    assert answer.startswith(b"HTTP/1.1 4")
+    assert printed.out + printed.err == ""
 
 
 def test_the_token_is_in_no_log_and_no_repr(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,7 @@ class ExportContext:
     In a `script`, which has no top-level await, asynchronous functions are run with `asyncio.run`. Turns that are not
     `trusted` may be forged: no validator of the user runs on their arguments, and code of a model is commented out.
     `numbers` are the numbers of turns in `%chat history`, by their ids; a turn without one is named by its id.
+    What `plugins` keep out of the journal is kept out of the code too; without any it is as the calls ran.
     """
 
     tools: Mapping[str, Tool]
@@ -55,6 +56,7 @@ class ExportContext:
     script: bool = False
     trusted: bool = True
     numbers: Mapping[str, str] = field(default_factory=dict)
+    plugins: Sequence[object] = ()
 
 
 @dataclass(frozen=True, slots=True)

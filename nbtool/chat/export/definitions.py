@@ -12,7 +12,7 @@ import builtins
 import inspect
 import symtable
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any
@@ -37,10 +37,17 @@ class Definitions:
 
 
 def definitions_of(
-    names: Iterable[str], notebook: Mapping[str, Any], *, closed: frozenset[str] = frozenset()
+    names: Iterable[str],
+    notebook: Mapping[str, Any],
+    *,
+    closed: frozenset[str] = frozenset(),
+    is_private: Callable[[str], bool] = lambda _: False,
 ) -> Definitions:
-    """Return the definitions of these notebook names, each after the ones it depends on; no numbers that are closed."""
-    search = _Search(closed)
+    """Return the definitions of these notebook names, each after the ones it depends on; no numbers that are closed.
+
+    A definition whose source is private is not copied.
+    """
+    search = _Search(closed, is_private)
     for name in names:
         search.add(name, notebook)
     return search.definitions
@@ -49,6 +56,7 @@ def definitions_of(
 @dataclass(slots=True)
 class _Search:
     closed: frozenset[str]
+    is_private: Callable[[str], bool]
     definitions: Definitions = field(default_factory=Definitions)
     visited: dict[str, Any] = field(default_factory=dict)
 
@@ -60,7 +68,7 @@ class _Search:
         self.visited[name] = value
         if isinstance(value, ModuleType) and _root(value.__name__) != "nbtool":
             self.definitions.imports.append(_import(value.__name__, name))
-        elif type(value) in (int, float, bool, type(None)) and name in namespace and name not in self.closed:
+        elif type(value) in (int, float, bool, type(None)) and name in namespace and self._is_open(name, value):
             self.definitions.sources.append(_guard(name, f"{name} = {_number(value)}"))
         elif statement := _import_from_library(name, value):
             self.definitions.imports.append(statement)
@@ -68,9 +76,12 @@ class _Search:
             return self._add_missing(name, value, is_there=name in namespace)
         return True
 
+    def _is_open(self, name: str, value: object) -> bool:
+        return name not in self.closed and not self.is_private(str(value))
+
     def _define(self, name: str, value: Any) -> bool:
         source = _source(name, value)
-        if not source or len(self.definitions.sources) >= MAX_DEFINITIONS:
+        if not source or self.is_private(source) or len(self.definitions.sources) >= MAX_DEFINITIONS:
             return False
         before = Definitions(
             [*self.definitions.imports],

@@ -19,6 +19,7 @@ from nbtool.chat.export.dependencies import TurnCalls, names_used, required_call
 from nbtool.chat.export.literals import LiteralWriter, NotLiteral, text_literal
 from nbtool.chat.export.model_code import BY_MODEL, UNSEEN, as_comment, as_source, compiles, names_in
 from nbtool.chat.export.names import NotebookNames
+from nbtool.chat.export.redaction import Redaction
 from nbtool.chat.export.references import Binding, ReferenceWriter
 from nbtool.chat.turn import Turn
 from nbtool.errors import UnknownReference
@@ -30,6 +31,7 @@ TITLE_WITH_NBTOOL = (
     "# The calls of a chat as plain Python. nbtool wrote this; running it needs no model, and nbtool only for: {names}."
 )
 DEFINITIONS_TITLE = "# Of your notebook, without tool decorators; where a name is taken, yours stays:"
+REDACTED = "# Private values are replaced by [email] and the like: put them back before you run it."
 FROM_FILE = "# From an imported file: these calls were not run here. Review them before you run them."
 CHECK_SOURCE = """if {missing} := [name for name in {needed} if name not in {globals}()]:
     raise {NameError}(f"Define first, as in the notebook of this chat: {{', '.join({missing})}}")"""
@@ -90,16 +92,18 @@ def export_python(
 
     With `call_id`, only this call of the first turn, and the calls before it that it uses.
     """
-    earlier = [(turn, turn.calls) for turn in before]
-    selected = [(turn, turn.calls) for turn in turns]
+    redaction = Redaction(context.plugins)
+    earlier: list[TurnCalls] = [(turn, redaction.calls(turn)) for turn in before]
+    selected: list[TurnCalls] = [(turn, redaction.calls(turn)) for turn in turns]
     at = next((at for at, call in enumerate(turns[0].calls if turns else ()) if call.call_id == call_id), None)
     if at is not None:
-        earlier, selected = [*earlier, (turns[0], turns[0].calls[:at])], [(turns[0], [turns[0].calls[at]])]
+        (turn, calls), *_ = selected
+        earlier, selected = [*earlier, (turn, calls[:at])], [(turn, [calls[at]])]
     required = required_calls(earlier, selected)
     everything = [*required, *selected]
     names = NotebookNames(context.notebook, _names_of_code(everything))
     references = ReferenceWriter(names, context.variables)
-    sheet = _Builder(names, references, CallWriter(names, references, context), names_used(everything))
+    sheet = _Builder(names, references, CallWriter(names, references, context), names_used(everything), redaction)
     for turn, calls in required:
         sheet.turn(turn, calls, "Needed from the turn")
     for turn, calls in selected:
@@ -111,11 +115,19 @@ def export_python(
 class _Builder:
     """Accumulate the code, one call after another."""
 
-    def __init__(self, names: NotebookNames, references: ReferenceWriter, writer: CallWriter, used: set[str]) -> None:
+    def __init__(
+        self,
+        names: NotebookNames,
+        references: ReferenceWriter,
+        writer: CallWriter,
+        used: set[str],
+        redaction: Redaction,
+    ) -> None:
         self._names = names
         self._references = references
         self._writer = writer
         self._used = used
+        self._redaction = redaction
         self._turn_id = ""
         self._cells: list[CodeCell] = []
         self._lines: list[str] = []
@@ -128,7 +140,7 @@ class _Builder:
             return
         self._turn_id = turn.turn_id
         name = self._writer.context.numbers.get(turn.turn_id) or one_line(turn.turn_id, 40)
-        self._lines.append(f"# {title} {name}: {one_line(turn.prompt.text, 100)}")
+        self._lines.append(f"# {title} {name}: {one_line(self._redaction.text(turn.prompt.text, turn), 100)}")
         for call in calls:
             if call.status == "ok":
                 self._call(call)
@@ -141,8 +153,12 @@ class _Builder:
         """Return the complete code, preceded by imports and definitions."""
         context = self._writer.context
         closed = frozenset(entry.name for entry in context.variables.list_entries() if not entry.is_readable)
-        used = definitions_of(sorted(self._names.used), context.notebook, closed=closed)
-        head = [_title(used)] if context.trusted else [_title(used), FROM_FILE]
+        used = definitions_of(
+            sorted(self._names.used), context.notebook, closed=closed, is_private=self._redaction.changes
+        )
+        head = [_title(used), *([] if context.trusted else [FROM_FILE])]
+        if self._redaction.has_changed:
+            head.append(REDACTED)
         if used.missing:
             needed = ", ".join(f"{name} ({one_line(kind, 40)})" for name, kind in sorted(used.missing.items()))
             head.append(f"# Needs from your notebook: {needed}")
@@ -231,7 +247,7 @@ class _Builder:
             text = None
         if not isinstance(text, str):
             return self._omit(call, "an edited result whose text is no longer available")
-        name = self._names.numbered("r")
+        name, text = self._names.numbered("r"), self._redaction.text(text)
         self._lines.append(f"{name} = {text_literal(text)}  # the edited result")
         self._references.bind(call.result_name, Binding(name, value=text))
 

@@ -14,7 +14,7 @@ Nothing that is read from it runs, and no approval is restored.
 """
 
 from nbtool.chat.journal.process_journal import WAIT_SECONDS, Journal, journal
-from nbtool.chat.journal.redaction import redactor_for
+from nbtool.chat.journal.redaction import redact_data, redactor_for
 from nbtool.chat.journal.turn_writer import TurnWriter
 
-__all__ = ["WAIT_SECONDS", "Journal", "TurnWriter", "journal", "redactor_for"]
+__all__ = ["WAIT_SECONDS", "Journal", "TurnWriter", "journal", "redact_data", "redactor_for"]

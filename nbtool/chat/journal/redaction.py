@@ -66,8 +66,13 @@ def _field(key: str, inner: Any, hide: Callable[[str], str]) -> Any:
     if key in FREE_KEYS and isinstance(inner, dict):
         return {hide(name): _redact(one, hide) for name, one in inner.items()}
     if key in FREE_FORM_FIELDS:
-        return map_text(inner, hide, keys=hide, number=lambda value: _number(value, hide))
+        return redact_data(inner, hide)
     return _redact(inner, hide)
+
+
+def redact_data(value: Any, hide: Callable[[str], str]) -> Any:
+    """Return JSON data of any form with private values redacted in every key, text and number."""
+    return map_text(value, hide, keys=hide, number=lambda one: _number(one, hide))
 
 
 def _number(value: float, hide: Callable[[str], str]) -> Any:

@@ -103,8 +103,8 @@ def _export_text(context: CommandContext, kind: str, figures: Figures) -> str:
         case "ipynb":
             from nbtool.chat.export.notebook import as_notebook  # noqa: PLC0415 - nbformat is slow to load
 
-            return as_notebook(turns, export_context(turns, chat, names), chat.plugins, figures)
-    return export_python(turns, export_context(turns, chat, names, script=True)).text
+            return as_notebook(turns, export_context(turns, chat, names, is_file=True), chat.plugins, figures)
+    return export_python(turns, export_context(turns, chat, names, script=True, is_file=True)).text
 
 
 def _count_media(count: int) -> str:

@@ -28,9 +28,20 @@ def turn_code(turn: Turn, chat: Chat, names: Mapping[str, Any], call_id: str = "
 
 
 def export_context(
-    turns: Sequence[Turn], chat: Chat, names: Mapping[str, Any], *, script: bool = False
+    turns: Sequence[Turn], chat: Chat, names: Mapping[str, Any], *, script: bool = False, is_file: bool = False
 ) -> ExportContext:
-    """Return the tools, variables and names that code of these turns is written with."""
+    """Return the tools, variables and names that code of these turns is written with.
+
+    Code for a file has no values that the chat's plugins keep out of the journal; a cell of this notebook has them.
+    """
     trusted = not any(map(is_imported, turns))
     numbers = {turn.turn_id: str(number) for number, (_, turn) in chat.tree.numbered_turns().items()}
-    return ExportContext(chat.tools.tools(), chat.variables, names, script=script, trusted=trusted, numbers=numbers)
+    return ExportContext(
+        chat.tools.tools(),
+        chat.variables,
+        names,
+        script=script,
+        trusted=trusted,
+        numbers=numbers,
+        plugins=chat.plugins if is_file else (),
+    )

@@ -11,9 +11,12 @@ import pytest
 
 from nbtool import Chat
 from nbtool.messages import Media
+from nbtool.plugins.privacy import Privacy
 from nbtool.testing import ScriptedWire, call
 from tests.magics.commands.saying import run_command
 from tests.samples import PNG
+
+EMAIL = "ada.lovelace@example.org"
 
 
 @pytest.fixture
@@ -225,3 +228,19 @@ def test_code_of_a_past_conversation_passes_results_on_whatever_their_names_are_
 
     assert "r1 = make(n=3)" in shell.rl_next_input
     assert re.search(r"r2 = count\((of=)?r1\)", shell.rl_next_input)  # by name where the tool is not here
+
+
+@pytest.mark.promise("masked")
+def test_exports_of_a_notebook_have_no_private_value_and_a_cell_of_code_has_them(shell: Any, tmp_path: Path) -> None:
+    wire = ScriptedWire([call("send", to="__MASK_EMAIL_1__"), "Sent."])
+    shell.run_cell("@tool(run='auto')\ndef send(to: str) -> str:\n    'Send.'\n    return to")
+    chat = Chat(wire=wire, plugins=[Privacy()], tools=[shell.user_ns["send"]])
+    shell.user_ns["private"] = chat
+    chat.send(f"Write to {EMAIL}.")
+
+    for kind in ("md", "json", "code", "ipynb"):
+        shell.run_line_magic("chat", f"-c private export {kind} {tmp_path / kind}")
+    shell.run_line_magic("chat", "-c private code")
+
+    assert [path.name for path in sorted(tmp_path.iterdir()) if EMAIL in path.read_text()] == []
+    assert f'send(to="{EMAIL}")' in (shell.rl_next_input or "")
