@@ -1,24 +1,24 @@
 """What a turn did to the names of the notebook, and the way back: former objects are kept by reference.
 
 A name is compared by the object that it refers to. Objects that were changed in place have no former state that could
-be put back; they are named if their content was read before the first call and differs after the turn.
+be put back; they are named if their content was read before the first call and differs after the turn. What a turn left
+is overwritten only if its content is as the turn left it, and not where that cannot be compared.
 """
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from threading import Lock
-from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Literal
 
 from nbtool.errors import BadUsage
+from nbtool.magics.names.object_contents import content_digests, left_tokens, read_token
 from nbtool.magics.notebook.cell_changes import CellChange, ChangesCells, describe_cells, undo_cells
 from nbtool.text import list_names
-from nbtool.tools.content_hash.change_token import change_token
+from nbtool.tools.content_hash.change_token import ChangeToken
 from nbtool.tools.values.sizes import UNKNOWN_SIZE, size_of
 
 MAX_KEPT_BYTES = 512 * 1024 * 1024
@@ -30,20 +30,9 @@ MAX_TURNS = 50
 MAX_LISTED = 10
 """Names of each kind in a notice."""
 
-WATCH_SECONDS = 0.2
-"""Processor seconds for reading the contents of all objects before the first call of a turn, and after it."""
-
-MAX_WATCHED_BYTES = 32 * 1024 * 1024
-"""Bytes read of one object."""
-
 _SHELL_NAMES = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open"})
-_NOT_WATCHED = (
-    *(ModuleType, type, FunctionType, BuiltinFunctionType),
-    *(str, bytes, int, float, complex, bool, type(None), range, frozenset),
-)
-"""Types whose objects do not change in place, or whose content is code."""
-
 Kind = Literal["added", "replaced", "deleted", "changed"]
+State = Literal["as_left", "changed", "unknown"]
 _ABSENT, _DELETED = object(), object()
 _TITLES: dict[Kind, str] = {
     "added": "added", "replaced": "replaced", "deleted": "deleted", "changed": "changed in place"
@@ -54,8 +43,8 @@ _TITLES: dict[Kind, str] = {
 class NameChange:
     """What happened to one name; `changed` is an object that was changed in place.
 
-    `former` is the object before the turn, and `left` refers to the one after it; `size` are the estimated bytes of
-    what this keeps alive.
+    `former` is the object before the turn, and `left` refers to the one after it; `left_token` is that of its content,
+    None if it does not change in place; `size` are the estimated bytes of what this keeps alive.
     """
 
     name: str
@@ -64,14 +53,18 @@ class NameChange:
     size: int = 0
     is_kept: bool = True
     left: Callable[[], Any] = field(default=lambda: _ABSENT, repr=False)
-    left_token: str = ""
+    left_token: ChangeToken | None = None
 
-    def is_as_left(self, names: Mapping[str, Any]) -> bool:
-        """Return whether the name still refers to what the turn left, as far as its content could be read."""
+    def state(self, names: Mapping[str, Any]) -> State:
+        """Return whether the name has what the turn left, with the same content; `unknown` if that is not seen."""
         current = names.get(self.name, _ABSENT)
         if current is not self.left():
-            return False
-        return not self.left_token or _token(current, WATCH_SECONDS) == self.left_token
+            return "changed"
+        if self.left_token is None:
+            return "as_left"
+        if self.left_token.problem or (token := read_token(current)).problem:
+            return "unknown"
+        return "as_left" if token.digest == self.left_token.digest else "changed"
 
     def release(self) -> None:
         """Keep no object alive any more; the change can no longer be undone."""
@@ -133,14 +126,15 @@ class NameWatch:
     def read_contents(self) -> None:
         """Read the contents of the objects, within `WATCH_SECONDS`; on the thread on which tools run."""
         if self.tokens is None:
-            self.tokens = _tokens(_visible(self._names))
+            self.tokens = content_digests(_visible(self._names))
 
     def changes(self) -> list[NameChange]:
         """Return what is different now."""
         after = _visible(self._names)
         read = {name for name in self.tokens or () if after.get(name, _ABSENT) is self.before.get(name)}
-        tokens = _tokens({name: after[name] for name in after if name in read or self._is_new(name, after)})
-        changes = [_compare(name, self.before, after, tokens) for name in dict.fromkeys((*self.before, *after))]
+        tokens = content_digests({name: after[name] for name in after if name in read})
+        left = left_tokens({name: after[name] for name in after if self._is_new(name, after)})
+        changes = [_compare(name, self.before, after, left) for name in dict.fromkeys((*self.before, *after))]
         in_place = [NameChange(name, "changed") for name in read if self._is_changed(name, tokens)]
         return [*filter(None, changes), *sorted(in_place, key=lambda change: change.name)]
 
@@ -223,15 +217,20 @@ class NameChanges:
             )
         cells, of_cells = undo_cells(recorded.cells, notebook) if notebook else (recorded.cells, "")
         able = [change for change in recorded.changes if change.kind != "changed" and change.is_kept]
-        blocked = [] if replace else [change for change in able if not change.is_as_left(self._names)]
-        done = [change for change in able if change not in blocked]
+        states = {id(change): "as_left" if replace else change.state(self._names) for change in able}
+        done = [change for change in able if states[id(change)] == "as_left"]
+        blocked = [change for change in able if change not in done]
         for change in done:
             self._put_back(change)
         texts = [
             *_done_texts(done),
             of_cells,
             *self._remarks(recorded),
-            _blocked_text(blocked, command or f"%chat undo {turn_id}"),
+            _blocked_text(
+                [change for change in blocked if states[id(change)] == "changed"],
+                [change for change in blocked if states[id(change)] == "unknown"],
+                command or f"%chat undo {turn_id}",
+            ),
         ]
         text = " ".join(filter(None, texts))
         if not done and len(cells) == len(recorded.cells):
@@ -261,38 +260,18 @@ def _visible(names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compare(
-    name: str, before: Mapping[str, Any], after: Mapping[str, Any], tokens: Mapping[str, str]
+    name: str, before: Mapping[str, Any], after: Mapping[str, Any], tokens: Mapping[str, ChangeToken]
 ) -> NameChange | None:
     former, current = before.get(name, _ABSENT), after.get(name, _ABSENT)
     if former is current:
         return None
     if current is _ABSENT:
         return NameChange(name, "deleted", former, _size(former))
-    reference, token = _weak_reference(current), tokens.get(name, "")
+    reference, token = _weak_reference(current), tokens.get(name)
     left, size = reference or (lambda: current), 0 if reference else _size(current)
     if former is _ABSENT:
         return NameChange(name, "added", None, size, left=left, left_token=token)
     return NameChange(name, "replaced", former, size + _size(former), left=left, left_token=token)
-
-
-def _tokens(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tokens of objects that may change in place, as many as can be read in time."""
-    deadline, tokens = time.thread_time() + WATCH_SECONDS, {}
-    for name, value in values.items():
-        if (left := deadline - time.thread_time()) <= 0:
-            break
-        if token := _token(value, left):
-            tokens[name] = token
-    return tokens
-
-
-def _token(value: Any, seconds: float) -> str:
-    """Return a digest of an object's content; empty if it does not change in place or cannot be read."""
-    kind = type(value)  # not isinstance: a proxy may raise where it is asked for its class
-    if issubclass(kind, _NOT_WATCHED) or str(kind.__module__).startswith("nbtool."):
-        return ""
-    token = change_token(value, seconds=seconds, max_bytes=MAX_WATCHED_BYTES)
-    return "" if token.problem else token.digest
 
 
 def _size(value: Any) -> int:
@@ -323,9 +302,14 @@ def _done_texts(done: list[NameChange]) -> list[str]:
     return [f"{verb} {_quoted(names)}." for verb, names in (("Put back", restored), ("Removed", removed)) if names]
 
 
-def _blocked_text(blocked: list[NameChange], command: str) -> str:
-    names = _quoted([change.name for change in blocked])
-    return f"You have changed {names} since: `{command} --replace` overwrites that." if blocked else ""
+def _blocked_text(changed: list[NameChange], unknown: list[NameChange], command: str) -> str:
+    names, others = (_quoted([change.name for change in changes]) for changes in (changed, unknown))
+    overwrite = f"`{command} --replace` overwrites that."
+    texts = [
+        f"You have changed {names} since: {overwrite}" if names else "",
+        f"You may have changed {others} since, which cannot be compared: {overwrite}" if others else "",
+    ]
+    return " ".join(filter(None, texts))
 
 
 def _quoted(names: Iterable[str]) -> str:

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import random
+import sqlite3
+from array import array
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+from threading import Lock
 from typing import Any
 
 import pytest
 
 from nbtool.errors import BadUsage
 from nbtool.magics.names.name_undo import NameChanges, TurnChanges
+from nbtool.magics.names.object_contents import MAX_WATCHED_BYTES
 from nbtool.magics.notebook.cell_changes import CellChange
 
 
@@ -116,6 +122,60 @@ def test_what_was_made_by_the_turn_and_changed_in_place_since_is_left_alone() ->
     with pytest.raises(BadUsage, match=r"Nothing was put back. You have changed `a` since"):
         changes.undo("turn_1")
     assert names["a"] == [2, 3]
+
+
+def counting() -> Iterator[int]:
+    yield from range(9)
+
+
+KINDS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "an array": (lambda: array("i", [1]), lambda value: value.append(2)),
+    "an instance": (Frame, lambda value: setattr(value, "rows", 2)),
+    "a class": (lambda: type("Own", (), {"a": 1}), lambda value: setattr(value, "a", 2)),
+    "a function": (lambda: lambda: 1, lambda value: setattr(value, "limit", 2)),
+    "a text of a subclass": (lambda: type("Text", (str,), {})("a"), lambda value: setattr(value, "mark", 2)),
+}
+UNSEEN: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "a generator": (counting, next),
+    "a lock inside": (lambda: {"lock": Lock()}, lambda value: value.update(a=1)),
+    "a queue": (SimpleQueue, lambda value: value.put(1)),
+    "a connection": (lambda: sqlite3.connect(":memory:"), lambda value: value.execute("CREATE TABLE t (a)")),
+    "a source of random numbers": (lambda: random.Random(1), lambda value: value.random()),
+    "a large object": (lambda: bytearray(MAX_WATCHED_BYTES + 1), lambda value: value.append(1)),
+}
+
+
+@pytest.mark.promise("undo-keeps-edits")
+@pytest.mark.parametrize("kind", [*KINDS, *UNSEEN])
+@pytest.mark.parametrize("former", [{}, {"a": 1}])
+def test_no_object_that_may_have_been_changed_in_place_since_is_overwritten(kind: str, former: dict[str, int]) -> None:
+    make, change = {**KINDS, **UNSEEN}[kind]
+    value, names = make(), dict[str, Any](former)
+    changes, _ = record(names, lambda: names.update(a=value))
+    change(value)
+
+    with pytest.raises(BadUsage, match=f"You {'have' if kind in KINDS else 'may have'} changed `a` since"):
+        changes.undo("turn_1")
+    assert names["a"] is value
+    changes.undo("turn_1", replace=True)
+    assert names == former
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "a module"])
+def test_an_object_that_is_as_the_turn_left_it_is_overwritten(kind: str) -> None:
+    value = random if kind == "a module" else KINDS[kind][0]()
+    names: dict[str, Any] = {}
+    changes, _ = record(names, lambda: names.update(a=value))
+
+    assert changes.undo("turn_1") == "Removed `a`."
+
+
+def test_an_object_that_there_was_no_time_to_read_is_not_overwritten() -> None:
+    names: dict[str, Any] = {}
+    changes, _ = record(names, lambda: names.update(long=[[number] for number in range(300_000)], after=[1], number=1))
+
+    assert changes.undo("turn_1").startswith("Removed `number`. You may have changed `long`, `after` since, which")
+    assert names["after"] == [1]
 
 
 def test_a_name_whose_object_of_the_turn_no_longer_exists_counts_as_changed() -> None:
