@@ -53,19 +53,37 @@ SECRET_FILES = (
     "wpa_supplicant*.conf", "stored_tokens*", "cookies.json", "*.jwt", "jwt.txt", ".sentryclirc*", ".mongorc.js",
     ".dbshell", "ngrok.y*ml", "tailscaled.state*", ".claude.json*", "claude_desktop_config.json", ".openai",
     ".anthropic", "keys.json", "key.txt", "keys.txt", "config.local", "*.kubeconfig.y*ml", "gh_hosts.y*ml",
+    ".authinfo*", ".passwd-s3fs*", ".smbcredentials*", ".cifs*", ".muttrc*", ".mbsyncrc*", ".offlineimaprc*",
+    ".edgerc*", "gshadow*", "settings-security.xml", "nuget.config", "keyring_pass.cfg", "*.kwl", "notebook_secret",
+    "creds", "creds.*", "*_creds.*", "*-creds.*", "pw.txt", "*deploy_key*", "ssh_key*", "*.remmina", "webservers.xml",
+    "datasources.local.xml", "local_settings.py", "settings_local.py", ".sgptrc",
 )  # fmt: skip
 """Names of files that hold secrets, as lower-case patterns."""
 
 SECRET_FOLDERS = frozenset({
     ".ssh", ".gnupg", ".aws", ".kube", ".azure", ".docker", ".gcloud", ".password-store", ".kaggle", ".databricks",
     ".snowsql", ".oci", ".boto", ".chef", ".mozilla", ".thunderbird", ".bitcoin", ".electrum", "keyrings", "gcloud",
-    "keychains", "github-copilot", "io.datasette.llm", ".sfdx", ".ngrok2",
+    "keychains", "github-copilot", "io.datasette.llm", ".sfdx", ".ngrok2", "secrets", ".secrets", ".cloudflared",
+    ".wrangler", ".heroku", ".aliyun", ".bluemix", ".tencentcloud", ".snowflake", ".okta", ".step", ".acme.sh",
+    ".lego", ".gsutil", ".ethereum", ".near-credentials", ".purple", ".getmail", ".mutt", ".weechat", ".irssi",
+    "kwalletd", "telegramdesktop", ".litellm",
 })  # fmt: skip
 """Names of folders in which every file is a secret."""
 
-SECRET_PLACES = frozenset({
-    (".config", name) for name in ("gh", "hub", "op", "doctl", "glab-cli", "flyctl", "netlify", "tailscale", "stripe")
-}) | {(".fly", "config.yml"), (".wandb", "settings"), ("borg", "keys")}  # fmt: skip
+_CONFIG_OF_PROGRAMS = (
+    "gh", "hub", "op", "doctl", "glab-cli", "flyctl", "netlify", "tailscale", "stripe", "gh-copilot", "heroku",
+    "configstore", "google-chrome", "chromium", "bravesoftware", "microsoft-edge", "signal", "slack", "discord",
+    "anthropic", "openai", "aichat", "wandb", "fly", "railway", "argocd", "helm", "joplin", "linode-cli", "s3cmd",
+    "lftp", "remmina", "evolution", "goa-1.0", "pypoetry", "hcloud", "scw", "mc", "keepassxc", "jgit", "databricks",
+    "dbt", "solana", "pulumi", "vercel", "containers", "sops", "age", "composer", "filezilla",
+)  # fmt: skip
+"""Folders and files below `.config` of programs that keep keys, tokens or cookies there."""
+
+SECRET_PLACES = frozenset({(".config", name) for name in _CONFIG_OF_PROGRAMS}) | {
+    (".fly", "config.yml"), (".wandb", "settings"), ("borg", "keys"), (".dbt", "profiles.yml"), (".m2", "settings.xml"),
+    (".gradle", "gradle.properties"), (".bundle", "config"), (".netlify", "config.json"), (".continue", "config.json"),
+    (".cursor", "mcp.json"), (".vscode", "mcp.json"),
+}  # fmt: skip
 """Files and folders that are secrets only below the parent folder given before them."""
 
 _COPY_MARK = re.compile(

@@ -374,6 +374,10 @@ KEPT_APART = [
     "cookies.json", "session.jwt", ".sentryclirc", "ngrok.yml", "keys.json", "keys.txt", ".config/gh/hosts.yml",
     ".config/hub", ".config/github-copilot/apps.json", ".wandb/settings", ".claude.json",
     "my.cnf", "azureauth.json", "sftp.json", "oauth2.json", "api_token", "bearer.txt", "vault.yml", "ansible-vault.yml",
+    ".authinfo", ".passwd-s3fs", ".smbcredentials", ".cifs", ".muttrc", ".mbsyncrc", ".offlineimaprc", ".edgerc.bak",
+    "gshadow", "settings-security.xml", "NuGet.Config", "keyring_pass.cfg", "kdewallet.kwl", "notebook_secret",
+    "creds.json", "db_creds.yml", "aws-creds.txt", "pw.txt", "deploy_key", "ssh_key", "server.remmina",
+    "webServers.xml", "dataSources.local.xml", "local_settings.py", "settings_local.py", ".sgptrc",
     "connections.xml", "my-secrets.md", "pass.txt", "ID_RSA.BAK", "\uff4bAGGLE.json",
 ]  # fmt: skip
 
@@ -382,6 +386,7 @@ DATA = [
     "environment.yml", "data.csv", "README.md", "tokenizer.json", "config.json", "secretary.csv", "keys.csv",
     "monkey.json", "train.py", "requirements.txt", "sales_2024.csv", "old.csv", "notes.txt", "turkey.json",
     "history.csv", "environment.txt", "params.yaml", "authors.json", "compass.json", "sales (1).csv",
+    "creeds.csv", "sacred.json", "settings.py", "datasources.xml", "secrecy.py",
     "copy of sales.csv", "prices.bak", "tokens.csv", "appsettings.json", "author.json", "bypass.txt", "vault.csv",
 ]  # fmt: skip
 

@@ -19,6 +19,21 @@ SECRETS = (
     ".config/glab-cli/config.yml", ".config/flyctl/config.yml", ".config/netlify/config.json",
     ".config/tailscale/profile", ".config/stripe/config.toml", ".fly/config.yml", ".wandb/settings",
     ".config/borg/keys/host",
+    "project/secrets/notes", "project/.secrets/notes", ".cloudflared/tunnel.json", ".wrangler/config/default.toml",
+    ".heroku/notes", ".aliyun/config.json", ".bluemix/config.json", ".tencentcloud/default.configure",
+    ".snowflake/config.toml", ".okta/okta.yaml", ".step/config", ".acme.sh/account.conf", ".lego/accounts/a",
+    ".gsutil/credstore", ".ethereum/geth", ".near-credentials/a.json", ".purple/accounts.xml", ".getmail/getmailrc",
+    ".mutt/rc", ".weechat/irc.conf", ".irssi/config", ".local/share/kwalletd/wallet.salt",
+    ".local/share/TelegramDesktop/tdata/datas", ".litellm/config", ".dbt/profiles.yml", ".m2/settings.xml",
+    ".gradle/gradle.properties", ".bundle/config", ".netlify/config.json", ".continue/config.json", ".cursor/mcp.json",
+    "project/.vscode/mcp.json",
+    *(f".config/{name}/notes" for name in (
+        "gh-copilot", "heroku", "configstore", "google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "Signal",
+        "Slack", "discord", "anthropic", "openai", "aichat", "wandb", "fly", "railway", "argocd", "helm", "joplin",
+        "linode-cli", "s3cmd", "lftp", "remmina", "evolution", "goa-1.0", "pypoetry", "hcloud", "scw", "mc",
+        "keepassxc", "jgit", "databricks", "dbt", "solana", "pulumi", "vercel", "containers", "sops", "age", "composer",
+        "filezilla",
+    )),
 )  # fmt: skip
 """Files without a name of their own, in the folders of programs that keep secrets there."""
 
