@@ -10,13 +10,28 @@ SIGN_IN_KEY = "nbtool-sign-in"
 """The key in the schema of a form that is the question about a page: its address. No schema of a server has it."""
 
 
+RECEIVER = (
+    "The answer of that page is sent to another host: {receiver}. Sign in only if both belong together; else that host"
+    " could use your account."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class LoginRequest:
-    """The page at which a person would log in to a server; `host` is that of the page."""
+    """The page at which a person would log in to a server; `host` is that of the page.
+
+    `receiver` is the host that the page's answer is sent to, which gives the tokens; empty if it is the page's own.
+    """
 
     server: str
     host: str
     url: str
+    receiver: str = ""
+
+    @property
+    def warning(self) -> str:
+        """What a person must know about the receiver; empty if it is the page's own host."""
+        return RECEIVER.format(receiver=self.receiver) if self.receiver else ""
 
 
 AskLogin = Callable[[LoginRequest], bool]

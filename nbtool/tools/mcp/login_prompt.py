@@ -125,7 +125,8 @@ def ask_person(request: LoginRequest) -> bool:
 
 def ask_by_line(request: LoginRequest) -> bool:
     """Ask with a line of input, and only after a plain yes print the address of the page."""
-    question = CONSENT.format(server=server_label(request.server), host=request.host)
+    consent = CONSENT.format(server=server_label(request.server), host=request.host)
+    question = f"{request.warning}\n{consent}" if request.warning else consent
     try:
         answer = input(question).strip().lower()
     except (EOFError, OSError, NotImplementedError):  # nobody is there; ipykernel raises the last one

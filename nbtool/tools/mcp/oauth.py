@@ -2,9 +2,9 @@
 
 https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
 
-The person is shown the host of the page first. Its address comes from the server, so it has to be https, or of this
-machine if the server is too; the same holds for every request of the login. Tokens are sent to the server's own
-address, to no other one, and are in no message.
+The person is shown the host of the page first, and the host that gets its answer if that is another one. Its address
+comes from the server, so it has to be https, or of this machine if the server is too; the same holds for every request
+of the login. Tokens are sent to the server's own address, to no other one, and are in no message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata, OAuthMetadata
 from pydantic import AnyUrl
 
 from nbtool.errors import BadUsage, McpFailed
@@ -116,7 +116,8 @@ async def open_login(spec: ServerSpec, login_prompt: LoginPrompt) -> OAuthClient
         await browser.listen(parse_qs(urlsplit(url).query).get("state", [""])[0])  # a page may lead back at once
         is_agreed = False
         try:
-            is_agreed = await login_prompt.ask(LoginRequest(spec.name, address.netloc, url))
+            receiver = _receiver(provider.context.oauth_metadata, address, server)
+            is_agreed = await login_prompt.ask(LoginRequest(spec.name, address.netloc, url, receiver))
         finally:
             if not is_agreed:
                 browser.close()
@@ -158,6 +159,15 @@ def check_address(url: str, server: ServerUrl) -> ServerUrl:
     if not address.may_carry_key or (address.is_loopback and not server.is_loopback):
         raise LoginFailed(WRONG_ADDRESS.format(url=shorten(single_line(base), 200)))
     return address
+
+
+def _receiver(metadata: OAuthMetadata | None, page: ServerUrl, server: ServerUrl) -> str:
+    """Return the host that the page's answer is sent to, if it is another one: a page can be that of any service.
+
+    https://www.rfc-editor.org/rfc/rfc9207#name-introduction
+    """
+    receiver = check_address(str(metadata.token_endpoint), server) if metadata else page
+    return "" if receiver.origin == page.origin else receiver.netloc
 
 
 def _port(uri: object) -> int | None:

@@ -38,7 +38,8 @@ def sign_in_form(request: LoginRequest) -> tuple[Tool, FormParameters]:
         SIGN_IN_KEY: request.url,
     }
     parameters = FormParameters({}, None, schema, is_form=True)
-    notice = INTRODUCTION.format(server=server_label(request.server), host=request.host)
+    introduction = INTRODUCTION.format(server=server_label(request.server), host=request.host)
+    notice = "\n\n".join(filter(None, (introduction, request.warning)))
     asks = f"{request.server} asks"
     tool = Tool(
         function=_agree,

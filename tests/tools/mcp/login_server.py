@@ -25,12 +25,13 @@ from tests.tools.mcp.serving import http_server
 class AuthorizationServer:
     """Registers clients, and exchanges codes for tokens; `received` are the forms of its token requests.
 
-    `refuses` is whether the person refuses, and `page` another address of its page.
+    `refuses` is whether the person refuses, `page` another address of its page, and `receiver` of its tokens.
     """
 
     url: str = ""
     refuses: bool = False
     page: str = ""
+    receiver: str = ""
     clients: dict[str, list[str]] = field(default_factory=dict)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     tokens: set[str] = field(default_factory=set)
@@ -52,7 +53,7 @@ class AuthorizationServer:
         return JSONResponse({
             "issuer": self.url,
             "authorization_endpoint": self.page or f"{self.url}/authorize",
-            "token_endpoint": f"{self.url}/token",
+            "token_endpoint": self.receiver or f"{self.url}/token",
             "registration_endpoint": f"{self.url}/register",
             "response_types_supported": ["code"],
             "code_challenge_methods_supported": ["S256"],

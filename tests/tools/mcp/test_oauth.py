@@ -7,6 +7,7 @@ import logging
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from nbtool.tools.approval import ApprovalQueue, Decision, Question
 from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.login_prompt import ask_by_line
 from nbtool.tools.mcp.oauth import MAX_ADDRESS, LoginFailed, check_address
+from nbtool.tools.mcp.sign_in import sign_in_form
 from nbtool.tools.mcp.token_store import TokenStore
 from nbtool.view.page_messages import decide_by_click
 from tests.tools.calling import ask_for, make_harness
@@ -67,7 +69,7 @@ def test_a_person_agrees_logs_in_and_the_tools_work(lab: ProtectedServer) -> Non
 
     (asked,) = person.asked
     assert (record.status, record.result) == ("ok", 8)
-    assert (asked.server, f"http://{asked.host}") == ("lab", lab.authorization.url)
+    assert (asked.server, f"http://{asked.host}", asked.receiver) == ("lab", lab.authorization.url, "")
     assert asked.url.startswith(f"{lab.authorization.url}/authorize?")
     assert lab.authorization.received[0]["code_verifier"] not in asked.url
 
@@ -198,6 +200,32 @@ def test_an_address_that_cannot_be_shown_in_full_is_refused_before_anybody_is_as
     lab.authorization.page = f"{lab.authorization.url}/authorize?x={MAX_ADDRESS * 'x'}"
     person = Person()
     with pytest.raises(McpFailed, match="cannot be shown in full"):
+        connect(lab, person)
+
+    assert person.asked == []
+
+
+@pytest.mark.promise("logins")
+def test_a_person_learns_that_the_answer_of_a_page_goes_to_another_host(
+    lab: ProtectedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.authorization.receiver, person, prompts = "http://127.0.0.1:9/token", Person(agrees=False), []
+    with pytest.raises(McpFailed, match="nobody agreed"):
+        connect(lab, person)
+    (asked,) = person.asked
+    monkeypatch.setattr("builtins.input", prompts.append)
+
+    assert (f"http://{asked.host}", asked.receiver) == (lab.authorization.url, "127.0.0.1:9")
+    assert "sent to another host: 127.0.0.1:9" in sign_in_form(asked)[0].notice
+    with suppress(AttributeError):  # no answer
+        ask_by_line(asked)
+    assert "sent to another host: 127.0.0.1:9" in prompts[0]
+
+
+@pytest.mark.promise("logins")
+def test_an_answer_is_never_sent_where_a_login_may_not_lead(lab: ProtectedServer) -> None:
+    lab.authorization.receiver, person = "http://tokens.example/token", Person()
+    with pytest.raises(McpFailed, match="not https"):
         connect(lab, person)
 
     assert person.asked == []
