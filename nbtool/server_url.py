@@ -57,6 +57,19 @@ class ServerUrl:
             return self.host == "localhost"
 
     @property
+    def may_be_this_machine(self) -> bool:
+        """Whether it may lead to this machine: also by an embedded address, or a name below `localhost` (RFC 6761).
+
+        More than `is_loopback`: a key may be sent only where that is certain.
+        """
+        try:
+            address = ipaddress.ip_address(self.host)
+        except ValueError:
+            return self.host == "localhost" or self.host.endswith((".localhost", ".localdomain"))
+        inner = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        return (inner or address).is_loopback or (inner or address).is_unspecified
+
+    @property
     def may_carry_key(self) -> bool:
         """Whether a key may be sent there: over https, or to loopback."""
         return self.scheme == "https" or self.is_loopback

@@ -156,7 +156,7 @@ def check_address(url: str, server: ServerUrl) -> ServerUrl:
         address = parse_server_url(base)
     except BadUsage:
         raise LoginFailed(WRONG_ADDRESS.format(url=shorten(single_line(base), 200))) from None
-    if not address.may_carry_key or (address.is_loopback and not server.is_loopback):
+    if not address.may_carry_key or (address.may_be_this_machine and not server.is_loopback):
         raise LoginFailed(WRONG_ADDRESS.format(url=shorten(single_line(base), 200)))
     return address
 
