@@ -13,10 +13,12 @@ from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.prompts import PromptItem, parse_prompts
 from nbtool.chat.batch.rate_limit import SharedBackoff
 from nbtool.chat.batch.settings import MapSettings
+from nbtool.chat.model import Model
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.loop import CallerThread
+from nbtool.plugins.budget import Budget
 from nbtool.tools.approval import Approver
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
@@ -47,12 +49,9 @@ def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
     scene = fork.parts.inputs_of(first, {**chat.parts.options, **(options or {})})
     if plan.executor:
         fork.parts.tools = Toolset("chat", [ExecutorTools(fork.parts.tools, plan.executor)])
-    if limit := plan.budget():
-        endpoint = fork.parts.model.endpoint()
-        abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
-        if limit.needs_price and isinstance(endpoint, FallbackEndpoint) and endpoint.has_price():
-            abilities |= {REPORTS_COST}
-        limit.require_price(endpoint.model, abilities, provider=getattr(endpoint, "provider", ""))
+    recorder, mode = chat.parts.recorder, settings.replay if settings else None
+    if (limit := plan.budget()) and recorder.mode_for(mode).value != "only":  # without requests nothing is spent
+        _require_price(limit, fork.parts.model)
     fork.parts.plugins = [backoff, *([limit] if limit else []), *chat.parts.plugins]
 
     def prepare(one: PromptItem, key: str, caller_thread: CallerThread) -> Turn:
@@ -68,6 +67,17 @@ def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
     def keys(items: Sequence[PromptItem]) -> tuple[list[str], Mapping[str, Turn]]:
         conditions = BatchKey.of(scene)
         fork.conversation.chat_id = conditions.chat_id
-        return conditions.keys(items), conditions.find_answered(items) if plan.resume else {}
+        # with a recording, answers are replayed and recorded: one from the journal would be in no recording
+        is_reused = plan.resume and recorder.file is None
+        return conditions.keys(items), conditions.find_answered(items) if is_reused else {}
 
     return Batch(prompt_set, BatchDriver(prepare, partial(answer_value, as_=as_), keys), plan, backoff)
+
+
+def _require_price(limit: Budget, model: Model) -> None:
+    """Raise if nothing says what the model costs, and the limit is in dollars."""
+    endpoint = model.endpoint()
+    abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
+    if limit.needs_price and isinstance(endpoint, FallbackEndpoint) and endpoint.has_price():
+        abilities |= {REPORTS_COST}
+    limit.require_price(endpoint.model, abilities, provider=getattr(endpoint, "provider", ""))

@@ -26,6 +26,9 @@ IN_THE_KERNEL = {"ipykernel", "zmq"}
 FOR_THE_FLOOR = {"ipywidgets"}
 """Declared though another package brings it: the oldest version that will do is ours to say."""
 
+LOADED_BY = {"pytest"}
+"""Imported only by a module that the package itself loads, by an entry point."""
+
 OF_THE_USER = {"matplotlib", "numpy", "pandas", "PIL", "polars"}
 """Never required: met only where the person's own objects are made of them."""
 
@@ -41,7 +44,7 @@ def declared_packages() -> set[str]:
 
 def imported_packages() -> set[str]:
     tops = {found.target.partition(".")[0] for found in read_imports(ROOT / "nbtool")}
-    return tops - set(sys.stdlib_module_names) - {"nbtool"} - OWN_PROGRAMS - IN_THE_KERNEL - OF_THE_USER
+    return tops - set(sys.stdlib_module_names) - {"nbtool"} - OWN_PROGRAMS - IN_THE_KERNEL - LOADED_BY - OF_THE_USER
 
 
 def distribution(module: str) -> str:

@@ -30,7 +30,7 @@ class MapSettings:
         prices: by model, for providers that do not report costs.
         tools: replace the chat's own.
         executor: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`.
-        resume: reuse answers of the same prompts from the journal.
+        resume: reuse answers of the same prompts from the journal, unless a recording is in use.
         progress: show a progress line.
     """
 

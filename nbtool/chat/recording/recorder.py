@@ -27,6 +27,7 @@ from nbtool.chat.recording.cache_key import (
     mentioned_variables,
     result_digests,
 )
+from nbtool.chat.recording.environment import MODE, environment_recording, report_unrecorded
 from nbtool.chat.recording.file import RecordedCall, RecordedTurn, Recording
 from nbtool.chat.recording.key_part import Part, labelled
 from nbtool.chat.recording.redaction import Redactor
@@ -48,6 +49,7 @@ NO_RECORDING = "No recording to replay from."
 NAME_A_FILE = "Name one with `%chat replay FILE`, or send the prompt to the model with `--replay off`."
 NOT_RECORDABLE = "A turn that continues a part of another one is not recorded."
 RECORD_HINT = "Record it again: `%chat record FILE`, then `--replay auto`."
+ENVIRONMENT_HINT = "Record it: `pytest --nbtool-record` in a test with `nbtool_replay`, else NBTOOL_REPLAY=auto."
 
 
 @dataclass(slots=True)
@@ -59,11 +61,13 @@ class ReplayOnlyEndpoint:
     fix: str = NAME_A_FILE
     host: str = ""
     dialect: str = "recording"
+    user_prompt: str = ""
 
-    def set_reason(self, reason: str) -> None:
-        """Set the reason why no recorded turn matches."""
+    def set_reason(self, reason: str, user_prompt: str = "", fix: str = RECORD_HINT) -> None:
+        """Set the reason why no recorded turn matches this prompt of the user."""
+        self.user_prompt = user_prompt
         if reason:
-            self.reason, self.fix = reason, RECORD_HINT
+            self.reason, self.fix = reason, fix
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:  # noqa: ARG002 - the shape of an endpoint
         """Raise without sending anything.
@@ -71,6 +75,7 @@ class ReplayOnlyEndpoint:
         Raises:
             NotRecorded: always.
         """
+        report_unrecorded(self.user_prompt, self.reason)
         raise NotRecorded(self.reason, fix=self.fix)
         yield  # type: ignore[unreachable]  # what makes this a generator
 
@@ -78,16 +83,31 @@ class ReplayOnlyEndpoint:
 class Recorder:
     """The recording of a chat and its replay mode.
 
+    `file` is the one that was opened, else the one that the environment names.
     `mode` is the mode of the chat, None if not set: then `NBTOOL_REPLAY` applies, and without it an open recording is
     replayed. `producers` maps names of results to the digests of the keys of the turns that produced them;
     `mutable_state` are globals that tools change when they run, which are excluded from the keys.
     """
 
     def __init__(self) -> None:
-        self.file: Recording | None = None
+        self._file: Recording | None = None
         self.mode: ReplayMode | None = None
         self.producers: dict[str, str] = {}
         self.mutable_state: set[Part] = set()
+
+    @property
+    def file(self) -> Recording | None:
+        """The recording in use; None if there is none."""
+        return self._file or environment_recording()
+
+    @file.setter
+    def file(self, file: Recording | None) -> None:
+        self._file = file
+
+    @property
+    def is_from_environment(self) -> bool:
+        """Whether the recording in use is the one that the environment names."""
+        return self._file is None and self.file is not None
 
     def open(self, path: str | os.PathLike[str] | None, *, writes: bool) -> None:
         """Replay from this file, and add turns to it if `writes`; None closes the recording.
@@ -108,7 +128,7 @@ class Recorder:
         """
         default: ReplayMode = "auto" if self.file else "off"
         chosen = resolve_setting(
-            [("set by you", mode), ("this chat", self.mode), ("NBTOOL_REPLAY", env("NBTOOL_REPLAY"))],
+            [("set by you", mode), ("this chat", self.mode), (MODE, env(MODE))],
             default,
         )
         if chosen.value not in get_args(ReplayMode):
@@ -191,7 +211,8 @@ class TurnRecorder:
             if self.mode == "only" or (self.mode == "auto" and version == 1):
                 await asyncio.to_thread(self._search, self.recorder.file, key)
         if not self.match and isinstance(self.endpoint, ReplayOnlyEndpoint):
-            self.endpoint.set_reason(self.reason)
+            fix = ENVIRONMENT_HINT if self.recorder.is_from_environment else RECORD_HINT
+            self.endpoint.set_reason(self.reason, self.inputs.prompt.text, fix)
 
     def _complete_key(self, key: CacheKey, history: Sequence[Message], version: int) -> CacheKey:
         self._redactor.register(history)
@@ -262,21 +283,25 @@ class TurnRecorder:
     async def store(self, turn: Turn) -> None:
         """Add a finished turn to the recording; warn if it cannot be recorded."""
         file, key = self.recorder.file, self._key
-        if (
-            file is None
-            or not file.writes
-            or key is None
-            or key.uncomparable
-            or self.match
-            or turn.status != "completed"
-        ):
+        if file is None or not file.writes or self.match or isinstance(self.endpoint, ReplayOnlyEndpoint):
             return
+        if turn.status != "completed":
+            report_unrecorded(turn.prompt.text, f"The turn did not complete ({turn.error or turn.status}).")
+        elif key is None or key.uncomparable:
+            report_unrecorded(turn.prompt.text, self.reason or explain_uncomparable(key.uncomparable if key else {}))
+        elif problem := await self._problem_of_storing(turn, file, key):
+            report_unrecorded(turn.prompt.text, problem)
+            warnings.warn(f"Not recorded: {problem}", stacklevel=2)
+
+    async def _problem_of_storing(self, turn: Turn, file: Recording, key: CacheKey) -> str:
+        """Store a turn; return why it could not be, because that must not fail a completed turn."""
         try:
             await asyncio.to_thread(self._store, turn, file, key)
         except NbtoolError as error:
-            warnings.warn(f"Not recorded: {error}", stacklevel=2)
-        except Exception as error:  # noqa: BLE001 - a failed recording must not fail a completed turn
-            warnings.warn(f"Not recorded: {type(error).__name__}: {error}", stacklevel=2)
+            return str(error)
+        except Exception as error:  # noqa: BLE001 - the objects of the user may raise anything
+            return f"{type(error).__name__}: {error}"
+        return ""
 
     def _store(self, turn: Turn, file: Recording, key: CacheKey) -> None:
         variables, own = self.inputs.variables, set(stored_names(turn.log))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nbtool.chat.recording.environment import FILE
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.recording.recorder import ReplayMode
 from nbtool.errors import BadRecording, BadUsage
@@ -30,7 +31,7 @@ def describe_recording(context: CommandContext) -> str:
     """Describe the current recording and the replay mode."""
     mode: ReplayMode | None = context.kernel.settings.replay  # type: ignore[assignment]  # the trait accepts only these values
     chosen = context.chat.recorder.mode_for(mode)
-    file = context.kernel.recording
+    file = context.chat.recorder.file
     if file is None:
         return f"No recording is active; replay is {chosen.value} ({chosen.source})."
     try:
@@ -41,7 +42,8 @@ def describe_recording(context: CommandContext) -> str:
     if not file.writes and not file.path.exists():
         turns = "the file is missing"
     adds = "new turns are added" if file.writes else "nothing is added"
-    return f"{file.path.name}: {turns}, {adds}; replay is {chosen.value} ({chosen.source})."
+    named = f" ({FILE})" if context.chat.recorder.is_from_environment else ""
+    return f"{file.path.name}{named}: {turns}, {adds}; replay is {chosen.value} ({chosen.source})."
 
 
 COMMANDS: dict[str, Command] = {"record": record, "replay": replay}

@@ -21,7 +21,7 @@ from nbtool.chain.limits import Limits
 from nbtool.chat.batch import Answer, Batch
 from nbtool.chat.batch.progress import ProgressLine
 from nbtool.chat.chat import TurnSettings
-from nbtool.errors import BadUsage, Cancelled, InvalidAnswer, LimitReached, RateLimited
+from nbtool.errors import BadUsage, Cancelled, InvalidAnswer, LimitReached, NotRecorded, RateLimited
 from nbtool.events import ReplyEnd, Retrying, UsageDelta
 from nbtool.messages import Usage
 from nbtool.plugins.budget import Price
@@ -283,6 +283,32 @@ def test_what_was_answered_before_is_not_asked_again() -> None:
     assert again.values == ["B", "A", "A"]
     assert (repr(first), repr(again)) == ("<Batch: 3 of 3 prompts>", "<Batch: 3 of 3 prompts, 3 answered before>")
     assert all(one.is_cached for one in again.answers)
+
+
+def test_with_a_recording_answers_are_recorded_even_if_the_journal_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedWire([echo, echo]) as wire:
+        chat = Chat(wire=wire)
+        chat.map(["a"])
+        chat.record(tmp_path / "map.nbtool.json")
+        chat.map(["a"])
+    monkeypatch.setenv("NBTOOL_REPLAY", "only")
+    unreachable = Chat(wire=ScriptedWire([]))
+    unreachable.replay(tmp_path / "map.nbtool.json")
+
+    batch = unreachable.map(["a"])
+
+    assert batch.values == ["A"]
+    assert not batch.answers[0].is_cached
+
+
+def test_a_budget_needs_no_key_where_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBTOOL_REPLAY", "only")
+
+    batch = Chat("openai:gpt-6.1-terra").map(["a"], tokens=1_000)
+
+    assert [type(answer.error) for answer in batch.answers] == [NotRecorded]
 
 
 def test_it_is_asked_again_where_something_that_matters_is_different() -> None:

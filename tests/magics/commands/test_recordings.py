@@ -51,6 +51,18 @@ def test_replaying_a_file_that_is_not_there_is_refused(
     assert run_command(shell, "replay", capsys) == "No recording is active; replay is off (default).\n"
 
 
+def test_a_recording_that_the_environment_names_is_shown_with_its_variable(
+    shell: Any, path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NBTOOL_RECORDING", str(path))
+    shell.run_cell(f"{USE}\nHello")
+    monkeypatch.setenv("NBTOOL_REPLAY", "only")
+
+    assert run_command(shell, "replay", capsys).endswith(
+        "notebook.nbtool.json (NBTOOL_RECORDING): 1 turn, nothing is added; replay is only (NBTOOL_REPLAY).\n"
+    )
+
+
 def test_off_ends_it(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_command(shell, f"record {path}", capsys)
 
