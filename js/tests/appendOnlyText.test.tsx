@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { expect, test } from "vitest";
-import { AppendOnlyText, BOX_LIMIT, LongText, NODE_LIMIT } from "../src/views/AppendOnlyText";
+import { AppendOnlyText, BOX_LIMIT, LongText, NODE_LIMIT } from "../src/views/text/AppendOnlyText";
 
 /** Draw a text; gives the element when all of it is written. */
 async function written(view: ReturnType<typeof AppendOnlyText.prototype.render>): Promise<HTMLElement> {

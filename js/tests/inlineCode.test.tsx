@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { describe, expect, it } from "vitest";
-import { InlineCode, MAX_SPANS } from "../src/views/InlineCode";
+import { InlineCode, MAX_SPANS } from "../src/views/text/InlineCode";
 
 function draw(text: string): HTMLElement {
   const el = document.createElement("p");

@@ -88,20 +88,12 @@ test.each<[string, unknown]>([
   ["nothing", null],
   ["a text", "turn"],
   ["another version", { ...finished(), v: 2 }],
-  ["an unknown key", { ...finished(), html: "<b>" }],
-  [
-    "an own key of the language",
-    JSON.parse(JSON.stringify(finished()).replace("{", '{"__proto__": {"x": 1}, ')),
-  ],
-  ["a key that every object has", { ...finished(), constructor: "x" }],
   ["a list for an object", { ...finished(), head: [] }],
-  ["markup", { ...finished(), blocks: [{ ...call, dangerouslySetInnerHTML: { __html: "<b>" } }] }],
   ["a node for a text", { ...finished(), blocks: [{ ...call, result: node }] }],
   ["a turn that runs", { ...finished(), head: { ...head, status: "running" } }],
   ["an id that ends its line", { ...finished(), head: { ...head, turn_id: "t\n!ls" } }],
   ["an id with a line end", { ...finished(), head: { ...head, turn_id: "t\n" } }],
   ["a chat that is more than a name", { ...finished(), head: { ...head, chat: "x\n!ls" } }],
-  ["actions", { ...finished(), head: { ...head, acts: ["rerun"] } }],
   ["a question", { ...finished(), blocks: [{ ...call, question: { gate: "run", digest: "d" } }] }],
   ["a state that there is not", { ...finished(), blocks: [{ ...call, state: "toString" }] }],
   ["two blocks with one id", { ...finished(), blocks: [call, call] }],
@@ -114,6 +106,52 @@ test.each<[string, unknown]>([
   ],
   ["many blocks", { ...finished(), blocks: Array(2_001).fill(call) }],
 ])("%s is refused", (_name, value) => {
+  expect(parseSavedTurn(value)).toBeNull();
+});
+
+const { resolved: _, ...unresolved } = call;
+
+test.each<[string, unknown, number]>([
+  ["a field of the turn", { ...finished(), html: "<b>" }, 1],
+  [
+    "an own key of the language",
+    JSON.parse(JSON.stringify(finished()).replace("{", '{"__proto__": {"x": 1}, ')),
+    1,
+  ],
+  ["a key that every object has", { ...finished(), constructor: "x" }, 1],
+  ["a field of the head", { ...finished(), head: { ...head, acts: ["rerun"] } }, 1],
+  [
+    "fields of a block",
+    {
+      ...finished(),
+      blocks: finished().blocks.map((block) => ({
+        ...block,
+        ...(block.kind === "call" && { dangerouslySetInnerHTML: { __html: "<b>" } }),
+      })),
+    },
+    finished().blocks.filter(({ kind }) => kind === "call").length,
+  ],
+  [
+    "a field deep inside",
+    { ...finished(), head: { ...head, usage: { ...head.usage, energy: { joules: [1] } } } },
+    1,
+  ],
+])("%s that a newer version saved is not shown, and a line says so", (_name, value, count) => {
+  const { blocks, ...rest } = parseSavedTurn(value) ?? finished();
+  const { blocks: known, ...others } = finished();
+
+  expect(rest).toEqual(others);
+  expect(blocks.slice(0, -1)).toEqual(known);
+  expect(blocks.at(-1)).toMatchObject({ kind: "notice", level: "info" });
+  expect((blocks.at(-1) as { text: string }).text).toContain(`Not shown: ${count} field`);
+});
+
+test.each<[string, unknown]>([
+  ["a field that is missing", { ...finished(), extra: 1, blocks: [unresolved] }],
+  ["a field of another type", { ...finished(), extra: 1, head: { ...head, calls: "3" } }],
+  ["a block of an unknown kind", { ...finished(), extra: 1, blocks: [{ ...call, kind: "html" }] }],
+  ["an id that ends its line", { ...finished(), extra: 1, head: { ...head, turn_id: "t\n!ls" } }],
+])("a turn with unknown fields and %s is refused", (_name, value) => {
   expect(parseSavedTurn(value)).toBeNull();
 });
 

@@ -40,7 +40,6 @@ test("a saved conversation is read with its numbers, without a box and without a
 
 const CHANGES: [string, (one: SavedConversation & Record<string, unknown>) => void][] = [
   ["another version", (one) => Object.assign(one, { v: 2 })],
-  ["an unknown key", (one) => Object.assign(one, { html: "<b>" })],
   ["a title that is no text", (one) => Object.assign(one, { title: 1 })],
   ["a count that is none", (one) => Object.assign(one, { left_out: -1 })],
   ["turns that are no list", (one) => Object.assign(one, { turns: { length: 1 } })],
@@ -51,6 +50,17 @@ const CHANGES: [string, (one: SavedConversation & Record<string, unknown>) => vo
   ],
   ["more than the limit", (one) => Object.assign(one, { turns: Array(60).fill(one.turns[0]) })],
 ];
+
+test("fields that a newer version saved are not shown, and a line says so", async () => {
+  const parsed = parseSavedConversation({ ...saved(), html: "<b>" });
+  if (!parsed) throw new Error("not read");
+  const el = document.createElement("div");
+  render(h(Conversation, { client: createSavedClient(parsed) }), el);
+  await drawn();
+
+  expect(parsed).not.toHaveProperty("html");
+  expect(el.textContent).toContain("Not shown: 1 field that");
+});
 
 test.each(CHANGES)("a conversation with %s is not read", (_, change) => {
   const data = saved();

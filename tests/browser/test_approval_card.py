@@ -122,7 +122,7 @@ def test_a_second_click_at_the_same_place_does_not_approve_the_other_calls(lab: 
 
     expect(asked).to_contain_text("You clicked a question at this place")
     expect(asked.locator(".nb-item")).to_have_count(2)
-    press(asked, "Deny all")
+    press(asked, "Deny all 2")
     notebook.wait_ended(1)
     assert notebook.errors == []
 

@@ -96,10 +96,10 @@ def test_a_question_is_written_once_and_several_take_a_line_each(lab: Lab) -> No
     assert box["height"] < 300
     for label in ("AAA", "BBB", "CCC"):
         assert asked.inner_text().count(f'price(ticker="{label}")') == 1
-    for name in ("Approve all 3", "Deny all"):
+    for name in ("Approve all 3", "Deny all 3"):
         expect(asked.get_by_role("button", name=name)).to_be_enabled()
         expect(asked.get_by_role("button", name=name)).to_be_in_viewport()
-    press(asked, "Deny all")
+    press(asked, "Deny all 3")
     notebook.wait_ended(1)
 
     notebook.run_cell(2)
@@ -130,7 +130,7 @@ def test_a_question_below_the_edge_comes_into_view_and_is_noticed_elsewhere(lab:
     expect(asked.get_by_role("button", name="Approve all 3")).to_be_in_viewport()
     expect(notebook.page).to_have_title(re.compile(r"^\(3\) "))
     notified = notebook.page.evaluate("window.notified")
-    press(asked, "Deny all")
+    press(asked, "Deny all 3")
     notebook.wait_ended(2)
     notebook.page.set_viewport_size({"width": 1200, "height": 900})
 

@@ -56,7 +56,7 @@ def start_by_keys(lab: Lab) -> tuple[Notebook, Locator]:
     notebook.page.keyboard.press("Control+Enter")
     asked = notebook.output(1).get_by_role("group", name="Approval")
     expect(asked.locator(".nb-item")).to_have_count(2, timeout=30_000)
-    expect(asked.get_by_role("button", name="Deny all")).to_be_enabled()
+    expect(asked.get_by_role("button", name="Deny all 2")).to_be_enabled()
     return notebook, asked
 
 
@@ -64,7 +64,7 @@ def decide_by_keys(notebook: Notebook, asked: Locator) -> None:
     """Edit and approve the first call, deny the second one with a reason, and release the result of the third."""
     press, write = notebook.page.keyboard.press, notebook.page.keyboard.type
     expect(notebook.output(1).get_by_role("button", name="Stop")).to_be_visible()
-    tab_to(notebook, "Deny all")
+    tab_to(notebook, "Deny all 2")
     tab_to(notebook, "Edit or reason…")
     press("Enter")
     tab_to(notebook, "Edit")
@@ -112,7 +112,7 @@ CARD = """
 - group "Approval":
   - paragraph: 2 calls wait for you
   - button "Approve all 2"
-  - button "Deny all"
+  - button "Deny all 2"
   - group "Run order":
     - paragraph:
       - text: Run

@@ -1,9 +1,9 @@
 import { Component, type JSX } from "preact";
 import { escapeInvisible, plural, singleLine } from "../text/format";
-import { LongText } from "../views/AppendOnlyText";
 import { InsertedCellNotice } from "../views/InsertedCell";
 import { suppressNotebookKeys } from "../views/keyboard";
 import { Turn } from "../views/Turn";
+import { LongText } from "../views/text/AppendOnlyText";
 import { Composer } from "./Composer";
 import type { ConversationClient } from "./client";
 
@@ -54,6 +54,7 @@ export class Conversation extends Component<{ client: ConversationClient }> {
             No reply from the kernel yet: it is busy, or has stopped.
           </p>
         )}
+        {client.note && <p class="nb-muted">{client.note}</p>}
         {leftOut > 0 && <p class="nb-muted">… {plural(leftOut, "earlier turn")} not shown here</p>}
         {turns?.map(({ prompt, turn }, n) => (
           <article key={turn.state().document.head.turn_id} class="nb-exchange">

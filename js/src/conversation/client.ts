@@ -33,6 +33,8 @@ export interface ConversationClient {
   title: string;
   /** Whether the conversation is one that was saved: then no kernel is asked. */
   isSaved?: boolean;
+  /** What of a saved conversation is not shown. */
+  note?: string;
 }
 
 interface Turn {

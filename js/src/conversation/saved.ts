@@ -2,6 +2,7 @@ import type { SavedConversation } from "../generated";
 import { INITIAL_STATE } from "../kernel/client";
 import { offlineConnection } from "../saved/offline";
 import { parseSavedTurn } from "../saved/parse";
+import { unknownFieldsNote } from "../saved/unknownFields";
 import type { ConversationClient, ConversationState } from "./client";
 
 /** Characters of a saved conversation as JSON, and of a prompt in it; turns of it. */
@@ -9,11 +10,14 @@ const MAX_CHARS = 320_000;
 const MAX_PROMPT_CHARS = 20_000;
 const MAX_TURNS = 50;
 
+/** A saved conversation; `note` says what of it is not known here. */
+type ParsedConversation = SavedConversation & { note?: string };
+
 /** Parse a saved conversation; null if any part is invalid: nothing invalid of a file is shown. */
-export function parseSavedConversation(value: unknown): SavedConversation | null {
+export function parseSavedConversation(value: unknown): ParsedConversation | null {
   try {
     const { v, title, left_out, turns, ...others } = value as SavedConversation;
-    if (v !== 1 || typeof title !== "string" || title.length > 300 || Object.keys(others).length) return null;
+    if (v !== 1 || typeof title !== "string" || title.length > 300) return null;
     if (!Number.isInteger(left_out) || left_out < 0 || !Array.isArray(turns) || turns.length > MAX_TURNS)
       return null;
     if (JSON.stringify(value).length > MAX_CHARS) return null;
@@ -21,14 +25,16 @@ export function parseSavedConversation(value: unknown): SavedConversation | null
     const isValid = parsed.every(
       ({ prompt, document }) => typeof prompt === "string" && prompt.length <= MAX_PROMPT_CHARS && document,
     );
-    return isValid ? { v, title, left_out, turns: parsed as SavedConversation["turns"] } : null;
+    const note = unknownFieldsNote(Object.keys(others).length);
+    if (!isValid) return null;
+    return { v, title, left_out, turns: parsed as SavedConversation["turns"], ...(note && { note }) };
   } catch {
     return null; // not an object, or nested too deeply
   }
 }
 
 /** Create the client of a saved conversation: it has what was saved, and acts on nothing. */
-export function createSavedClient({ title, left_out, turns }: SavedConversation): ConversationClient {
+export function createSavedClient({ title, left_out, turns, note }: ParsedConversation): ConversationClient {
   const state: ConversationState = {
     ...INITIAL_STATE,
     leftOut: left_out,
@@ -44,5 +50,6 @@ export function createSavedClient({ title, left_out, turns }: SavedConversation)
     dismissCell: () => {},
     title,
     isSaved: true,
+    ...(note && { note }),
   };
 }

@@ -11,7 +11,7 @@ import {
   plural,
   singleLine,
 } from "../text/format";
-import { LongText } from "../views/AppendOnlyText";
+import { LongText } from "../views/text/AppendOnlyText";
 import type { ExplorerClient } from "./client";
 import { callPairs, diffWords, type Pair, replyText } from "./diff";
 import { ancestors, findTurn, turnNumbers } from "./listRows";

@@ -167,6 +167,7 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
             client.actions.includes("export") ? () => client.requestCell({ action: "export" }) : undefined
           }
         />
+        {client.note && <p class="nb-muted nb-small">{client.note}</p>}
         {hasNoReply && (
           <p class="nb-x-no-reply" role="status">
             No reply from the kernel yet: it is busy, or has stopped.

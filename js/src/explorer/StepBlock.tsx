@@ -8,12 +8,12 @@ import {
   shortArguments,
   singleLine,
 } from "../text/format";
-import { LongText } from "../views/AppendOnlyText";
 import { LazyView } from "../views/LazyView";
 import { MediaList } from "../views/MediaList";
 import { Notice } from "../views/Notice";
 import { Reply } from "../views/Reply";
 import { Thinking } from "../views/Thinking";
+import { LongText } from "../views/text/AppendOnlyText";
 import type { ExplorerClient } from "./client";
 import { ActionButton, type CellAction } from "./TurnActions";
 

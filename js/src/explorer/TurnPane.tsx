@@ -8,9 +8,9 @@ import {
   TURN_STATUS_LABELS,
   turnSeconds,
 } from "../text/format";
-import { LongText } from "../views/AppendOnlyText";
 import { MediaList } from "../views/MediaList";
 import { Notice } from "../views/Notice";
+import { LongText } from "../views/text/AppendOnlyText";
 import type { ExplorerClient } from "./client";
 import { failedCalls } from "./icons";
 import { findTurn, turnNumbers } from "./listRows";

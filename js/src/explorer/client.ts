@@ -48,6 +48,8 @@ export interface ExplorerClient {
   actions: readonly string[];
   /** Whether the conversation is one that was saved: then no kernel is asked. */
   isSaved?: boolean;
+  /** What of a saved conversation is not shown. */
+  note?: string;
 }
 
 const INITIAL_EXPLORER_STATE: ExplorerState = {

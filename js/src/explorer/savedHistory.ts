@@ -4,6 +4,7 @@ import { INITIAL_STATE } from "../kernel/client";
 import type { Document } from "../protocol";
 import { parseSavedTurn } from "../saved/parse";
 import { searchableTexts } from "../saved/search";
+import { type FieldSchema, keepKnownFields, unknownFieldsNote } from "../saved/unknownFields";
 import type { ExplorerClient, ExplorerState } from "./client";
 import schema from "./historySchema.json";
 import { searchWords } from "./listRows";
@@ -15,13 +16,18 @@ const NOT_SAVED = "This turn is too large for the saved notebook. Run the cell a
 
 const validator = new Validator(schema as unknown as Schema, "2020-12");
 
+/** A saved conversation; `note` says what of it is not known here. */
+type ParsedHistory = SavedHistory & { note?: string };
+
 /** Parse a saved conversation; null if any part is invalid: nothing invalid of a file is shown. */
-export function parseSavedHistory(value: unknown): SavedHistory | null {
+export function parseSavedHistory(value: unknown): ParsedHistory | null {
   try {
     if ((value as SavedHistory | null)?.v !== 1 || JSON.stringify(value).length > schema.dataLimit)
       return null;
-    if (!validator.validate(value).valid) return null;
-    const history = value as SavedHistory;
+    const isKnown = validator.validate(value).valid;
+    const known = isKnown ? { value, removed: 0 } : keepKnownFields(schema as unknown as FieldSchema, value);
+    if (!isKnown && (known.removed === 0 || !validator.validate(known.value).valid)) return null;
+    const history = known.value as SavedHistory;
     const turns = history.turns.map(({ prompt, document }) => ({
       prompt,
       document: parseSavedTurn(document),
@@ -31,7 +37,11 @@ export function parseSavedHistory(value: unknown): SavedHistory | null {
     const isComplete = rows.every(({ versions }) => versions.length > 0);
     const areTurnsValid = turns.every(({ document }) => document !== null);
     return isTree && isComplete && areTurnsValid
-      ? { ...history, turns: turns as SavedHistory["turns"] }
+      ? {
+          ...history,
+          turns: turns as SavedHistory["turns"],
+          ...(known.removed > 0 && { note: unknownFieldsNote(known.removed) }),
+        }
       : null;
   } catch {
     return null; // nested too deeply
@@ -39,7 +49,7 @@ export function parseSavedHistory(value: unknown): SavedHistory | null {
 }
 
 /** Create the client of a saved conversation: it answers from the data, and acts on nothing. */
-export function createSavedClient(history: SavedHistory): ExplorerClient {
+export function createSavedClient(history: ParsedHistory): ExplorerClient {
   const listeners = new Set<() => void>();
   const details = new Map<string, Detail | string>();
   const turns = new Map(history.turns.map((turn) => [turn.document.head.turn_id, turn]));
@@ -92,6 +102,7 @@ export function createSavedClient(history: SavedHistory): ExplorerClient {
     initialTurn: history.turn,
     actions: [],
     isSaved: true,
+    ...(history.note && { note: history.note }),
   };
 }
 

@@ -1,14 +1,7 @@
 import { CONVERSATION_MIME, HISTORY_MIME } from "../saved/parse";
 import { findPanel, isAlive } from "./actions";
 import type { HistoryViews } from "./historyViews";
-import type {
-  MimeModel,
-  NotebookTracker,
-  Renderer,
-  RendererFactory,
-  RenderMime,
-  SharedModules,
-} from "./types";
+import type { MimeModel, Renderer, RendererContext, RendererFactory } from "./types";
 
 const WIDGET_MIME = "application/vnd.jupyter.widget-view+json";
 
@@ -26,23 +19,19 @@ const NOT_LOADED = "This view could not be loaded. Run the cell above to see it,
  * saved with the notebook. It may draw in notebooks that are not trusted, but then without the widget.
  */
 export function createHistoryRenderers(
-  shared: SharedModules,
-  rendermime: RenderMime,
-  tracker: NotebookTracker | null,
+  context: RendererContext,
   load: () => Promise<HistoryViews>,
 ): RendererFactory[] {
   return [HISTORY_MIME, CONVERSATION_MIME].map((mimeType) => {
     const draw = async (model: MimeModel, el: HTMLElement): Promise<(() => void) | null> =>
       (await load())(mimeType, model.data[mimeType], el);
-    const View = makeRendererClass(shared, rendermime, tracker, draw);
+    const View = makeRendererClass(context, draw);
     return { safe: true, mimeTypes: [mimeType], defaultRank: RANK, createRenderer: () => new View() };
   });
 }
 
 function makeRendererClass(
-  shared: SharedModules,
-  rendermime: RenderMime,
-  tracker: NotebookTracker | null,
+  { shared, rendermime, tracker }: RendererContext,
   draw: (model: MimeModel, el: HTMLElement) => Promise<(() => void) | null>,
 ): new () => Renderer {
   return class SavedHistory extends shared.Widget implements Renderer {

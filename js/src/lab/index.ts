@@ -71,9 +71,9 @@ async function turns(from: SharedScope): Promise<object> {
       }
       if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));
       if (mermaid?.renderSvg) setDiagramDrawer((text) => mermaid.renderSvg(text));
-      rendermime.addFactory(createTurnRenderer(shared, rendermime, tracker));
-      for (const factory of createHistoryRenderers(shared, rendermime, tracker, loadHistoryViews))
-        rendermime.addFactory(factory);
+      const context = { shared, rendermime, tracker };
+      rendermime.addFactory(createTurnRenderer(context));
+      for (const factory of createHistoryRenderers(context, loadHistoryViews)) rendermime.addFactory(factory);
     },
   };
 }

@@ -10,15 +10,7 @@ import { learnMagic } from "./chatSyntax";
 import { takeLostFocus } from "./focus";
 import { applyAnswer, requestFor } from "./inPlace";
 import { requestFromKernel } from "./kernelRequest";
-import type {
-  MimeModel,
-  NotebookPanel,
-  NotebookTracker,
-  Renderer,
-  RendererFactory,
-  RenderMime,
-  SharedModules,
-} from "./types";
+import type { MimeModel, NotebookPanel, Renderer, RendererContext, RendererFactory } from "./types";
 
 /** What switching to a version did, and the name of its button if it had the focus: until JupyterLab draws the new output. */
 const switched = new Map<string, { outcome: InsertedCell; focused: string }>();
@@ -31,22 +23,14 @@ function focusedVersionButton(node: Node): string {
 }
 
 /** Make what draws saved turns. It may draw in notebooks that are not trusted: what it draws is checked, and is text. */
-export function createTurnRenderer(
-  shared: SharedModules,
-  rendermime: RenderMime,
-  tracker: NotebookTracker | null,
-): RendererFactory {
-  const Turns = makeRendererClass(shared, rendermime, tracker);
+export function createTurnRenderer(context: RendererContext): RendererFactory {
+  const Turns = makeRendererClass(context);
   return { safe: true, mimeTypes: [TURN_MIME], defaultRank: 0, createRenderer: () => new Turns() };
 }
 
 type RendererClass = new () => Renderer;
 
-function makeRendererClass(
-  shared: SharedModules,
-  rendermime: RenderMime,
-  tracker: NotebookTracker | null,
-): RendererClass {
+function makeRendererClass({ shared, rendermime, tracker }: RendererContext): RendererClass {
   return class SavedTurn extends shared.Widget implements Renderer {
     #panel: NotebookPanel | undefined;
     #turn: OfflineConnection | undefined;

@@ -137,3 +137,10 @@ export interface SharedModules {
   IRenderMimeRegistry: object;
   INotebookTracker: object;
 }
+
+/** What a renderer of nbtool draws with, and finds its notebook by. */
+export interface RendererContext {
+  shared: SharedModules;
+  rendermime: RenderMime;
+  tracker: NotebookTracker | null;
+}

@@ -2,7 +2,7 @@ import { Component, createRef, type JSX } from "preact";
 import { StackLimiter } from "../text/combining";
 import type { Rope } from "../text/rope";
 import type { LazyViews } from "../views/LazyView";
-import { TruncationMarks } from "../views/Truncation";
+import { TruncationMarks } from "../views/text/Truncation";
 import { InsertCell } from "./markdown/code";
 import { IncrementalMarkdown } from "./markdown/incremental";
 

@@ -1,6 +1,7 @@
 import { type Schema, Validator } from "@cfworker/json-schema";
 import { type Document, VERSION } from "../protocol";
 import schema from "./schema.json";
+import { type FieldSchema, keepKnownFields, unknownFieldsNote } from "./unknownFields";
 import { upgrade } from "./upgrade";
 
 /** The media type of a turn as data. */
@@ -12,16 +13,28 @@ export const CONVERSATION_MIME = "application/vnd.nbtool.conversation+json";
 
 const validator = new Validator(schema as unknown as Schema, "2020-12");
 
-/** Parse a saved turn; null if any part is invalid: nothing invalid of a file is shown. */
+/**
+ * Parse a saved turn; null if any part is invalid: nothing invalid of a file is shown. Fields that this version does not
+ * know are removed, and a notice says so.
+ */
 export function parseSavedTurn(value: unknown): Document | null {
   try {
     if ((value as Document | null)?.v !== VERSION || !isWithinLimits(value)) return null; // what is small is checked soon
-    return validator.validate(value).valid && hasUniqueIds(value as Document)
-      ? upgrade(value as Document)
-      : null;
+    if (validator.validate(value).valid)
+      return hasUniqueIds(value as Document) ? upgrade(value as Document) : null;
+    const known = keepKnownFields(schema as unknown as FieldSchema, value);
+    if (known.removed === 0 || !validator.validate(known.value).valid) return null;
+    const document = withNotice(known.value as Document, unknownFieldsNote(known.removed));
+    return hasUniqueIds(document) ? upgrade(document) : null;
   } catch {
     return null; // nested too deeply
   }
+}
+
+/** Append a notice to a turn. */
+function withNotice(document: Document, text: string): Document {
+  const notice = { id: "unknown-fields", kind: "notice", text, level: "info" } as const;
+  return { ...document, blocks: [...document.blocks, notice] };
 }
 
 /** Whether its texts, and its images and sounds, are within the limits. */

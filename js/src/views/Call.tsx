@@ -10,8 +10,8 @@ import {
   shortArguments,
   singleLine,
 } from "../text/format";
-import { LongText } from "./AppendOnlyText";
 import { LazyView } from "./LazyView";
+import { LongText } from "./text/AppendOnlyText";
 
 /** One call: a line with its state, and its details in a fold, rendered when it is first opened. */
 export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {

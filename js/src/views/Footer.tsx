@@ -2,9 +2,9 @@ import type { JSX } from "preact";
 import { type Connection, isLive } from "../kernel/turn";
 import type { Document, Head } from "../protocol";
 import { singleLine, TURN_STATUS_LABELS } from "../text/format";
-import { InlineCode } from "./InlineCode";
 import { LazyView } from "./LazyView";
 import { Notice } from "./Notice";
+import { InlineCode } from "./text/InlineCode";
 
 interface FooterProps {
   document: Document;

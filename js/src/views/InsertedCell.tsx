@@ -2,8 +2,8 @@ import { Component, createRef, type JSX } from "preact";
 import type { InsertedCell } from "../notebook/insertCell";
 import type { ModelChoice } from "../protocol";
 import { Copy } from "./Copy";
-import { InlineCode } from "./InlineCode";
 import { ModelSelect } from "./ModelSelect";
+import { InlineCode } from "./text/InlineCode";
 
 const STATE_TEXT: Record<InsertedCell["state"], string> = {
   requested: "Waiting for the kernel…",

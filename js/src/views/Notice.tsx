@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { NoticeBlock } from "../protocol";
-import { InlineCode } from "./InlineCode";
+import { InlineCode } from "./text/InlineCode";
 
 const LEVEL_LABELS = { info: "", warning: "Warning. ", error: "Error. " };
 

@@ -2,7 +2,6 @@ import { Component, type JSX } from "preact";
 import type { Connection } from "../kernel/turn";
 import { escapeConfusables } from "../text/confusables";
 import { escapeInvisible, longArguments, plural, singleLine } from "../text/format";
-import { LongText } from "./AppendOnlyText";
 import {
   ARM_MS,
   cardClass,
@@ -16,8 +15,9 @@ import {
 } from "./approval/pending";
 import { Remarks } from "./approval/Remarks";
 import { CallSummary } from "./approval/Sentence";
-import { InlineCode } from "./InlineCode";
 import { stopKeyPropagation } from "./keyboard";
+import { LongText } from "./text/AppendOnlyText";
+import { InlineCode } from "./text/InlineCode";
 
 interface State {
   armed: string;

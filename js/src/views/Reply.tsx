@@ -2,9 +2,9 @@ import type { JSX } from "preact";
 import type { Connection } from "../kernel/turn";
 import type { ProseBlock } from "../protocol";
 import { ropeOf } from "../store";
-import { AppendOnlyText } from "./AppendOnlyText";
 import { LazyView } from "./LazyView";
-import { TruncationMarks } from "./Truncation";
+import { AppendOnlyText } from "./text/AppendOnlyText";
+import { TruncationMarks } from "./text/Truncation";
 
 interface ReplyProps {
   block: ProseBlock;

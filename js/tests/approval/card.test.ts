@@ -48,7 +48,7 @@ test("after a decision clicks are ignored for a while, so that a double click de
 
 test.each([
   ["Approve all 2", "approve"],
-  ["Deny all", "deny"],
+  ["Deny all 2", "deny"],
 ])("%s decides each question by its own digest", async (name, kind) => {
   desk = await ask(calls({}, {}));
 
@@ -119,7 +119,7 @@ test("a sensitive call is approved by itself, and can be denied with the others"
   const approved = desk.decisions();
   desk.page.close();
   desk = await ask(calls({}, { sensitive: true, can_remember: false }));
-  await desk.press("Deny all");
+  await desk.press("Deny all 2");
 
   expect(text).toContain("tool2 is decided by itself");
   expect(approved).toEqual([

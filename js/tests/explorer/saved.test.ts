@@ -81,7 +81,6 @@ test("nothing of a forged conversation becomes an element", async () => {
 
 const CHANGES: [string, (history: SavedHistory & Record<string, unknown>) => void][] = [
   ["another version", (one) => Object.assign(one, { v: 2 })],
-  ["an unknown key", (one) => Object.assign(one, { html: "<b>" })],
   ["a title that is no text", (one) => Object.assign(one, { title: { toString: "x" } })],
   ["rows that are no list", (one) => Object.assign(one.index, { rows: { length: 1 } })],
   ["a row that is its own parent", (one) => Object.assign(one.index.rows[1] ?? {}, { parent: 1 })],
@@ -92,12 +91,22 @@ const CHANGES: [string, (history: SavedHistory & Record<string, unknown>) => voi
     "a document of an unknown kind",
     (one) => Object.assign(one.turns[0]?.document.blocks[0] ?? {}, { kind: "html" }),
   ],
-  [
-    "a document that still acts",
-    (one) => Object.assign(one.turns[0]?.document.head ?? {}, { acts: ["rerun"] }),
-  ],
   ["more than the limit", (one) => Object.assign(one.turns[0] ?? {}, { prompt: "x".repeat(400_000) })],
 ];
+
+test("fields that a newer version saved are not shown, and a line says so", async () => {
+  const history = saved();
+  Object.assign(history, { html: "<b>" });
+  Object.assign(history.index.rows[0] ?? {}, { mood: "x" });
+  Object.assign(history.turns[0]?.document.head ?? {}, { acts: ["rerun"] });
+  const parsed = parseSavedHistory(history);
+  const page = await shown(history);
+
+  expect(parsed?.note).toContain("Not shown: 2 fields");
+  expect(parsed).not.toHaveProperty("html");
+  expect(parsed?.turns[0]?.document.head).not.toHaveProperty("acts");
+  expect(page.textContent).toContain("Not shown: 2 fields");
+});
 
 test.each(CHANGES)("a conversation with %s is not read", (_, change) => {
   const history = saved() as SavedHistory & Record<string, unknown>;

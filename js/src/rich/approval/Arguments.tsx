@@ -3,7 +3,7 @@ import { limitStacks } from "../../text/combining";
 import { indentJson, plural } from "../../text/format";
 import { onlyReference } from "../../text/resolved";
 import { ownProperty, type PendingCall } from "../../views/approval/pending";
-import { Gradual } from "../../views/Gradual";
+import { Gradual } from "../../views/text/Gradual";
 import { highlight } from "../highlight";
 import { type ArgumentEntry, argumentEntries, toText } from "./argumentText";
 import { Diff } from "./Diff";

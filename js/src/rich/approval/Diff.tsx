@@ -1,7 +1,7 @@
 import { diffLines } from "diff";
 import { Component, type JSX, type VNode } from "preact";
 import { indentJson, plural } from "../../text/format";
-import { Gradual } from "../../views/Gradual";
+import { Gradual } from "../../views/text/Gradual";
 import { argumentEntries, toText } from "./argumentText";
 import { MarkedText, markHidden } from "./hiddenCharacters";
 

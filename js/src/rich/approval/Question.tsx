@@ -12,9 +12,9 @@ import {
 } from "../../views/approval/pending";
 import { Remarks } from "../../views/approval/Remarks";
 import { CallSummary } from "../../views/approval/Sentence";
-import { InlineCode } from "../../views/InlineCode";
 import { MediaList } from "../../views/MediaList";
 import { GATE_LABELS } from "../../views/PlainApproval";
+import { InlineCode } from "../../views/text/InlineCode";
 import { Arguments, MAX_UNOPENED_ARGUMENTS } from "./Arguments";
 import { ArgumentsForm } from "./ArgumentsForm";
 import { Effect } from "./Diff";

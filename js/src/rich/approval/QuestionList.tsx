@@ -309,7 +309,7 @@ export class Card extends Component<Props, State> {
           </button>
         )}
         <button type="button" class="nb-button" disabled={!isArmed} onClick={() => this.#denyAll(calls)}>
-          Deny all
+          Deny all {calls.length}
         </button>
       </span>
     );

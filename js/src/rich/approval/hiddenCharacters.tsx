@@ -1,7 +1,7 @@
 import { Component, type ComponentChildren, type JSX, type VNode } from "preact";
 import { limitStacks } from "../../text/combining";
 import { findConfusables, findMatches, hexCode, mergeRanges, type TextRange } from "../../text/confusables";
-import { Gradual } from "../../views/Gradual";
+import { Gradual } from "../../views/text/Gradual";
 
 /**
  * What does not look like what it is: ignorable, format and control characters, separators, and every space but the

@@ -11,9 +11,9 @@ import {
   plural,
   singleLine,
 } from "../../text/format";
-import { AppendOnlyText } from "../../views/AppendOnlyText";
 import { Copy } from "../../views/Copy";
-import { InlineCode } from "../../views/InlineCode";
+import { AppendOnlyText } from "../../views/text/AppendOnlyText";
+import { InlineCode } from "../../views/text/InlineCode";
 import { highlight } from "../highlight";
 import { Code } from "../markdown/code";
 import { CellLink } from "./CellLink";
@@ -75,16 +75,6 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
           <Omitted count={more.progress} />
         </ScrollArea>
       </Section>
-      <Section
-        title={`${shown || block.table ? "Result" : "Result, as the model saw it"}${partNote(block)}`}
-        when={result.trim() !== ""}
-      >
-        {block.table && <TableRows glance={block.table} label="Result" />}
-        <Folded when={block.table !== undefined} title={shown ? "As text" : "As the model saw it"}>
-          <Result text={result} />
-          <Omitted count={more.result} reference={reference} />
-        </Folded>
-      </Section>
       {shown?.trim() && (
         <details class="nb-fold">
           <summary class="nb-muted">What the model saw</summary>
@@ -92,6 +82,16 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
           <Omitted count={more.shown} />
         </details>
       )}
+      <Section
+        title={`${shown || block.table ? "Result" : "Result, as the model saw it"}${partNote(block)}`}
+        when={result.trim() !== ""}
+      >
+        <Folded when={block.table !== undefined} title={shown ? "As text" : "As the model saw it"}>
+          <Result text={result} />
+          <Omitted count={more.result} reference={reference} />
+        </Folded>
+        {block.table && <TableRows glance={block.table} label="Result" />}
+      </Section>
       <Section title="Traceback: only you see it" when={Boolean(block.traceback)}>
         <Code text={escapeInvisible(block.traceback ?? "")} language="python" open={false} />
         <Omitted count={more.traceback} />

@@ -1,6 +1,6 @@
 import { Component, type JSX } from "preact";
 import { escapeInvisible, singleLine } from "../../text/format";
-import { LongText } from "../../views/AppendOnlyText";
+import { LongText } from "../../views/text/AppendOnlyText";
 import { isRawNumber, type Json } from "./json";
 
 /** Entries of one object or list that are shown at first, and with each wish for more. */

@@ -1,6 +1,6 @@
 import type { Token, Tokens } from "marked";
 import type { ComponentChildren, JSX } from "preact";
-import { LongText } from "../../views/AppendOnlyText";
+import { LongText } from "../../views/text/AppendOnlyText";
 import { CHUNK_SIZE, ChunkList } from "./chunks";
 import { Code } from "./code";
 import { Formula } from "./formula";

@@ -1,5 +1,5 @@
 import { Component, type ComponentChildren, createRef, type JSX, type VNode } from "preact";
-import { skipWhenOffscreen } from "../../views/skipOffscreen";
+import { skipWhenOffscreen } from "../../views/text/skipOffscreen";
 
 /** Nodes that lie in one box, and boxes in the box around them. */
 export const CHUNK_SIZE = 64;

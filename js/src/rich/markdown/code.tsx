@@ -4,8 +4,8 @@ import type { Connection } from "../../kernel/turn";
 import { limitStacks } from "../../text/combining";
 import { escapeInvisible } from "../../text/format";
 import type { Rope } from "../../text/rope";
-import { AppendOnlyText } from "../../views/AppendOnlyText";
 import { Copy } from "../../views/Copy";
+import { AppendOnlyText } from "../../views/text/AppendOnlyText";
 import { highlight } from "../highlight";
 import { Diagram } from "./Diagram";
 

@@ -1,6 +1,6 @@
 import type { Token, Tokens } from "marked";
 import { type ComponentChildren, Fragment, type VNode } from "preact";
-import { AppendOnlyText } from "../../views/AppendOnlyText";
+import { AppendOnlyText } from "../../views/text/AppendOnlyText";
 import {
   AS_SOURCE,
   BLOCK_LIMIT,

@@ -2,7 +2,7 @@ import { Component, type JSX } from "preact";
 import type { DifferenceData, QuestionData } from "../../protocol";
 import { escapeConfusables } from "../../text/confusables";
 import { escapeInvisible } from "../../text/format";
-import { LongText } from "../AppendOnlyText";
+import { LongText } from "../text/AppendOnlyText";
 
 /** Lines of one side of a change that each have a sign; more have one for all of them. */
 const MAX_LINES = 100;

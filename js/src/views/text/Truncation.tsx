@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
-import type { ProseBlock } from "../protocol";
-import { omittedMarker } from "../text/format";
+import type { ProseBlock } from "../../protocol";
+import { omittedMarker } from "../../text/format";
 
 /** The markers of incomplete prose: omitted here, or broken off. */
 export function TruncationMarks({ block }: { block: ProseBlock }): JSX.Element | null {

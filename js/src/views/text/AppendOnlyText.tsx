@@ -1,6 +1,6 @@
 import { Component, createRef, type JSX } from "preact";
-import { limitStacks, StackLimiter } from "../text/combining";
-import { Rope } from "../text/rope";
+import { limitStacks, StackLimiter } from "../../text/combining";
+import { Rope } from "../../text/rope";
 import { skipWhenOffscreen } from "./skipOffscreen";
 
 /** Lines that lie in one box, and boxes in the box around them: where a text grows, the browser lays out the last alone. */

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { limitStacks } from "../text/combining";
+import { limitStacks } from "../../text/combining";
 import { LongText } from "./AppendOnlyText";
 
 /** Spans of code in one text; a text with more is shown as it is. */
