@@ -146,7 +146,6 @@ class Chat:
             "headers": headers, "query": query, "auth": auth, "key_command": key_command, "key_seconds": key_seconds,
             "proxy": proxy, "verify": verify, "client_certificate": client_certificate,
         })  # fmt: skip
-        key = check_key(api_key)
         chosen_tools = {} if provider_tools is None else {PROVIDER_TOOLS: parse_provider_tools(provider_tools)}
         variables = Variables(notebook)
         variables.max_bytes = result_bytes
@@ -154,7 +153,7 @@ class Chat:
             Model(
                 model,
                 base_url=base_url,
-                api_key=key,
+                api_key=check_key(api_key),
                 wire=wire,
                 tool_mode=tool_mode,
                 tool_format=tool_format,

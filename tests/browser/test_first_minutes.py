@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.lab import Lab
 from tests.browser.test_chat import chat
+from tests.chaos import serve, whole
 from tests.notebooks.test_readme import blocks
 
 FRAME = "import pandas as pd\ndf = pd.DataFrame({'close': [10.5, 7.25]})\nmine = df"
@@ -60,6 +61,20 @@ def test_a_saved_notebook_names_no_path_and_no_reason_for_its_model(lab: Lab) ->
     assert "practice:fast" in turn
     for private in (str(lab.server.home), "/root/", "/home/", "NBTOOL_MODEL", '"why"'):
         assert private not in turn, private
+
+
+def test_the_footer_names_a_foreign_host_and_the_cost(lab: Lab) -> None:
+    usage = {"prompt_tokens": 2_000, "completion_tokens": 1_000, "cost": 0.0021}
+    reply = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": usage}
+    with serve(whole(200, reply)) as gateway:
+        options = f"base_url={gateway.url!r}, api_key='k', wire='chat', options={{'stream': False}}"
+        load = f"%load_ext nbtool\nfrom nbtool import Chat\nside = Chat('openai:m', {options})"
+        notebook = lab.open_cells(load, "%%chat -c side\nHello", kernel="python3", name="gateway.ipynb")
+        notebook.run_cell(0)
+        footer = notebook.run_cell(1).locator("footer")
+
+        expect(footer).to_contain_text(f"openai:m at {gateway.url.split('/')[2]} · 3,000 tokens · $0.0021")
+    assert notebook.errors == []
 
 
 def test_the_code_of_the_readme_runs_cell_by_cell_without_a_key(lab: Lab) -> None:

@@ -33,7 +33,9 @@ def test_where_nbtool_is_not_loaded_the_cell_that_loads_it_is_above(lab: Lab) ->
     again = notebook.run_cell(NEXT)
 
     expect(again).to_contain_text("continues here as 'main': 1 turn on its line.")
-    expect(again).to_contain_text("Missing tools: price; add them with `-t NAME`.")
+    expect(again).to_contain_text(
+        "Missing tools: price; first run the cells that define them, then add them with `-t NAME`."
+    )
 
 
 def test_where_it_is_loaded_the_button_works_with_the_tools_that_are_there(lab: Lab) -> None:

@@ -76,14 +76,12 @@ def forged_documents(data: Any) -> list[Any]:
     """Give documents that are not of the schema, each with something that a careless page would act on."""
     block = data["blocks"][0]
     node = {"type": "script", "props": {"children": CANARY}, "ref": None, "key": None, "constructor": None}
-    markup = {"dangerouslySetInnerHTML": {"__html": PAYLOADS[0]}}
     asked = {"gate": "run", "digest": "d", "tool": "pay", "shown": "{}", "description": "", "schema": {}}
     call = next(one for one in data["blocks"] if one["kind"] == "call")
     deep: Any = CANARY
     for _ in range(100):
         deep = [deep]
     return [
-        {**data, "blocks": [{**block, **markup}]},
         {**data, "blocks": [{**block, "text": node}]},
         {
             **data,
@@ -94,6 +92,13 @@ def forged_documents(data: Any) -> list[Any]:
         {**data, "blocks": [{**call, "resolved": {"a": deep}}]},
         {**data, "blocks": [{**block, "text": "x" * 400_000}]},
     ]
+
+
+def with_unknown_fields(data: Any) -> Any:
+    """Give a turn with fields that are none of the schema's, some of them of meaning to a library of pages."""
+    markup = {"dangerouslySetInnerHTML": {"__html": PAYLOADS[0]}, "__proto__": {"canary": 1}, "constructor": CANARY}
+    head = {**data["head"], "acts": ["rerun", PAYLOADS[0]], **markup}
+    return {**data, **markup, "head": head, "blocks": [{**block, **markup} for block in data["blocks"]]}
 
 
 def write(lab: Lab, bundles: list[dict[str, Any]], *, name: str = "saved.ipynb", kernel: str = NO_KERNEL) -> str:
@@ -173,7 +178,7 @@ def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Fr
 def test_nothing_forged_into_a_notebook_is_executed_or_fetched(lab: Lab, front: Front) -> None:
     data = turn_mimebundle(recorded_document())[TURN_MIME]
     much = {"id": "much", "kind": "thinking", "text": "canary " * 600, "refusal": False, "state": "whole", "more": {}}
-    forms = [fill_schema(data, one) for one in PAYLOADS]
+    forms = [*(fill_schema(data, one) for one in PAYLOADS), with_unknown_fields(data)]
     hostile = [{TURN_MIME: {**one, "blocks": [*one["blocks"], much]}, "text/html": "twin"} for one in forms]
     refused = [
         {TURN_MIME: one, "text/html": f"<em>twin</em>{PAYLOADS[0]}", "text/plain": "plain"}
@@ -200,7 +205,6 @@ FORGED_HEADS: list[dict[str, Any]] = [
     {"turns": ["t\n!touch forged", "t2"], "version": 1, "versions": 2},
     {"chat": "main\n!touch forged"},
     {"chat": "a b; !touch forged"},
-    {"acts": ["rerun", f"<img src=x onerror='{CANARY}'>"]},
 ]
 """Payloads of buttons that are none of the schema's."""
 
@@ -208,7 +212,8 @@ FORGED_HEADS: list[dict[str, Any]] = [
 def test_forged_turns_of_a_live_notebook_run_and_fetch_nothing_whatever_is_clicked(lab: Lab) -> None:
     data = turn_mimebundle(recorded_document())[TURN_MIME]
     versions = {**data["head"], "turns": ["turn_1", "turn_2", "turn_3"], "version": 2, "versions": 3}
-    accepted = [fill_schema({**data, "head": versions}, one) for one in PAYLOADS]
+    versioned = {**data, "head": versions}
+    accepted = [*(fill_schema(versioned, one) for one in PAYLOADS), with_unknown_fields(versioned)]
     refused = [{**data, "head": {**data["head"], **forged}} for forged in FORGED_HEADS]
     bundles = [{TURN_MIME: one, "text/html": "twin"} for one in [*accepted, *refused]]
     name = write(lab, bundles, name="forged-live.ipynb", kernel="python3")

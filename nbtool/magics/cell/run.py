@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace as Flags
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,18 +16,18 @@ from nbtool.chat.model import Model
 from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound
-from nbtool.events import Event, Notice, ReplyFinished
+from nbtool.events import ReplyFinished
 from nbtool.magics.cell.approver import CellApprover
 from nbtool.magics.cell.cell_prompt import prompt_of
 from nbtool.magics.cell.endings import TurnFailed, failed_line, stop_cell
 from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interrupt
 from nbtool.magics.cell.notebook_session import notebook_of_cell, uses_cells
-from nbtool.magics.cell.reruns import CellRerun, former_run_note
+from nbtool.magics.cell.notices import after_start, changes_notice, identify_cell, notices_before
+from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import choose_model
 from nbtool.magics.flags.options import budget, mentions
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
 from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, settle_names
-from nbtool.magics.names.name_undo import TurnChanges
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.page_notebook import PageNotebook
@@ -118,15 +118,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     turn.caller_thread.report_blocked = print
     watch = names.changes.watch()
     turn.caller_thread.before_first_job = watch.read_contents
-    cells = names.cell_contexts.get(chat.chat_id)
-    notices = [
-        former_run_note(turn.cell_id),
-        f"The prompt contains {cells.describe()}." if cells else "",
-        names.describe_rebound(chat),
-        names.describe_unmarked(chat, mentions(turn.prompt.text).quoted),
-        names.describe_replaced(flags.out, _cell_of(turn)) if flags.out and not flags.replace else "",
-    ]
-    turn.add_listener(_after_start(notices, view.feed))
+    turn.add_listener(after_start(notices_before(chat, names, flags, turn), view.feed))
     turn.add_listener(rerun.feed)
     try:
         poll = partial(_poll, interrupts, notebook.poll if flags.quiet else view.poll)
@@ -180,24 +172,6 @@ def _restore_model(chat: Chat, former: Model, turn: Turn, put_back: Callable[[],
     return f"{stays} The cell's changes to the chat were undone; `%chat undo` restores the turn."
 
 
-def _after_start(notices: Iterable[str], feed: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Show notices once the turn has started; they concern this kernel and are not part of the turn's history."""
-    waiting = [Notice(text) for text in notices if text]
-
-    def forward(event: Event) -> None:
-        while waiting and event.kind != "turn_started":
-            feed(waiting.pop(0))
-        feed(event)
-
-    return forward
-
-
-def changes_notice(changes: TurnChanges, turn: Turn, cells: CellSource) -> str:
-    """Return what a turn did to the names and cells of the notebook, and the command that takes it back."""
-    undo = f"`{cells.turn_command('undo', turn)}` takes this back." if changes.can_be_undone else ""
-    return " ".join(filter(None, [f"{changes.describe()}.", undo, changes.describe_lost()]))
-
-
 def finish_cell(turn: Turn, view: View, names: NotebookNamespace, flags: Flags) -> None:
     """Bind the result of a turn, now or when it ends; for a parked one the turn now, its value at the end."""
 
@@ -205,13 +179,13 @@ def finish_cell(turn: Turn, view: View, names: NotebookNamespace, flags: Flags) 
         view.on_finished(turn)
         view.show_media(turn.media)
         if flags.out and flags.as_ and names.is_bound(flags.out, turn):
-            names.bind(flags.out, turn.value, replace=True, cell=_cell_of(turn))
+            names.bind(flags.out, turn.value, replace=True, cell=identify_cell(turn))
 
     is_over = turn.done.done()
     if flags.out:
         try:
             value = turn.value if flags.as_ and is_over else turn
-            names.bind(flags.out, value, replace=flags.replace, cell=_cell_of(turn))
+            names.bind(flags.out, value, replace=flags.replace, cell=identify_cell(turn))
         except BadUsage as error:  # it was free when the cell started
             print(f"{error} The turn is in `%chat history`.")  # noqa: T201 - the turn has ended, and its result is kept
     if is_over:
@@ -220,11 +194,6 @@ def finish_cell(turn: Turn, view: View, names: NotebookNamespace, flags: Flags) 
     if not turn.cancel_signal.is_set:
         view.on_parked(turn)
     turn.done.add_done_callback(end)  # also for a stopped turn: the loop may be blocked
-
-
-def _cell_of(turn: Turn) -> str:
-    """Return what identifies the cell of a turn: its id, or its text where a front end sends none."""
-    return turn.cell_id or turn.prompt.text
 
 
 def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str = "chat") -> None:

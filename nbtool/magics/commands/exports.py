@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from nbtool import settings
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.export import document, files
@@ -15,11 +16,15 @@ from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
+from nbtool.magics.notebook.saved_turn import chat_field
 from nbtool.magics.notebook.turn_code import export_context, turn_code
 
 FORCE = ("--overwrite", "--force")
 ALL = "--all"
 SUFFIXES = {"md": "md", "json": "json", "code": "py", "py": "py", "ipynb": "ipynb"}
+MAX_NOTEBOOK_NAME = 100
+"""Characters of the name of a notebook in the name of a file; beyond that the file has the name of the chat."""
+
 USAGE = "`%chat export md|json|code|ipynb [FILE] [--overwrite]`; `%chat export md` writes a document to read."
 
 
@@ -50,7 +55,7 @@ def export(context: CommandContext, args: list[str]) -> str:
     `export FORMAT [FILE] [--overwrite]`, or `export FILE`, whose ending is the format; json includes all branches.
 
     Except for json it is the active line of the chat. `py` is another name of `code`. The images of `md` are files
-    in the folder FILE_files beside it.
+    in the folder FILE_files beside it. Without FILE the name is that of the notebook, as in `analysis-chat.md`.
 
     Raises:
         BadUsage: the arguments are invalid, the chat is empty, or the file exists.
@@ -61,7 +66,7 @@ def export(context: CommandContext, args: list[str]) -> str:
     if kind not in SUFFIXES or len(name) > 1:
         raise BadUsage("%chat export takes a format and an optional file.", fix=USAGE)
     find_turn(context.chat, [])
-    path = Path(*name or [f"{re.sub('[^A-Za-z0-9_-]', '_', context.name)}.{SUFFIXES[kind]}"]).expanduser()
+    path = Path(*name or [f"{_default_stem(context.name)}.{SUFFIXES[kind]}"]).expanduser()
     figures = Figures(f"{path.stem}_files")
     text = _export_text(context, kind, figures)
     is_forced = any(arg in FORCE for arg in args)
@@ -105,6 +110,18 @@ def _export_text(context: CommandContext, kind: str, figures: Figures) -> str:
 
             return as_notebook(turns, export_context(turns, chat, names, is_file=True), chat.plugins, figures)
     return export_python(turns, export_context(turns, chat, names, script=True, is_file=True)).text
+
+
+def _default_stem(chat: str) -> str:
+    """Return the name of a file for a chat without its ending: after the notebook where that is known."""
+    name = re.sub("[^A-Za-z0-9_-]", "_", chat)
+    session = (settings.env("JPY_SESSION_NAME") or "").removeprefix(
+        "RTC:"
+    )  # the path of the notebook, in Jupyter Server
+    notebook = re.sub(r"[^\w. -]", "_", PurePosixPath(session).stem)
+    if PurePosixPath(session).suffix != ".ipynb" or len(notebook) > MAX_NOTEBOOK_NAME:
+        return name
+    return f"{notebook}-{name if chat_field(chat) else 'chat'}"
 
 
 def _count_media(count: int) -> str:

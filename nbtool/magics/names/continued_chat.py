@@ -30,12 +30,13 @@ def restore_names(names: NotebookNamespace, chat: Chat) -> str:
     if missing.variables:
         texts.append(
             f" Missing variables: {format_names(sorted(missing.variables))}; "
-            "define them, and expose them with `-v NAME`."
+            "first run the cells that define them, then expose them with `-v NAME`."
         )
     if results:
         texts.append(f" {results} {'result was' if results == 1 else 'results were'} lost with the earlier kernel.")
     if missing.tools:
-        texts.append(f" Missing tools: {_with_toolsets(missing.tools)}; add them with `-t NAME`.")
+        first = "first run the cells that define them, then " if missing.tools - _standard_tools().keys() else ""
+        texts.append(f" Missing tools: {_with_toolsets(missing.tools)}; {first}add them with `-t NAME`.")
     return "".join(texts)
 
 

@@ -6,12 +6,9 @@ status: one of them answers a wrong key with 400. So both the message and the st
 
 from __future__ import annotations
 
-import math
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from pydantic_core import from_json
@@ -28,6 +25,7 @@ from nbtool.errors import (
 )
 from nbtool.text import shorten
 from nbtool.wire.framing.redaction import excerpt
+from nbtool.wire.framing.retry_delay import delay_in_error, retry_after, until_reset
 from nbtool.wire.framing.tool_refusals import is_tool_refusal
 
 _RETRYABLE = frozenset({408, 409, 425, 429})
@@ -188,77 +186,8 @@ def error_from_response(status: int, headers: Mapping[str, str], body: bytes, *,
     delay = retry_after(headers)
     if delay is None and status in (429, 503):
         delay = until_reset(headers)
-        delay = _retry_delay(payload) if delay is None else delay
+        delay = delay_in_error(payload) if delay is None else delay
     return provider_error(payload, status=status, label=label, retry_after=delay, has_message=has_message)
-
-
-def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
-    """Return the delay in seconds that the provider requests, or None if it is missing or invalid.
-
-    `retry-after-ms` is more precise and takes precedence; `retry-after` is in seconds or a date (RFC 9110 section
-    10.2.3).
-    """
-    for name, unit in _RESET_HEADERS:
-        if not (text := headers.get(name, "").strip()):
-            continue
-        try:
-            seconds = float(text) / unit
-        except ValueError:
-            seconds = _seconds_until(text, time.time() if now is None else now)
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
-    return None
-
-
-_RESET_HEADERS = (
-    ("retry-after-ms", 1000.0), ("llm_provider-retry-after-ms", 1000.0), ("retry-after", 1.0),
-    ("llm_provider-retry-after", 1.0),
-)  # fmt: skip
-"""Headers with a delay, and their units per second; a LiteLLM proxy prefixes those of its provider with
-`llm_provider-`."""
-
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
-_IN_SECONDS = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
-
-
-def until_reset(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
-    """Return the seconds until an exhausted rate limit is reset; None if no limit is reported as exhausted.
-
-    OpenAI and compatible servers send `x-ratelimit-remaining-requests: 0` and `x-ratelimit-reset-requests: 6m0s`
-    (https://platform.openai.com/docs/guides/rate-limits), and the same for tokens; OpenRouter sends
-    `x-ratelimit-reset` in milliseconds since the epoch, others in seconds.
-    """
-    now = time.time() if now is None else now
-    delays: list[float] = []
-    for prefix in ("x-ratelimit-", "llm_provider-x-ratelimit-"):
-        for limit_name in ("", "-requests", "-tokens"):
-            if headers.get(f"{prefix}remaining{limit_name}", "").strip() == "0":
-                delays += _seconds_of(headers.get(f"{prefix}reset{limit_name}", "").strip(), now)
-    return max(delays, default=None)
-
-
-def _seconds_of(text: str, now: float) -> list[float]:
-    try:
-        number = float(text)
-    except ValueError:
-        match = _DURATION.fullmatch(text)
-        parts = match.groups() if match and text else ()
-        return [sum(float(part or 0) * unit for part, unit in zip(parts, _IN_SECONDS, strict=True))] if parts else []
-    if number > 1e11:
-        number /= 1000
-    seconds = number - now if number > 1e9 else number
-    return [max(0.0, seconds)] if math.isfinite(seconds) else []
-
-
-def _retry_delay(payload: Any) -> float | None:
-    """Return the delay in the details of Google's errors (`google.rpc.RetryInfo`); None if there is none."""
-    payload = next(iter(payload), None) if isinstance(payload, list) else payload
-    error = payload.get("error") if isinstance(payload, dict) else None
-    details = error.get("details") if isinstance(error, dict) else None
-    for detail in details if isinstance(details, list) else ():
-        if isinstance(detail, dict) and str(detail.get("@type")).endswith("google.rpc.RetryInfo"):
-            return next(iter(_seconds_of(_as_text(detail.get("retryDelay")), time.time())), None)
-    return None
 
 
 def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
@@ -352,10 +281,3 @@ def _as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
-
-
-def _seconds_until(date: str, now: float) -> float:
-    try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
-    except ValueError:
-        return math.nan

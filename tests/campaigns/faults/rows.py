@@ -69,11 +69,18 @@ ROWS = (
             r"tests/wire/test_histories.py::.*repaired_histor",
         ),
     ),
-    Row("C8", "scripts in replies, in a real browser", (r"tests/browser/test_bare.py::test_no_payload",)),
+    Row(
+        "C8",
+        "scripts in replies, in a real browser",
+        (r"tests/browser/test_bare.py::test_no_payload", r"tests/browser/test_forged_notebooks.py::"),
+    ),
     Row(
         "C9",
         "network requests caused by rendering, in a real browser",
-        (r"tests/browser/test_bare.py::test_no_payload", r"tests/browser/test_saved.py::test_nothing_forged"),
+        (
+            r"tests/browser/test_bare.py::test_no_payload",
+            r"tests/browser/test_(saved.py::test_nothing_forged|forged_notebooks.py::)",
+        ),
     ),
     Row("C10", "a model that follows every prompt injection", (r"tests/security/test_hostile_model.py::",)),
     Row(

@@ -94,6 +94,38 @@ def test_export_writes_a_file_and_overwrites_none(
     assert "Written" in run_command(chat_shell, f"export {kind} 'other name.{ending}'", capsys)
 
 
+@pytest.mark.parametrize(
+    ("session", "file"),
+    [
+        ("work/Birds of 2026.ipynb", "Birds of 2026-chat.md"),
+        ("RTC:analysis.ipynb", "analysis-chat.md"),
+        ("../a\nb$(c).ipynb", "a_b__c_-chat.md"),
+        ("/tmp/analysis.ipynb-jvsc-1234", "main.md"),
+        ("console-1", "main.md"),
+        (f"{'n' * 101}.ipynb", "main.md"),
+    ],
+)
+def test_an_export_without_a_name_is_named_after_the_notebook(
+    chat_shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, session: str, file: str
+) -> None:
+    monkeypatch.setenv("JPY_SESSION_NAME", session)
+
+    assert run_command(chat_shell, "export md", capsys) == f"Written: {file}\n"
+    assert Path(file).read_text().strip()
+
+
+def test_an_export_of_another_chat_has_its_name(
+    chat_shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JPY_SESSION_NAME", "analysis.ipynb")
+    chat = chat_shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("side")
+    with ScriptedWire(["Hello."]) as wire:
+        chat.model = Chat(wire=wire).model
+        chat.send("Hi")
+
+    assert run_command(chat_shell, "-c side export md", capsys) == "Written: analysis-side.md\n"
+
+
 def test_the_images_of_a_document_are_beside_it(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     chat = chat_shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
     with ScriptedWire(["A dot."]) as wire:

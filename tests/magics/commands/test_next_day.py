@@ -176,7 +176,7 @@ def test_without_its_tool_it_says_which_is_missing(
 ) -> None:
     actual = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert "Missing tools: price; add them with `-t NAME`." in actual
+    assert "Missing tools: price; first run the cells that define them, then add them with `-t NAME`." in actual
     assert "no turn begins" not in actual
 
 
@@ -315,7 +315,7 @@ def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_cou
 ) -> None:
     actual = run_command(shell, f"switch {with_frames}", capsys)
 
-    assert "Missing variables: given, penguins, readable; define them, and expose" in actual
+    assert "Missing variables: given, penguins, readable; first run the cells that define them, then expose" in actual
     assert "`-v NAME`" in actual
     assert "_result" not in actual
     assert "result was lost with the earlier kernel." in actual

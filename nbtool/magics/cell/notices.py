@@ -1,0 +1,50 @@
+"""What a person should know of the notebook beside a turn: before it begins, and what it changed."""
+
+from __future__ import annotations
+
+from argparse import Namespace as Flags
+from collections.abc import Callable, Iterable
+
+from nbtool.chat.chat import Chat
+from nbtool.chat.turn import Turn
+from nbtool.events import Event, Notice
+from nbtool.magics.cell.reruns import former_run_note
+from nbtool.magics.flags.options import mentions
+from nbtool.magics.names.name_undo import TurnChanges
+from nbtool.magics.names.namespace import NotebookNamespace
+from nbtool.magics.notebook.cell_source import CellSource
+
+
+def notices_before(chat: Chat, names: NotebookNamespace, flags: Flags, turn: Turn) -> list[str]:
+    """Return the notices before a turn begins; empty texts for what does not apply."""
+    cells = names.cell_contexts.get(chat.chat_id)
+    return [
+        former_run_note(turn.cell_id),
+        f"The prompt contains {cells.describe()}." if cells else "",
+        names.describe_rebound(chat),
+        names.describe_unmarked(chat, mentions(turn.prompt.text).quoted),
+        names.describe_replaced(flags.out, identify_cell(turn)) if flags.out and not flags.replace else "",
+    ]
+
+
+def after_start(notices: Iterable[str], feed: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Show notices once the turn has started; they concern this kernel and are not part of the turn's history."""
+    waiting = [Notice(text) for text in notices if text]
+
+    def forward(event: Event) -> None:
+        while waiting and event.kind != "turn_started":
+            feed(waiting.pop(0))
+        feed(event)
+
+    return forward
+
+
+def changes_notice(changes: TurnChanges, turn: Turn, cells: CellSource) -> str:
+    """Return what a turn did to the names and cells of the notebook, and the command that takes it back."""
+    undo = f"`{cells.turn_command('undo', turn)}` takes this back." if changes.can_be_undone else ""
+    return " ".join(filter(None, [f"{changes.describe()}.", undo, changes.describe_lost()]))
+
+
+def identify_cell(turn: Turn) -> str:
+    """Return what identifies the cell of a turn: its id, or its text where a front end sends none."""
+    return turn.cell_id or turn.prompt.text
