@@ -113,7 +113,7 @@ def check(forged: ForgedPage, count: int) -> Counter[str]:
 @pytest.mark.timeout(600)
 @pytest.mark.promise("forged-history")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_forged_outputs_are_drawn_or_refused_without_a_script_or_a_request(
+def test_forged_outputs_are_shown_or_refused_without_a_script_or_a_request(
     lab: Lab, seed: int, record_property: Record
 ) -> None:
     name = f"forged-{seed}.ipynb"
