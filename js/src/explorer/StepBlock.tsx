@@ -1,13 +1,7 @@
 import { Component, createRef, type JSX } from "preact";
 import type { Block, CallBlock } from "../protocol";
-import {
-  callState,
-  decisionFacts,
-  formatSeconds,
-  longArguments,
-  shortArguments,
-  singleLine,
-} from "../text/format";
+import { longArguments } from "../text/format";
+import { CallLine } from "../views/Call";
 import { LazyView } from "../views/LazyView";
 import { MediaList } from "../views/MediaList";
 import { Notice } from "../views/Notice";
@@ -71,7 +65,6 @@ class StepCall extends Component<StepCallProps, { isOpen: boolean }> {
 
   render(): JSX.Element {
     const { block } = this.props;
-    const [sign, word] = callState(block);
     return (
       <details
         class={`nb-fold nb-call nb-is-${block.state}`}
@@ -80,13 +73,7 @@ class StepCall extends Component<StepCallProps, { isOpen: boolean }> {
         onToggle={(event) => this.setState({ isOpen: event.currentTarget.open })}
       >
         <summary>
-          <span class="nb-state" role="img" aria-label={word}>
-            {sign}
-          </span>
-          <code class="nb-line">
-            <b>{singleLine(block.name, 64)}</b>({shortArguments(block.arguments)})
-          </code>
-          <span class="nb-muted nb-facts">{facts(block, word)}</span>
+          <CallLine block={block} isOpen={this.state.isOpen} />
         </summary>
         {this.state.isOpen && (
           <div class="nb-fold-body">
@@ -120,15 +107,4 @@ class StepCall extends Component<StepCallProps, { isOpen: boolean }> {
       </div>
     );
   }
-}
-
-function facts(block: CallBlock, stateLabel: string): string {
-  const isExplained = block.state === "ok" || block.decisions.some(({ verdict }) => verdict === block.state);
-  return [
-    !isExplained && stateLabel,
-    block.started !== null && block.seconds !== null && formatSeconds(block.seconds),
-    ...decisionFacts(block),
-  ]
-    .filter(Boolean)
-    .join(" · ");
 }

@@ -23,24 +23,13 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
 
   render(): JSX.Element {
     const { block } = this.props;
-    const [sign, word] = callState(block);
     return (
       <details
         class={`nb-fold nb-call nb-is-${block.state}`}
         onToggle={(event) => this.setState({ isOpen: event.currentTarget.open })}
       >
         <summary>
-          <span class="nb-state" role="img" aria-label={word}>
-            {sign}
-          </span>
-          <code class="nb-line">
-            <b>{singleLine(block.name, 64)}</b>({shortArguments(block.arguments)})
-          </code>
-          {block.fraction !== null && (
-            <progress max={1} value={block.fraction} aria-label={firstLine(block) || "Progress"} />
-          )}
-          {!this.state.isOpen && <FirstLine block={block} />}
-          <span class="nb-muted nb-facts">{facts(block, word)}</span>
+          <CallLine block={block} isOpen={this.state.isOpen} />
         </summary>
         {this.state.isOpen && (
           <div class="nb-fold-body">
@@ -52,6 +41,26 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
       </details>
     );
   }
+}
+
+/** A call in a line: its state, its arguments, the first line of what came of it where it is not open, and how it went. */
+export function CallLine({ block, isOpen }: { block: CallBlock; isOpen: boolean }): JSX.Element {
+  const [sign, word] = callState(block);
+  return (
+    <>
+      <span class="nb-state" role="img" aria-label={word}>
+        {sign}
+      </span>
+      <code class="nb-line">
+        <b>{singleLine(block.name, 64)}</b>({shortArguments(block.arguments)})
+      </code>
+      {block.fraction !== null && (
+        <progress max={1} value={block.fraction} aria-label={firstLine(block) || "Progress"} />
+      )}
+      {!isOpen && <FirstLine block={block} />}
+      <span class="nb-muted nb-facts">{facts(block, word)}</span>
+    </>
+  );
 }
 
 const NOTE = /^\[[^\]\n]*\]\n/;
