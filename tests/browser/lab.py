@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import nbformat
+import pytest
 from playwright.sync_api import BrowserContext, Error, Locator, Page, expect
 
 from tests.browser.server import ROOT, Server
@@ -24,6 +25,11 @@ KERNEL = f"{PANEL}?.sessionContext?.session?.kernel"
 
 NUMBERED = re.compile(r"^\[\d+\]:$")
 """The prompt of a cell that has ended."""
+
+older_kernel_nightly = pytest.mark.parametrize(
+    "kernel", ["python3", pytest.param("ipykernel6", marks=pytest.mark.nightly)], indirect=True
+)
+"""For a test whose way to the kernel another test of the normal lane takes with both kernels."""
 
 Front = Literal["lab", "notebook"]
 Theme = Literal["light", "dark"]

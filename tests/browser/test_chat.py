@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from nbtool.blocks.render.mimebundle import TURN_MIME
-from tests.browser.lab import Front, Lab, Notebook, screenshot
+from tests.browser.lab import Front, Lab, Notebook, older_kernel_nightly, screenshot
 
 SETUP = """
 %load_ext nbtool
@@ -74,6 +74,7 @@ def test_notebook_7_handles_the_click_too(lab: Lab) -> None:
     notebook.wait_output(2, "same object: True")
 
 
+@older_kernel_nightly
 def test_a_denied_call_does_not_run_and_its_reason_is_reported(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, ASK, "print(len(seen), answer.calls[1].status, answer.calls[1].reason)")
 
@@ -113,6 +114,7 @@ def test_the_kernels_interrupt_stops_a_turn_and_the_next_one_works(lab: Lab, ker
     notebook.wait_output(2, "embedded practice")
 
 
+@older_kernel_nightly
 def test_a_cell_that_is_run_again_makes_a_new_version(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, "%%chat -m practice:fast\nHello", "%chat history")
 

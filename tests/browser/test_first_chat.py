@@ -25,7 +25,16 @@ def open_notebook(lab: Lab, kernel: str) -> Notebook:
     return notebook
 
 
-@pytest.mark.parametrize("comms", ["perCommTarget", "disabled"])
+@pytest.mark.parametrize(
+    ("kernel", "comms"),
+    [
+        ("python3", "perCommTarget"),
+        ("python3", "disabled"),
+        ("ipykernel6", "perCommTarget"),
+        pytest.param("ipykernel6", "disabled", marks=pytest.mark.nightly),  # it has no subshells: the same once more
+    ],
+    indirect=["kernel"],
+)
 def test_a_newcomer_goes_through_the_first_notebook(lab: Lab, kernel: str, comms: str) -> None:
     lab.set_comms_over_subshells(comms)  # type: ignore[arg-type]  # two of its three words
     notebook = open_notebook(lab, kernel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import Lab, Notebook, screenshot
+from tests.browser.lab import Lab, Notebook, older_kernel_nightly, screenshot
 
 SETUP = """
 %load_ext nbtool
@@ -59,6 +59,7 @@ def test_a_parked_cell_ends_others_run_and_a_click_goes_on_with_it(lab: Lab, ker
     assert notebook.errors == []
 
 
+@older_kernel_nightly
 def test_the_notebook_of_a_turn_that_was_parked_is_saved_static(lab: Lab, kernel: str) -> None:
     notebook = park(lab, kernel)
     card(notebook).get_by_role("button", name="Approve").click()

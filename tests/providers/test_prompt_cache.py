@@ -34,7 +34,10 @@ def test_each_request_of_a_turn_reads_the_request_before_it(wire: str, tool_mode
     assert max(unread) <= 160  # a step of the cache, and the end of the JSON
 
 
-@pytest.mark.parametrize("result_size", [4, 400, 1_500, 3_000, 20_000])
+@pytest.mark.parametrize(
+    "result_size",
+    [4, pytest.param(400, marks=pytest.mark.nightly), 1_500, pytest.param(3_000, marks=pytest.mark.nightly), 20_000],
+)
 @pytest.mark.parametrize("tool_mode", TOOL_MODES)
 @pytest.mark.parametrize("wire", TEXT_DIALECTS)
 def test_compact_history_is_never_dearer_than_native_history(wire: str, tool_mode: str, result_size: int) -> None:
