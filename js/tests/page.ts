@@ -81,10 +81,12 @@ export function shown(kernel: Kernel): { el: HTMLElement; close: () => void } {
   return { el, close };
 }
 
+/** Turns of the event loop in which Preact draws what has changed: an answer may draw something that asks again. */
+const TURNS = 6;
+
 /** Let Preact draw what has changed. */
 export async function drawn(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 0));
-  await new Promise((resolve) => setTimeout(resolve, 0));
+  for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
 const TAGS = new Set(

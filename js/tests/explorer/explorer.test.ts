@@ -110,6 +110,7 @@ test("a turn is shown with its time line, its rounds and its calls", async () =>
   await open(el, 5);
   const article = el.querySelector("article");
 
+  await vi.waitFor(() => expect(el.querySelector("svg[role=img]")).not.toBeNull());
   expect(article?.textContent).toContain("Question 5: please find");
   expect(el.querySelector("svg[role=img]")?.getAttribute("aria-label")).toMatch(
     /^Waiting time: Model .* You .* Tools /,
