@@ -21,6 +21,7 @@ from nbtool.chat.turn.contents import Messages, Stats
 from nbtool.chat.turn.event_queue import EventQueue
 from nbtool.chat.turn.pending import PendingQuestions
 from nbtool.chat.turn.reply_deltas import with_deltas
+from nbtool.chat.turn.thread_switching import switch_sooner_until
 from nbtool.errors import Cancelled
 from nbtool.events import (
     DELTAS,
@@ -211,6 +212,8 @@ class Turn:
         """Cancel the turn; its content so far is kept. No effect on a turn that has ended."""
         if not self.done.done():
             self.caller_thread.close()  # close first: the loop may not hand over another job
+            if self.work is None and not self.cancel_signal.is_set:
+                switch_sooner_until(self.done)
             self.cancel_signal.cancel()
 
     def until_idle(self) -> Future[Turn]:
