@@ -50,9 +50,14 @@ def check_name(name: str) -> None:
         )
 
 
+SECRET_TYPES = frozenset(("SecretStr", "SecretBytes", "Secret"))
+"""Names of types whose objects, also those of a subclass, are made to contain secrets."""
+
+
 def is_secret(value: Any) -> bool:
     """Whether an object is made to contain secrets, so that no tool may use it."""
-    return value is os.environ or type(value).__name__ in ("SecretStr", "SecretBytes", "Secret")
+    is_environment = value is os.environ or (value is not None and value is getattr(os, "environb", None))
+    return is_environment or any(kind.__name__ in SECRET_TYPES for kind in type(value).__mro__)
 
 
 def is_shared(value: Any) -> bool:

@@ -74,7 +74,11 @@ def test_exposing_what_is_not_there_is_refused() -> None:
         Variables({}).expose("x")
 
 
-@pytest.mark.parametrize("value", [os.environ, SecretStr("k")])
+class Key(SecretStr):
+    """A secret of a type of the user's own."""
+
+
+@pytest.mark.parametrize("value", [os.environ, os.environb, SecretStr("k"), Key("k")])
 def test_secrets_are_not_exposed(value: object) -> None:
     with pytest.raises(BadUsage, match="contains secrets"):
         Variables().expose("x", value)
