@@ -10,8 +10,11 @@ SLOW_TESTS := browser chat/journal campaigns compat fuzzing magics mcp_server no
 	wire/transport/test_endpoint_faults.py plugins/test_ways_out.py plugins/test_spellings.py test_pytest_plugin.py
 UNIT_SECONDS := 180
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
-COLLABORATION_PACKAGES := jupyter-collaboration jupyter-collaboration-ui jupyter-docprovider jupyter-server-ydoc jupyter-ydoc \
-	jupyter-server-fileid pycrdt pycrdt-store pycrdt-websocket sqlite-anyio
+COLLABORATION_PACKAGES := jupyter-collaboration==5.0.4 jupyter-collaboration-ui==3.0.4 jupyter-docprovider==3.0.4 \
+	jupyter-server-ydoc==3.0.4 jupyter-ydoc==4.2.1 jupyter-server-fileid==0.10.0 pycrdt==0.14.13 pycrdt-store==0.1.5 \
+	pycrdt-websocket==0.16.5 sqlite-anyio==0.3.2
+TOOL_PACKAGES := jupytext==1.19.6 mdit-py-plugins==0.7.0 nbdime==4.0.4 colorama==0.4.6 GitPython==3.2.1 gitdb==4.0.12 \
+	smmap==5.0.3 jupyter-server-mathjax==0.2.6 nbstripout==0.9.1 nbmake==1.5.5 voila==0.5.13 websockets==17.4 mystmd==1.11.0
 VENV_SERVERS := .venv-servers
 GATEWAYS := build/servers/litellm/.locked build/servers/portkey/.locked
 CORE := nbtool/chain/*,nbtool/tools/*,nbtool/wire/*,nbtool/chat/journal/*
@@ -85,14 +88,16 @@ gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Por
 	$(BIN)/pytest tests/servers/test_gateways.py -m nightly
 mcp-clients: build/mcp-clients/.installed install-chromium ## test a served notebook with clients of others (installed on first use)
 	$(BIN)/pytest tests/mcp_server/test_other_clients.py tests/browser/test_served.py -m nightly
-compat-env: build/.nbtool ## install other kernels, an older JupyterLab and marimo for the nightly compatibility tests
+compat-env: build/.nbtool ## install other kernels, an older JupyterLab, marimo and tools for notebooks for the nightly compatibility tests
 	for version in $(IPYKERNEL_VERSIONS); do test -d build/kernels/$$version || \
 		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done
 	test -d build/places/lab44 || $(BIN)/pip install --quiet --no-deps --target build/places/lab44 jupyterlab==4.4.10
-	test -d build/places/marimo || $(BIN)/pip install --quiet --target build/places/marimo marimo
+	test -d build/places/marimo || $(BIN)/pip install --quiet --target build/places/marimo marimo==0.25.2
+	test -d build/places/tools || $(BIN)/pip install --quiet --no-deps --target build/places/tools $(TOOL_PACKAGES)
 	test -d build/places/together || $(BIN)/pip install --quiet --no-deps --target build/places/together $(COLLABORATION_PACKAGES)
 compat-table: build/.old install-chromium compat-env ## run the compatibility tests and write the table of docs/compatibility.md
 	$(BIN)/python -m tests.compat.where $(PLACE)
+	$(BIN)/python -m tests.compat.tools $(PLACE)
 behaviour-tables: build/.nbtool ## hold a conversation with the double of each provider and write the tables of docs/behaviours.md and docs/history.md
 	$(BIN)/python -m tests.providers --write
 bench: build/.nbtool install-chromium ## run the benchmarks, also of other libraries, and write docs/performance.md

@@ -50,7 +50,7 @@ class ChatMagics(Magics):
     def chat(self, line_text: str, body: str | None = None) -> None:
         """Talk with a language model that uses this notebook's functions and objects as tools."""
         kernel_chats = self.kernel_chats
-        with _errors_as_usage(self.name):
+        with _errors_as_usage(self.shell, self.name):
             if body is not None:
                 kernel_chats.run_cell(line_text, body)
             else:
@@ -86,16 +86,30 @@ class ChatMagics(Magics):
         return [*lines, "\n"] if len(lines) == 1 and any(word in BODYLESS_FLAGS for word in words) else lines
 
 
+class UnattendedUsageError(UsageError):
+    """An error of usage in a run that nobody watches: papermill logs the error of a cell, and not what it printed."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"UsageError: {self}"]
+
+
 @contextmanager
-def _errors_as_usage(name: str) -> Iterator[None]:
+def _errors_as_usage(shell: Any, name: str) -> Iterator[None]:
     """Turn errors of usage into one red line without a traceback; it says if the magics have another name."""
     try:
         yield
     except NbtoolError as error:
         note = "" if name == DEFAULT_NAME else f" (Here %{DEFAULT_NAME} is called %{name}.)"
-        raise UsageError(f"{error}{note}") from None
+        raise _usage_error(shell, f"{error}{note}") from None
     except ValueError as error:
-        raise UsageError(f"The line cannot be parsed ({error}).") from None
+        raise _usage_error(shell, f"The line cannot be parsed ({error}).") from None
+
+
+def _usage_error(shell: Any, text: str) -> UsageError:
+    from nbtool.magics.kernel.messages import has_front_end  # noqa: PLC0415 - a terminal has no kernel
+
+    is_unattended = getattr(shell, "kernel", None) is not None and not has_front_end(shell)
+    return UnattendedUsageError(text) if is_unattended else UsageError(text)
 
 
 def load(shell: Any) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from tests.compat import tools
 from tests.compat.where import FOUND, PAGE, PLACES
 from tests.compat.where import rows as rows_found
 
@@ -25,6 +26,15 @@ def test_the_table_of_places_is_what_its_tests_were_found_to_do() -> None:
     assert rows_found(found) in PAGE.read_text(encoding="utf-8"), "`make compat-table` writes the table"
     for place in PLACES:
         assert found["rows"].get(place.where, {"tests": 0})["tests"] >= len(place.tests), place.where
+
+
+def test_the_table_of_tools_is_what_its_tests_were_found_to_do() -> None:
+    found = json.loads(tools.FOUND.read_text(encoding="utf-8"))
+
+    assert tools.rows(found) in PAGE.read_text(encoding="utf-8"), "`make compat-table` writes the table"
+    for tool in tools.TOOLS:
+        assert found["rows"].get(tool.name, {"tests": 0})["tests"] >= len(tool.tests), tool.name
+        assert all((ROOT / test.partition("::")[0]).is_file() for test in tool.tests), tool.name
 
 
 def test_each_place_names_the_tests_that_try_it_or_says_that_none_does() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,63 +14,26 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.browser.chromium import find_chromium
 from tests.browser.conftest import QUIET_CHROMIUM
+from tests.compat.processes import ROOT, SECONDS, environment_of, find_overlay, run_command
 
-ROOT = Path(__file__).parents[2]
-OVERLAY = ROOT / "build" / "places" / "marimo"
-SECONDS = 60
-
-APP = """
-import marimo
-
-app = marimo.App()
-
-
-@app.cell
-def _():
-    import marimo as mo
-    from nbtool import Chat, tool
-    from nbtool.view.standalone import by_click, turn_widget
-
-    received = []
-
-    @tool
-    def double(n: int) -> int:
-        "Twice a number."
-        received.append(n)
-        return 2 * n
-
-    chat = Chat("practice:fast", tools=[double])
-    turn = chat.start("Use `double` with 21.", approver=by_click)
-    turn_widget(turn, chat.approvals)
-    return mo, received, turn
-
-
-@app.cell
-def _(mo):
-    look = mo.ui.run_button(label="Look")
-    look
-    return (look,)
-
-
-@app.cell
-def _(look, mo, received, turn):
-    mo.md(f"GOT {turn.status} {received} {turn.calls[0].decisions[0].by}") if look.value else None
-    return
-"""
+NAME = "marimo_chat.py"
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[Page]:
+def folder(tmp_path: Path) -> Path:
+    """Give a copy of the notebook for marimo and its data."""
+    shutil.copy(ROOT / "notebooks" / NAME, tmp_path)
+    shutil.copytree(ROOT / "notebooks" / "data", tmp_path / "data")
+    return tmp_path
+
+
+@pytest.fixture
+def page(folder: Path) -> Iterator[Page]:
     """Give a page of marimo that has opened the notebook."""
-    if not OVERLAY.is_dir():
-        pytest.fail("There is no marimo: `make compat-env` installs it.", pytrace=False)
-    (tmp_path / "app.py").write_text(APP, encoding="utf-8")
-    path = os.pathsep.join([str(OVERLAY), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "marimo", "--yes", "run", "app.py", "--headless", "--no-token", "--port", "0"]
+    command = [sys.executable, "-m", "marimo", "--yes", "run", NAME, "--headless", "--no-token", "--port", "0"]
+    environment = environment_of(find_overlay("marimo"), NBTOOL_MODEL="practice:fast")
     with (
-        subprocess.Popen(
-            command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True
-        ) as server,
+        subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as server,
         sync_playwright() as playwright,
     ):
         try:
@@ -93,8 +56,22 @@ def _address(server: subprocess.Popen[str]) -> str:
 @pytest.mark.nightly
 @pytest.mark.timeout(SECONDS * 2)
 def test_a_turn_that_a_cell_started_is_live_and_a_click_on_its_question_is_handled_between_cells(page: Page) -> None:
+    page.get_by_role("button", name="Send").click(timeout=SECONDS * 1000)
     page.get_by_role("button", name="Approve").first.click(timeout=SECONDS * 1000)
 
     expect(page.locator(".nb-turn").first).to_contain_text("approved")
-    page.get_by_role("button", name="Look").click()
-    expect(page.get_by_text("GOT completed [21] button")).to_be_visible()
+    expect(page.locator(".nb-turn").first).to_contain_text("124")
+    page.get_by_role("button", name="Use the answer").click()
+    expect(page.get_by_text("completed: [124]")).to_be_visible()
+
+
+@pytest.mark.nightly
+def test_the_notebook_runs_to_its_end_as_a_script_and_waits_for_a_prompt_on_a_page(folder: Path) -> None:
+    overlay = find_overlay("marimo")
+
+    run_command(NAME, cwd=folder, overlay=overlay)
+    run_command("-m", "marimo", "export", "html", NAME, "-o", "page.html", cwd=folder, overlay=overlay)
+
+    html = (folder / "page.html").read_text(encoding="utf-8")
+    assert "A chat in marimo" in html
+    assert "Send the prompt first." in html

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 from bleach.sanitizer import Cleaner
-from nbformat import NotebookNode
 
-ROOT = Path(__file__).parents[2]
-SECONDS = 60
+from tests.compat.processes import find_overlay, outputs_of, printed_by, run_command, write_notebook
+
 SETUP = """%load_ext nbtool
 from nbtool import tool
 received = []
@@ -58,35 +53,15 @@ def _():
 """
 
 
-def run_command(*command: str, cwd: Path, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
-
-
-def outputs(path: Path) -> list[NotebookNode]:
-    return [output for cell in nbformat.read(path, as_version=4).cells for output in cell.outputs]
-
-
 def html_of(path: Path) -> str:
-    return "".join(output.get("data", {}).get("text/html", "") for output in outputs(path))
+    return "".join(output.get("data", {}).get("text/html", "") for output in outputs_of(path))
 
 
 @pytest.fixture(scope="module")
 def executed_notebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a notebook as papermill leaves it."""
     folder = tmp_path_factory.mktemp("papermill")
-    kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernelspec}), folder / "run.ipynb")
+    write_notebook(folder / "run.ipynb", *CELLS)
     run_command(
         "-m", "papermill", "--log-level", "ERROR", "run.ipynb", "done.ipynb", cwd=folder, NBTOOL_HOME=str(folder)
     )
@@ -94,9 +69,7 @@ def executed_notebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_papermill_runs_it_and_leaves_readable_cells(executed_notebook: Path) -> None:
-    printed = [output.get("text") for output in outputs(executed_notebook)]
-
-    assert "GOT [21] ok denied\n" in printed
+    assert printed_by(executed_notebook).endswith("GOT [21] ok denied\n")
     assert "double(n=21)" in html_of(executed_notebook)
 
 
@@ -135,12 +108,9 @@ def test_a_plain_script_uses_the_same_chat(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_marimo_runs_it_as_functions_and_shows_the_turn(tmp_path: Path) -> None:
-    overlay = ROOT / "build" / "places" / "marimo"
-    if not overlay.is_dir():
-        pytest.fail("There is no marimo: `make compat-env` installs it.", pytrace=False)
     (tmp_path / "app.py").write_text(MARIMO, encoding="utf-8")
-    path = os.pathsep.join([str(overlay), os.environ.get("PYTHONPATH", "")])
-    run_command("-m", "marimo", "export", "html", "app.py", "-o", "page.html", cwd=tmp_path, PYTHONPATH=path)
+    command = ("-m", "marimo", "export", "html", "app.py", "-o", "page.html")
+    run_command(*command, cwd=tmp_path, overlay=find_overlay("marimo"))
 
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "GOT completed 42" in page
