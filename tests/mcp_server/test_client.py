@@ -252,14 +252,13 @@ def test_progress_is_forwarded_and_a_cancelled_call_cancels_its_turn() -> None:
 
 def test_only_so_many_calls_of_a_client_wait_and_only_so_many_run() -> None:
     started: list[int] = []
-    release = asyncio.Event()
+    release = threading.Event()
 
     @tool(run="auto")
     async def hold(n: int) -> int:
         """Wait."""
         started.append(n)
-        while not release.is_set():
-            await asyncio.sleep(0)
+        await asyncio.to_thread(release.wait, 20)
         return n
 
     async def use() -> list[Any]:

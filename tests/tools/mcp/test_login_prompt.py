@@ -15,16 +15,27 @@ from nbtool.tools.mcp.login_prompt import CALLBACK_PATH, MAX_REQUEST, BrowserRet
 REQUEST = LoginRequest("lab", "login.example", "https://login.example/authorize")
 
 
+class Watched(Future[bool]):
+    """A future that says when somebody looks whether it is done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_looked_at = threading.Event()
+
+    def done(self) -> bool:
+        self.is_looked_at.set()
+        return super().done()
+
+
 def attend_once(ask: Any) -> Future[bool]:
     """Attend on this thread while another one asks; return the answer that the other one gets."""
-    prompt, answer = LoginPrompt(ask), Future[bool]()
+    prompt, answer = LoginPrompt(ask), Watched()
 
-    async def request() -> bool:
-        while not prompt.is_attended:
-            await asyncio.sleep(0)
-        return await prompt.ask(REQUEST)
+    def request() -> None:
+        assert answer.is_looked_at.wait(20)
+        answer.set_result(asyncio.run(prompt.ask(REQUEST)))
 
-    asking = threading.Thread(target=lambda: answer.set_result(asyncio.run(request())))
+    asking = threading.Thread(target=request)
     asking.start()
     try:
         prompt.attend(answer, 20)
@@ -127,8 +138,8 @@ def test_a_thread_that_comes_to_the_question_too_late_does_not_ask_it() -> None:
 
     async def give_up() -> None:
         asking = asyncio.ensure_future(prompt.ask(REQUEST))
-        while not prompt._requests.qsize():
-            await asyncio.sleep(0)
+        await asyncio.wait({asking}, timeout=0)  # it has asked now, and waits
+        assert prompt._requests.qsize() == 1
         asking.cancel()
         await asyncio.wait({asking})
 
