@@ -10,10 +10,17 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from nbtool.errors import NbtoolError
 from nbtool.mcp_server.address import ServerAddress, find_server
+
+CANCEL_SECONDS = 1.5
+"""Seconds for the notebook to learn that its client has ended; clients end the process after 2."""
+
+LAST_ID = "nbtool-mcp-end"
+"""The id of the last request, whose answer says that the ones before it have arrived."""
 
 MISSING = "nbtool-mcp needs the package mcp: `pip install mcp`."
 
@@ -42,16 +49,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class OpenRequests:
+    """The requests of the client that the server has not answered yet."""
+
+    def __init__(self) -> None:
+        self._ids: set[Any] = set()
+        self.has_ended = False
+        self._is_done = asyncio.Event()
+
+    def note(self, message: Any) -> None:
+        """Take note of a message of either side."""
+        from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse  # noqa: PLC0415 - a part of the extra
+
+        if isinstance(message, JSONRPCRequest):
+            self._ids.add(message.id)
+        elif isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._ids.discard(message.id)
+            if self.has_ended and message.id == LAST_ID:
+                self._is_done.set()
+
+    async def cancel(self, server: Any) -> None:
+        """Cancel them in the notebook, for a client that has ended: its questions are withdrawn."""
+        from mcp.shared.message import SessionMessage  # noqa: PLC0415 - a part of the extra
+        from mcp_types import JSONRPCNotification, JSONRPCRequest  # noqa: PLC0415 - the same
+
+        self.has_ended = True
+        for request in tuple(self._ids):
+            parameters = {"requestId": request, "reason": "The client has ended."}
+            notification = JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=parameters)
+            await server.send(SessionMessage(notification))
+        await server.send(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=LAST_ID, method="ping")))
+        await self._is_done.wait()  # the notebook has received what was sent before
+
+
 async def forward(address: ServerAddress) -> None:
-    """Pass messages on in both directions until one side closes."""
+    """Pass messages on in both directions until one side closes; calls of a client that has ended are cancelled."""
     import httpx2  # noqa: PLC0415 - a part of the extra
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - the same
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the same
 
+    requests = OpenRequests()
+
     async def pump(source: Any, target: Any) -> None:
         async for message in source:
             if not isinstance(message, Exception):
-                await target.send(message)
+                requests.note(message.message)
+                if not requests.has_ended:
+                    await target.send(message)
 
     headers = {"Authorization": f"Bearer {address.token.get_secret_value()}"}
     async with (
@@ -59,8 +103,14 @@ async def forward(address: ServerAddress) -> None:
         stdio_server() as (from_client, to_client),
         streamable_http_client(address.url, http_client=http_client) as (from_server, to_server),
     ):
-        pumps = {asyncio.create_task(pump(from_client, to_server)), asyncio.create_task(pump(from_server, to_client))}
+        client = asyncio.create_task(pump(from_client, to_server))
+        pumps = {client, asyncio.create_task(pump(from_server, to_client))}
         _, remaining = await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        if client.done():
+            with suppress(Exception):  # the server ended too
+                async with asyncio.timeout(CANCEL_SECONDS):
+                    await requests.cancel(to_server)
+            await to_client.aclose()  # its writer would wait for more
         for task in remaining:
             task.cancel()
         await asyncio.gather(*pumps, return_exceptions=True)

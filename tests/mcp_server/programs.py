@@ -21,12 +21,12 @@ def fastmcp(url: str, token: str, *words: str) -> subprocess.Popen[str]:
     return start(CLIENTS / "fastmcp/bin/python", program, *words, URL=url, TOKEN=token)
 
 
-def inspector(url: str, token: str, *words: str, **environment: str) -> subprocess.Popen[str]:
+def inspector(url: str, token: str, *words: str) -> subprocess.Popen[str]:
     """Start the inspector; without a `url` on the command `nbtool-mcp`."""
     over_http = (url, "--transport", "http", "--header", f"Authorization: Bearer {token}")
     over_stdio = (sys.executable, "-m", "nbtool.mcp_server.bridge", "-e", f"NBTOOL_HOME={os.environ['NBTOOL_HOME']}")
     address = over_http if url else over_stdio
-    return start(NODE, CLIENTS / "node_modules/.bin/mcp-inspector", "--cli", *address, *words, **environment)
+    return start(NODE, CLIENTS / "node_modules/.bin/mcp-inspector", "--cli", *address, *words)
 
 
 def start(*command: str | Path, **environment: str) -> subprocess.Popen[str]:

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import subprocess
 import sys
+import threading
 from typing import Any
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from nbtool import Chat, tool
+from nbtool.chat.turn import Turn
 from nbtool.settings import data_dir
-from tests.mcp_server.clients import serve, texts
+from tests.mcp_server.clients import ListView, serve, texts
 
 
 @tool(run="auto")
@@ -33,3 +38,45 @@ def test_a_client_that_starts_a_process_uses_the_notebook_without_a_token_in_its
 
     assert "double" in names
     assert texts(result)[0] == "42"
+
+
+def test_the_calls_of_a_client_that_ends_are_cancelled_and_their_questions_withdrawn() -> None:
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    is_asked = threading.Event()
+
+    def on_show(turn: Turn, _: Chat) -> None:
+        turn.add_listener(lambda event: event.kind == "call_asked" and is_asked.set())
+
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "pay", "arguments": {"amount": 3}}},
+    ]
+    view = ListView(on_show=on_show)
+    with serve(lambda: Chat(tools=[pay]), view):
+        client = subprocess.Popen(
+            [sys.executable, "-m", "nbtool.mcp_server.bridge"],
+            env={**os.environ, "NBTOOL_HOME": str(data_dir())},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert client.stdin
+        assert client.stdout
+        for message in messages:
+            client.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            client.stdin.flush()
+            if message.get("id") == 1:
+                client.stdout.readline()
+        assert is_asked.wait(30)
+        client.stdin.close()
+        turn = view.shown[0][0]
+        status = turn.done.result(30).status
+        client.stdout.close()
+        assert client.wait(30) == 0
+
+    assert (status, turn.calls[0].status) == ("cancelled", "cancelled")
