@@ -3,6 +3,8 @@
     NbtoolError
     ├── BadUsage                 an invalid flag, option or argument
     ├── SettingsError            a settings file or an environment variable that cannot be read
+    │   └── PolicyUnreadable     the administrator's policy cannot be read, so nothing is sent
+    ├── PolicyRefused            the administrator's policy does not allow it
     ├── ModelError               no request could be made
     │   ├── UnknownModel
     │   ├── MissingKey
@@ -96,6 +98,14 @@ class BadUsage(NbtoolError):
 
 class SettingsError(NbtoolError):
     """A settings file or an environment variable that cannot be read."""
+
+
+class PolicyUnreadable(SettingsError):
+    """The administrator's policy cannot be read or is invalid; nothing is sent."""
+
+
+class PolicyRefused(NbtoolError):
+    """The administrator's policy does not allow something; the message names its file."""
 
 
 class ModelError(NbtoolError):

@@ -19,6 +19,7 @@ from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.loop import CallerThread
 from nbtool.plugins.budget import Budget
+from nbtool.policy import site_policy
 from nbtool.tools.approval import Approver
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
@@ -40,7 +41,10 @@ def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
 
     Raises:
         nbtool.errors.BadUsage: a budget in dollars has no price to measure it, or a setting is invalid.
+        nbtool.errors.PolicyRefused: the prompts contain values, and the administrator's policy allows none to leave.
     """
+    if rows is not None or hasattr(prompts, "dtype"):
+        site_policy().check_values("a value of the rows")
     prompt_set, plan, backoff = parse_prompts(prompts, rows), MapSettings.of(map_options), SharedBackoff()
     fork = chat.fork()
     if plan.tools is not None:

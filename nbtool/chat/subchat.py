@@ -69,7 +69,7 @@ def subchat(
         fresh.plugins = _merge_plugins(own, current_call().runtime.plugins)
         return _answer_text(await _run_subchat(fresh, question, current_call()))
 
-    definition = replace(as_tools(ask)[0], sends_to="model")
+    definition = replace(as_tools(ask)[0], sends_to="model", is_value_free=True)
     return replace(definition, description=description, policy=Policy("auto")) if description else definition
 
 

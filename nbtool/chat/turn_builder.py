@@ -21,6 +21,7 @@ from nbtool.events import Event
 from nbtool.loop import CallerThread, run_sync
 from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
+from nbtool.policy import site_policy
 from nbtool.tools.approval import Approver
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.excerpt import masking
@@ -90,6 +91,8 @@ class TurnBuilder:
         message = plan.resolve_prompt(message) if plan else message
         if not message.text.strip() and not any(part.kind == "media" for part in message.parts):
             raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write a prompt.")
+        if any(part.kind == "media" for part in message.parts):
+            site_policy().check_values("an attachment")
         answer = Structured(as_) if as_ is not None else plan.answer if plan else None
         model_name = parts.recorder.model_name(parts.model, chosen.replay)
         calls: list[CallRecord] = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from typing import Any
+from weakref import WeakSet
 
 from nbtool.chain.hooks import EventContext, TurnContext
 from nbtool.chain.limits import Meter
@@ -20,20 +21,29 @@ from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.parts import ChatParts
 from nbtool.chat.prompt import history_messages, system_prompt, with_context, with_date
 from nbtool.chat.recording.recorder import TurnRecorder
-from nbtool.chat.rerun.operations import TurnPlan
+from nbtool.chat.rerun.operations import Reexecute, Rerun, Resume, TurnPlan
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.events import Emit, Event, Notice, TurnEnded, TurnStarted
 from nbtool.messages import Message
 from nbtool.plugins.budget import shared_budget
 from nbtool.plugins.media import MediaVariables
+from nbtool.plugins.site_budget import is_limited, site_budget
 from nbtool.plugins.tools import ToolCalling
+from nbtool.policy import site_policy
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.excerpt import masking
 from nbtool.wire.base import Endpoint
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.providers.provider_tools import without_provider_tools
+
+UNCOVERED = (
+    "{count} earlier turns are not sent: they did not run under the administrator's policy, and no values may leave."
+)
+
+_covered_turns: WeakSet[Turn] = WeakSet()
+"""The turns that ran in this process, and so under its policy; not those of a journal or a recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,7 @@ class TurnRun:
         await recorder.hash_objects()
         async with self.conversation.lock:  # no other turn may be added after the history is collected
             plan = self.plan or self.place()
+            self._check_place(plan)
             engine, context = self.engine(turn, plan, emit)
             version = _rerun_count(plan.node) + 2 if turn.is_rerun else 1
             compared = partial(self._history, plan.node, always_compact=True)
@@ -81,14 +92,27 @@ class TurnRun:
             await recorder.notify_miss(emit)
             for text in location_notices(turn.prompt):
                 await emit(Notice(text, "warning"))
+            if count := self._count_uncovered(plan.node):
+                await emit(Notice(UNCOVERED.format(count=count), "warning"))
             if plan.difference:
                 await emit(Notice(str(plan.difference)))
+            _covered_turns.add(turn)
             try:
                 outcome = await engine.run()
             finally:  # later turns get the history of this one, even if it failed
                 turn.set_messages((*context.history, context.prompt), context.chain)
         turn.finish(outcome)
         await recorder.store(turn)
+
+    def _check_place(self, plan: TurnPlan) -> None:
+        """Refuse to continue a turn that did not run here, if no values may leave: its results may contain some.
+
+        Raises:
+            PolicyRefused: it did not.
+        """
+        former = plan.node.turn
+        if isinstance(self.settings.operation, Rerun | Resume | Reexecute) and former not in _covered_turns:
+            site_policy().check_values("a turn that did not run under it")
 
     def place(self) -> TurnPlan:
         """Return the plan of a turn for the current tree."""
@@ -108,7 +132,9 @@ class TurnRun:
         choose = None if is_media else parts.choose_tools
         asks_models = any(tool.sends_to == "model" for tool in tools.tools().values())
         shared = shared_budget(limits) if asks_models else None
-        plugins = [*parts.plugins, *([shared] if shared else [])]
+        limit = site_budget() if is_limited(self.endpoint) else None
+        added = [one for one in (shared, limit) if one and not any(one is other for other in parts.plugins)]
+        plugins = [*parts.plugins, *added]
         runtime = replace(self._runtime(turn, emit, tools), plugins=tuple(plugins))
         calling = ToolCalling(runtime, tuple(plugins), turn.calls, choose, plan.carry_over.known_outcomes)
         answer = [turn.answer] if turn.answer else []
@@ -147,9 +173,19 @@ class TurnRun:
     def _history(self, node: Node[Turn], *, always_compact: bool = False) -> list[Message]:
         mode = self.settings.history or self.parts.history
         messages: list[Message] = []
+        leaves_out = not site_policy().values_may_leave
         for turn in self.conversation.tree.history_before(node, window=self.parts.window):
+            if leaves_out and turn not in _covered_turns:
+                continue
             messages += history_messages(turn, mode, always_compact=always_compact)
         return repair_history(messages)
+
+    def _count_uncovered(self, node: Node[Turn]) -> int:
+        """Return how many earlier turns are left out because they did not run under the policy."""
+        if site_policy().values_may_leave:
+            return 0
+        earlier = self.conversation.tree.history_before(node, window=self.parts.window)
+        return sum(turn not in _covered_turns for turn in earlier)
 
     def _event_sink(self, turn: Turn) -> Emit:
         """Return the event sink of a turn: first the journal, then the listeners."""

@@ -17,6 +17,7 @@ from nbtool.errors import BadUsage
 from nbtool.mcp_server.access import AccessCheck
 from nbtool.mcp_server.address import ServerAddress
 from nbtool.mcp_server.handlers import Handlers
+from nbtool.policy import site_policy
 
 PATH = "/mcp"
 MAX_BODY = 4 * 1024 * 1024
@@ -29,9 +30,14 @@ logging.getLogger("uvicorn.error").addHandler(logging.NullHandler())  # or any p
 
 
 class KernelServer:
-    """A Model Context Protocol server of this kernel; `on_stop` is called when it has stopped."""
+    """A Model Context Protocol server of this kernel; `on_stop` is called when it has stopped.
+
+    Raises:
+        PolicyRefused: the administrator's policy does not allow it.
+    """
 
     def __init__(self, handlers: Handlers, *, port: int = 0, on_stop: Callable[[], object] = lambda: None) -> None:
+        site_policy().check_serving()
         self.handlers = handlers
         self._on_stop = on_stop
         token = SecretStr(secrets.token_urlsafe(32))

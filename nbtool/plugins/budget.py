@@ -71,6 +71,7 @@ class Budget:
     ask: Approver | AskFunction | None = None
     spent: Usage = field(default_factory=Usage, init=False)
     cost: float = field(default=0.0, init=False)
+    fix: str = field(default="Approve more when asked.", init=False, repr=False)
     _limits: tuple[float, float] = field(init=False, repr=False)
     _unpriced: int = field(default=0, init=False, repr=False)
     _reserved: dict[str, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
@@ -119,7 +120,7 @@ class Budget:
             await self._changed.wait_for(lambda: not self._reserved or self._has_room(self._estimate(size, turn)))
             if reason := self._exceeded_reason():
                 if not await self._ask_for_more(reason, request.turn):
-                    raise LimitReached(f"{reason} No further request was sent.", fix="Approve more when asked.")
+                    raise LimitReached(f"{reason} No further request was sent.", fix=self.fix)
                 self._raise_limit()
             self._reserved[turn.turn_id] = self._estimate(size, turn)
 

@@ -79,6 +79,7 @@ class Tool:
             nbtool's own if `is_builtin`.
         qualified_name: `server.tool` for a tool of a server, whose `name` for the model differs from it.
         hint: what a server says of its tool, such as that it only reads. Shown to the person, and no consent.
+        is_value_free: its results contain no values of the notebook, unless its policy asks before they are sent.
     """
 
     function: Callable[..., Any]
@@ -102,6 +103,7 @@ class Tool:
     needs_main_thread: bool = False
     qualified_name: str = ""
     hint: str = ""
+    is_value_free: bool = False
     is_async: bool = field(init=False)
     is_builtin: bool = field(init=False)
 

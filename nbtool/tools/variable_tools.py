@@ -60,7 +60,16 @@ def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
             (functions.remove_vars, "RemoveVars", no_approval),
         ]
     tools = [
-        builtin_tool(function, "nbtool.variables", policy, name=name, thread=True, in_order=True, stores_result=False)
+        builtin_tool(
+            function,
+            "nbtool.variables",
+            policy,
+            name=name,
+            thread=True,
+            in_order=True,
+            stores_result=False,
+            is_value_free=True,
+        )
         for function, name, policy in functions_by_name
     ]
     return Toolset("variables", tools, rules=RULES)

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("tests/**/*.md")])
 PATH = re.compile(
+    r"(?<!xdg/)(?<!Application Support/)"  # of the system, as the policy's
     r"\b(?:nbtool|tests|js|docs|notebooks|bench)/[\w./*-]*\w\.(?:py|pyi|tsx?|mjs|json|toml|c|md|ipynb|png|svg|gif)\b"
 )
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nbtool import settings
-from nbtool.chat.journal import queries
+from nbtool.chat.journal import queries, retention
 from nbtool.chat.journal.redaction import redact_event
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import BUSY_SECONDS, DISK_ERRORS
@@ -27,6 +27,7 @@ from nbtool.chat.journal.store import Store, call_in_children
 from nbtool.errors import JournalError, SettingsError
 from nbtool.event_json import dump_event
 from nbtool.events import Event
+from nbtool.policy import site_policy
 
 T = TypeVar("T")
 
@@ -151,6 +152,15 @@ class Journal:
                 f"The journal {settings.display_path(self.path)} cannot be changed ({_reason(error)})."
             ) from None
 
+    def expire(self, days: float) -> None:
+        """Delete turns that ended before so many days, without waiting; a later write does not overtake it."""
+
+        def report(done: Future[None]) -> None:
+            if error := done.exception():
+                warnings.warn(f"Turns of more than {days:g} days were not deleted ({_reason(error)}).", stacklevel=2)
+
+        self._store.change(lambda connection: retention.drop_older(connection, days)).add_done_callback(report)
+
     def catch_up(self, seconds: float) -> None:
         """Wait for pending writes to a locked or slow file."""
         if self._behind:
@@ -265,16 +275,24 @@ class Journal:
 
 @cache
 def journal() -> Journal:
-    """Return the journal of the process; with `NBTOOL_JOURNAL=off` it is in memory."""
+    """Return the journal of the process; with `NBTOOL_JOURNAL=off`, or by the administrator's policy, in memory."""
     notebook = settings.env("JPY_SESSION_NAME") or ""  # Jupyter Server's name of the notebook
-    if settings.env("NBTOOL_JOURNAL") == "off":
+    if is_in_memory():
         return Journal(None, notebook=notebook)
     try:
         book = Journal(settings.data_dir() / "journal.sqlite", notebook=notebook)
     except SettingsError as error:
         warnings.warn(f"{error} History stays in memory.", stacklevel=2)
         return Journal(None, notebook=notebook)
+    if days := site_policy().journal_days:
+        book.expire(days)
     return book
+
+
+def is_in_memory() -> bool:
+    """Whether history is kept in memory: by the administrator's policy, else by `NBTOOL_JOURNAL=off`."""
+    storage = site_policy().journal_storage
+    return storage == "memory" if storage else settings.env("NBTOOL_JOURNAL") == "off"
 
 
 def finish_all() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from nbtool import settings
 from nbtool.chat.journal import search
 from nbtool.errors import BadUsage
+from nbtool.policy import site_policy
 from nbtool.text import shorten
 
 DAYS = "NBTOOL_JOURNAL_DAYS"
@@ -34,14 +35,15 @@ class Retention:
 
     @classmethod
     def from_environment(cls) -> Retention:
-        """Read the environment.
+        """Read the environment; the days of the administrator's policy apply if they are fewer.
 
         Raises:
             BadUsage: a setting is not a number, or negative.
         """
         days, megabytes = settings.env(DAYS), settings.env(MEGABYTES)
+        chosen = None if days is None else parse_limit(DAYS, days)
         return cls(
-            None if days is None else parse_limit(DAYS, days),
+            min((one for one in (chosen, site_policy().journal_days) if one is not None), default=None),
             None if megabytes is None else parse_limit(MEGABYTES, megabytes),
         )
 
@@ -96,6 +98,11 @@ def parse_limit(name: str, text: str) -> float:
     if not 0 <= number < float("inf"):
         raise BadUsage(f"{name}: expected a number of 0 or more, got {shorten(text, 40)!r}.")
     return number
+
+
+def drop_older(connection: sqlite3.Connection, days: float) -> None:
+    """Delete turns that ended before so many days."""
+    _in_transaction(connection, lambda: _drop_older(connection, days))
 
 
 def _drop_older(connection: sqlite3.Connection, days: float | None) -> None:

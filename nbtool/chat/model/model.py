@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from nbtool import practice
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.loop import background_loop, run_sync
+from nbtool.policy import site_policy
 from nbtool.server_url import parse_server_url
 from nbtool.settings import check_choice
 from nbtool.wire.base import Endpoint
@@ -174,8 +175,10 @@ class Model:
 
         Raises:
             nbtool.errors.ModelError: the model is unknown, has no API key, or is named by a `.env` without consent.
+            nbtool.errors.PolicyRefused: the administrator's policy does not allow its address.
         """
         if self.wire is not None and not isinstance(self.wire, str):
+            site_policy().check_custom_endpoint(self.wire)
             return self.wire
         native = make_endpoint(
             self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire, connection=self.connection

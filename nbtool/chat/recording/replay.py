@@ -41,6 +41,7 @@ from nbtool.tools.approval import Approver, Decision, Question, Released
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call
 from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.calls.site_rules import asks_person
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 
@@ -245,10 +246,15 @@ class _RecordedApprover:
         self._runs_unasked = tool.policy.run == "auto" and not tool.policy.sensitive
         self._shown = shown
 
+    @property
+    def asks_person(self) -> bool:
+        """Whether the approver of the chat asks a person: it decides what the record does not."""
+        return asks_person(self._other)
+
     def ask(self, question: Question) -> Any:
         """Decide from the record, or ask the approver of the chat."""
         is_same = self._was_released and self._shown.startswith(question.shown)
-        if question.gate == "result" and is_same and self._runs_unasked:
+        if question.gate == "result" and is_same and self._runs_unasked and not question.person_rule:
             self.name = "recording"
             return Released()
         if self._other is None:

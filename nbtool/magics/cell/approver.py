@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event as ThreadEvent
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.question import effect_text, format_remarks, notice_text, summarize_call
@@ -81,6 +81,8 @@ class CellApprover:
     has_waited_for_page: bool = False
     page_wait: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
+    asks_person: ClassVar[bool] = True
+
     @property
     def name(self) -> str:
         """The option used last; an immediate decision is attributed to it."""
@@ -95,7 +97,7 @@ class CellApprover:
         """Answer with the best available option; None leaves the question in the queue, for a click."""
         if self.mode == "deny":
             return self._record(BY_POLICY, question.denial(DENIED_BY_FLAG))
-        if self.mode == "auto" and not question.sensitive:
+        if self.mode == "auto" and not (question.sensitive or question.person_rule):
             return self._record(BY_POLICY, Approved() if question.gate == "run" else Released())
         if self.mode == "park" or not self.turn.caller_thread.is_attached:
             return await self._park(question)

@@ -14,6 +14,7 @@ from nbtool.magics.kernel.page_channel import CONTEXT_SECONDS
 from nbtool.magics.notebook.earlier_cells import CellContext, EarlierCell, EarlierCells, Origin, cell_context
 from nbtool.magics.notebook.page_cells import OUTPUT_CHARACTERS, last_page_error, last_page_run, page_context
 from nbtool.magics.notebook.page_notebook import PageNotebook
+from nbtool.policy import site_policy
 from nbtool.tools.values.excerpt import masking
 from nbtool.toolsets.notebook_access import NotebookCell
 
@@ -26,6 +27,7 @@ def prompt_of(
     cells: CellContext | None = flags.cell_context
     if not prompt or not (cells or flags.cells):
         return prompt, None
+    site_policy().check_values("the cells of the notebook")
     if cells is None:
         with masking(chat.plugins):
             cells = _requested_cells(shell, flags.cells, magic, notebook)

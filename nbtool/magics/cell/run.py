@@ -32,6 +32,7 @@ from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.magics.views import View, can_park, make_view
+from nbtool.policy import site_policy
 from nbtool.toolsets.notebook_access import open_notebook
 from nbtool.wire.dialects.options import combine_options
 
@@ -51,6 +52,7 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
 def _run(  # noqa: PLR0913 - everything a cell has
     shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str, notebook: PageNotebook
 ) -> Turn:
+    site_policy().check_approve_mode(flags.approve or "ask")
     prompt, cells = prompt_of(shell, chat, flags, body, magic, notebook)
     if not prompt and not flags.attach and not isinstance(operation_from_flags(flags), Rerun | Resume | Reexecute):
         raise BadUsage("The cell has no prompt; nothing was sent.", fix="Write your prompt below the %%chat line.")

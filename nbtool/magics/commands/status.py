@@ -5,6 +5,7 @@ from __future__ import annotations
 from nbtool.blocks.sanitize import one_line
 from nbtool.chain.limits import price_example
 from nbtool.chat.chat import Chat
+from nbtool.chat.journal.process_journal import is_in_memory
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, format_table
@@ -12,7 +13,8 @@ from nbtool.magics.commands.model_table import list_models
 from nbtool.magics.commands.recordings import describe_recording
 from nbtool.magics.commands.serve import describe_client
 from nbtool.magics.flags.config import FLAGS
-from nbtool.settings import data_dir, display_path, env
+from nbtool.policy import site_policy
+from nbtool.settings import data_dir, display_path
 from nbtool.tools.values.sizes import size_of
 from nbtool.tools.variables.variable import Variable
 from nbtool.wire.providers.providers_toml import SETTINGS_FILE
@@ -20,6 +22,8 @@ from nbtool.wire.transport.traffic import totals
 
 IN_THIS_KERNEL = "127.0.0.1: the practice model runs in this kernel"
 """The host of the model that has no server outside."""
+
+WRITABLE_POLICY = " (you can change this file, so it does not bind you)"
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
@@ -50,6 +54,7 @@ def status(context: CommandContext, _: list[str]) -> str:
         *_served(context),
         ("replay", describe_recording(context)),
         ("journal", _journal()),
+        *_policy(),
         ("data sent", "" if totals() else "nothing"),
         *((f"  {host}", f"{one.requests} requests, {_format_size(one.size)}") for host, one in totals().items()),
     ]
@@ -237,9 +242,26 @@ def _format_value(value: object) -> str:
     return "not set" if value in (None, "") else str(value)
 
 
+def _policy() -> list[tuple[str, str]]:
+    """Return the administrator's policy: where it is, what it limits, and whether it binds this user at all."""
+    policy = site_policy()
+    if policy.problem:
+        return [("policy", str(policy.problem))]
+    if not policy.files:
+        return []
+    from nbtool.policy.description import describe_rules  # noqa: PLC0415 - pydantic loads only where there is a policy
+
+    rows: list[tuple[str, str]] = []
+    for file in policy.files:
+        rows.append(("policy", f"{file.path}{WRITABLE_POLICY if file.is_writable else ''}"))
+        rows += [(f"  {subject}", sentence) for subject, sentence in describe_rules(file.rules)]
+    return rows
+
+
 def _journal() -> str:
-    if env("NBTOOL_JOURNAL") == "off":
-        return "in memory (NBTOOL_JOURNAL=off)"
+    if is_in_memory():
+        by_policy = site_policy().journal_storage == "memory"
+        return f"in memory ({'by the policy' if by_policy else 'NBTOOL_JOURNAL=off'})"
     try:
         return display_path(data_dir() / "journal.sqlite")
     except SettingsError as error:

@@ -33,6 +33,7 @@ class Question:
         again: why the call is asked about again.
         qualified_name: the tool's name for a person, if it differs, such as `server.tool`.
         is_form: a server asks for the arguments; an approval sends them.
+        person_rule: why only a person may approve it, by the administrator's policy.
     """
 
     call_id: str
@@ -55,6 +56,7 @@ class Question:
     again: RepeatedQuestion | None = None
     qualified_name: str = ""
     is_form: bool = False
+    person_rule: str = ""
 
     @property
     def display_name(self) -> str:

@@ -11,7 +11,9 @@ from typing import Any
 from nbtool.errors import InvalidArguments
 from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
 from nbtool.messages import Media
+from nbtool.policy import site_policy
 from nbtool.tools.approval import Question, make_digest
+from nbtool.tools.calls.site_rules import person_rule
 from nbtool.tools.content_hash.change_token import ChangeToken, change_token, tool_change_token
 from nbtool.tools.content_hash.tool_states import ToolStates
 from nbtool.tools.schema.parameters import PLAIN_TYPES
@@ -155,6 +157,7 @@ class BoundCall:
             again=repeated,
             qualified_name=tool.qualified_name,
             is_form=gate == "run" and tool.parameters.is_form,
+            person_rule=person_rule(tool),
         )
 
     def same_as(self, other: BoundCall) -> bool:
@@ -229,6 +232,8 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Boun
     unreadable_links = tuple(link for link in links if not variables.get(link.reference.name).is_readable)
     if unreadable_links and tool.sends_to == "model":
         raise _disclosure_error(tool, unreadable_links[0])
+    if links and tool.sends_to and (refusal := site_policy().values_refusal(f"{links[0].reference.text}")):
+        raise InvalidArguments(refusal)
     values = tool.parameters.check(resolved)
     tokens = {path: _change_tokens(path, resolved) for path in resolved.links}
     previews, effect = _previews(resolved, variables), _effect_preview(tool, resolved)

@@ -31,6 +31,7 @@ from nbtool.tools.approval import (
 )
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.record import CallEnded
+from nbtool.tools.calls.site_rules import refuse_automatic
 from nbtool.tools.execution.async_loop import run_on_tool_loop
 from nbtool.tools.values.render import format_error
 
@@ -132,8 +133,9 @@ async def _ask_approver(
             decision: Decision | None = question.denial("No approver is available.", fix=fix)
             by = BY_POLICY
         else:
-            decision = await _call_approver(approver, question, caller_thread)
-            by = getattr(approver, "name", "approver")
+            made = await _call_approver(approver, question, caller_thread)
+            decision = refuse_automatic(question, made, approver)
+            by = getattr(approver, "name", "approver") if decision is made else BY_POLICY
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and is_cancelling():
             raise

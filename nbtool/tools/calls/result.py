@@ -10,6 +10,7 @@ from typing import Any
 
 from nbtool.errors import BadUsage, NbtoolError, ToolFailed
 from nbtool.messages import Media
+from nbtool.policy import site_policy
 from nbtool.text import left_out
 from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.approval import Released, ResultMode, RunMode
@@ -19,6 +20,7 @@ from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
 from nbtool.tools.calls.gates import gate_mode, refusal_message, refusal_reason
 from nbtool.tools.calls.record import CallEnded, CallRecord, count_images_left_out, extract_images
 from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.calls.site_rules import ERROR_TEXT
 from nbtool.tools.calls.traceback import own_traceback
 from nbtool.tools.execution.runner import ToolRun
 from nbtool.tools.values.describe import declared_name, describe
@@ -75,13 +77,15 @@ class ResultDelivery:
 
     async def _deliver_result(self, value: Any) -> None:
         self.record.result = value
-        is_unreadable = self.record.is_unreadable = await self._is_unreadable(value)
+        is_withheld = await self._is_withheld()
+        is_unreadable = self.record.is_unreadable = is_withheld or await self._is_unreadable(value)
         rendered = _describe_unreadable(value) if is_unreadable else await self._render_in_time(value)
         edited, is_guarded, images = None, False, () if is_unreadable else extract_images(value)
         if images and (more := count_images_left_out(value)):
             rendered = replace(rendered, text=f"{rendered.text}\n[{left_out(more, 'images')}, which are not attached]")
         table = await self._preview(value) if rendered.is_object and not is_unreadable else {}
-        if await self._result_mode() == "always" or (self.record.received_unreadable and not is_unreadable):
+        asks = await self._result_mode() == "always" or (self.record.received_unreadable and not is_unreadable)
+        if asks and not is_withheld:
             is_guarded = not self.runtime.check_results  # which guards every later reading of it too
             edited = await self._pass_result_gate(rendered.text, images, table=table)
         if edited is not None:  # a part that the person removed must not be reachable by a reference
@@ -105,6 +109,12 @@ class ResultDelivery:
             return Rendered(f"{describe(value)} (rendering it took too long)", is_complete=False, is_object=True)
         rendered: Rendered = outcome.value
         return rendered
+
+    async def _is_withheld(self) -> bool:
+        """Whether the administrator's policy allows only a description of the outcome."""
+        if site_policy().values_may_leave:
+            return False
+        return not (self.bound.tool.is_value_free and await self._result_mode() == "never")
 
     async def _is_unreadable(self, value: Any) -> bool:
         """Whether a result is an unreadable input of the call; also if the comparison takes too long."""
@@ -138,6 +148,10 @@ class ResultDelivery:
         return (outcome.value if outcome else None) or {}
 
     async def _deliver_error(self, error: BaseException | None) -> None:
+        if await self._is_withheld():
+            text = ERROR_TEXT.format(name=declared_name(type(error)))
+            self.record.finish("error", self._with_edit_notice(text), text)
+            return
         text = _error_message(error)
         may_leak = self.runtime.has_unreadable_input or self.record.received_unreadable or await self._may_leak(error)
         if await self._result_mode() != "never" or may_leak:

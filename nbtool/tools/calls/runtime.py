@@ -13,11 +13,13 @@ from nbtool.errors import ToolFailed
 from nbtool.events import CallDecided, Emit
 from nbtool.loop import CallerThread
 from nbtool.messages import ToolCall
+from nbtool.policy import site_policy
 from nbtool.thread_pool import Outcome, run_with_timeout
 from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction, Question, Resolution, make_digest
 from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
 from nbtool.tools.calls.gates import record_decision, request_decision
 from nbtool.tools.calls.record import CallEnded, CallRecord
+from nbtool.tools.calls.site_rules import with_site_rules
 from nbtool.tools.calls.stops import CallStops
 from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.toolset import Toolset
@@ -91,7 +93,8 @@ class ToolRuntime:
     ) -> CallDecided:
         """Ask for an approval as for a sensitive call; implements `nbtool.chain.hooks.ApprovalService`."""
         digest = make_digest(call_id=call_id, text=text)
-        question = Question(call_id, "run", digest, name, text, description, sensitive=True)
+        rule = site_policy().rule_of_person
+        question = Question(call_id, "run", digest, name, text, description, sensitive=True, person_rule=rule)
         _, decided = await self._decide(question, approver or self.approver)
         return decided
 
@@ -113,7 +116,7 @@ class ToolRuntime:
 
         An `earlier` binding of the same arguments is reused if the tool is the same and there are no references.
         """
-        tool = self.tools.get(name)
+        tool = with_site_rules(self.tools.get(name))
         if is_cheap(tool, arguments):
             return earlier if earlier and earlier.tool is tool else bind(tool, arguments, self.variables)
         outcome = await run_with_timeout(partial(bind, tool, arguments, self.variables), self.bind_seconds)

@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtool.errors import McpFailed, ToolFailed
+from nbtool.policy import site_policy
 from nbtool.text import left_out, shorten
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.elicitation import MAX_QUESTIONS, UNASKED, Answer, cancel, decline
@@ -54,9 +55,17 @@ _log = logging.getLogger("nbtool.mcp")
 
 
 class Connection:
-    """A server that is reconnected after its session was lost."""
+    """A server that is reconnected after its session was lost.
+
+    Raises:
+        PolicyRefused: the administrator's policy does not allow its address or its command.
+    """
 
     def __init__(self, spec: ServerSpec, seconds: float, on_listed: Callable[[], OnListed | None]) -> None:
+        if spec.url:
+            site_policy().check_mcp_url(spec.url)
+        else:
+            site_policy().check_mcp_command(spec.command, spec.args)
         self.spec = spec
         self._on_listed = on_listed
         self._listing: asyncio.Task[None] | None = None

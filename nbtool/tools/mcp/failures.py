@@ -43,7 +43,11 @@ def to_tool_failure(
     if isinstance(error, ToolFailed):
         return error
     server, outcome_note = server_label(spec.name), NOT_REPEATED if is_call else ""
-    failure = _body_failure(spec, current, is_call=is_call) or _status_failure(spec, current, is_call=is_call)
+    failure = (
+        _policy_failure(spec, current)
+        or _body_failure(spec, current, is_call=is_call)
+        or _status_failure(spec, current, is_call=is_call)
+    )
     if failure:
         return failure
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
@@ -80,6 +84,14 @@ def _session_closed(
         return SessionLost(f"{server} has ended{exit_phrase}.{outcome_note}", fix=_clean(spec, stderr_text))
     text = f"{server} says: {_clean(spec, error.message)}"
     return McpFailed(text) if is_call else SessionLost(text)
+
+
+def _policy_failure(spec: ServerSpec, current: Exchange) -> ToolFailed | None:
+    """Return the error of a request that the administrator's policy did not let out."""
+    match current.problem:
+        case "refused":
+            return McpFailed(f"{server_label(spec.name)} was not reached. {current.detail}")
+    return None
 
 
 def _body_failure(spec: ServerSpec, current: Exchange, *, is_call: bool) -> ToolFailed | None:

@@ -20,6 +20,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
+from nbtool.errors import PolicyRefused, PolicyUnreadable
+from nbtool.policy import site_policy
 from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
 from nbtool.tools.mcp import stdio_messages
@@ -64,7 +66,9 @@ class Exchange:
     """
 
     status: int = 0
-    problem: Literal["", "unsent", "broken", "too_large", "too_complex", "too_many", "compressed", "login"] = ""
+    problem: Literal[
+        "", "unsent", "refused", "broken", "too_large", "too_complex", "too_many", "compressed", "login"
+    ] = ""
     detail: str = ""
     content_type: str = ""
     had_session: bool = False
@@ -144,6 +148,12 @@ class Transport(httpx2.AsyncBaseTransport):
         current.had_session = SESSION_ID in request.headers
         current.status, current.problem, current.is_rpc_error, current.is_at_end = 0, "", False, False
         url = httpx2.URL(self._spec.url) if request.url == self._public else request.url
+        try:  # a login leads to other hosts than the server's own
+            site_policy().check_mcp_url(str(url))
+            site_policy().check_proxies(filter(None, [_proxy_for(url)]))
+        except (PolicyRefused, PolicyUnreadable) as refusal:
+            current.problem, current.detail = "refused", str(refusal)
+            return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE)
         forwarded = httpx2.Request(
             request.method, url, headers=request.headers, stream=request.stream, extensions=request.extensions
         )

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from nbtool.errors import BadUsage, UnknownReference
+from nbtool.policy import site_policy
 from nbtool.text import shorten
 from nbtool.tools.values.describe import describe
 from nbtool.tools.values.render import render
@@ -113,8 +114,11 @@ class Variables:
 
         Raises:
             BadUsage: the name is invalid, undefined or taken by a result, or the object contains secrets.
+            PolicyRefused: it would be readable, and the administrator's policy allows no values to leave.
         """
         check_name(name)
+        if readable:
+            site_policy().check_values(f"the value of {name!r}")
         variable = Variable(name, "exposed", readable, value)
         with self._lock:
             if existing := self._stored.get(name):
@@ -177,7 +181,8 @@ class Variables:
         Raises:
             BadUsage: the name belongs to an exposed variable.
         """
-        self._store(Variable(name, "result", readable, value, text, description))
+        may_be_read = readable and site_policy().values_may_leave
+        self._store(Variable(name, "result", may_be_read, value, text, description))
         return name
 
     def store_note(

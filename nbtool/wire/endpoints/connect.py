@@ -11,6 +11,7 @@ from typing import Protocol
 from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, MissingKey, NbtoolError, SettingsError, Unsupported
+from nbtool.policy import register_own_server, site_policy
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.base import Wire
 from nbtool.wire.dialects.think_tags import ThinkTagWire
@@ -108,6 +109,7 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         nbtool.errors.MissingKey: a required key was not found, or belongs to another host.
         nbtool.errors.EnvFileNotAllowed: only a `.env` names the address, and that file was not allowed.
         nbtool.errors.BadUsage: an address, a wire, a key or an ability is invalid.
+        nbtool.errors.PolicyRefused: the administrator's policy does not allow the address.
     """
     provider, model = _provider_and_model(model_id, base_url)
     if abilities is not None:
@@ -222,13 +224,16 @@ def _address(access: _Access, base_url: str | None) -> _Address:
     """Select address, key and settings: the caller's, else the configured ones, else the provider's own."""
     provider, api_key = access.provider, access.api_key
     if base_url is None and provider.name in _local:
+        site_policy().check_readable()
         server = _local[provider.name]()
+        register_own_server(server.base_url)
         return _Address(server.base_url, api_key if isinstance(api_key, SecretStr) else server.key)
     url, setting = configured_url(provider, access.wire) if base_url is None else (parse_server_url(base_url), None)
     if url is None:
         names = (*provider.addresses, PROJECT_VARIABLES[0]) if provider.name == "vertex" else provider.addresses
         fix = f"Set {' or '.join(names)}." if names else "Pass base_url."
         raise MissingKey(f"{provider.name} has no default address.", fix=fix)
+    site_policy().check_model_url(str(url))
     if setting and setting.from_env_file and (access.api_key is not None or access.connection.carries_secrets):
         raise MissingKey(
             f"{setting.source} names {url.netloc}, which gets no key, headers, query or key command of yours.",

@@ -13,8 +13,10 @@ from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from nbtool.errors import BadUsage, SettingsError
+from nbtool.policy import site_policy
 from nbtool.wire.providers.connection import CERTIFI, SYSTEM, Connection
 from nbtool.wire.transport.body import ACCEPT_ENCODING
 
@@ -54,10 +56,14 @@ def client_for(url: str, connection: Connection | None = None) -> httpx.AsyncCli
     Raises:
         nbtool.errors.SettingsError: a proxy or a certificate cannot be used.
         nbtool.errors.BadUsage: the host of the URL is invalid.
+        nbtool.errors.PolicyRefused: the administrator's policy does not allow the host, or a proxy.
+        nbtool.errors.PolicyUnreadable: the policy cannot be read.
     """
     _check_host(url)
+    site_policy().check_model_url(url)
     settings = connection or Connection()
     uses_environment = settings.proxy is None and not is_loopback(urlsplit(url).hostname or "")
+    site_policy().check_proxies(_proxies(settings, uses_environment=uses_environment))
     access = _Access(
         uses_environment, settings.proxy, settings.verify, _environment_location()[0], settings.client_certificate
     )
@@ -66,6 +72,13 @@ def client_for(url: str, connection: Connection | None = None) -> httpx.AsyncCli
     if client is None or client.is_closed:
         client = clients[access] = _new_client(access)
     return client
+
+
+def _proxies(settings: Connection, *, uses_environment: bool) -> list[str]:
+    """Return the proxies through which a request may go: those of the environment whatever `NO_PROXY` says."""
+    if settings.proxy:
+        return [settings.proxy.get_secret_value()]
+    return [address for name, address in getproxies().items() if name in ("http", "https", "all") and uses_environment]
 
 
 @lru_cache(maxsize=64)

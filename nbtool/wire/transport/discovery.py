@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic_core import from_json
 
 from nbtool.errors import InvalidReply
+from nbtool.policy import site_policy
 from nbtool.wire.providers.catalog import parse_model, providers
 from nbtool.wire.providers.credentials import (
     Credential,
@@ -58,16 +59,26 @@ def find_model() -> Discovery:
         return Discovery(configured.value.get_secret_value(), configured.source, configured)
     catalog = providers().values()
     for provider in catalog:
-        has_address = provider.base_url or lookup(provider.addresses)
+        has_address = (provider.base_url or lookup(provider.addresses)) and _is_allowed(provider)
         if provider.needs_key and provider.default_model and has_address and (credential := find_key(provider)):
             return Discovery(
                 f"{provider.name}:{cached_default(provider)}", f"{credential.source} is set", is_default=True
             )
-    local = [provider for provider in catalog if provider.port and urlsplit(provider.base_url).hostname == "127.0.0.1"]
+    local = [provider for provider in catalog if provider.port and _is_here(provider.base_url)]
     for provider, model in zip(local, _probe_servers(local), strict=True):
         if model:
             return Discovery(f"{provider.name}:{model}", f"{provider.name} answers on port {provider.port}")
     return Discovery(PRACTICE_MODEL, "no key and no local server was found")
+
+
+def _is_here(url: str) -> bool:
+    return urlsplit(url).hostname == "127.0.0.1" and site_policy().allows_model_url(url)
+
+
+def _is_allowed(provider: Provider) -> bool:
+    """Whether the administrator's policy allows the address of a provider."""
+    url, _ = configured_url(provider, provider.wire)
+    return url is None or site_policy().allows_model_url(str(url))
 
 
 def cached_default(provider: Provider) -> str:

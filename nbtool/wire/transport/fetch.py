@@ -17,6 +17,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from nbtool.errors import BadUsage, ConnectionFailed, InvalidReply, TimedOut
+from nbtool.policy import site_policy
+from nbtool.server_url import DEFAULT_PORTS, ServerUrl
 from nbtool.text import shorten
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.body import ACCEPT_ENCODING, read_start
@@ -104,6 +106,7 @@ class Fetcher:
         Raises:
             BadUsage: the URL is invalid or not allowed.
             WireError: there is no valid response within the time limit.
+            PolicyRefused: the administrator's policy does not allow the host.
         """
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
@@ -125,6 +128,8 @@ class Fetcher:
         """Send one request, and return the page or the target of a redirect."""
         import httpx  # noqa: PLC0415 - imported on first use of the network
 
+        port = location.port or DEFAULT_PORTS[location.scheme]
+        site_policy().check_page_url(ServerUrl(location.scheme, hostname(location).lower(), port, location.path))
         address = await self._address(location)
         host = location.netloc.decode("ascii")
         # A new client for each hop: cookies of one server are not sent to the next.
@@ -147,7 +152,7 @@ class Fetcher:
                 )
 
     async def _address(self, location: httpx.URL) -> IPAddress:
-        port = location.port or (443 if location.scheme == "https" else 80)
+        port = location.port or DEFAULT_PORTS[location.scheme]
         return await resolve_allowed(hostname(location), port, self.resolve, self.is_allowed)
 
 

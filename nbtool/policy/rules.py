@@ -1,0 +1,104 @@
+"""What a policy file may contain: its tables, checked strictly, since a misspelled rule would bind nobody."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from nbtool.errors import BadUsage
+from nbtool.policy.host_pattern import HostPattern
+from nbtool.text import shorten
+
+MAX_SHOWN = 200
+"""Maximum characters of a problem that quotes the file."""
+
+ROOT_KEY = "the file"
+
+
+def _parse_host(value: Any) -> HostPattern:
+    if isinstance(value, HostPattern):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("expected an address as text")
+    try:
+        return HostPattern.parse(value)
+    except BadUsage as error:
+        raise ValueError(str(error)) from None
+
+
+Host = Annotated[HostPattern, BeforeValidator(_parse_host)]
+Text = Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True)
+
+
+class HostRules(_Table):
+    """`[hosts]`: where anything may be sent. With this table, a list that is missing is empty."""
+
+    models: list[Host] = []
+    mcp: list[Host] = []
+    mcp_commands: list[Text] = []
+    pages: list[Host] = []
+    proxies: list[Host] = []
+
+
+class ValueRules(_Table):
+    """`[values]`: whether values of variables and results may be sent, or only their names, types and shapes."""
+
+    may_leave: bool = True
+
+
+class ApprovalRules(_Table):
+    """`[approval]`: which tools always ask, and whether anything but a person may approve."""
+
+    always_ask: list[Text] = []
+    automatic: bool = True
+
+
+class BudgetRules(_Table):
+    """`[budget]`: the most that one kernel may spend."""
+
+    usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens: int | None = Field(default=None, gt=0)
+
+
+class ServeRules(_Table):
+    """`[serve]`: whether a notebook may serve its tools to other programs."""
+
+    allowed: bool = True
+
+
+class JournalRules(_Table):
+    """`[journal]`: where history is kept, and for how many days."""
+
+    storage: Literal["disk", "memory"] | None = None
+    days: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
+class PolicyRules(_Table):
+    """The rules of one file; a table that is missing limits nothing."""
+
+    hosts: HostRules | None = None
+    values: ValueRules = ValueRules()
+    approval: ApprovalRules = ApprovalRules()
+    budget: BudgetRules = BudgetRules()
+    serve: ServeRules = ServeRules()
+    journal: JournalRules = JournalRules()
+
+
+def parse_rules(data: dict[str, Any]) -> PolicyRules:
+    """Return the rules of a file's content.
+
+    Raises:
+        BadUsage: a table, a key or a value is invalid.
+    """
+    try:
+        return PolicyRules.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(step) for step in first["loc"]) or ROOT_KEY
+        problem = "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"]
+        raise BadUsage(f"{place}: {shorten(problem, MAX_SHOWN)}.".replace("..", ".")) from None

@@ -1,0 +1,230 @@
+"""The policy in force: the rules of every policy file of this process, read once; the strictest applies."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from nbtool.errors import BadUsage, PolicyRefused, PolicyUnreadable
+from nbtool.policy.file import VARIABLE, PolicyFile, read_policy_file, system_path
+from nbtool.policy.host_pattern import HostPattern
+from nbtool.server_url import ServerUrl, parse_server_url
+from nbtool.text import shorten
+
+_NAMED_FILE = os.environ.get(VARIABLE, "")
+"""Read when the package is imported: a later change of the environment has no effect."""
+
+_own_servers: set[tuple[str, str, int]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class SitePolicy:
+    """The policy files in force; with a `problem` nothing may be sent."""
+
+    files: tuple[PolicyFile, ...] = ()
+    problem: PolicyUnreadable | None = None
+
+    @classmethod
+    def read(cls, named: str = "", system: Path | None = None) -> SitePolicy:
+        """Read the system's file, and another one if it is named."""
+        try:
+            found = (
+                read_policy_file(system or system_path(), is_required=False),
+                read_policy_file(Path(named), is_required=True) if named else None,
+            )
+        except PolicyUnreadable as error:
+            return cls(problem=error)
+        return cls(tuple(filter(None, found)))
+
+    def check_readable(self) -> None:
+        """Raise PolicyUnreadable if a policy file could not be read."""
+        if self.problem:
+            raise self.problem.changed()
+
+    def readable_files(self) -> tuple[PolicyFile, ...]:
+        """Return the files in force; raises as `check_readable`."""
+        self.check_readable()
+        return self.files
+
+    def check_model_url(self, url: str) -> None:
+        """Check the address of a model.
+
+        Raises:
+            PolicyRefused: a policy does not allow it.
+            PolicyUnreadable: a policy cannot be read.
+        """
+        self.check_readable()
+        if self.files and _parse_url(url).origin not in _own_servers:
+            self._check_url("models", url)
+
+    def allows_model_url(self, url: str) -> bool:
+        """Whether a model at this address may be used."""
+        try:
+            self.check_model_url(url)
+        except (PolicyRefused, PolicyUnreadable):
+            return False
+        return True
+
+    def check_custom_endpoint(self, endpoint: object) -> None:
+        """Check an endpoint object: a user's own cannot be held to a list of hosts. Raises as `check_model_url`."""
+        self.check_readable()
+        for file in self.files:
+            if file.rules.hosts and type(endpoint).__module__.partition(".")[0] != "nbtool":
+                raise _refusal(file, "an endpoint of your own", file.rules.hosts.models)
+
+    def check_mcp_url(self, url: str) -> None:
+        """Check the address of an MCP server; raises as `check_model_url`."""
+        self._check_url("mcp", url)
+
+    def check_mcp_command(self, command: str, args: Sequence[str]) -> None:
+        """Check the command of an MCP server, which a rule names alone or with all arguments; raises likewise."""
+        self.check_readable()
+        line = shlex.join([command, *args])
+        for file in self.files:
+            if file.rules.hosts and not {command, line} & set(file.rules.hosts.mcp_commands):
+                shown = f"the MCP server {shorten(command, 80)!r}"
+                raise _refusal(file, shown, file.rules.hosts.mcp_commands)
+
+    def check_page_url(self, url: ServerUrl) -> None:
+        """Check the address of a page for a model; raises as `check_model_url`."""
+        self._check_url("pages", url)
+
+    def check_proxies(self, addresses: Iterable[str]) -> None:
+        """Check the proxies through which requests would go; raises as `check_model_url`."""
+        self.check_readable()
+        if not any(file.rules.hosts for file in self.files):
+            return
+        for host, port in map(_parse_proxy, addresses):
+            for file in self.files:
+                allowed = file.rules.hosts.proxies if file.rules.hosts else None
+                if allowed is not None and not any(pattern.matches_proxy(host, port) for pattern in allowed):
+                    raise _refusal(file, f"the proxy {host}:{port}", allowed)
+
+    @property
+    def values_may_leave(self) -> bool:
+        """Whether values may be sent, and not only names, types and shapes; not if a policy cannot be read."""
+        return not self.problem and all(file.rules.values.may_leave for file in self.files)
+
+    def check_values(self, what: str) -> None:
+        """Check that values may be sent; `what` names them, for the error. Raises as `check_model_url`."""
+        if refusal := self.values_refusal(what):
+            raise PolicyRefused(refusal, fix="Expose it by reference: `-v NAME`, or chat.expose(NAME=…).")
+
+    def values_refusal(self, what: str) -> str:
+        """Return why `what` cannot be sent; empty if values may leave."""
+        if self.problem:
+            return str(self.problem)
+        file = next((file for file in self.files if not file.rules.values.may_leave), None)
+        return f"The policy {file.path} allows no values to leave, so {what} cannot be sent." if file else ""
+
+    def rule_to_ask(self, *names: str) -> str:
+        """Return why a tool of these names always asks; empty if it does not."""
+        for file in self.files:
+            for pattern in file.rules.approval.always_ask:
+                if any(fnmatchcase(name.casefold(), pattern.casefold()) for name in names if name):
+                    return f"The policy {file.path} requires a person's decision on every call of {pattern!r}."
+        return "" if not self.problem else str(self.problem)
+
+    @property
+    def rule_of_person(self) -> str:
+        """Why only a person may approve; empty if an approver in Python may too."""
+        if self.problem:
+            return str(self.problem)
+        files = (file for file in self.files if not file.rules.approval.automatic)
+        return next((f"The policy {file.path} requires that a person approves." for file in files), "")
+
+    def check_approve_mode(self, mode: str) -> None:
+        """Check the value of `--approve`; raises as `check_model_url`."""
+        self.check_readable()
+        if mode == "auto" and self.rule_of_person:
+            raise PolicyRefused(self.rule_of_person, fix="Use `--approve ask`, or set the default back.")
+
+    def check_serving(self) -> None:
+        """Check that a notebook may be served to other programs; raises as `check_model_url`."""
+        self.check_readable()
+        for file in self.files:
+            if not file.rules.serve.allowed:
+                raise PolicyRefused(f"The policy {file.path} does not allow `%chat serve`.")
+
+    def budget(self, kind: Literal["usd", "tokens"]) -> tuple[float, str] | None:
+        """Return the most that this kernel may spend, and the file that says so; None is no limit."""
+        amounts = [(amount, str(file.path)) for file in self.files if (amount := getattr(file.rules.budget, kind))]
+        return min(amounts, default=None)
+
+    @property
+    def journal_storage(self) -> Literal["disk", "memory", ""]:
+        """Where history is kept: in memory if any policy says so; empty leaves it to the user."""
+        wanted = {file.rules.journal.storage for file in self.files}
+        return "memory" if "memory" in wanted else "disk" if "disk" in wanted else ""
+
+    @property
+    def journal_days(self) -> float | None:
+        """The days after which turns are deleted; None leaves it to the user."""
+        return min((file.rules.journal.days for file in self.files if file.rules.journal.days), default=None)
+
+    def is_own_server(self, url: str) -> bool:
+        """Whether an address is of a server in this process."""
+        return parse_server_url(url).origin in _own_servers
+
+    def _check_url(self, kind: str, url: str | ServerUrl) -> None:
+        self.check_readable()
+        for file in self.files:
+            if file.rules.hosts is None:
+                continue
+            allowed: list[HostPattern] = getattr(file.rules.hosts, kind)
+            parsed = url if isinstance(url, ServerUrl) else _parse_url(url)
+            if not any(pattern.matches(parsed) for pattern in allowed):
+                raise _refusal(file, f"{_KINDS[kind]} {parsed.scheme}://{parsed.netloc}", allowed)
+
+
+_KINDS = {"models": "models at", "mcp": "an MCP server at", "pages": "pages at"}
+
+
+_PROXY_PORTS = {"http": 80, "https": 443}
+"""Default ports of proxies; of SOCKS it is 1080."""
+
+
+@cache
+def site_policy() -> SitePolicy:
+    """Return the policy of this process; empty if there is none."""
+    return SitePolicy.read(_NAMED_FILE)
+
+
+def register_own_server(url: str) -> None:
+    """Note the address of a server in this process, such as the practice model: nothing leaves by it."""
+    _own_servers.add(parse_server_url(url).origin)
+
+
+def _parse_url(url: str) -> ServerUrl:
+    try:
+        return parse_server_url(url, may_have_query=True)
+    except BadUsage as error:
+        raise PolicyRefused(
+            f"This address cannot be compared with the policy. {error.message}", fix=error.fix
+        ) from None
+
+
+def _parse_proxy(address: str) -> tuple[str, int]:
+    """Return host and port of a proxy, without user and password."""
+    scheme, has_scheme, rest = address.partition("://")
+    authority = (rest if has_scheme else address).partition("/")[0].rpartition("@")[2]
+    try:
+        url = parse_server_url(f"http://{authority}")
+    except BadUsage:
+        raise PolicyRefused("The address of a proxy cannot be compared with the policy.") from None
+    has_port = re.search(r":\d+$", authority)
+    return url.host, url.port if has_port else _PROXY_PORTS.get(scheme.lower() if has_scheme else "http", 1080)
+
+
+def _refusal(file: PolicyFile, what: str, allowed: Sequence[HostPattern | str]) -> PolicyRefused:
+    names = ", ".join(one if isinstance(one, str) else one.text for one in allowed)
+    return PolicyRefused(
+        f"The policy {file.path} does not allow {what}.", fix=f"Allowed: {shorten(names, 400) or 'none'}."
+    )
