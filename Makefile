@@ -26,7 +26,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help lab servers gateways mcp-clients test test-core test-browser check unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help lab servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -39,8 +39,14 @@ test-core: build/.nbtool # beside the browser tests, because each half waits whe
 	$(BIN)/pytest --ignore=tests/browser $(PYTEST_PARALLEL)
 test-browser: build/.old install-chromium
 	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" --numprocesses 2 --dist worksteal
-check: build/.nbtool js/node_modules/.package-lock.json ## format, lint and type checks of Python and TypeScript
-	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy && $(BIN)/mypy --config-file tests/mypy.ini
+check: check-lint check-tests check-types check-page ## format, lint and type checks of Python and TypeScript
+check-lint: build/.nbtool
+	$(BIN)/ruff format --check && $(BIN)/ruff check
+check-tests: build/.nbtool # that every name they use exists
+	$(BIN)/mypy --config-file tests/mypy.ini
+check-types: build/.nbtool
+	$(BIN)/mypy
+check-page: build/.nbtool js/node_modules/.package-lock.json
 	$(NPM) run check
 unit: build/.nbtool ## the fast lane: the tests that need no kernel, server process or browser; fails after UNIT_SECONDS
 	@begin=$$(date +%s); $(BIN)/pytest $(addprefix --ignore=tests/,$(SLOW_TESTS)) $(PYTEST_PARALLEL) || exit 1; \
