@@ -9,10 +9,10 @@ from dataclasses import fields, replace
 from typing import get_args
 
 import pytest
-from nbtool.blocks.history.search import search
 
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.history.rows import version_row
 from nbtool.blocks.history.timeline import spans, timed_log
 from nbtool.blocks.history.totals import totals

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.magics.test_names_kept import COMMAND_LINES
 
 from nbtool.blocks.render import conversation
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
@@ -18,6 +17,7 @@ from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.history_source import HistorySource
 from nbtool.settings import data_dir
 from nbtool.wire.providers.env_file import find_env_file
+from tests.magics.names.test_names_kept import COMMAND_LINES
 from tests.shells import end_shell, new_shell
 
 KEY = "sk-canary-0123456789"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from nbtool.blocks.history.search import MAX_HITS, search
 
+from nbtool.blocks.history.conversation_search import MAX_HITS, search
 from nbtool.blocks.history.static import total_cost
 from nbtool.blocks.history.totals import totals
 from nbtool.events import CallFinished, ReplyFinished, RequestStarted, TurnStarted
