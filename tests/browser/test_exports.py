@@ -64,7 +64,8 @@ def test_an_exported_notebook_has_the_outputs_and_figures_of_its_turns(lab: Lab)
 
     expect(opened.locator(".jp-OutputArea")).not_to_have_count(0)
     expect_loaded(opened.locator(".jp-OutputArea img"))
-    expect(opened.locator(".jp-OutputArea table")).to_contain_text("5076.0")
+    opened.locator(".nb-call").last.locator("summary").first.click()
+    expect(opened.get_by_role("region", name="Result")).to_contain_text("5076.0")
     screenshot(opened, "export-notebook")
     assert notebook.errors == []
 
