@@ -1,5 +1,6 @@
 // Builds ../nbtool/view/static: widget.js and widget.css, sent with each turn's widget, explorer.js and explorer.css with
-// the history explorer, conversation.js and conversation.css with a conversation, and rich.js, fetched once a page.
+// the history explorer, conversation.js and conversation.css with a conversation, probe.js with `%chat doctor`, and
+// rich.js, fetched once a page.
 // Then the extension of JupyterLab (labextension.mjs). `--watch` builds the first again on every change, not the extension.
 import { createHash } from "node:crypto";
 import { build, context } from "esbuild";
@@ -25,22 +26,24 @@ const rich = {
 };
 const widgets = {
   ...bundle,
-  entryPoints: {
-    widget: "src/index.tsx",
-    explorer: "src/explorer/index.tsx",
-    conversation: "src/conversation/index.tsx",
-  },
-  banner: {
-    js: "/* With preact, (c) Jason Miller: MIT; the explorer also with diff, (c) Kevin Decker: BSD-3-Clause */",
-  },
+  entryPoints: { widget: "src/index.tsx", conversation: "src/conversation/index.tsx" },
+  banner: { js: "/* With preact, (c) Jason Miller: MIT */" },
+};
+const probe = { ...bundle, entryPoints: { probe: "src/probe/index.ts" } };
+const explorer = {
+  ...bundle,
+  entryPoints: { explorer: "src/explorer/index.tsx" },
+  banner: { js: "/* With preact, (c) Jason Miller: MIT, and diff, (c) Kevin Decker: BSD-3-Clause */" },
 };
 
 if (process.argv.includes("--watch")) {
-  for (const each of [rich, widgets]) await (await context({ ...each, sourcemap: "inline" })).watch();
+  for (const each of [rich, widgets, explorer, probe])
+    await (await context({ ...each, sourcemap: "inline" })).watch();
 } else {
   const { outputFiles } = await build({ ...rich, write: false });
   const version = createHash("sha256").update(outputFiles[0].contents).digest("hex").slice(0, 16);
   await build(rich);
-  await build({ ...widgets, define: { LAZY_VERSION: JSON.stringify(version) } });
+  const define = { LAZY_VERSION: JSON.stringify(version) };
+  for (const each of [widgets, explorer, probe]) await build({ ...each, define });
   await buildExtension(bundle, outputFiles[0].contents, version);
 }

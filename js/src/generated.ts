@@ -696,6 +696,24 @@ export interface TextAnswer {
 /** Kernel → page of an explorer; each answers the message with this id. */
 export type Answer = IndexAnswer | DetailAnswer | SearchAnswer | TotalsAnswer | TextAnswer;
 
+export type FrontEnd = "jupyterlab" | "notebook" | "vscode" | "colab" | "other";
+
+/**
+ * What a page can do, as its hello: see `view.probe`.
+ * `notebook`: it knows the cells of the notebook; `control`: it can send over the control channel; `extension`,
+ * `typesetter` and `diagrams`: JupyterLab's extension gave it links to cells, JupyterLab's formulas, and
+ * Mermaid.
+ */
+export interface PageReport {
+  kind: "hello";
+  front_end: FrontEnd;
+  notebook: boolean;
+  control: boolean;
+  extension: boolean;
+  typesetter: boolean;
+  diagrams: boolean;
+}
+
 export type ChatName = string;
 
 /** A request to go on from the version `other` of a turn's place, and to show it. */

@@ -11,13 +11,21 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, magics_class, no_var_expand
 
 from nbtool.errors import BadUsage, NbtoolError
-from nbtool.magics.completion import completer
 from nbtool.magics.flags.config import NbTool
 from nbtool.sign_in import LoginRequest, set_login_asker
 from nbtool.text import list_names, shorten
 from nbtool.toolsets.code_runner import CodeResult, set_code_runner
 from nbtool.wire.providers.env_consent import is_allowed
 from nbtool.wire.transport.discovery import Discovery, destination, find_model
+
+try:
+    from nbtool.magics.matcher import add_completer, completer, remove_completer
+except ImportError:  # IPython before 8.6
+    from nbtool.magics.older_completer import (  # type: ignore[assignment]  # the same functions, for what it calls
+        add_completer,
+        completer,
+        remove_completer,
+    )
 
 if TYPE_CHECKING:
     from nbtool.chat.chat import Chat
@@ -125,7 +133,7 @@ def load(shell: Any) -> None:
     shell.register_magic_function(magics.chat, magic_kind="line_cell", magic_name=name)
     shell.configurables.append(settings)
     shell.input_transformers_cleanup.append(magics.allow_empty_body)
-    shell.Completer.custom_matchers.append(magics.completer)
+    add_completer(shell, magics.completer)
     set_code_runner(lambda code: _run(shell, code))
     set_login_asker(lambda request: _ask_login(shell, name, request))
     if kernel := getattr(shell, "kernel", None):
@@ -211,13 +219,15 @@ def unload(shell: Any) -> None:
     for one in (magics.settings, magics):  # IPython registers every set of magics itself, and never removes one
         shell.configurables.remove(one)
     shell.input_transformers_cleanup.remove(magics.allow_empty_body)
-    shell.Completer.custom_matchers.remove(magics.completer)
+    remove_completer(shell, magics.completer)
     set_code_runner(None)
     set_login_asker(None)
     if kernel := getattr(shell, "kernel", None):
+        from nbtool.magics.kernel.control_channel import remove_control_handler  # noqa: PLC0415 - the same
         from nbtool.magics.kernel.messages import unpatch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
 
         unpatch_reply_socket(kernel)
+        remove_control_handler(kernel)
         if comms := getattr(kernel, "comm_manager", None):
             comms.targets.pop(SAVED_TURNS, None)
 

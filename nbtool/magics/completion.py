@@ -1,12 +1,12 @@
-"""Tab completion in a `%%chat` cell or a `%chat` line: flags, models, tools, variables, chats, turns, commands."""
+"""Tab completion in a `%%chat` cell or a `%chat` line: flags, models, tools, variables, chats, turns, commands.
+
+This finds what can be inserted; `matcher` offers it where IPython has matchers, `older_completer` in older versions.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from nbtool.magics import candidates
 from nbtool.magics.candidates import UNBROKEN, Candidates
@@ -19,7 +19,6 @@ _REST_OF_MENTION = re.compile(r"[\w./-]*`")
 _CHAT_FLAGS = ("-c", "--chat")
 _PATH_FLAGS = frozenset({"attach"})
 _PATH_COMMANDS = frozenset({"decode", "export", "open", "record", "replay"})
-_FILE_MATCHER = "IPCompleter.file_matcher"
 
 
 class CompletionSource(Protocol):
@@ -32,45 +31,39 @@ class CompletionSource(Protocol):
     def kernel_chats(self) -> KernelChats: ...  # noqa: D102
 
 
-class _Offer(NamedTuple):
+class Cursor(Protocol):
+    """Where Tab was pressed, as IPython's `CompletionContext` has it."""
+
+    @property
+    def full_text(self) -> str: ...  # noqa: D102
+
+    @property
+    def cursor_line(self) -> int: ...  # noqa: D102
+
+    @property
+    def cursor_position(self) -> int: ...  # noqa: D102
+
+    @property
+    def line_with_cursor(self) -> str: ...  # noqa: D102
+
+    @property
+    def text_until_cursor(self) -> str: ...  # noqa: D102
+
+
+class Offer(NamedTuple):
     """What could replace the text before the cursor, and whether a path could too."""
 
     fragment: str
     candidates: Candidates
     takes_path: bool = False
 
-
-class _NoCompletions(list[SimpleCompletion]):
-    """No completions, and none of other matchers: IPython suppresses those only for a result that has a length."""
-
-    def __len__(self) -> int:
-        return 1
+    def matches(self) -> dict[str, str]:
+        """Return the candidates that begin with the text, each with its kind and help in one unbreakable line."""
+        words = sorted(word for word in self.candidates if word.startswith(self.fragment))
+        return {word: self.candidates[word].translate(UNBROKEN) for word in words}
 
 
-def completer(source: CompletionSource) -> Callable[[CompletionContext], SimpleMatcherResult]:
-    """Create the matcher that IPython calls at each Tab; it returns nothing for other cells.
-
-    In a `%%chat` cell and a `%chat` line it is the only one, but for paths: the text is no Python.
-    """
-
-    @context_matcher(identifier="nbtool")  # type: ignore[untyped-decorator]  # IPython ships no types for it
-    def nbtool_matcher(context: CompletionContext) -> SimpleMatcherResult:
-        offer = _find_offer(source, context)
-        if offer is None:
-            return {"completions": []}
-        matches = sorted(word for word in offer.candidates if word.startswith(offer.fragment))[: context.limit]
-        completions = [SimpleCompletion(text=word, type=offer.candidates[word].translate(UNBROKEN)) for word in matches]
-        return {
-            "completions": completions or _NoCompletions(),
-            "matched_fragment": offer.fragment,
-            "suppress": True,
-            "do_not_suppress": {_FILE_MATCHER} if offer.takes_path else set(),
-        }
-
-    return nbtool_matcher  # type: ignore[no-any-return]  # the same
-
-
-def _find_offer(source: CompletionSource, context: CompletionContext) -> _Offer | None:
+def find_offer(source: CompletionSource, context: Cursor) -> Offer | None:
     """Return what can be inserted at the cursor; None outside of the magics and in their names."""
     before = context.text_until_cursor
     if cell := re.match(rf"\s*%%{re.escape(source.name)}(?!\S)", context.full_text):
@@ -88,38 +81,38 @@ def _find_offer(source: CompletionSource, context: CompletionContext) -> _Offer 
     return complete(source, words, fragment)
 
 
-def _in_prompt(source: CompletionSource, before: str, after: str) -> _Offer:
+def _in_prompt(source: CompletionSource, before: str, after: str) -> Offer:
     mention = _MENTION.search(before)
     if mention is None:
-        return _Offer("", {})
+        return Offer("", {})
     chats, fragment = source.kernel_chats, mention[2]
     if mention[1] == "$":
         found = candidates.variables(chats)
     else:
         found = candidates.tools_of_toolsets(chats) if "." in fragment else candidates.mentioned_tools(chats)
     end = "" if _REST_OF_MENTION.match(after) else "`"
-    return _Offer(fragment, {f"{name}{end}": kind for name, kind in found.items()})
+    return Offer(fragment, {f"{name}{end}": kind for name, kind in found.items()})
 
 
-def _in_cell_line(source: CompletionSource, words: list[str], fragment: str) -> _Offer:
+def _in_cell_line(source: CompletionSource, words: list[str], fragment: str) -> Offer:
     chats = source.kernel_chats
     actions = chats.parser.flags()
     at = next((at for at in reversed(range(len(words))) if words[at].startswith("-")), len(words))
     action = next((action for action in actions if words[at : at + 1] and words[at] in action.option_strings), None)
     is_filled = action is None or action.nargs == 0 or (action.nargs != "+" and len(words) > at + 1)
     if is_filled or action is None or fragment.startswith("-"):
-        return _Offer(fragment, candidates.flags(actions))
-    return _Offer(fragment, candidates.flag_values(chats, action, fragment), action.dest in _PATH_FLAGS)
+        return Offer(fragment, candidates.flags(actions))
+    return Offer(fragment, candidates.flag_values(chats, action, fragment), action.dest in _PATH_FLAGS)
 
 
-def _in_command(source: CompletionSource, words: list[str], fragment: str) -> _Offer:
+def _in_command(source: CompletionSource, words: list[str], fragment: str) -> Offer:
     if words[-1:] and words[-1] in _CHAT_FLAGS:
-        return _Offer(fragment, candidates.chat_names(source.kernel_chats))
+        return Offer(fragment, candidates.chat_names(source.kernel_chats))
     at = next((at for at, word in enumerate(words) if word in _CHAT_FLAGS), len(words))
     command, *args = [*words[:at], *words[at + 2 :]] or [""]
     if fragment.startswith("-"):
-        return _Offer(fragment, candidates.command_options(command))
+        return Offer(fragment, candidates.command_options(command))
     if not command:
-        return _Offer(fragment, candidates.commands())
+        return Offer(fragment, candidates.commands())
     found = {} if args else candidates.command_arguments(source.kernel_chats, command)
-    return _Offer(fragment, found, command in _PATH_COMMANDS)
+    return Offer(fragment, found, command in _PATH_COMMANDS)

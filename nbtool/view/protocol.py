@@ -347,3 +347,24 @@ class TextAnswer(TypedDict):
 
 Answer = IndexAnswer | DetailAnswer | SearchAnswer | TotalsAnswer | TextAnswer
 """Kernel → page of an explorer; each answers the message with this id."""
+
+
+# --- from the page of a probe ---------------------------------------------------------------------------------
+
+FrontEnd = Literal["jupyterlab", "notebook", "vscode", "colab", "other"]
+
+
+class PageReport(TypedDict):
+    """What a page can do, as its hello: see `view.probe`.
+
+    `notebook`: it knows the cells of the notebook; `control`: it can send over the control channel; `extension`,
+    `typesetter` and `diagrams`: JupyterLab's extension gave it links to cells, JupyterLab's formulas, and Mermaid.
+    """
+
+    kind: Literal["hello"]
+    front_end: FrontEnd
+    notebook: bool
+    control: bool
+    extension: bool
+    typesetter: bool
+    diagrams: bool

@@ -54,6 +54,19 @@ def read_asset(name: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
+Receive = Callable[[object], bool]
+"""Handles a message of the page, on any thread; returns whether it was valid and new."""
+
+
+def listened_id(listen: Callable[[str, Receive], object] | None, receive: Receive) -> dict[str, str]:
+    """Start to listen for a widget that is created next; return the traits by which it gets the id for that."""
+    if listen is None:
+        return {}
+    model_id = uuid4().hex
+    listen(model_id, receive)
+    return {"model_id": model_id, "place": model_id}
+
+
 class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
     """Shows one turn while it runs, with its questions and a Stop button.
 
@@ -64,7 +77,9 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     one running call. `post(action)` runs an action on the loop, from
     any thread. `bind(binding)` binds a result, returns the name, and raises an `NbtoolError` to refuse.
     `run_action(action)` returns the source of a cell, which the page inserts below and only the person runs; the page
-    offers the actions listed in the head under `acts`. `cell` is the id of the cell that displays the widget.
+    offers the actions listed in the head under `acts`. `cell` is the id of the cell that displays the widget, `control`
+    whether the kernel receives its messages over the control channel too. `listen` gets the id of its comm and
+    `receive` before the comm is opened, so that no message of a fast page is missed.
 
     A widget that replaces another one, when the turn outlives its cell, gets that one's `transcript`, and shows the
     blocks from `first_block` on; `document` is its initial state.
@@ -80,6 +95,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     rich = traitlets.Dict().tag(sync=True)
     cell = traitlets.Unicode().tag(sync=True)
     seen = traitlets.Bool().tag(sync=True)
+    control = traitlets.Bool().tag(sync=True)
 
     def __init__(  # noqa: PLR0913 - the callbacks of a widget, by keyword
         self,
@@ -92,6 +108,8 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         bind: Callable[[BindRequest], str] | None = None,
         run_action: Callable[[TurnAction], str] | None = None,
         cell: str = "",
+        control: bool = False,
+        listen: Callable[[str, Receive], object] | None = None,
         clock: LoopClock | None = None,
         transcript: Transcript | None = None,
         first_block: int = 0,
@@ -111,12 +129,29 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         self._throttle = Throttle(self._send_patches, clock)
         self._seq = 0
         self._received_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
-        super().__init__(turn_id=turn_id, nonce=uuid4().hex, snapshot=document or self.document, cell=cell)
+        self._receiving = threading.Lock()
+        snapshot = document or self.document
+        super().__init__(
+            **listened_id(listen, self.receive),
+            turn_id=turn_id,
+            nonce=uuid4().hex,
+            snapshot=snapshot,
+            cell=cell,
+            control=control,
+        )
         self.place = self.model_id or ""  # the page finds its own cell by this id
 
     def __repr__(self) -> str:
         """Return the text that front ends without widgets show while the turn runs."""
         return "This front end does not support widgets: the turn is shown here when it has ended."
+
+    def mimebundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what shows this widget in an output, and its metadata.
+
+        The object itself must not be displayed: ipywidgets 7 would display it without an id, by which it is replaced.
+        """
+        data, metadata = self._repr_mimebundle_() or ({}, {})
+        return dict(data), dict(metadata)
 
     def close(self) -> None:
         """Close, including the layout that ipywidgets creates for every widget and would never remove."""
@@ -162,12 +197,14 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     def receive(self, content: object) -> bool:
         """Handle a message of the page, on any thread; return whether it was ours.
 
-        A message that is not ours, not for this turn, invalid, or a duplicate is dropped without an answer.
+        A message that is not ours, not for this turn, invalid, or a duplicate is dropped without an answer. Two threads
+        may receive the same message: the page sends some over the comm and the control channel.
         """
         message = parse_message(content, turn_id=self.turn_id, nonce=self.nonce)
-        if message is None or message.message_id in self._received_ids:
-            return False
-        self._received_ids.append(message.message_id)
+        with self._receiving:
+            if message is None or message.message_id in self._received_ids:
+                return False
+            self._received_ids.append(message.message_id)
         if message.kind in ("hello", "resync"):  # a page that connects mid-stream may be answered before its hello
             self._pages.setdefault(_page(message), False)
             self.page_ready.set()

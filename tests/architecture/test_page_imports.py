@@ -97,10 +97,13 @@ def test_a_wrong_import_and_a_cycle_are_found(tmp_path: Path) -> None:
         TopologicalSorter(graph).prepare()
 
 
-def test_the_notebook_model_is_read_in_one_file() -> None:
+def test_the_widget_manager_is_read_for_the_notebook_model_and_for_the_control_channel_alone() -> None:
     readers = [file for file in SOURCES.rglob("*.ts*") if ".widget_manager" in file.read_text(encoding="utf-8")]
 
-    assert [file.relative_to(SOURCES).as_posix() for file in readers] == ["notebook/notebookModel.ts"]
+    assert {file.relative_to(SOURCES).as_posix() for file in readers} == {
+        "notebook/notebookModel.ts",
+        "kernel/control.ts",
+    }
 
 
 def test_the_kernel_is_talked_to_in_one_file() -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 from nbtool.blocks.protocol import VERSION
+from nbtool.magics.kernel.control_channel import MESSAGE_TYPE
 
 SECONDS = 40
 CONTROL = "comm-of-a-page-that-is-loaded"
+Way = Literal["comm", "control"]
 
 
 @dataclass
@@ -26,8 +29,11 @@ class Page:
     With `holds_back` it is a front end that sends a widget's messages only when no cell runs. `over_subshell`
     sends them over one, as newer pages do. With `loads_anew` it first asks what JupyterLab asks as it loads a page, and
     clicks once it was told of the widget again: `told` are the kinds of the answers. With `goes_away` it takes nothing
-    that stays of a turn. `during` counts the clicks that were answered while their cell still ran, `closed` are the
-    widgets that are no more.
+    that stays of a turn. `ways` are the channels that it sends a widget's messages over, each over all of them, and
+    `replies` are the statuses of the replies over the control channel; only the comm can be held back. It stops the
+    turn when the cell has printed `stop_at`, and notes in `stopped_in` how many seconds later the cell had ended.
+    Before its click it sends a message `wrong`, which no kernel should take. `during` counts the clicks that were
+    answered while their cell still ran, `closed` are the widgets that are no more.
     """
 
     client: BlockingKernelClient
@@ -35,6 +41,12 @@ class Page:
     over_subshell: bool = False
     loads_anew: bool = False
     goes_away: bool = False
+    ways: tuple[Way, ...] = ("comm",)
+    stop_at: str = ""
+    wrong: dict[str, str] = field(default_factory=dict)
+    stopped_in: float = 0.0
+    replies: list[str] = field(default_factory=list)
+    states: list[tuple[str, str]] = field(default_factory=list)
     comm_id: str = ""
     state: dict[str, Any] = field(default_factory=dict)
     held: list[dict[str, Any]] = field(default_factory=list)
@@ -60,9 +72,14 @@ class Page:
     def click(self, kind: str) -> None:
         """Answer the question that was shown last, with no cell running, and see it taken."""
         before = self.confirmed
-        self._say(kind, digest=self.question)
+        self.say(kind, digest=self.question)
         self._release()
         while self.confirmed == before:
+            self._take(self.client.get_iopub_msg(timeout=SECONDS), "")
+
+    def wait_closed(self, comm_id: str) -> None:
+        """Wait until the kernel has closed a widget."""
+        while comm_id not in self.closed:
             self._take(self.client.get_iopub_msg(timeout=SECONDS), "")
 
     def _hear(self, asked: str, click: str) -> Iterator[str]:
@@ -72,24 +89,28 @@ class Page:
             own = message["parent_header"].get("msg_id") == asked
             if own and message["msg_type"] == "stream":
                 yield content["text"]
+                self._stop_at(content["text"])
             if own and message["msg_type"] == "error":
                 yield "\n".join(content["traceback"])
             if own and message["msg_type"] == "execute_input":
                 self.confirmed = 0
+            if message["msg_type"] == "status":
+                self.states.append((message["parent_header"].get("msg_type", ""), content["execution_state"]))
             if own and message["msg_type"] == "status" and content["execution_state"] == "idle":
                 self.during = self.confirmed
+                self.stopped_in = time.monotonic() - self.stopped_in if self.stopped_in else 0.0
                 return
 
     def _take(self, message: dict[str, Any], click: str) -> Any:
         content = message["content"]
-        if message["msg_type"] == "comm_open" and "nonce" in content["data"].get("state", {}):
+        if message["msg_type"] == "comm_open" and "turn_id" in content["data"].get("state", {}):
             self.comm_id, self.state = content["comm_id"], content["data"]["state"]
             self.question = next(_digests(self.state), self.question)
-            self._say("hello")
+            self.say("hello")
         if message["msg_type"] == "comm_msg" and content["comm_id"] == self.comm_id:
             said = content["data"].get("content") or {}
             if said.get("kind") == "left" and not self.goes_away:
-                self._say("took")
+                self.say("took")
                 return content
             self.confirmed += said.get("kind") == "decided" and bool(said.get("ok"))
             for digest in _digests(said):
@@ -98,17 +119,24 @@ class Page:
                     self.answered.append(digest)
                     self._load_anew()
                     if self.goes_away:
-                        self._say("hello")  # the first may have come before the kernel's ears
+                        self.say("hello")  # the first may have come before the kernel's ears
                     self._press(click, digest)
         if message["msg_type"] == "comm_close":
             self.closed.append(content["comm_id"])
         return content
 
+    def _stop_at(self, printed: str) -> None:
+        if self.stop_at and self.stop_at in printed and not self.stopped_in:
+            self.stopped_in = time.monotonic()
+            self.say("stop")
+
     def _press(self, click: str, digest: str) -> None:
         if click == "interrupt":
             self._control("interrupt_request")
         else:
-            self._say(click, digest=digest)
+            if self.wrong:
+                self.say(**{"kind": click, "digest": digest, **self.wrong})
+            self.say(click, digest=digest)
 
     def _load_anew(self) -> None:
         """Ask what a page asks that is loaded, and wait for each answer, with the cell still running."""
@@ -144,7 +172,8 @@ class Page:
             if is_ours and message["parent_header"].get("msg_id") == asked:
                 return message["content"]["data"]
 
-    def _say(self, kind: str, **values: str) -> None:
+    def say(self, kind: str, **values: str) -> None:
+        """Send a message of the widget; `values` may also replace fields of its envelope."""
         number = f"page-{len(self.answered)}-{kind}"
         content = {
             "v": VERSION,
@@ -154,6 +183,12 @@ class Page:
             "kind": kind,
         }
         body = {"comm_id": self.comm_id, "data": {"method": "custom", "content": {**content, **values}}}
+        if "control" in self.ways:
+            self.replies.append(self._control(MESSAGE_TYPE, body)["status"])
+        if "comm" in self.ways:
+            self._send_by_comm(body)
+
+    def _send_by_comm(self, body: dict[str, Any]) -> None:
         message = self.client.session.msg("comm_msg", body)
         if self.over_subshell:
             message["header"]["subshell_id"] = self._subshell = self._subshell or self._new_subshell()
@@ -173,11 +208,12 @@ class Page:
         return str(self._control("create_subshell_request")["subshell_id"])
 
     def settle(self) -> None:
-        """Let the kernel finish its answers: up to ipykernel 7.3 it may miss what comes while one leaves."""
-        self._control("list_subshell_request")
+        """Let the kernel finish its answers: ipykernel 7.0 to 7.3 may miss what comes while one leaves."""
+        if "kernel subshells" in self._questions("kernel_info_request", {}).get("supported_features", ()):
+            self._control("list_subshell_request")
 
-    def _control(self, kind: str) -> Any:
-        asked = self.client.session.msg(kind, {})
+    def _control(self, kind: str, body: dict[str, Any] | None = None) -> Any:
+        asked = self.client.session.msg(kind, body or {})
         self.client.control_channel.send(asked)
         while True:
             answer = self.client.get_control_msg(timeout=SECONDS)
@@ -186,11 +222,11 @@ class Page:
 
 
 @contextmanager
-def open_page(*, overlay: Path | None = None, **how: bool) -> Iterator[Page]:
-    """Give a page with a kernel of its own; packages in `overlay` stand before the installed ones."""
+def open_page(*, overlay: Path | None = None, python: str = sys.executable, **how: Any) -> Iterator[Page]:
+    """Give a page with a kernel of its own, of `python`; packages in `overlay` stand before the installed ones."""
     manager = KernelManager(kernel_name="python3")
     assert manager.kernel_spec
-    manager.kernel_spec.argv[0] = sys.executable
+    manager.kernel_spec.argv[0] = python
     if overlay:
         manager.kernel_spec.env["PYTHONPATH"] = os.pathsep.join([str(overlay), os.environ.get("PYTHONPATH", "")])
     manager.start_kernel()

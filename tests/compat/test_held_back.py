@@ -1,6 +1,6 @@
-"""A front end that sends a widget's messages only when no cell runs, as those of VS Code and Colab are known to.
+"""A front end that sends nothing of a widget while a cell runs: a double of its page, with a real kernel.
 
-The same messages in the same order as such a page sends them, to a real kernel; the front ends themselves are not run.
+No front end is known to do so: whether VS Code and Colab's own page do has not been tried.
 """
 
 from __future__ import annotations

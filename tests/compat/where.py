@@ -16,17 +16,20 @@ import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "compatibility.md"
 FOUND = Path(__file__).with_name("where.json")
-HEAD = "| where | streaming view | approving a call | tried by |\n|---|---|---|---|\n"
+HEAD = "| where | streaming view | approving a call | | tested by |\n|---|---|---|---|---|\n"
 PACKAGES = ("ipykernel", "jupyterlab", "notebook", "ipywidgets", "nbclient", "papermill")
 NOT_PASSED = frozenset(("failure", "error", "skipped"))
 IN_CELL = "a click while the cell runs"
 FINISHED = "the finished turn"
+How = Literal["tried", "simulated", "not tried"]
+"""Whether the place itself was run, or a double of its page sent what it is known to send, to a real kernel."""
+
 WIDGET = "widget under the cell"
 
 
@@ -39,6 +42,7 @@ class Environment:
     approval: str
     tests: tuple[str, ...]
     nightly: bool = False
+    how: How = "tried"
 
     @property
     def files(self) -> list[str]:
@@ -92,12 +96,31 @@ PLACES = (
         "a click's message while the cell runs",
         ("tests/compat/test_kernels.py",),
         nightly=True,
+        how="simulated",
     ),
     Environment(
-        "a front end that holds clicks back while a cell runs (as VS Code and Colab do; simulated by its messages)",
+        "a front end that holds comm messages back while a cell runs, and forwards the control channel",
+        WIDGET,
+        f"{IN_CELL}, over the control channel",
+        (
+            "tests/compat/test_control_channel.py"
+            "::test_a_front_end_that_holds_back_its_comms_clicks_while_the_cell_runs",
+        ),
+        how="simulated",
+    ),
+    Environment(
+        "a front end that holds everything of a widget back while a cell runs",
         WIDGET,
         "`--approve park`: a click once the cell has ended",
         ("tests/compat/test_held_back.py",),
+        how="simulated",
+    ),
+    Environment(
+        "VS Code, with its Jupyter extension",
+        f"{WIDGET}, very likely: see [vscode.md](vscode.md)",
+        f"{IN_CELL}, very likely",
+        (),
+        how="not tried",
     ),
     Environment(
         "a page whose hello comes late or never",
@@ -141,7 +164,7 @@ PLACES = (
         ("tests/compat/test_marimo.py",),
         nightly=True,
     ),
-    Environment("JupyterLite", "not yet: it has no threads", "", ()),
+    Environment("JupyterLite", "not yet: it has no threads", "", (), how="not tried"),
 )
 
 
@@ -152,11 +175,10 @@ def rows(found: dict[str, Any]) -> str:
 
 def _row(place: Environment, counts: dict[str, int]) -> str:
     tried = ", ".join(f"`{file}`" for file in place.files) + (" (nightly)" if place.nightly else "")
-    if not place.tests:
-        tried = "not tried"
-    elif not counts or counts["passed"] < counts["tests"] or not counts["tests"]:
+    if place.tests and (not counts or counts["passed"] < counts["tests"] or not counts["tests"]):
         tried += ": **not passed**"
-    return f"| {place.where} | {place.view} | {place.approval} | {tried} |".replace("|  |", "| |")
+    columns = (place.where, place.view, place.approval, place.how, tried)
+    return f"| {' | '.join(columns)} |".replace("|  |", "| |")
 
 
 def run_environment(place: Environment) -> dict[str, int]:

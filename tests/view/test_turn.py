@@ -252,6 +252,27 @@ def test_a_message_that_is_not_for_this_turn_is_dropped_without_an_answer(wrong:
     assert page.decided == []
 
 
+def test_a_message_that_arrives_on_many_threads_at_once_counts_once() -> None:
+    page = Page()
+    message = {"v": 1, "turn": "t", "nonce": page.widget.nonce, "kind": "approve", "digest": "d"}
+    accepted: list[bool] = []
+    for number in range(50):
+        barrier = threading.Barrier(4)
+
+        def receive(number: int = number, barrier: threading.Barrier = barrier) -> None:
+            barrier.wait()
+            accepted.append(page.widget.receive({**message, "id": f"p-{number}"}))
+
+        threads = [threading.Thread(target=receive) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    page.work()
+
+    assert accepted.count(True) == len(page.decided) == 50
+
+
 def test_two_widgets_never_share_a_nonce() -> None:
     assert Page().widget.nonce != Page().widget.nonce
 

@@ -1,6 +1,7 @@
 import type { Model } from "../model";
 import type { InsertedCell } from "../notebook/insertCell";
 import { VERSION } from "../protocol";
+import { sendByControl } from "./control";
 import { claimRequest, loadModule, onModule } from "./lazy";
 
 /** What the state of every view has that talks to the kernel. */
@@ -21,7 +22,7 @@ export interface Channel<T extends ChannelState> {
   /** Add a listener for changes; return a function that removes it. */
   subscribe(listener: () => void): () => void;
   /** Send a message and return its id. */
-  send(message: object): string;
+  send<M extends { kind: string }>(message: M): string;
   /** Call back after a time, unless the view was closed. */
   setTimer(callback: () => void, ms: number): ReturnType<typeof setTimeout>;
   /** Request the lazy module from the kernel if a view needs it and it was not requested. */
@@ -50,15 +51,28 @@ export function openChannel<T extends ChannelState>(
   const listeners = new Set<() => void>();
   let state = initial;
   let count = 0;
+  /** Whether the kernel has replied to the last message over the control channel; undefined before its first reply. */
+  let isHeard: boolean | undefined;
 
   function show(change: Partial<T>): void {
     state = { ...state, ...change };
     for (const listener of [...listeners]) listener();
   }
 
-  function send(message: object): string {
+  /**
+   * Send a message over the control channel once the kernel is known to read it, and over the comm while it is not, or
+   * has not replied to the last one. A hello tries both. A message that arrives twice counts once, by its id.
+   */
+  function send<M extends { kind: string }>(message: M): string {
     const id = `${page}-${++count}`;
-    model.send({ v: VERSION, ...envelope?.(), nonce: model.get("nonce"), id, ...message });
+    const content = { v: VERSION, ...envelope?.(), nonce: model.get("nonce"), id, ...message };
+    if (!isHeard) model.send(content);
+    if (model.get("control") && (isHeard !== undefined || message.kind === "hello")) {
+      isHeard &&= false;
+      sendByControl(model, id, content, () => {
+        isHeard = true;
+      });
+    }
     return id;
   }
 

@@ -14,6 +14,7 @@ from nbtool.magics.commands import (
     branches,
     cells,
     decode,
+    doctor,
     env,
     explore,
     exports,
@@ -113,7 +114,7 @@ OPTIONS: dict[str, frozenset[str]] = {
 }
 """The options of each command."""
 
-WITHOUT_ARGS = frozenset({"help", "new", "status", "tools", "vars"})
+WITHOUT_ARGS = frozenset({"doctor", "help", "new", "status", "tools", "vars"})
 """Commands without arguments other than `-c NAME`."""
 
 FREE_TEXT = frozenset({"config", "deny", "history", "prompt", "serve", *cells.COMMANDS, *WITHOUT_ARGS})
@@ -133,6 +134,7 @@ COMMANDS: dict[str, Command] = {
     **recordings.COMMANDS,
     **decode.COMMANDS,
     **env.COMMANDS,
+    **doctor.COMMANDS,
     **cells.COMMANDS,
     **prompts.COMMANDS,
     **serve.COMMANDS,

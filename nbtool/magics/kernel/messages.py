@@ -9,7 +9,8 @@ mechanisms bypass the queue:
   loop, handles our messages, and puts the others back in order.
 
 Both use private names of ipykernel. Each name is checked before use, an error disables the mechanism, and
-whether it works is tested, not assumed: the page sends a hello through it.
+whether it works is tested, not assumed: the page sends a hello through it. `control_channel` is another way, which
+needs no message of the shell.
 
 A kernel has one listener for all widgets that need it: that of the waiting cell, and the cards of parked turns.
 """
@@ -42,6 +43,9 @@ class KernelListener(Protocol):
 
     def poll(self) -> None:
         """Check for messages; called on the waiting thread every tick."""
+
+    def running_cells(self) -> list[Any]:
+        """Return the requests of the cells that run and wait for a widget."""
 
     def close(self, comm_id: str) -> None:
         """Stop listening for a widget; after the last one the kernel is restored."""
@@ -122,6 +126,20 @@ def can_ask_for_input(shell: Any) -> bool:
     return bool(sys.stdin and sys.stdin.isatty() and sys.stdout.isatty())
 
 
+def custom_message(body: Any) -> tuple[str, Any] | None:
+    """Return the comm id and the content of a widget's custom message, by its body; None if it is something else."""
+    data = body.get("data") if isinstance(body, Mapping) else None
+    if not isinstance(data, Mapping) or data.get("method") != "custom":
+        return None
+    return str(body.get("comm_id")), data.get("content") or {}
+
+
+def publish_status(kernel: Any, state: str, parent: Any) -> None:
+    """Publish a state of the kernel that belongs to a request, where its version can."""
+    with suppress(Exception):
+        kernel._publish_status(state, "shell", parent=parent)
+
+
 class _MessageFilter:
     """Parses shell messages just far enough to detect those for one of our widgets."""
 
@@ -146,21 +164,25 @@ class _MessageFilter:
         self._reruns = {key: rerun for key, rerun in self._reruns.items() if key != comm_id}
         self._widgets = {key: widget for key, widget in self._widgets.items() if key != comm_id}
 
+    def cells(self) -> list[Any]:
+        """Return the requests of the cells that wait for a widget."""
+        return [cell for _, cell in self._widgets.values() if cell]
+
     def handle(self, message: Any) -> bool:
         """Handle a message if it is ours, and answer requests for widget state; return whether it was handled."""
-        widgets = self._widgets
         try:
             head, action = self._read(message)
         except Exception:  # noqa: BLE001 - an unreadable message is not ours, and the kernel reports it
             return False
         if action is None:
             return False
-        self._publish("busy", head)
+        cells = self.cells()
+        publish_status(self._kernel, "busy", head)
         action()
-        self._publish("idle", head)
-        for cell in (cell for _, cell in widgets.values() if cell):
+        publish_status(self._kernel, "idle", head)
+        for cell in cells:
             # The page takes our `idle` for the kernel's; the cell is still running, so send `busy` again.
-            self._publish("busy", cell)
+            publish_status(self._kernel, "busy", cell)
         return True
 
     def _read(self, message: Any) -> tuple[Any, Callable[[], object] | None]:
@@ -175,10 +197,10 @@ class _MessageFilter:
         if kind not in HANDLED_TYPES:
             return head, None
         body = session.unpack(head["content"])
-        data = body.get("data") or {}
-        if kind == "comm_msg" and data.get("method") == "custom":
-            widget = self._widgets.get(str(body.get("comm_id")))
-            return head, partial(widget[0], data.get("content") or {}) if widget else None
+        if kind == "comm_msg" and (received := custom_message(body)):
+            comm_id, content = received
+            widget = self._widgets.get(comm_id)
+            return head, partial(widget[0], content) if widget else None
         if not self._widget_state.handles(kind, body):
             return head, None
         deserialized = session.deserialize(frames, copy=False)
@@ -189,10 +211,6 @@ class _MessageFilter:
         for cell, on_rerun in self._reruns.values():
             if cell == requested_cell:
                 on_rerun()
-
-    def _publish(self, state: str, parent: Any) -> None:
-        with suppress(Exception):
-            self._kernel._publish_status(state, "shell", parent=parent)
 
 
 class ShellThreadListener:
@@ -215,6 +233,10 @@ class ShellThreadListener:
 
     def poll(self) -> None:
         """Do nothing: the other thread listens."""
+
+    def running_cells(self) -> list[Any]:
+        """Return the requests of the cells that run and wait for a widget."""
+        return self._messages.cells()
 
     def close(self, comm_id: str) -> None:
         """Remove a widget; after the last one the receiver is restored."""
@@ -265,6 +287,10 @@ class QueuePoller:
             arguments = entry[-1]
             if not (arguments and self._messages.handle(arguments[0])):
                 queue.put_nowait(entry)
+
+    def running_cells(self) -> list[Any]:
+        """Return the requests of the cells that run and wait for a widget."""
+        return self._messages.cells()
 
     def close(self, comm_id: str) -> None:
         """Stop polling for it."""

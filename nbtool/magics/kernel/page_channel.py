@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from comm import create_comm
-
 from nbtool.magics.kernel.messages import KernelListener, cell_id, has_front_end, listener_for
 
 TARGET = "nbtool.notebook"
@@ -112,7 +110,7 @@ class PageChannel:
 
     def _create(self, identifier: str) -> Any:
         data = {"v": VERSION, "nonce": self._nonce, "cell": self.cell_id}
-        comm = create_comm(target_name=TARGET, comm_id=identifier, data=data)
+        comm = _open_comm(target_name=TARGET, comm_id=identifier, data=data)
         if self._outlives_cell:  # between cells, ipykernel 6 delivers itself
             comm.on_msg(lambda message: self._receive(message["content"]["data"].get("content")))
         return comm
@@ -147,3 +145,14 @@ class PageChannel:
         """Call a function as part of the cell, from any thread, one at a time."""
         with self._sending:
             return self._context.run(work)
+
+
+def _open_comm(**how: Any) -> Any:
+    """Open a comm: ipykernel before 6.18 has a class of its own; the package `comm` would open none there."""
+    from ipykernel.comm import comm as kernel_comm  # noqa: PLC0415 - installed only with a kernel
+
+    if not hasattr(kernel_comm, "BaseComm"):
+        return kernel_comm.Comm(**how)
+    from comm import create_comm  # noqa: PLC0415 - a dependency of those that have it
+
+    return create_comm(**how)

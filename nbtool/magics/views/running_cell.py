@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from contextvars import Context, copy_context
+from functools import partial
 from typing import Any
 
 from IPython.display import display
@@ -32,12 +33,13 @@ class RunningCell:
             self._shell.events.unregister("post_run_cell", self._end)
         self._contexts = []
 
-    def display(self, shown: Any) -> Any:
-        """Display an object below the output of the cell that runs; return its display handle, None between cells."""
+    def display(self, data: dict[str, Any], metadata: dict[str, Any]) -> Any:
+        """Display data below the output of the cell that runs; return its display handle, None between cells."""
         contexts = self._contexts
         if not contexts:
             return None
-        return contexts[-1].copy().run(display, shown, display_id=True)  # a context runs in one thread at a time
+        show = partial(display, data, raw=True, metadata=metadata, display_id=True)
+        return contexts[-1].copy().run(show)  # a context runs in one thread at a time
 
     def _begin(self, _: object) -> None:
         self._contexts = [*self._contexts, copy_context()]

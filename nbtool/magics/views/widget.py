@@ -15,6 +15,7 @@ from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.chat import Chat
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
+from nbtool.magics.kernel.control_channel import control_channel_for
 from nbtool.magics.kernel.messages import listener_for, routes_output_by_context
 from nbtool.magics.names.bind import bind_result
 from nbtool.magics.notebook.cell_source import CellSource
@@ -74,6 +75,7 @@ class WidgetView(OutputView):
         self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
         self._cells, self._is_introduced = cells or CellSource(), False
         self._listener, self._on_rerun = listener_for(shell.kernel), on_rerun
+        self._control = control_channel_for(shell.kernel)
         self._acts = list(TURN_ACTIONS if place is None else SERVED_ACTIONS)
         self._parked_at = ""
         self._above: dict[str, Any] = {}
@@ -83,7 +85,8 @@ class WidgetView(OutputView):
         self._widget = self._create_widget(in_cell=place is None)
         self.page_ready = self._widget.page_ready
         if place is not None:
-            place.update(self._widget)
+            data, metadata = self._widget.mimebundle()
+            place.update(data, raw=True, metadata=metadata)
         self._handle = self._card = place or _displayed(self._widget)
 
     def feed(self, event: Event) -> None:
@@ -99,9 +102,12 @@ class WidgetView(OutputView):
         """Whether a second output shows the turn."""
         return self._copy is not None
 
-    def show_copy(self, display_widget: Callable[[Any], Any]) -> None:
-        """Show the turn in a second output too, which a function displays and returns; None where it cannot."""
-        self._copy = display_widget(self._widget)
+    def show_copy(self, display_bundle: Callable[[dict[str, Any], dict[str, Any]], Any]) -> None:
+        """Show the turn in a second output too, which a function displays and returns; None where it cannot.
+
+        The function gets the data of the widget and their metadata.
+        """
+        self._copy = display_bundle(*self._widget.mimebundle())
 
     def poll(self) -> None:
         """Process received messages."""
@@ -170,15 +176,23 @@ class WidgetView(OutputView):
             bind=lambda binding: bind_result(self._chat, binding, self._names),
             run_action=self._cell_source,
             cell=self._turn.cell_id,
+            control=self._control is not None,
+            listen=partial(self._listen, in_cell=in_cell),
             **options,
         )
         widget.on_msg(lambda _widget, content, _buffers: widget.receive(content))
-        if self._listener and widget.comm:
-            on_rerun = self._on_rerun if in_cell else None
-            self._listener.open(widget.comm.comm_id, widget.receive, in_cell=in_cell, on_rerun=on_rerun)
-        else:
-            widget.embed_lazy_module()  # the page cannot request it
+        if control := self._control:
+            widget.observe(lambda change: control.close(change.old.comm_id), "comm")
+        if not self._listener:
+            widget.embed_lazy_module()  # the page may not be able to request it
         return widget
+
+    def _listen(self, comm_id: str, receive: Callable[[object], bool], *, in_cell: bool) -> None:
+        """Receive a widget's messages while cells run: over its comm, and, until it is closed, the control channel."""
+        if self._listener:
+            self._listener.open(comm_id, receive, in_cell=in_cell, on_rerun=self._on_rerun if in_cell else None)
+        if self._control:
+            self._control.open(comm_id, receive)
 
     def _cell_source(self, action: TurnAction) -> str:
         """Return the source of the cell that the page requests."""
@@ -246,4 +260,5 @@ def _clock() -> str:
 
 
 def _displayed(widget: TurnWidget) -> Any:
-    return display(widget, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+    data, metadata = widget.mimebundle()
+    return display(data, raw=True, metadata=metadata, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it

@@ -92,7 +92,7 @@ class TokenStore:
         await asyncio.to_thread(self._write_text, text)
 
     def _read_text(self) -> str:
-        keyring = _keyring()
+        keyring = find_keyring()
         with suppress(Exception):  # a locked keyring, or one that was removed: there may be a file
             if keyring and (text := keyring.get_password(KEYRING_SERVICE, self._name)):
                 return str(text)
@@ -102,7 +102,7 @@ class TokenStore:
         return ""
 
     def _write_text(self, text: str) -> None:
-        if keyring := _keyring():
+        if keyring := find_keyring():
             with suppress(Exception):  # it is locked, or takes no text of this length
                 keyring.set_password(KEYRING_SERVICE, self._name, text)
                 self.path.unlink(missing_ok=True)
@@ -115,7 +115,7 @@ class TokenStore:
         new.replace(self.path)
 
     def _delete(self) -> None:
-        if keyring := _keyring():
+        if keyring := find_keyring():
             with suppress(Exception):  # it has none
                 keyring.delete_password(KEYRING_SERVICE, self._name)
         self.path.unlink(missing_ok=True)
@@ -128,7 +128,7 @@ def _model(kind: Any, data: Any) -> Any:
     return None
 
 
-def _keyring() -> Any:
+def find_keyring() -> Any:
     """Return the module of the keyring, if it is installed and has a keyring of the system; else None."""
     try:
         import keyring  # noqa: PLC0415 - optional, and slow to import

@@ -20,24 +20,24 @@ def running(shell: Any) -> Iterator[RunningCell]:
 def test_a_thread_displays_in_the_cell_that_runs_and_nowhere_between_cells(
     shell: Any, running: RunningCell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert running.display("between") is None
+    assert running.display({"text/plain": "between"}, {}) is None
 
     result = shell.run_cell(
         "from threading import Thread\n"
         "handles = []\n"
-        "thread = Thread(target=lambda: handles.append(running.display('inside')))\n"
+        "thread = Thread(target=lambda: handles.append(running.display({'text/plain': 'inside'}, {})))\n"
         "thread.start(); thread.join()"
     )
 
     assert result.success
     assert shell.user_ns["handles"][0].display_id
-    assert capsys.readouterr().out.strip() == "'inside'"
-    assert running.display("after") is None
+    assert capsys.readouterr().out.strip() == "inside"
+    assert running.display({"text/plain": "after"}, {}) is None
 
 
 @pytest.mark.usefixtures("running")
 def test_a_cell_that_runs_another_one_is_running_again_after_it(shell: Any) -> None:
-    shell.run_cell("get_ipython().run_cell('1')\nhandle = running.display('outer')")
+    shell.run_cell("get_ipython().run_cell('1')\nhandle = running.display({'text/plain': 'outer'}, {})")
 
     assert shell.user_ns["handle"] is not None
 
@@ -45,6 +45,6 @@ def test_a_cell_that_runs_another_one_is_running_again_after_it(shell: Any) -> N
 def test_nothing_is_displayed_once_it_stops_to_watch(shell: Any, running: RunningCell) -> None:
     running.stop_watching()
     running.stop_watching()
-    shell.run_cell("handle = running.display('inside')")
+    shell.run_cell("handle = running.display({'text/plain': 'inside'}, {})")
 
     assert shell.user_ns["handle"] is None
