@@ -150,6 +150,10 @@ def test_a_program_runs_python_and_a_cell_on_the_main_thread_once_no_cell_runs(l
     assert ("on the way" in text, "Value:\nTrue" in text) == (True, True)
 
     cell = call(url, token, "run_cell", {"cell": target_id(notebook)})
+    if kernel == "ipykernel6":  # its page cannot answer the thread that runs the cell
+        approve(notebook, "Run run_cell")
+        assert "Ask the user to run it" in cell.result(60)[0].content[0].text
+        return
     approve(notebook, "Runs code cell")
     assert not cell.result(60)[0].is_error
     notebook.write_cell(UNDO, "print('y is', y)")

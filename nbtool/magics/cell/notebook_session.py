@@ -9,6 +9,7 @@ from typing import Any
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.magics.kernel.main_thread import MainThreadExecutor
+from nbtool.magics.kernel.messages import routes_output_by_context
 from nbtool.magics.kernel.page_channel import PageChannel
 from nbtool.magics.names.name_undo import NameChanges
 from nbtool.magics.notebook.page_notebook import PageNotebook
@@ -67,7 +68,7 @@ class ServedNotebook:
     def prepare(self, turn: Turn, chat: Chat) -> None:
         """Let the tools of a turn that is about to start use the notebook until it ends."""
         turn.caller_thread.main_thread = self._main_thread
-        can_run = self._main_thread is not None
+        can_run = self._main_thread is not None and routes_output_by_context(self._shell.kernel)  # not in ipykernel 6
         notebook = PageNotebook(self._channel, self._shell, self._magic, can_run=can_run, remedy=SERVE_AGAIN)
         access = ExitStack()
         access.enter_context(open_notebook(turn.caller_thread, notebook))
