@@ -94,7 +94,7 @@ gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Por
 	$(BIN)/pytest tests/servers/test_gateways.py -m nightly
 mcp-clients: build/mcp-clients/.installed install-chromium ## test a served notebook with clients of others (installed on first use)
 	$(BIN)/pytest tests/mcp_server/test_other_clients.py tests/browser/test_served.py -m nightly
-compat-env: build/.nbtool ## install other kernels, an older JupyterLab, marimo and tools for notebooks for the nightly compatibility tests
+compat-env: build/.nbtool build/places/colab/.installed ## install other kernels, Colab's versions, an older JupyterLab, marimo and tools for notebooks for the nightly compatibility tests
 	for version in $(IPYKERNEL_VERSIONS); do test -d build/kernels/$$version || \
 		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done
 	test -d build/places/lab44 || $(BIN)/pip install --quiet --no-deps --target build/places/lab44 jupyterlab==4.4.10
@@ -135,6 +135,9 @@ build/.nbtool: .venv/.locked $(JS_SOURCES) # hatch_build.py builds the page's sc
 	@mkdir -p build && touch $@
 $(VENV_IPYKERNEL6)/.locked: requirements-ipykernel6.lock
 	$(PYTHON) -m venv --clear --without-pip $(VENV_IPYKERNEL6) && $(PYTHON) -m pip --python $(VENV_IPYKERNEL6) install --quiet --no-compile -r $< && touch $@
+build/places/colab/.installed: tests/compat/requirements-colab.txt | build/.old # with nbtool's wheel: its metadata has to allow these versions
+	$(PYTHON) -m venv --clear --without-pip $(@D)
+	$(PYTHON) -m pip --python $(@D) install --quiet -r $< build/dist/*.whl && touch $@
 $(VENV_SERVERS)/.locked: requirements-servers.lock # asks for a C++ compiler; only what the tests use of llama.cpp is built
 	$(PYTHON) -m venv --clear --without-pip $(VENV_SERVERS)
 	CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" CMAKE_BUILD_PARALLEL_LEVEL=$${CMAKE_BUILD_PARALLEL_LEVEL:-2} \

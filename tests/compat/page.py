@@ -19,6 +19,7 @@ from nbtool.magics.kernel.control_channel import MESSAGE_TYPE
 
 SECONDS = 40
 CONTROL = "comm-of-a-page-that-is-loaded"
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 Way = Literal["comm", "control"]
 
 
@@ -32,6 +33,7 @@ class Page:
     that stays of a turn. `ways` are the channels that it sends a widget's messages over, each over all of them, and
     `replies` are the statuses of the replies over the control channel; only the comm can be held back. It stops the
     turn when the cell has printed `stop_at`, and notes in `stopped_in` how many seconds later the cell had ended.
+    Without `shows_widgets` it opens none; `shown` are its outputs that can be replaced, by their display ids.
     Before its click it sends a message `wrong`, which no kernel should take. `during` counts the clicks that were
     answered while their cell still ran, `closed` are the widgets that are no more.
     """
@@ -41,6 +43,8 @@ class Page:
     over_subshell: bool = False
     loads_anew: bool = False
     goes_away: bool = False
+    shows_widgets: bool = True
+    shown: dict[str, dict[str, Any]] = field(default_factory=dict)
     ways: tuple[Way, ...] = ("comm",)
     stop_at: str = ""
     wrong: dict[str, str] = field(default_factory=dict)
@@ -68,6 +72,11 @@ class Page:
         printed = list(self._hear(asked, click))
         self._release()
         return "".join(printed)
+
+    def complete(self, text: str) -> list[str]:
+        """Press Tab at the end of a cell's text; give what is offered."""
+        matches: list[str] = self._questions("complete_request", {"code": text, "cursor_pos": len(text)})["matches"]
+        return matches
 
     def click(self, kind: str) -> None:
         """Answer the question that was shown last, with no cell running, and see it taken."""
@@ -103,7 +112,7 @@ class Page:
 
     def _take(self, message: dict[str, Any], click: str) -> Any:
         content = message["content"]
-        if message["msg_type"] == "comm_open" and "turn_id" in content["data"].get("state", {}):
+        if self.shows_widgets and message["msg_type"] == "comm_open" and "turn_id" in content["data"].get("state", {}):
             self.comm_id, self.state = content["comm_id"], content["data"]["state"]
             self.question = next(_digests(self.state), self.question)
             self.say("hello")
@@ -121,9 +130,14 @@ class Page:
                     if self.goes_away:
                         self.say("hello")  # the first may have come before the kernel's ears
                     self._press(click, digest)
-        if message["msg_type"] == "comm_close":
-            self.closed.append(content["comm_id"])
+        self._note(message["msg_type"], content)
         return content
+
+    def _note(self, kind: str, content: dict[str, Any]) -> None:
+        if kind == "comm_close":
+            self.closed.append(content["comm_id"])
+        if display_id := content.get("transient", {}).get("display_id"):
+            self.shown[display_id] = content["data"]
 
     def _stop_at(self, printed: str) -> None:
         if self.stop_at and self.stop_at in printed and not self.stopped_in:

@@ -123,6 +123,15 @@ PLACES = (
         how="not tried",
     ),
     Environment(
+        "Colab's versions: IPython 7.34, ipykernel 6.17, ipywidgets 7.7",
+        f"{WIDGET}; without custom widgets the finished turn",
+        f"{IN_CELL}; without custom widgets a line of input",
+        ("tests/compat/test_colab.py",),
+        nightly=True,
+        how="simulated",
+    ),
+    Environment("Colab's own page", "", "", (), how="not tried"),
+    Environment(
         "a page whose hello comes late or never",
         FINISHED,
         "a line of input",
