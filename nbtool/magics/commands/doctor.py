@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.magics.commands.doctor_checks import Finding, check_front_end, check_installation, describe_versions
 
-WIDTH = 100
-"""Characters of a line."""
+WIDTH = 92
+"""Characters of a line: JupyterLab breaks longer ones within words, beside its file browser."""
 
 INDENT = 5
 FOOTER = "? is what could not be tried. docs/compatibility.md has what is known about each front end."
