@@ -3,7 +3,8 @@
 One daemon thread per process runs an asyncio loop, on which every turn runs, independent of the thread, cell or loop
 that started it. The caller's thread, while it waits for a turn, runs a queue of jobs, so that synchronous tools run
 where the user's own code runs (plots, prints, database connections and an interrupt behave as in a cell). Without a
-waiting caller a synchronous tool runs in a worker thread.
+waiting caller a synchronous tool runs in a worker thread. Where no thread can be started, the loop that is there takes
+the place of the background loop; see `threadless`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from nbtool.errors import Cancelled, NbtoolError
+from nbtool.threadless import SharedLoop, copy_result, new_event, new_queue, suspension
 
 T = TypeVar("T")
 
@@ -88,7 +90,7 @@ class BackgroundLoop:
 
         def start() -> None:
             task = self._loop.create_task(work, context=context)
-            task.add_done_callback(lambda _: _copy_result(future, task))
+            task.add_done_callback(lambda _: copy_result(future, task))
             future.add_done_callback(lambda _: self._cancel(task, future))
 
         self._loop.call_soon_threadsafe(start)
@@ -97,6 +99,10 @@ class BackgroundLoop:
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Run a synchronous function on the loop, from any thread."""
         self._loop.call_soon_threadsafe(callback)
+
+    def wait(self, future: Future[Any], seconds: float) -> bool:
+        """Block this thread until a future is done, or for some seconds; return whether it is done."""
+        return bool(wait({future}, seconds).done)
 
     def describe_blocked(self) -> str:
         """Return one line on what the loop runs right now: the outermost function that is not nbtool's or Python's."""
@@ -124,7 +130,7 @@ class LoopWatch:
     """Checks on every call that the loop still responds; raises TimeoutError once it is blocked."""
 
     def __init__(self) -> None:
-        self._responded = threading.Event()
+        self._responded = new_event()
         self._ping()
 
     def __call__(self) -> None:
@@ -150,7 +156,7 @@ class BlockedNotice:
     def __init__(self, report: Callable[[str], object], blocked_polls: int = BLOCKED_POLLS) -> None:
         self._report = report
         self._blocked_polls = blocked_polls
-        self._responded = threading.Event()
+        self._responded = new_event()
         self._polls = 0
 
     def poll(self) -> None:
@@ -167,9 +173,10 @@ class BlockedNotice:
 
 
 @cache
-def background_loop() -> BackgroundLoop:
+def background_loop() -> BackgroundLoop | SharedLoop:
     """Return the process's loop, which is started on the first call."""
-    return BackgroundLoop()
+    suspended = suspension()
+    return SharedLoop(suspended) if suspended else BackgroundLoop()
 
 
 reset_after_fork(background_loop.cache_clear)
@@ -186,7 +193,7 @@ class CallerThread:
     """A thread that waits for a turn, and runs the turn's synchronous jobs while it waits."""
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs = new_queue()
         self._lock = threading.Lock()
         self._attached_thread: int | None = None
         self._busy = False
@@ -288,7 +295,7 @@ class CallerThread:
     def interrupt(self) -> bool:
         """Raise KeyboardInterrupt in the running job; return whether there was one that can be interrupted."""
         thread = threading.main_thread().ident
-        if not self._busy or thread is None or self._attached_thread != thread:
+        if not self._busy or thread is None or self._attached_thread != thread or suspension():
             return False
         if sys.platform == "win32":
             self.is_interrupting = True
@@ -351,8 +358,19 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
         work.close()
         raise NbtoolError("A blocking call was made on nbtool's own loop.", fix="Await the async form instead.")
     future, blocked = background_loop().submit(work), BlockedNotice(_warn)
-    while not wait({future}, POLL_SECONDS).done:
+    while not background_loop().wait(future, POLL_SECONDS):
         blocked.poll()
+    return future.result()
+
+
+def wait_for_future(future: Future[T], seconds: float) -> T:
+    """Block this thread until a future is done, and return its result.
+
+    Raises:
+        TimeoutError: it took longer than `seconds`.
+    """
+    if not background_loop().wait(future, seconds):
+        raise TimeoutError
     return future.result()
 
 
@@ -365,14 +383,3 @@ def _is_own(frame: FrameType) -> bool:
     name = frame.f_code.co_filename
     is_stdlib = name.startswith(_STDLIB) and "-packages" not in name
     return not (is_stdlib or name.startswith((_OWN_FILES, "<frozen")))
-
-
-def _copy_result(future: Future[T], task: asyncio.Task[T]) -> None:
-    if future.cancelled():
-        return
-    if task.cancelled():
-        future.cancel()
-    elif error := task.exception():
-        future.set_exception(error)
-    else:
-        future.set_result(task.result())

@@ -1,7 +1,7 @@
 """A pool of daemon threads: starting a thread costs more than most tools do.
 
 One thread runs one job at a time. A job that hangs blocks only its own thread: the next job gets another one, and the
-interpreter's exit waits for none of them.
+interpreter's exit waits for none of them. Where no thread can be started, the event loop runs the jobs one by one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+from nbtool.threadless import suspension
 
 MAX_IDLE = 8
 """Maximum number of idle threads; a further idle thread ends."""
@@ -50,7 +52,8 @@ def run_in_worker(work: Callable[[], Any], *, on_done: Callable[[], None] = lamb
             loop.call_soon_threadsafe(settle, outcome)
 
     context = contextvars.copy_context()
-    submit_daemon(lambda: context.run(capture, work, reraise=()), notify)
+    submit = LoopJobs().submit if suspension() else submit_daemon
+    submit(lambda: context.run(capture, work, reraise=()), notify)
     return future
 
 
@@ -85,6 +88,14 @@ class ThreadPool:
         except IndexError:
             worker = _Worker(self)
         worker.jobs.put((work, on_outcome))
+
+
+class LoopJobs:
+    """Jobs on the running event loop, in place of threads: each occupies it until it returns."""
+
+    def submit(self, work: Callable[[], Any], on_outcome: Callable[[Any], object]) -> None:
+        """Run `work` when the loop is free, and pass its outcome to `on_outcome`; neither may raise."""
+        asyncio.get_running_loop().call_soon(lambda: on_outcome(work()))
 
 
 class _Worker:

@@ -16,16 +16,17 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nbtool.errors import ConnectionFailed
 from nbtool.loop import reset_after_fork
+from nbtool.threadless import suspension
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
+    from nbtool.practice.in_process import InProcessServer
     from nbtool.practice.server import PracticeServer
 
 __all__ = ["Practice", "start", "stop"]
@@ -40,8 +41,8 @@ class Practice:
 
 
 _lock = threading.Lock()
-_running: list[PracticeServer] = []
-_inherited: list[PracticeServer] = []
+_running: list[PracticeServer | InProcessServer] = []
+_inherited: list[PracticeServer | InProcessServer] = []
 
 
 def _reset_after_fork() -> None:
@@ -62,11 +63,9 @@ def start() -> Practice:
     """
     from pydantic import SecretStr  # noqa: PLC0415 - needed only by the practice model
 
-    from nbtool.practice.server import PracticeServer  # noqa: PLC0415 - the same
-
     with _lock:
         if not _running:
-            _running.append(_listening(PracticeServer))
+            _running.append(_in_process() if suspension() else _listening())
             atexit.register(stop)
         server = _running[0]
     return Practice(f"http://127.0.0.1:{server.port}/v1", SecretStr(server.key))
@@ -79,9 +78,17 @@ def stop() -> None:
             _running.pop().close()
 
 
-def _listening(server: Callable[[], PracticeServer]) -> PracticeServer:
+def _in_process() -> InProcessServer:
+    from nbtool.practice.in_process import InProcessServer  # noqa: PLC0415 - only where no socket can be opened
+
+    return InProcessServer()
+
+
+def _listening() -> PracticeServer:
+    from nbtool.practice.server import PracticeServer  # noqa: PLC0415 - needed only by the practice model
+
     try:
-        return server()
+        return PracticeServer()
     except OSError as error:
         raise ConnectionFailed(
             f"The practice model cannot listen on 127.0.0.1 ({error.strerror or error}).",

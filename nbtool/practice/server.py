@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import hmac
-import json
 import secrets
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from nbtool.practice.pictures import image_response
-from nbtool.practice.plan import make_plan
-from nbtool.practice.prompted import parse_prompted
-from nbtool.practice.protocol import (
-    MODELS,
-    RequestRejected,
-    complete_response,
-    find_model,
-    response_chunks,
-    validate_request,
-)
-from nbtool.practice.request import parse_request
+from nbtool.practice.protocol import RequestRejected
+from nbtool.practice.replies import JsonReply, StreamReply, check_key, reply_to
 
 MAX_BODY_BYTES = 32_000_000
 """Maximum size in bytes of a request body."""
@@ -72,18 +59,13 @@ class _RequestHandler(BaseHTTPRequestHandler):
         try:
             data = self._read_body()
             self._authorize()
-            match self.command, self.path.partition("?")[0]:
-                case "GET", "/v1/models":
-                    models = [{"id": name, "object": "model", "created": 0, "owned_by": "nbtool"} for name in MODELS]
-                    self._send_json(200, {"object": "list", "data": models})
-                case "POST", "/v1/chat/completions":
-                    self._chat_completion(data)
-                case "POST", "/v1/images/generations":
-                    self._image_generation(data)
-                case _:
-                    raise RequestRejected(404, f"Invalid URL ({self.command} {self.path})")
+            reply = reply_to(self.command, self.path, data)
+            if isinstance(reply, StreamReply):
+                self._stream(reply.events)
+            else:
+                self._send_json(reply)
         except RequestRejected as rejected:
-            self._send_json(rejected.status, rejected.body)
+            self._send_json(JsonReply(rejected.status, rejected.body))
         except ConnectionError:
             self.close_connection = True  # the client has disconnected, as a cancelled turn does
 
@@ -103,58 +85,24 @@ class _RequestHandler(BaseHTTPRequestHandler):
         """
         if self.headers.get("Host") not in (f"127.0.0.1:{self.server.port}", f"localhost:{self.server.port}"):
             raise RequestRejected(403, "This server answers to its loopback address only.", code="invalid_host")
-        authorization = (self.headers.get("Authorization") or "").encode()
-        if not hmac.compare_digest(authorization, f"Bearer {self.server.key}".encode()):
-            raise RequestRejected(401, "Incorrect API key provided.", code="invalid_api_key")
+        check_key(self.headers.get("Authorization") or "", self.server.key)
 
-    def _chat_completion(self, data: bytes) -> None:
-        try:
-            body = json.loads(data)
-            model = validate_request(body)
-            prompted = parse_prompted(body)
-            reply = make_plan(parse_request(prompted.body))
-        except (ValueError, RecursionError) as error:
-            raise RequestRejected(400, f"We could not parse the JSON body of your request: {error}") from error
-        except (KeyError, TypeError, AttributeError) as error:
-            raise RequestRejected(400, f"A field is missing or of the wrong type: {error}") from error
-        if not (model.thinks_always or (model.thinks_before_calls and reply.calls)):
-            reply = replace(reply, thinking="")
-        reply = prompted.render_plan(reply)
-        if body.get("stream"):
-            self._stream(model.chars_per_second, response_chunks(body, reply))
-        else:
-            self._send_json(200, complete_response(body, reply))
-
-    def _image_generation(self, data: bytes) -> None:
-        try:
-            body = json.loads(data)
-            if not find_model(body).makes_images:
-                raise RequestRejected(400, f"{body['model']} does not generate images.", param="model")
-            self._send_json(200, image_response(body))
-        except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-            raise RequestRejected(400, f"We could not read your request: {error}") from error
-
-    def _stream(self, chars_per_second: float, chunks_to_send: Iterator[tuple[dict[str, Any], int]]) -> None:
-        """Send server-sent events, one `data:` line each, at the given speed."""
+    def _stream(self, events: Iterator[tuple[float, bytes]]) -> None:
+        """Send server-sent events, each after its seconds."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for chunk, size in chunks_to_send:
-            if chars_per_second and self.server.closing.wait(size / chars_per_second):
+        for seconds, event in events:
+            if seconds and self.server.closing.wait(seconds):
                 self.close_connection = True
                 return
-            self._send_event(json.dumps(chunk))
-        self._send_event("[DONE]")
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
         self.wfile.write(b"0\r\n\r\n")
 
-    def _send_event(self, text: str) -> None:
-        event = f"data: {text}\n\n".encode()
-        self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
-
-    def _send_json(self, status: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
+    def _send_json(self, reply: JsonReply) -> None:
+        data = reply.data
+        self.send_response(reply.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()

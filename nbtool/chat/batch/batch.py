@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import queue
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -19,6 +18,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, LimitReached, NbtoolError
 from nbtool.loop import CallerThread, background_loop
 from nbtool.messages import Message, Usage
+from nbtool.threadless import new_queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Batch:
 
     def __iter__(self) -> Iterator[Answer]:
         """Yield each answer on arrival; synchronous tools run in worker threads meanwhile."""
-        received: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+        received = new_queue()
         background_loop().call_soon(lambda: self._add_listener(received.put))
         self.start()
         while answer := received.get():

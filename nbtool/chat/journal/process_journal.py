@@ -23,7 +23,7 @@ from nbtool.chat.journal.redaction import redact_event
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import BUSY_SECONDS, DISK_ERRORS
 from nbtool.chat.journal.sidecar import write_sidecar
-from nbtool.chat.journal.store import Store, call_in_children
+from nbtool.chat.journal.store import Store, call_in_children, open_store
 from nbtool.errors import JournalError, SettingsError
 from nbtool.event_json import dump_event
 from nbtool.events import Event
@@ -69,7 +69,7 @@ class Journal:
         self.path = path
         self._wait_seconds, self._max_behind = wait_seconds, max_behind
         self.notebook = notebook[:1_000]
-        self._store = Store(path, notebook=self.notebook)
+        self._store = open_store(path, notebook=self.notebook)
         self._closing = weakref.finalize(self, self._store.close)
         self._closing.atexit = False
         self._abandoned_store: Path | None = None
@@ -130,7 +130,7 @@ class Journal:
         )
         self._report_change()
         if self._abandoned_store:
-            former = Store(self._abandoned_store)
+            former = open_store(self._abandoned_store)
             try:
                 results = [*self._read(former, query), *results]
             except JournalError:
@@ -264,7 +264,7 @@ class Journal:
         self._closing.detach()
         self._store.close()  # not waited for: the disk may hang
         self._abandoned_store, self.path = self.path, None
-        self._store = Store(None, notebook=self.notebook)
+        self._store = open_store(None, notebook=self.notebook)
         self._closing = weakref.finalize(self, self._store.close)
         self._closing.atexit = False
         with self._lock:

@@ -21,6 +21,7 @@ from nbtool.chat.journal.replacement import Change, OpenFile, unfinished_rows
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.sidecar import is_recorded, read_in_sidecars
 from nbtool.errors import JournalError
+from nbtool.threadless import suspension
 
 T = TypeVar("T")
 
@@ -266,6 +267,36 @@ class Store:
                     if not is_recorded(connection, [row]):
                         self._insert(connection, [row], self._notebook)
             self._carried = []
+
+
+class InlineStore(Store):
+    """A store where no thread can be started: the caller itself writes, and a locked file is not waited for."""
+
+    def __init__(self, path: Path | None, *, notebook: str = "") -> None:
+        super().__init__(path, notebook=notebook)
+        self._is_working = False
+        self.abandon()  # nobody else could unlock the file while this thread waits
+
+    def _enqueue(self, job: _Write | _Job) -> None:
+        """Do it now, or after the running job: garbage collection may call `close` inside one."""
+        self._waiting.put(job)
+        if self._is_working:
+            return
+        self._is_working = True
+        try:
+            while not self._waiting.empty():
+                job = self._waiting.get()
+                if isinstance(job, _Write):
+                    self._write([job])
+                else:
+                    job.work()
+        finally:
+            self._is_working = False
+
+
+def open_store(path: Path | None, *, notebook: str = "") -> Store:
+    """Return the store of a file, or of one in memory, that fits this process."""
+    return (InlineStore if suspension() else Store)(path, notebook=notebook)
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Event as ThreadEvent
 from typing import Any, ClassVar, Literal
 
 from nbtool.blocks.confusables import escape_confusables
@@ -23,6 +22,7 @@ from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided
 from nbtool.magics.cell.form_input import fill_in_by_input
+from nbtool.threadless import WaitEvent, wait_for_event
 from nbtool.tools.approval import (
     BY_INPUT,
     BY_POLICY,
@@ -72,7 +72,7 @@ class CellApprover:
     turn: Turn
     approvals: ApprovalQueue
     mode: Mode = "ask"
-    page_ready: ThreadEvent | None = None
+    page_ready: WaitEvent | None = None
     can_input: bool = False
     can_park: bool = False
     timeout: float | None = None
@@ -115,7 +115,7 @@ class CellApprover:
             return self._record(BY_INPUT, None)
         return await self._park(question)
 
-    async def _wait_for_page(self, page_ready: ThreadEvent) -> bool:
+    async def _wait_for_page(self, page_ready: WaitEvent) -> bool:
         """Wait for a page, and say so unless it connects soon; return whether it has connected.
 
         Questions at the same time wait together; after one wait in vain, a later question only checks for a page.
@@ -123,12 +123,12 @@ class CellApprover:
         async with self.page_wait:
             if page_ready.is_set() or self.has_waited_for_page:
                 return page_ready.is_set()
-            if await asyncio.to_thread(page_ready.wait, min(PAGE_NOTICE_SECONDS, PAGE_READY_SECONDS)):
+            if await wait_for_event(page_ready, min(PAGE_NOTICE_SECONDS, PAGE_READY_SECONDS)):
                 return True
             if (rest := PAGE_READY_SECONDS - PAGE_NOTICE_SECONDS) > 0:
                 unpaged = UNPAGED_INPUT if self.can_input else UNPAGED_PARK if self.can_park else UNPAGED_DENY
                 await self._in_cell(partial(print, WAITING_FOR_PAGE.format(seconds=rest, next=unpaged), flush=True))
-                await asyncio.to_thread(page_ready.wait, rest)
+                await wait_for_event(page_ready, rest)
             self.has_waited_for_page = True
             return page_ready.is_set()
 

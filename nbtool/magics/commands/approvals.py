@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import TimeoutError as TooLong
 from contextlib import suppress
 
 from nbtool.blocks.question import effect_text, format_remarks, notice_text, summarize_call, summarize_sign_in
@@ -12,6 +11,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, wait_for_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.loop import wait_for_future
 from nbtool.magics.cell.endings import stop_cell
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.show import show
@@ -103,8 +103,8 @@ def cancel(context: CommandContext, args: list[str]) -> str:
     for turn in turns:
         turn.abort()
     for turn in turns:
-        with suppress(TooLong):
-            turn.done.result(CANCEL_SECONDS)
+        with suppress(TimeoutError):
+            wait_for_future(turn.done, CANCEL_SECONDS)
     return "Stopped." if turns else "No turn of this chat is parked or running in the background."
 
 

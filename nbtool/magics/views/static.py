@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from threading import Event as ThreadEvent
 from typing import TYPE_CHECKING, Any, Protocol
 
 from IPython.display import display
@@ -12,6 +11,7 @@ from IPython.display import display
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.render.terminal import Terminal
 from nbtool.events import Event, Notice
+from nbtool.threadless import WaitEvent
 
 if TYPE_CHECKING:
     from nbtool.chat.chat import Chat
@@ -33,7 +33,7 @@ def host_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
 class View(Protocol):
     """Shows one turn. `page_ready` is set when a page has connected, None if there is none."""
 
-    page_ready: ThreadEvent | None
+    page_ready: WaitEvent | None
 
     def feed(self, event: Event) -> None:
         """Show the next event; on nbtool's own thread."""
@@ -57,7 +57,7 @@ class View(Protocol):
 class NullView:
     """Shows nothing, except that a turn waits for a decision."""
 
-    page_ready: ThreadEvent | None = None
+    page_ready: WaitEvent | None = None
 
     def feed(self, event: Event) -> None:
         """Show nothing."""

@@ -16,6 +16,7 @@ from typing import Any, cast
 from nbtool.errors import ToolFailed
 from nbtool.loop import LoopThread, reset_after_fork
 from nbtool.thread_pool import Outcome
+from nbtool.threadless import suspension
 
 BLOCKED_SECONDS = 0.25
 """Seconds that a call waits for the loop to start it; then the loop counts as blocked."""
@@ -200,13 +201,48 @@ class _ToolLoop:
         self._loops.remove(self)
 
 
+class SharedToolLoop:
+    """The running loop, in place of loops of their own where no thread can be started: what blocks it, blocks all."""
+
+    def __init__(self) -> None:
+        self._running = 0
+
+    async def run(self, work: Work, name: str) -> tuple[Outcome, str]:
+        """Run the user's async work; as `ToolLoops.run`."""
+        task = asyncio.get_running_loop().create_task(self._outcome(work), name=name)
+        try:
+            return await asyncio.shield(task), ""
+        except asyncio.CancelledError:
+            task.cancel()
+            return await asyncio.shield(task), ""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no work has started and not ended."""
+        return not self._running
+
+    async def _outcome(self, work: Work) -> Outcome:
+        self._running += 1
+        try:
+            return Outcome(await work())
+        except BaseException as error:  # noqa: BLE001 - any exception is the outcome, and must not stop the loop
+            return Outcome(error=error)
+        finally:
+            self._running -= 1
+
+
 _loops = ToolLoops()
-run_on_tool_loop = _loops.run
+_shared_loop = SharedToolLoop()
+
+
+async def run_on_tool_loop(work: Work, name: str) -> tuple[Outcome, str]:
+    """Run the user's async work on the loop of async tools; see `ToolLoops.run`."""
+    return await (_shared_loop.run if suspension() else _loops.run)(work, name)
 
 
 def is_tool_loop_free() -> bool:
     """Whether work on the loop of async tools would start at once."""
-    return not _loops.current().has_work
+    return _shared_loop.is_free if suspension() else not _loops.current().has_work
 
 
 reset_after_fork(_loops.reset)

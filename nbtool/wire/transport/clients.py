@@ -17,6 +17,7 @@ from urllib.request import getproxies
 
 from nbtool.errors import BadUsage, SettingsError
 from nbtool.policy import site_policy
+from nbtool.threadless import suspension
 from nbtool.wire.providers.connection import CERTIFI, SYSTEM, Connection
 from nbtool.wire.transport.body import ACCEPT_ENCODING
 
@@ -70,7 +71,7 @@ def client_for(url: str, connection: Connection | None = None) -> httpx.AsyncCli
     clients = _clients.setdefault(asyncio.get_running_loop(), {})
     client = clients.get(access)
     if client is None or client.is_closed:
-        client = clients[access] = _new_client(access)
+        client = clients[access] = (_browser_client if suspension() else _new_client)(access)
     return client
 
 
@@ -101,7 +102,7 @@ def _new_client(access: _Access) -> httpx.AsyncClient:
             verify=context,
             trust_env=access.uses_environment,
             proxy=access.proxy.get_secret_value() if access.proxy else None,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # one server could set what another one reads
+            cookies=_no_cookies(),
             follow_redirects=False,
             timeout=None,
             limits=httpx.Limits(max_keepalive_connections=MAX_IDLE_CONNECTIONS, keepalive_expiry=IDLE_SECONDS),
@@ -116,6 +117,27 @@ def _new_client(access: _Access) -> httpx.AsyncClient:
     raise SettingsError(
         f"The proxy of the environment cannot be used ({reason}).", fix="Check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY."
     )
+
+
+def _browser_client(access: _Access) -> httpx.AsyncClient:
+    """Return a client without sockets: proxies and certificates are those of the browser."""
+    import httpx  # noqa: PLC0415 - imported on first use of the network
+
+    from nbtool.wire.transport.fetch_transport import FetchTransport  # noqa: PLC0415 - the same
+
+    if access.proxy or access.verify or access.client_certificate:
+        raise SettingsError(
+            "A browser uses its own proxy and certificates.",
+            fix="Remove the settings `proxy`, `verify` and `client_certificate`.",
+        )
+    return httpx.AsyncClient(
+        transport=FetchTransport(), trust_env=False, cookies=_no_cookies(), follow_redirects=False, timeout=None
+    )
+
+
+def _no_cookies() -> CookieJar:
+    """Return a jar that stays empty: one server could set what another one reads."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
 def _check_host(url: str) -> None:

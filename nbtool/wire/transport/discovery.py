@@ -11,6 +11,7 @@ from pydantic_core import from_json
 
 from nbtool.errors import InvalidReply
 from nbtool.policy import site_policy
+from nbtool.threadless import suspension
 from nbtool.wire.providers.catalog import parse_model, providers
 from nbtool.wire.providers.credentials import (
     Credential,
@@ -100,7 +101,9 @@ def destination(model_id: str) -> tuple[str, bool]:
 
 
 def _probe_servers(local: list[Provider]) -> list[str]:
-    """Return the first model of each local server, queried concurrently."""
+    """Return the first model of each local server, queried concurrently; none where no socket can be opened."""
+    if suspension():
+        return [""] * len(local)
     pool = ThreadPoolExecutor(max(1, len(local)), thread_name_prefix="nbtool-probe")
     requests = [pool.submit(_first_model, provider.base_url) for provider in local]
     wait(requests, timeout=PROBE_SECONDS)
