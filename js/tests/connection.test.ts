@@ -212,3 +212,19 @@ test("the end of its life leaves no listener and no timer", () => {
   expect(kernel.listeners()).toBe(0);
   expect(vi.getTimerCount()).toBe(0);
 });
+
+test("a message is also posted to the channel of a widget that listens for that, once by its id", async () => {
+  const kernel = new Kernel();
+  Object.assign(kernel.traits, { broadcasts: true, place: "w1" });
+  const { page } = connected(kernel);
+  vi.useRealTimers();
+  const channel = new BroadcastChannel("nbtool.w1");
+  const heard = new Promise((resolve) => {
+    channel.onmessage = (event: { data: unknown }) => resolve(event.data);
+  });
+
+  page.stop();
+
+  expect(JSON.parse(String(await heard))).toEqual(kernel.said[0]);
+  channel.close();
+});

@@ -8,7 +8,6 @@ if it has missed a message.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +26,7 @@ from nbtool.blocks.protocol import VERSION, Document
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
+from nbtool.threadless import new_event
 from nbtool.view.lazy_module import load_lazy_module
 from nbtool.view.page_messages import BindRequest, TurnMessage, parse_message
 from nbtool.view.protocol import BoundMessage, DecidedMessage, KernelMessage, OutputReplacement, TurnAction
@@ -79,7 +79,8 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     `run_action(action)` returns the source of a cell, which the page inserts below and only the person runs; the page
     offers the actions listed in the head under `acts`. `cell` is the id of the cell that displays the widget, `control`
     whether the kernel receives its messages over the control channel too. `listen` gets the id of its comm and
-    `receive` before the comm is opened, so that no message of a fast page is missed.
+    `receive` before the comm is opened, so that no message of a fast page is missed. With
+    `broadcasts` the page also posts its messages to a BroadcastChannel.
 
     A widget that replaces another one, when the turn outlives its cell, gets that one's `transcript`, and shows the
     blocks from `first_block` on; `document` is its initial state.
@@ -96,6 +97,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     cell = traitlets.Unicode().tag(sync=True)
     seen = traitlets.Bool().tag(sync=True)
     control = traitlets.Bool().tag(sync=True)
+    broadcasts = traitlets.Bool().tag(sync=True)
 
     def __init__(  # noqa: PLR0913 - the callbacks of a widget, by keyword
         self,
@@ -107,6 +109,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         post: Callable[[Callable[[], None]], object],
         bind: Callable[[BindRequest], str] | None = None,
         run_action: Callable[[TurnAction], str] | None = None,
+        broadcasts: bool = False,
         cell: str = "",
         control: bool = False,
         listen: Callable[[str, Receive], object] | None = None,
@@ -115,7 +118,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         first_block: int = 0,
         document: Document | None = None,
     ) -> None:
-        self.page_ready = threading.Event()
+        self.page_ready = new_event()
         # ipykernel 7.0 takes a message's cell from the context, which the listener's thread does not have.
         self._context = copy_context()
         self._decide, self._stop, self._post, self._bind = decide, stop, post, bind
@@ -138,6 +141,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             snapshot=snapshot,
             cell=cell,
             control=control,
+            broadcasts=broadcasts,
         )
         self.place = self.model_id or ""  # the page finds its own cell by this id
 

@@ -1,6 +1,7 @@
 import type { Model } from "../model";
 import type { InsertedCell } from "../notebook/insertCell";
 import { VERSION } from "../protocol";
+import { broadcast } from "./broadcast";
 import { sendByControl } from "./control";
 import { claimRequest, loadModule, onModule } from "./lazy";
 
@@ -66,6 +67,7 @@ export function openChannel<T extends ChannelState>(
   function send<M extends { kind: string }>(message: M): string {
     const id = `${page}-${++count}`;
     const content = { v: VERSION, ...envelope?.(), nonce: model.get("nonce"), id, ...message };
+    broadcast(model, content);
     if (!isHeard) model.send(content);
     if (model.get("control") && (isHeard !== undefined || message.kind === "hello")) {
       isHeard &&= false;

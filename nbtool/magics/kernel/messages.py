@@ -22,7 +22,9 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any, Protocol
 
+from nbtool.magics.kernel.broadcast import BroadcastListener, can_ask_for_line, parent_of
 from nbtool.magics.kernel.widget_state import HANDLED_TYPES, WidgetStateResponder
+from nbtool.threadless import suspension
 
 OnMessage = Callable[[Mapping[str, Any]], object]
 OnRerun = Callable[[], object]
@@ -59,7 +61,7 @@ def listener_for(kernel: Any) -> KernelListener | None:
         return ShellThreadListener(kernel)
     if hasattr(kernel, "msg_queue") and hasattr(kernel, "shell_stream"):
         return QueuePoller(kernel)
-    return None
+    return BroadcastListener() if suspension() else None
 
 
 def patch_reply_socket(kernel: Any) -> None:
@@ -100,6 +102,8 @@ def has_front_end(shell: Any) -> bool:
 def cell_id(shell: Any) -> str:
     """Return the id of the running cell from the front end; empty if it sends none."""
     kernel = getattr(shell, "kernel", None)
+    if kernel is not None and suspension():
+        return _cell_of(parent_of(kernel))
     return _cell_of(kernel.get_parent("shell") if kernel else None)
 
 
@@ -119,6 +123,8 @@ def can_ask_for_input(shell: Any) -> bool:
     Piped data is not a person: it must never be taken for consent.
     """
     kernel = getattr(shell, "kernel", None)
+    if kernel is not None and suspension():
+        return can_ask_for_line(kernel)
     if kernel is not None:
         return bool(getattr(kernel, "_allow_stdin", False))
     import sys  # noqa: PLC0415 - looked up at call time: tests and hosts replace the streams

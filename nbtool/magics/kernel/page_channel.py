@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from nbtool.magics.kernel.broadcast import BroadcastListener
 from nbtool.magics.kernel.messages import KernelListener, cell_id, has_front_end, listener_for
+from nbtool.threadless import WaitEvent, new_event
 
 TARGET = "nbtool.notebook"
 """The target of the comm; the same as in js/src/lab/notebookRequests.ts."""
@@ -41,7 +43,7 @@ VERSION = 1
 class _Waiting:
     """A request without an answer yet."""
 
-    event: threading.Event = field(default_factory=threading.Event)
+    event: WaitEvent = field(default_factory=new_event)
     answer: dict[str, Any] | None = None
 
 
@@ -102,7 +104,8 @@ class PageChannel:
 
     @property
     def _listener(self) -> KernelListener | None:
-        return listener_for(self._kernel) if self._kernel is not None else None
+        listener = listener_for(self._kernel) if self._kernel is not None else None
+        return None if isinstance(listener, BroadcastListener) else listener  # the page broadcasts for widgets only
 
     def _listen(self, identifier: str) -> None:
         if self._listener is not None:

@@ -15,6 +15,7 @@ from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.chat import Chat
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
+from nbtool.magics.kernel.broadcast import BroadcastListener
 from nbtool.magics.kernel.control_channel import control_channel_for
 from nbtool.magics.kernel.messages import listener_for, routes_output_by_context
 from nbtool.magics.names.bind import bind_result
@@ -175,6 +176,7 @@ class WidgetView(OutputView):
             post=background_loop().call_soon,
             bind=lambda binding: bind_result(self._chat, binding, self._names),
             run_action=self._cell_source,
+            broadcasts=isinstance(self._listener, BroadcastListener),
             cell=self._turn.cell_id,
             control=self._control is not None,
             listen=partial(self._listen, in_cell=in_cell),
