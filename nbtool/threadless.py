@@ -176,6 +176,15 @@ def new_queue() -> queue.SimpleQueue[Any] | SuspendedQueue[Any]:
     return SuspendedQueue(_suspension) if _suspension else queue.SimpleQueue()
 
 
+def result_of(future: Future[T]) -> T:
+    """Wait for a future, however this process waits, and return its result."""
+    if _suspension and not future.done():
+        done = SuspendedEvent(_suspension)
+        future.add_done_callback(lambda _: done.set())
+        done.wait()
+    return future.result()
+
+
 async def wait_for_event(event: WaitEvent, seconds: float) -> bool:
     """Wait on the loop for an event that any thread may set; return whether it is set."""
     if isinstance(event, SuspendedEvent):

@@ -20,6 +20,7 @@ from nbtool.threadless import (
     Suspension,
     new_event,
     new_queue,
+    result_of,
     suspension,
     suspension_of,
     wait_for_event,
@@ -151,6 +152,14 @@ def test_a_queue_suspends_its_reader_until_an_item_comes(suspended: Suspension) 
     assert items.get() == 2
     with pytest.raises(queue.Empty):
         items.get_nowait()
+
+
+def test_a_result_is_waited_for_without_a_limit(suspended: Suspension) -> None:
+    later: Future[int] = Future()
+    suspended.loop.call_later(0.01, later.set_result, 3)
+
+    assert result_of(later) == 3
+    assert result_of(later) == 3
 
 
 def test_an_event_can_be_reset(suspended: Suspension) -> None:

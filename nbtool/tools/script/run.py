@@ -14,6 +14,7 @@ from typing import Any
 
 from nbtool.errors import ToolFailed
 from nbtool.messages import ToolCall, new_id
+from nbtool.threadless import result_of
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.run import run_call
 from nbtool.tools.calls.runtime import RunningCall, ToolRuntime
@@ -141,7 +142,7 @@ class ScriptRun:
         self._check_stop()
         self._call_started = start = time.monotonic()
         try:
-            record = asyncio.run_coroutine_threadsafe(self._run_on_loop(tool, arguments), self._loop).result()
+            record = result_of(asyncio.run_coroutine_threadsafe(self._run_on_loop(tool, arguments), self._loop))
         except CancelledError:
             raise _ScriptStopped from None
         finally:

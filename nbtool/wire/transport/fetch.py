@@ -20,6 +20,7 @@ from nbtool.errors import BadUsage, ConnectionFailed, InvalidReply, TimedOut
 from nbtool.policy import site_policy
 from nbtool.server_url import DEFAULT_PORTS, ServerUrl
 from nbtool.text import shorten
+from nbtool.threadless import suspension
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.body import ACCEPT_ENCODING, read_start
 from nbtool.wire.transport.clients import tls_context
@@ -85,7 +86,13 @@ class Page:
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Resolve a name with the system's resolver."""
+    """Resolve a name with the system's resolver.
+
+    Raises:
+        BadUsage: there is none: a browser does not say which address a name has.
+    """
+    if suspension():
+        raise BadUsage("Pages cannot be fetched in a browser.", fix="Use a kernel outside the browser for it.")
     addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in addresses))
 

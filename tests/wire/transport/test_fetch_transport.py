@@ -7,13 +7,14 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from nbtool.errors import ConnectionFailed, SettingsError
+from nbtool.errors import BadUsage, ConnectionFailed, SettingsError
 from nbtool.messages import user
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.reply import ReplyBuilder
 from nbtool.wire.transport.clients import client_for
 from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.fetch import Fetcher
 from nbtool.wire.transport.fetch_transport import FetchTransport
 from nbtool.wire.transport.in_process import InProcessReply, mount, unmount
 from nbtool.wire.transport.retry import RetryPolicy
@@ -141,6 +142,12 @@ def test_where_the_browser_reaches_no_server_the_error_names_it_and_not_the_key(
     with pytest.raises(ConnectionFailed, match=r"models\.example cannot be reached") as caught:
         asyncio.run(reply_of(endpoint("https://models.example/v1")))  # there is no browser here
     assert KEY not in repr(caught.value)
+
+
+@pytest.mark.usefixtures("no_sockets")
+def test_no_page_is_fetched_where_its_address_cannot_be_checked() -> None:
+    with pytest.raises(BadUsage, match="cannot be fetched in a browser"):
+        asyncio.run(Fetcher().fetch("https://pages.example/"))
 
 
 @pytest.mark.usefixtures("no_sockets")
