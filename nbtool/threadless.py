@@ -12,6 +12,7 @@ import contextvars
 import queue
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
@@ -22,6 +23,9 @@ from typing import Any, Generic, TypeVar
 from nbtool.errors import NbtoolError
 
 T = TypeVar("T")
+
+thread_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)
+"""Returns the processor time of this thread in seconds; where there is only one, the system may count the process's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ problem: changes may go unnoticed, and approval must be asked again right before
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from nbtool.threadless import thread_time
 from nbtool.tools.content_hash.builtins import hash_value
 from nbtool.tools.content_hash.hasher import NotHashable
 from nbtool.tools.content_hash.live import LiveObjectHasher
@@ -78,7 +78,7 @@ def tool_change_token(function: Callable[..., Any], *, max_items: int = MAX_TOOL
     of the same notebook that it names; of an instance of a user's class, the attributes that the code names. Objects
     that cannot be read count by identity; beyond the bounds only the code counts, and the token has a problem.
     """
-    deadline, reach, digest, work = time.thread_time() + MAX_SECONDS, Reach(frozenset()), "", 0
+    deadline, reach, digest, work = thread_time() + MAX_SECONDS, Reach(frozenset()), "", 0
     while work <= MAX_TOOL_WORK * max_items:
         previous = (reach.names, reach.passed_names, digest)
         hasher, problem = _read_tool(function, reach, deadline, max_items)
@@ -95,7 +95,7 @@ def tool_change_token(function: Callable[..., Any], *, max_items: int = MAX_TOOL
 def _read_tool(
     function: Callable[..., Any], reach: Reach, deadline: float, max_items: int
 ) -> tuple[LiveObjectHasher, str]:
-    seconds = deadline - time.thread_time()
+    seconds = deadline - thread_time()
     hasher = LiveObjectHasher(seconds, max_bytes=MAX_TOOL_BYTES, max_items=max_items, reach=reach)
     return hasher, _hash_or_problem(function, hasher)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
+from nbtool.threadless import thread_time
 from nbtool.tools.content_hash.builtins import hash_value
 from nbtool.tools.content_hash.fields import short_name
 from nbtool.tools.content_hash.hasher import Hasher, NotHashable, OverLimit, TooLargeToHash
@@ -61,7 +61,7 @@ class LiveHasher(Hasher):
 
     def clock(self) -> float:
         """Return the processor seconds of this thread: a busy machine must not make an object unreadable."""
-        return time.thread_time()
+        return thread_time()
 
     def data(self, data: Any) -> None:
         """Hash bytes, or only their number if they exceed the budget."""
