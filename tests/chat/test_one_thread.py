@@ -46,7 +46,7 @@ def test_a_turn_calls_tools_of_both_kinds_and_is_in_the_journal_on_disk() -> Non
     chat = Chat(model="practice:fast", tools=[double, half])
     turn = chat.send("Use &`double` with 21, and &`half` with 8.")
 
-    assert [call.value for call in turn.calls] == [42, 4.0]
+    assert [call.result for call in turn.calls] == [42, 4.0]
     assert turn.status == "completed"
     path = journal().path
     assert path
@@ -89,7 +89,7 @@ def test_a_tool_may_itself_run_a_turn() -> None:
 
     turn = Chat(model="practice:fast", tools=[ask_again]).send('Use &`ask_again` with "Hello".')
 
-    assert [call.value for call in turn.calls] == ["completed"]
+    assert [call.result for call in turn.calls] == ["completed"]
 
 
 def test_no_local_server_is_looked_for() -> None:
