@@ -138,8 +138,10 @@ def load(shell: Any) -> None:
     set_login_asker(lambda request: _ask_login(shell, name, request))
     if kernel := getattr(shell, "kernel", None):
         from nbtool.magics.kernel.messages import patch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
+        from nbtool.magics.kernel.nulls import patch_nulls  # noqa: PLC0415 - the same
 
         patch_reply_socket(kernel)
+        patch_nulls(shell)
         _answer_saved_turns(kernel, magics)
     chosen = settings.setting("model")
     discovery = Discovery(chosen.value, chosen.source) if chosen.value else find_model()
@@ -225,7 +227,9 @@ def unload(shell: Any) -> None:
     if kernel := getattr(shell, "kernel", None):
         from nbtool.magics.kernel.control_channel import remove_control_handler  # noqa: PLC0415 - the same
         from nbtool.magics.kernel.messages import unpatch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
+        from nbtool.magics.kernel.nulls import unpatch_nulls  # noqa: PLC0415 - the same
 
+        unpatch_nulls(shell)
         unpatch_reply_socket(kernel)
         remove_control_handler(kernel)
         if comms := getattr(kernel, "comm_manager", None):
