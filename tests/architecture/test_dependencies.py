@@ -29,6 +29,9 @@ FOR_THE_FLOOR = {"ipywidgets"}
 LOADED_BY = {"pytest"}
 """Imported only by a module that the package itself loads, by an entry point."""
 
+IN_THE_BROWSER = {"js", "pyodide"}
+"""Imported only in a browser, whose Python has them."""
+
 OF_THE_USER = {"matplotlib", "numpy", "pandas", "PIL", "polars"}
 """Never required: met only where the person's own objects are made of them."""
 
@@ -44,7 +47,8 @@ def declared_packages() -> set[str]:
 
 def imported_packages() -> set[str]:
     tops = {found.target.partition(".")[0] for found in read_imports(ROOT / "nbtool")}
-    return tops - set(sys.stdlib_module_names) - {"nbtool"} - OWN_PROGRAMS - IN_THE_KERNEL - LOADED_BY - OF_THE_USER
+    elsewhere = OWN_PROGRAMS | IN_THE_KERNEL | IN_THE_BROWSER | LOADED_BY | OF_THE_USER
+    return tops - set(sys.stdlib_module_names) - {"nbtool"} - elsewhere
 
 
 def distribution(module: str) -> str:

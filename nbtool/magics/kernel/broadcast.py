@@ -2,8 +2,8 @@
 
 JupyterLite keeps every message back until the cell has ended, except a line of input. Its kernel, however, is a worker
 of the page's own origin: the page also posts a widget's messages to a BroadcastChannel, which the suspended worker
-hears. The channel's name is that of the widget's comm, which is random; the widget validates each message, and handles
-it once, whichever way it came.
+receives. The channel's name is that of the widget's comm, which is random; the widget validates each message, and
+handles it once, whichever way it came.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def parent_of(kernel: Any) -> Any:
     return kernel.get_parent()
 
 
-def can_ask_for_line(kernel: Any) -> bool:
+def can_ask_for_line(kernel: Any, drive: Path = DRIVE) -> bool:
     """Return whether a line of input reaches a person: the page supports it, and the site has its service worker."""
     content = (parent_of(kernel) or {}).get("content") or {}
-    return bool(content.get("allow_stdin")) and DRIVE.is_dir()
+    return bool(content.get("allow_stdin")) and drive.is_dir()
 
 
 class _BrowserChannel:  # pragma: no cover - exists only in a browser, where a test of JupyterLite runs it

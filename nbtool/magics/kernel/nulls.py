@@ -15,9 +15,9 @@ from nbtool.threadless import suspension
 def patch_nulls(shell: Any, null: Any = None) -> None:
     """Send None as `null`; `null` is the object that becomes it, by default Pyodide's. Other kernels need nothing."""
     if suspension() and hasattr(shell, "send_comm"):
-        kept = _null() if null is None else null
-        shell.send_comm = _Sender(shell.send_comm, kept)
-        shell.display_pub.publish = _Sender(shell.display_pub.publish, kept)
+        replacement = _null() if null is None else null
+        shell.send_comm = _Sender(shell.send_comm, replacement)
+        shell.display_pub.publish = _Sender(shell.display_pub.publish, replacement)
 
 
 def unpatch_nulls(shell: Any) -> None:

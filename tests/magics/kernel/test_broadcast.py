@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.magics.kernel import broadcast
-from nbtool.magics.kernel.broadcast import MAX_MESSAGE, BroadcastListener
+from nbtool.magics.kernel.broadcast import MAX_MESSAGE, BroadcastListener, can_ask_for_line
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id, has_front_end, listener_for
 from nbtool.magics.kernel.page_channel import PageChannel
 from tests.one_thread import one_thread
@@ -56,10 +55,10 @@ def in_browser() -> Iterator[None]:
         yield
 
 
-def test_a_widget_hears_its_own_channel_until_it_is_closed() -> None:
-    browser, heard = Browser(), []
+def test_a_widget_receives_what_is_posted_to_its_own_channel_until_it_is_closed() -> None:
+    browser, received = Browser(), []
     listener = BroadcastListener(browser)
-    listener.open("w1", heard.append)
+    listener.open("w1", received.append)
     listener.poll()
 
     browser.post("nbtool.w1", json.dumps({"kind": "hello"}))
@@ -68,23 +67,23 @@ def test_a_widget_hears_its_own_channel_until_it_is_closed() -> None:
     listener.close("w1")
     browser.post("nbtool.w1", json.dumps({"kind": "late"}))
 
-    assert heard == [{"kind": "hello"}]
+    assert received == [{"kind": "hello"}]
 
 
 @pytest.mark.parametrize(
     "text", ["no JSON", "[" * 100_000, " " * (MAX_MESSAGE + 1) + "{}"], ids=["text", "deep", "long"]
 )
 def test_what_is_no_message_is_dropped(text: str) -> None:
-    browser, heard = Browser(), []
-    BroadcastListener(browser).open("w1", heard.append)
+    browser, received = Browser(), []
+    BroadcastListener(browser).open("w1", received.append)
 
     browser.post("nbtool.w1", text)
 
-    assert heard == []
+    assert received == []
 
 
 @pytest.mark.usefixtures("in_browser")
-def test_the_kernel_of_jupyterlite_names_its_cell_and_hears_clicks_but_has_no_way_to_the_cells() -> None:
+def test_the_kernel_of_jupyterlite_names_its_cell_and_receives_clicks_but_has_no_way_to_the_cells() -> None:
     shell = LiteShell()
 
     assert cell_id(shell) == "c1"
@@ -93,9 +92,8 @@ def test_the_kernel_of_jupyterlite_names_its_cell_and_hears_clicks_but_has_no_wa
     assert not PageChannel(shell).open()
 
 
-@pytest.mark.usefixtures("in_browser")
-def test_a_line_of_input_needs_the_page_and_the_service_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not can_ask_for_input(LiteShell(allow_stdin=True))
-    monkeypatch.setattr(broadcast, "DRIVE", tmp_path)
-    assert can_ask_for_input(LiteShell(allow_stdin=True))
-    assert not can_ask_for_input(LiteShell(allow_stdin=False))
+def test_a_line_of_input_needs_the_page_and_the_service_worker(tmp_path: Path) -> None:
+    with one_thread():
+        assert not can_ask_for_input(LiteShell(allow_stdin=True))
+    assert can_ask_for_line(LiteShell(allow_stdin=True).kernel, tmp_path)
+    assert not can_ask_for_line(LiteShell(allow_stdin=False).kernel, tmp_path)

@@ -35,9 +35,9 @@ def test_none_stays_in_messages_and_outputs_until_the_extension_is_unloaded() ->
         unpatch_nulls(shell)
     shell.display_pub.publish({"a": None})
 
-    kept = {"a": null, "b": [null, {"c": null}, 1], "d": "text"}
-    assert shell.sent == [("comm_msg", {"data": kept}, None)]
-    assert shell.display_pub.published == [(kept, {"id": null}), ({"a": None}, None)]
+    converted = {"a": null, "b": [null, {"c": null}, 1], "d": "text"}
+    assert shell.sent == [("comm_msg", {"data": converted}, None)]
+    assert shell.display_pub.published == [(converted, {"id": null}), ({"a": None}, None)]
     assert shell.send_comm is send
 
 
