@@ -26,7 +26,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help lab servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -68,6 +68,7 @@ pythons: build/.nbtool ## run the tests without a browser on other Pythons: make
 		$(PYTHON) -m pip --python $$venv install --quiet --no-deps --no-build-isolation --editable . && \
 			$$venv/bin/python -m pytest --ignore=tests/browser $(PYTEST_PARALLEL) || exit 1; \
 	done
+lite: build/.lite ## build the live demo, a JupyterLite site of static files, in build/lite
 docs: build/.nbtool ## write the API reference to build/docs
 	$(BIN)/python docs/reference.py build/docs
 screenshots: build/.old install-chromium ## write screenshots of the view to build/shots
@@ -122,6 +123,9 @@ lock: ## renew the Python lock files, with uv (js/package-lock.json: run npm ins
 	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group ipykernel6 -o requirements-ipykernel6.lock
 	$(UV) --custom-compile-command 'make lock' --group servers -o requirements-servers.lock
 	$(UV) --custom-compile-command 'make lock' --only-binary :all: --group litellm -o requirements-litellm.lock
+	$(UV) --custom-compile-command 'make lock' --group lite -o requirements-lite.lock
+	$(subst --universal --python-version 3.11,--python-platform wasm32-pyodide2024 --python-version 3.14,$(UV)) \
+		--custom-compile-command 'make lock' pyproject.toml --group browser -o requirements-browser.lock
 clean: ## remove everything that was generated
 	rm -rf .venv $(VENV_IPYKERNEL6) $(VENV_SERVERS) build dist js/node_modules nbtool/view/static share .*_cache .coverage .hypothesis
 
@@ -147,6 +151,18 @@ build/servers/litellm/.locked: requirements-litellm.lock # wheels only: nothing 
 	nice $(PYTHON) -m pip --python build/servers/litellm install --quiet --only-binary :all: -r $< && touch $@
 build/servers/portkey/.locked: tests/servers/portkey/package-lock.json | build/.nbtool
 	mkdir -p $(@D) && cp tests/servers/portkey/*.json js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) ci --ignore-scripts && touch $@
+build/lite-parts/.installed: requirements-lite.lock requirements-browser.lock lite/package-lock.json | build/.nbtool
+	rm -rf $(@D) && mkdir -p $(@D) && cp lite/*.json js/.npmrc $(@D)
+	$(subst --prefix js,--prefix $(@D),$(NPM)) ci --ignore-scripts
+	$(PYTHON) -m pip download --quiet --no-deps --only-binary :all: --platform pyemscripten_2026_0_wasm32 --python-version 3.14 \
+		--implementation cp --abi cp314 --dest $(@D)/wheels -r requirements-browser.lock
+	$(PYTHON) -m venv --clear --without-pip $(@D)/env && $(PYTHON) -m pip --python $(@D)/env install --quiet -r requirements-lite.lock
+	touch $@
+build/.lite: build/lite-parts/.installed lite/build_site.py lite/compile_wheels.mjs lite/first_chat.ipynb $(PY_SOURCES) $(JS_SOURCES)
+	rm -f build/lite-parts/wheels/nbtool_chat-*
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/lite-parts/wheels .
+	NODE=$(NODE)/bin/node build/lite-parts/env/bin/python lite/build_site.py build/lite-parts build/lite >build/lite.log
+	@touch $@
 build/mcp-clients/.installed: tests/mcp_server/package.json | build/.nbtool
 	mkdir -p $(@D) && cp $< js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) install --ignore-scripts --no-package-lock
 	$(PYTHON) -m venv --clear --without-pip $(@D)/fastmcp
