@@ -52,7 +52,8 @@ class FetchTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the response, whose body is read later."""
-        body = await request.aread()
+        assert isinstance(request.stream, httpx.AsyncByteStream)  # as every transport of httpx does
+        body = b"".join([part async for part in request.stream])
         headers = {name.lower(): value for name, value in request.headers.items()}
         application = find_application(request.url.host, request.url.port)
         if application is not None:
