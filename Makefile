@@ -33,11 +33,11 @@ help: ## list the targets
 lab: build/.nbtool ## set everything up and open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
 test: build/.nbtool js/node_modules/.package-lock.json ## set everything up and run all tests of the normal lane
-	$(MAKE) --jobs 2 --output-sync=target check js build/.old install-chromium
+	$(MAKE) --jobs 2 --output-sync=target check js build/.old lite install-chromium
 	$(MAKE) --jobs 2 --output-sync=target test-core test-browser
 test-core: build/.nbtool # beside the browser tests, because each half waits where the other can compute; the output comes at the end
 	$(BIN)/pytest --ignore=tests/browser $(PYTEST_PARALLEL)
-test-browser: build/.old install-chromium
+test-browser: build/.old lite install-chromium
 	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" --numprocesses 2 --dist worksteal
 check: check-lint check-tests check-types check-page ## format, lint and type checks of Python and TypeScript
 check-lint: build/.nbtool
@@ -53,7 +53,7 @@ unit: build/.nbtool ## the fast lane: the tests that need no kernel, server proc
 	seconds=$$(($$(date +%s) - begin)); test $$seconds -le $(UNIT_SECONDS) || { \
 		echo "make unit took $$seconds s, and promises $(UNIT_SECONDS) s: name what is slow in SLOW_TESTS (pytest --durations=20), or set UNIT_SECONDS."; \
 		exit 1; }
-browser: build/.old install-chromium ## the browser tests, in a real JupyterLab
+browser: build/.old lite install-chromium ## the browser tests, in a real JupyterLab
 	$(BIN)/pytest tests/browser
 notebooks: build/.nbtool ## run the notebooks
 	$(BIN)/pytest tests/notebooks
@@ -102,7 +102,7 @@ compat-env: build/.nbtool build/places/colab/.installed ## install other kernels
 	test -d build/places/marimo || $(BIN)/pip install --quiet --target build/places/marimo marimo==0.25.2
 	test -d build/places/tools || $(BIN)/pip install --quiet --no-deps --target build/places/tools $(TOOL_PACKAGES)
 	test -d build/places/together || $(BIN)/pip install --quiet --no-deps --target build/places/together $(COLLABORATION_PACKAGES)
-compat-table: build/.old install-chromium compat-env ## run the compatibility tests and write the table of docs/compatibility.md
+compat-table: build/.old lite install-chromium compat-env ## run the compatibility tests and write the table of docs/compatibility.md
 	$(BIN)/python -m tests.compat.where $(PLACE)
 	$(BIN)/python -m tests.compat.tools $(PLACE)
 behaviour-tables: build/.nbtool ## hold a conversation with the double of each provider and write the tables of docs/behaviours.md and docs/history.md

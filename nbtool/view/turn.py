@@ -8,6 +8,7 @@ if it has missed a message.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress

@@ -173,7 +173,12 @@ PLACES = (
         ("tests/compat/test_marimo.py",),
         nightly=True,
     ),
-    Environment("JupyterLite", "not yet: it has no threads", "", (), how="not tried"),
+    Environment(
+        "JupyterLite 0.8 (Pyodide 314) in Chromium, without threads and sockets",
+        WIDGET,
+        f"{IN_CELL}, or with `--approve park` once it has ended",
+        ("tests/browser/test_lite.py",),
+    ),
 )
 
 
