@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
+from nbtool.threadless import thread_time
 from nbtool.tools.content_hash.change_token import ChangeToken, change_token
 
 WATCH_SECONDS = 0.2
@@ -30,9 +30,9 @@ _UNREAD = ChangeToken("", "there was no time to read it")
 
 def content_digests(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the digests of objects that may change in place, as many as can be read in time."""
-    deadline, tokens = time.thread_time() + WATCH_SECONDS, {}
+    deadline, tokens = thread_time() + WATCH_SECONDS, {}
     for name, value in values.items():
-        if (left := deadline - time.thread_time()) <= 0:
+        if (left := deadline - thread_time()) <= 0:
             break
         if token := _digest(value, left):
             tokens[name] = token
@@ -41,9 +41,9 @@ def content_digests(values: Mapping[str, Any]) -> dict[str, str]:
 
 def left_tokens(values: Mapping[str, Any]) -> dict[str, ChangeToken]:
     """Return the tokens of the objects that a turn left, without those of types whose objects do not change."""
-    deadline = time.thread_time() + WATCH_SECONDS
+    deadline = thread_time() + WATCH_SECONDS
     return {
-        name: read_token(value, left) if (left := deadline - time.thread_time()) > 0 else _UNREAD
+        name: read_token(value, left) if (left := deadline - thread_time()) > 0 else _UNREAD
         for name, value in values.items()
         if not _is_fixed(value, _MODULES)
     }
