@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -91,7 +92,7 @@ class _BrowserChannel:  # pragma: no cover - exists only in a browser, where a t
     def __init__(self, name: str, receive: Callable[[str], None]) -> None:
         from pyodide.ffi import create_proxy  # type: ignore[import-not-found]  # noqa: PLC0415 - the same
 
-        import js  # type: ignore[import-not-found]  # noqa: PLC0415 - exists only in Pyodide
+        js: Any = import_module("js")  # exists only in Pyodide
 
         self._channel = js.BroadcastChannel.new(name)
         self._receive = create_proxy(lambda event: receive(event.data) if isinstance(event.data, str) else None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, Protocol
 
 import httpx
@@ -120,7 +121,7 @@ async def _pyodide_fetch(
 ) -> BrowserResponse:  # pragma: no cover - the same
     from pyodide.ffi import to_js  # type: ignore[import-not-found]  # noqa: PLC0415 - the same
 
-    import js  # type: ignore[import-not-found]  # noqa: PLC0415 - exists only in Pyodide
+    js: Any = import_module("js")  # exists only in Pyodide
 
     controller = js.AbortController.new()
     options = {
