@@ -20,7 +20,12 @@ from nbtool.threadless import Suspension, suspension, use_suspension
 class OneThreadLoop(asyncio.SelectorEventLoop):
     """As Pyodide's loop, it runs the work of executors at once."""
 
-    def run_in_executor(self, _: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+    def run_in_executor(
+        self,
+        executor: Any,  # noqa: ARG002 - the loop itself does the work
+        func: Callable[..., Any],
+        *args: Any,
+    ) -> asyncio.Future[Any]:
         future = self.create_future()
         try:
             future.set_result(contextvars.copy_context().run(func, *args))
