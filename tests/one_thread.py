@@ -20,7 +20,7 @@ from nbtool.threadless import Suspension, suspension, use_suspension
 class OneThreadLoop(asyncio.SelectorEventLoop):
     """As Pyodide's loop, it runs the work of executors at once."""
 
-    def run_in_executor(
+    def run_in_executor(  # type: ignore[override]  # any argument is passed on
         self,
         executor: Any,  # noqa: ARG002 - the loop itself does the work
         func: Callable[..., Any],
