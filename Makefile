@@ -33,11 +33,11 @@ help: ## list the targets
 lab: build/.nbtool ## set everything up and open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
 test: build/.nbtool js/node_modules/.package-lock.json ## set everything up and run all tests of the normal lane
-	$(MAKE) --jobs 2 --output-sync=target check js build/.old lite install-chromium
+	$(MAKE) --jobs 2 --output-sync=target check js build/.old install-chromium
 	$(MAKE) --jobs 2 --output-sync=target test-core test-browser
 test-core: build/.nbtool # beside the browser tests, because each half waits where the other can compute; the output comes at the end
 	$(BIN)/pytest --ignore=tests/browser $(PYTEST_PARALLEL)
-test-browser: build/.old lite install-chromium
+test-browser: build/.old install-chromium
 	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" --numprocesses 2 --dist worksteal
 check: check-lint check-tests check-types check-page ## format, lint and type checks of Python and TypeScript
 check-lint: build/.nbtool
@@ -53,7 +53,7 @@ unit: build/.nbtool ## the fast lane: the tests that need no kernel, server proc
 	seconds=$$(($$(date +%s) - begin)); test $$seconds -le $(UNIT_SECONDS) || { \
 		echo "make unit took $$seconds s, and promises $(UNIT_SECONDS) s: name what is slow in SLOW_TESTS (pytest --durations=20), or set UNIT_SECONDS."; \
 		exit 1; }
-browser: build/.old lite install-chromium ## the browser tests, in a real JupyterLab
+browser: build/.old install-chromium ## the browser tests, in a real JupyterLab
 	$(BIN)/pytest tests/browser
 notebooks: build/.nbtool ## run the notebooks
 	$(BIN)/pytest tests/notebooks
@@ -87,7 +87,7 @@ coverage-slow: build/.nbtool # half of the time of coverage; without the tests o
 		$(addprefix tests/,$(filter-out browser,$(SLOW_TESTS)))
 coverage-unit: build/.nbtool # the other half, at the same time
 	$(BIN)/coverage run --parallel-mode -m pytest $(addprefix --ignore=tests/,$(SLOW_TESTS))
-nightly: coverage build/.old install-chromium compat-env ## coverage, and the tests that take minutes
+nightly: coverage build/.old lite install-chromium compat-env ## coverage, and the tests that take minutes
 	$(BIN)/pytest -m "nightly and not weekly"
 servers: build/.nbtool $(VENV_SERVERS)/.locked ## test against a real llama.cpp server (compiled on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_llama_cpp.py -m nightly

@@ -115,6 +115,7 @@ def notebook(profile: BrowserContext, site: str) -> Iterator[LiteNotebook]:
     page.close()
 
 
+@pytest.mark.nightly  # the site is built from packages of some 100 MB
 def test_the_notebook_goes_from_opening_to_a_click_an_answer_and_on(
     notebook: LiteNotebook, site: str, record_testsuite_property: Callable[[str, object], None]
 ) -> None:
