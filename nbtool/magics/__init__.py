@@ -114,7 +114,7 @@ def _errors_as_usage(shell: Any, name: str) -> Iterator[None]:
 
 
 def _usage_error(shell: Any, text: str) -> UsageError:
-    from nbtool.magics.kernel.messages import has_front_end  # noqa: PLC0415 - a terminal has no kernel
+    from nbtool.magics.kernel.cell_messages import has_front_end  # noqa: PLC0415 - a terminal has no kernel
 
     is_unattended = getattr(shell, "kernel", None) is not None and not has_front_end(shell)
     return UnattendedUsageError(text) if is_unattended else UsageError(text)
@@ -137,7 +137,7 @@ def load(shell: Any) -> None:
     set_code_runner(lambda code: _run(shell, code))
     set_login_asker(lambda request: _ask_login(shell, name, request))
     if kernel := getattr(shell, "kernel", None):
-        from nbtool.magics.kernel.messages import patch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
+        from nbtool.magics.kernel.cell_messages import patch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
         from nbtool.magics.kernel.nulls import patch_nulls  # noqa: PLC0415 - the same
 
         patch_reply_socket(kernel)
@@ -225,8 +225,8 @@ def unload(shell: Any) -> None:
     set_code_runner(None)
     set_login_asker(None)
     if kernel := getattr(shell, "kernel", None):
+        from nbtool.magics.kernel.cell_messages import unpatch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
         from nbtool.magics.kernel.control_channel import remove_control_handler  # noqa: PLC0415 - the same
-        from nbtool.magics.kernel.messages import unpatch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
         from nbtool.magics.kernel.nulls import unpatch_nulls  # noqa: PLC0415 - the same
 
         unpatch_nulls(shell)

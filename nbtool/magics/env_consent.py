@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbtool.errors import EnvFileNotAllowed
-from nbtool.magics.kernel.messages import can_ask_for_input
+from nbtool.magics.kernel.cell_messages import can_ask_for_input
 from nbtool.wire.providers.env_consent import allow
 
 

@@ -157,7 +157,7 @@ def test_imports_within_the_rules_are_let_through(rules: Rules, tmp_path: Path) 
             "errors.py": "",
             "loop.py": "from .errors import NbtoolError",
             "plugins/tools.py": "import nbtool.chain.hooks, json\nfrom nbtool.tools import call",
-            "magics/kernel/messages.py": "import zmq\nfrom ipykernel import comm",
+            "magics/kernel/cell_messages.py": "import zmq\nfrom ipykernel import comm",
             "magics/kernel_chats.py": "from nbtool.chat import Chat",
         },
     )

@@ -53,11 +53,11 @@ from nbtool.wire.prompted.json_tokens import split_values
 from nbtool.wire.prompted.own_fence import find_own_blocks
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
-from nbtool.wire.providers.catalog import parse_model
 from nbtool.wire.providers.env_file import read_env_file
 from nbtool.wire.providers.google import vertex_url
 from nbtool.wire.providers.listed_model import parse_listed_model
 from nbtool.wire.providers.model_data import MAX_NAME, default_model_of, find_shutdown, model_data
+from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.model_prices import find_price
 from nbtool.wire.transport.fetch import validate_url
 from nbtool.wire.transport.key_source import parse_key

@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
 import { escapeInvisible, plural, singleLine } from "../text/format";
 import { InsertedCellNotice } from "../views/InsertedCell";
-import { suppressNotebookKeys } from "../views/keyboard";
+import { suppressNotebookKeys } from "../views/notebookKeys";
 import { Turn } from "../views/Turn";
 import { LongText } from "../views/text/AppendOnlyText";
 import { Composer } from "./Composer";

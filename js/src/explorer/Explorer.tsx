@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
 import { singleLine } from "../text/format";
 import { InsertedCellNotice } from "../views/InsertedCell";
-import { suppressNotebookKeys } from "../views/keyboard";
+import { suppressNotebookKeys } from "../views/notebookKeys";
 import { Compare } from "./Compare";
 import type { ExplorerClient } from "./client";
 import {

@@ -1,4 +1,4 @@
-import { focusTurn } from "../views/keyboard";
+import { focusTurn } from "../views/notebookKeys";
 
 /**
  * Where the focus of a turn goes when JupyterLab replaces its output: to the turn's new view, and not to the page, so that

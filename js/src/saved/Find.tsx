@@ -1,6 +1,6 @@
 import { Component, type JSX } from "preact";
 import type { Block } from "../protocol";
-import { suppressNotebookKeys } from "../views/keyboard";
+import { suppressNotebookKeys } from "../views/notebookKeys";
 import { highlightMatches, matchingBlocks, openAncestors } from "./search";
 
 /** Milliseconds for which a fold that was opened may still fill itself. */

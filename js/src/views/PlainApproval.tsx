@@ -15,7 +15,7 @@ import {
 } from "./approval/pending";
 import { Remarks } from "./approval/Remarks";
 import { CallSummary } from "./approval/Sentence";
-import { stopKeyPropagation } from "./keyboard";
+import { stopKeyPropagation } from "./notebookKeys";
 import { LongText } from "./text/AppendOnlyText";
 import { InlineCode } from "./text/InlineCode";
 

@@ -5,9 +5,9 @@ import { Blocks } from "./Blocks";
 import { Footer } from "./Footer";
 import { followScroll } from "./followScroll";
 import { Header } from "./Header";
-import { suppressNotebookKeys } from "./keyboard";
 import { LazyMedia } from "./LazyMedia";
 import { LazyView } from "./LazyView";
+import { suppressNotebookKeys } from "./notebookKeys";
 import { PlainApproval } from "./PlainApproval";
 
 /** One turn: its state, its blocks in order, and what it cost. */

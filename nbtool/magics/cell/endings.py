@@ -8,7 +8,7 @@ from typing import Any
 from nbtool.chat.turn import Turn
 from nbtool.errors import NotRecorded
 from nbtool.events import Event, ReplyFinished
-from nbtool.magics.kernel.messages import has_front_end
+from nbtool.magics.kernel.cell_messages import has_front_end
 
 STUCK = (
     "Stopped, but the turn has not ended yet: a plugin or a tool blocks nbtool's event loop. It ends once that returns;"

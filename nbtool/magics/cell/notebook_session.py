@@ -8,8 +8,8 @@ from typing import Any
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
+from nbtool.magics.kernel.cell_messages import routes_output_by_context
 from nbtool.magics.kernel.main_thread import MainThreadExecutor
-from nbtool.magics.kernel.messages import routes_output_by_context
 from nbtool.magics.kernel.page_channel import PageChannel
 from nbtool.magics.names.name_undo import NameChanges
 from nbtool.magics.notebook.page_notebook import PageNotebook

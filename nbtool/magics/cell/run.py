@@ -26,7 +26,7 @@ from nbtool.magics.cell.notices import after_start, changes_notice, identify_cel
 from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import choose_model
 from nbtool.magics.flags.options import budget, mentions
-from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
+from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id
 from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, settle_names
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_source import CellSource

@@ -9,7 +9,7 @@ from nbtool.chat.chat import Chat, TurnSettings, wait_for_turn
 from nbtool.chat.model import Model
 from nbtool.errors import NbtoolError
 from nbtool.magics.cell.approver import CellApprover
-from nbtool.magics.kernel.messages import can_ask_for_input, cell_id, has_front_end
+from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id, has_front_end
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.views.served import chat_name, empty_place
 from nbtool.magics.views.widget import WidgetView

@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import SettingsError
+from nbtool.magics.kernel.cell_messages import can_ask_for_input, has_front_end, listener_for
 from nbtool.magics.kernel.control_channel import control_channel_for
-from nbtool.magics.kernel.messages import can_ask_for_input, has_front_end, listener_for
 from nbtool.magics.kernel.page_channel import CONTEXT_SECONDS, PageChannel
 from nbtool.magics.views import can_park
 from nbtool.magics.views.page_probe import probe_page

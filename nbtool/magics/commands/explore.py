@@ -13,7 +13,7 @@ from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.magics.commands.history_source import HistorySource
 from nbtool.magics.commands.reopen import TURN_ID, chat_of_turn, has_turn
-from nbtool.magics.kernel.messages import has_front_end
+from nbtool.magics.kernel.cell_messages import has_front_end
 from nbtool.text import shorten
 
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")

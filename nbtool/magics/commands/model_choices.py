@@ -9,8 +9,9 @@ from nbtool.blocks.render.conversation import ModelChoice
 from nbtool.blocks.sanitize import one_line
 from nbtool.errors import NbtoolError
 from nbtool.magics.commands.context import CommandContext
-from nbtool.wire.providers.catalog import parse_model, providers
+from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.credentials import find_key
+from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.provider import Provider
 
 MAX_CHOICES = 100

@@ -14,8 +14,8 @@ from traitlets.config import Configurable
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.server_url import parse_server_url
 from nbtool.settings import Setting
-from nbtool.wire.providers.catalog import parse_model
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
+from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, parse_provider_tools
 
 APPROVE = ("ask", "input", "park", "auto", "deny")

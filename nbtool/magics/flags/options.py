@@ -285,5 +285,6 @@ def budget(text: str | None) -> tuple[int | None, float | None]:
         return (None, float(text.lstrip("$"))) if "." in text or text.startswith("$") else (int(text), None)
     except ValueError:
         raise BadUsage(
-            f"--budget takes a number of tokens or US dollars, not {text!r}.", fix="`--budget 0.05`"
+            f"--budget takes a number of tokens or US dollars, not {text!r}.",
+            fix="`--budget 0.05` for dollars, `--budget 20000` for tokens.",
         ) from None

@@ -35,7 +35,7 @@ OpenChannel = Callable[[str, Callable[[str], None]], BroadcastChannel]
 
 
 class BroadcastListener:
-    """Listens to one channel for each widget; see `nbtool.magics.kernel.messages.KernelListener`."""
+    """Listens to one channel for each widget; see `nbtool.magics.kernel.cell_messages.KernelListener`."""
 
     name = "broadcast"
 

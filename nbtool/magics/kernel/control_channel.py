@@ -15,7 +15,7 @@ import asyncio
 from functools import cache
 from typing import Any
 
-from nbtool.magics.kernel.messages import OnMessage, custom_message, listener_for, publish_status
+from nbtool.magics.kernel.cell_messages import OnMessage, custom_message, listener_for, publish_status
 
 MESSAGE_TYPE = "nbtool_message"
 """The type of these messages; the same as in js/src/kernel/control.ts."""

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from nbtool.magics.kernel.broadcast import BroadcastListener
-from nbtool.magics.kernel.messages import KernelListener, cell_id, has_front_end, listener_for
+from nbtool.magics.kernel.cell_messages import KernelListener, cell_id, has_front_end, listener_for
 from nbtool.threadless import WaitEvent, new_event
 
 TARGET = "nbtool.notebook"

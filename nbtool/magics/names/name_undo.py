@@ -212,8 +212,9 @@ class NameChanges:
         recorded = self._turns.get(turn_id)
         if recorded is None:
             raise BadUsage(
-                "This turn changed nothing in the notebook, or its changes are no longer remembered.",
-                fix=f"The changes of the last {self._max_turns} turns of this kernel can be undone, once each.",
+                "Nothing of this turn can be undone: it changed nothing, was undone already, or is not among the last"
+                f" {self._max_turns} turns that changed something in this kernel.",
+                fix="Name another turn: `%chat undo TURN`, with its number in `%chat history`.",
             )
         cells, of_cells = undo_cells(recorded.cells, notebook) if notebook else (recorded.cells, "")
         able = [change for change in recorded.changes if change.kind != "changed" and change.is_kept]

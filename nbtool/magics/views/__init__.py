@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nbtool.chat.chat import Chat
-from nbtool.magics.kernel.messages import can_ask_for_input, has_front_end
+from nbtool.magics.kernel.cell_messages import can_ask_for_input, has_front_end
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.views.static import NullView, StaticView, TerminalView, View
 from nbtool.magics.views.widget import WidgetView

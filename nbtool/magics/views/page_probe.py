@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
+from nbtool.magics.kernel.cell_messages import listener_for
 from nbtool.magics.kernel.control_channel import control_channel_for
-from nbtool.magics.kernel.messages import listener_for
 
 if TYPE_CHECKING:
     from nbtool.view.probe import ProbeWidget

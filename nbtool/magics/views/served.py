@@ -16,7 +16,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.events import CallAsked, CallDecided, Event, Notice
-from nbtool.magics.kernel.messages import can_ask_for_input, has_front_end
+from nbtool.magics.kernel.cell_messages import can_ask_for_input, has_front_end
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.views.running_cell import RunningCell
 from nbtool.magics.views.static import SHOWN_DIGEST

@@ -16,8 +16,8 @@ from nbtool.chat.chat import Chat
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
 from nbtool.magics.kernel.broadcast import BroadcastListener
+from nbtool.magics.kernel.cell_messages import listener_for, routes_output_by_context
 from nbtool.magics.kernel.control_channel import control_channel_for
-from nbtool.magics.kernel.messages import listener_for, routes_output_by_context
 from nbtool.magics.names.bind import bind_result
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.saved_turn import chat_field, version_fields

@@ -15,7 +15,7 @@ from nbtool.policy import register_own_server, site_policy
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.base import Wire
 from nbtool.wire.dialects.think_tags import ThinkTagWire
-from nbtool.wire.providers.catalog import parse_model, providers
+from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import NO_AUTH, WIRE_AUTH, Connection, auth_header
 from nbtool.wire.providers.credentials import (
     Credential,
@@ -28,6 +28,7 @@ from nbtool.wire.providers.credentials import (
 from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.google import PROJECT_VARIABLES, at_wire, is_vertex, wire_at
 from nbtool.wire.providers.model_data import model_data
+from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.model_kinds import kind_of
 from nbtool.wire.providers.provider import ABILITIES, Provider
 from nbtool.wire.registry import find_wire

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from nbtool.errors import InvalidReply
 from nbtool.policy import site_policy
 from nbtool.threadless import suspension
-from nbtool.wire.providers.catalog import parse_model, providers
+from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.credentials import (
     Credential,
     configured_url,
@@ -21,6 +21,7 @@ from nbtool.wire.providers.credentials import (
 )
 from nbtool.wire.providers.model_cache import cached_names
 from nbtool.wire.providers.model_data import default_model_of
+from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.provider import Provider
 from nbtool.wire.transport.body import BodyReader
 

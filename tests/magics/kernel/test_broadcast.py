@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nbtool.magics.kernel.broadcast import MAX_MESSAGE, BroadcastListener, can_ask_for_line
-from nbtool.magics.kernel.messages import can_ask_for_input, cell_id, has_front_end, listener_for
+from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id, has_front_end, listener_for
 from nbtool.magics.kernel.page_channel import PageChannel
 from tests.one_thread import one_thread
 

@@ -91,7 +91,7 @@ def test_former_objects_are_put_back_themselves_and_new_names_removed() -> None:
     assert names == {"df": frame, "gone": [7]}
     assert names["df"] is frame
     assert said == "Put back `df`, `gone`. Removed `new`."
-    with pytest.raises(BadUsage, match="changed nothing in the notebook, or its changes are no longer"):
+    with pytest.raises(BadUsage, match="changed nothing, was undone already, or is not among the last"):
         changes.undo("turn_1")
 
 

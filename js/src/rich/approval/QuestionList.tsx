@@ -14,7 +14,7 @@ import {
   STILL_DRAWING,
   safeLine,
 } from "../../views/approval/pending";
-import { focusTurn, stopKeyPropagation } from "../../views/keyboard";
+import { focusTurn, stopKeyPropagation } from "../../views/notebookKeys";
 import { scrollToCard, setWaiting } from "./attention";
 import { approveMessage, type Draft, denyMessage, EMPTY_DRAFT, isOneLine, isReadable } from "./drafts";
 import { KeyHint } from "./KeyHint";

@@ -131,7 +131,10 @@ class AnthropicDecoder(TypedEventDecoder):
         if self._has_begun:
             if message.get("id") == self._message_id:
                 return
-            raise InvalidReply("A second, different message began inside the first.", fix="Send it again.")
+            raise InvalidReply(
+                "The server mixed two replies in one stream.",
+                fix="Run the cell again; if it happens again, ask who runs the gateway in between.",
+            )
         self._has_begun, self._message_id = True, message.get("id")
         content = message.get("content")
         blocks = content if isinstance(content, list) else []

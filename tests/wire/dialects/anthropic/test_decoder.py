@@ -100,7 +100,7 @@ def test_a_head_that_comes_twice_is_harmless_and_another_one_is_not() -> None:
     reply = read(begin(), begin(), EMPTY_TEXT, delta(0, "text_delta", text="Hi"), stop("end_turn"), END)
 
     assert reply.text == "Hi"
-    with pytest.raises(InvalidReply, match="second, different message"):
+    with pytest.raises(InvalidReply, match="mixed two replies"):
         read(begin(), EMPTY_TEXT, begin("msg_2"), EMPTY_TEXT, stop("end_turn"), END)
 
 
