@@ -107,7 +107,9 @@ def _table_row(*cells: str) -> str:
 
 
 def _describe_call(outcome: ToolOutcome) -> str:
-    """Return a call's tool and arguments."""
+    """Return a call's tool and arguments; those that the user changed are not known."""
+    if outcome.is_edited:
+        return f"`{outcome.name}`, with the arguments that you changed,"
     try:
         values = json.loads(outcome.arguments).values()
     except (ValueError, AttributeError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.practice.pictures import describe_image
+from nbtool.tools.calls.result import EDITED_NOTICE
 from nbtool.tools.schema.json_schema import ANSWER_SCHEMA_PROMPT
 
 MAX_PROMPT = 20_000
@@ -47,9 +48,14 @@ class ToolOutcome:
         return reference_to(names[-1]) if names else ""
 
     @property
+    def is_edited(self) -> bool:
+        """Whether the result says that the user changed the arguments, which are not known then."""
+        return self.text.startswith(EDITED_NOTICE)
+
+    @property
     def result_text(self) -> str:
-        """The result without the closing lines about where it is stored."""
-        lines = self.text.strip("\n").rstrip().splitlines()
+        """The result without the line about changed arguments and the closing lines about where it is stored."""
+        lines = self.text.removeprefix(EDITED_NOTICE).strip("\n").rstrip().splitlines()
         while len(lines) > 1 and (not lines[-1].strip() or REFERENCE.search(lines[-1])):
             lines.pop()
         return "\n".join(lines) or "nothing"

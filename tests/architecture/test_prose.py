@@ -43,7 +43,10 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "practice/arguments.py": {"LIST_SEPARATOR": A_MODEL},
     "practice/plan.py": {"IDENTITY_QUESTION": A_MODEL, "FAILURE_TEXT": A_MODEL},
-    "practice/request.py": {"ANSWER_SCHEMA_PROMPT": A_MODEL + ", by the constant that the prompt is written with"},
+    "practice/request.py": {
+        "ANSWER_SCHEMA_PROMPT": A_MODEL + ", by the constant that the prompt is written with",
+        "EDITED_NOTICE": A_MODEL + ", by the constant that the result is written with",
+    },
     "practice/prompted.py": {"RESULT": A_MODEL, "RESULTS_INTRODUCTION": A_MODEL, "NO_CALL": A_MODEL},
     "tools/execution/executors.py": {"_PICKLE_ERROR_WORDS": "pickle has no class of its own for what it cannot write"},
     "tools/schema/parameters.py": {'first["msg"]': "pydantic's words, made shorter"},

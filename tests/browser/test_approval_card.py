@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Locator, expect
 
+from nbtool.tools.calls.result import EDITED_NOTICE
 from tests.browser.lab import Lab, Notebook, screenshot
 
 SETUP = """
@@ -140,7 +141,7 @@ def test_an_edit_is_checked_before_it_can_be_approved_and_a_result_is_redacted_b
     notebook.page.keyboard.press("Control+Enter")
     notebook.wait_ended(1)
     notebook.run_cell(2)
-    notebook.wait_output(2, "[7] ['ok'] ['[The user changed the arguments before this call ran.]\\nordered 7']")
+    notebook.wait_output(2, f"[7] ['ok'] ['{EDITED_NOTICE}\\nordered 7']")
 
     asked = card(notebook, 3)
     asked.locator(".nb-item pre").first.evaluate(SELECT)

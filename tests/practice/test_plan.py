@@ -7,6 +7,7 @@ import pytest
 
 from nbtool.practice.plan import Plan, make_plan
 from nbtool.practice.request import parse_request
+from nbtool.tools.calls.result import EDITED_NOTICE
 from tests.cpu_time import run_within
 from tests.practice.asking import REAL, TEXT, TOOLS, call_round, request, tool
 
@@ -180,6 +181,12 @@ def test_a_result_that_is_a_sentence_keeps_its_own_full_stop() -> None:
     reply = planned("&`count` Adelie", *call_round(("count", {"species": "Adelie"}, "Counted 152.")))
 
     assert reply.text == '`count("Adelie")` gives **Counted 152.**'
+
+
+def test_a_result_of_changed_arguments_is_not_reported_for_those_that_were_asked_for() -> None:
+    reply = planned("&`count` Adelie", *call_round(("count", {"species": "Adelie"}, f"{EDITED_NOTICE}\n124")))
+
+    assert reply.text == "`count`, with the arguments that you changed, gives **124**."
 
 
 def test_an_error_is_reported_beside_what_succeeded() -> None:

@@ -34,7 +34,7 @@ CANCELLED_RUN = "The call was stopped while it ran, because the turn was stopped
 REFERENCE_MIN_CHARS = 200
 """Minimum number of characters of a plain result that is stored as a reference."""
 
-EDITED_NOTICE = "[The user changed the arguments before this call ran.]"
+EDITED_NOTICE = "[The user changed the arguments before this call ran; the result is for the changed arguments.]"
 """Sent to the model before the outcome. The edited arguments are not sent: they may be private."""
 
 UNKNOWN_REASONS = {
