@@ -66,6 +66,13 @@ def server(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterat
         yield server
 
 
+@pytest.fixture(autouse=True)
+def not_on_a_build_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pytest shorten its summary, which has the messages of failures once more in full on a build server."""
+    for variable in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(variable, raising=False)
+
+
 def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
     return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:hypothesispytest", *options)
 

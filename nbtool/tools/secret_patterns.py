@@ -53,7 +53,7 @@ SECRET_FILES = (
     "wpa_supplicant*.conf", "stored_tokens*", "cookies.json", "*.jwt", "jwt.txt", ".sentryclirc*", ".mongorc.js",
     ".dbshell", "ngrok.y*ml", "tailscaled.state*", ".claude.json*", "claude_desktop_config.json", ".openai",
     ".anthropic", "keys.json", "key.txt", "keys.txt", "config.local", "*.kubeconfig.y*ml", "gh_hosts.y*ml",
-    ".authinfo*", ".passwd-s3fs*", ".smbcredentials*", ".cifs*", ".muttrc*", ".mbsyncrc*", ".offlineimaprc*",
+    ".authinfo*", ".passwd-s3fs*", ".cifs*", ".muttrc*", ".mbsyncrc*", ".offlineimaprc*",
     ".edgerc*", "gshadow*", "settings-security.xml", "nuget.config", "keyring_pass.cfg", "*.kwl", "notebook_secret",
     "creds", "creds.*", "*_creds.*", "*-creds.*", "pw.txt", "*deploy_key*", "ssh_key*", "*.remmina", "webservers.xml",
     "datasources.local.xml", "local_settings.py", "settings_local.py", ".sgptrc",

@@ -39,6 +39,7 @@ from nbtool.tools.mcp.stdio_messages import Complexity, Flow
 from nbtool.toolsets import cell_texts, inspection
 from nbtool.toolsets.notebook_access import CellOutput, CellRun, NotebookCell, digest_of
 from nbtool.view import explorer_messages, notebook_messages, page_messages
+from nbtool.view.probe import parse_report
 from nbtool.wire.dialects.media.decoder import read_images, read_speech, read_transcription
 from nbtool.wire.framing import json_payloads
 from tests.shells import new_shell
@@ -135,6 +136,7 @@ def _of_page(text: str) -> None:
         page_messages.parse_message(content, turn_id="t", nonce="n")
         explorer_messages.parse_message({**content, "kind": "search", "text": text}, nonce="n")
     page_messages.is_valid_name(text)
+    parse_report({"v": 1, "nonce": "n", "kind": "hello", "front_end": text, "notebook": text}, nonce="n")
 
 
 def _of_file(text: str) -> None:
@@ -177,7 +179,7 @@ def _cells(text: str) -> None:
     cell_texts.output_part(found, 1, 0)
     cell_texts.describe_run(text, CellRun(found.outputs, text))
     digest_of(text)
-    flags = SimpleNamespace(cells="")
+    flags = SimpleNamespace(cells="", cell_context=None)
     prompt_of(None, Chat(wire=ScriptedWire([])), cast("Any", flags), text, "chat", cast("Any", None))
 
 

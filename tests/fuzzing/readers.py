@@ -264,7 +264,17 @@ EXCLUDED: dict[str, str] = {
         "takes the name of a chat, and turns that are bounded data already"),
     "ask_in_cell": "takes the name of a server in the configuration, and an address of a bounded length",
     "summarize_sign_in": "puts an address of a bounded length into one line, by functions that have rows",
-    "former_run_note": "looks up a cell by the id that its front end gave it",
+    **dict.fromkeys(
+        ["former_run_note", "last_page_error", "last_page_run"], "looks up a cell by the id that its front end gave it"
+    ),
+    "decide_by_click": "looks up a question by its digest; the message was parsed, by a function that has a row",
+    **dict.fromkeys(["mount", "unmount", "find_application"], "takes the host and the port of a parsed address"),
+    **dict.fromkeys(["check_key", "reply_to"], "takes a request of nbtool itself, to the model in this process"),
+    **dict.fromkeys(
+        ["open_store", "report_unrecorded", "last_cell", "last_failed_cell", "open_in_browser", "publish_status",
+         "run_on_tool_loop"],
+        "passes a text on, or takes a name of the program itself",
+    ),
     "chat_name": "puts the name of a client, which is bounded, behind four letters",
     **dict.fromkeys(["run_source", "check_runnable"], "runs the code of a cell that a person approved"),
     "at_wire": "compares the end of an address that was parsed",

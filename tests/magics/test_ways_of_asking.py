@@ -87,7 +87,8 @@ def test_what_a_question_says_reaches_the_page_field_by_field() -> None:
     of_question = {field.name for field in fields(Question)}
     of_event = {field.name for field in fields(CallAsked)} - {"kind"}
 
-    assert of_question - of_event == {"arguments", "remember_keys", "previews"}  # of an event these are `glances`
+    # previews are `glances` of an event; a person's rule decides who may answer, and its denial says so
+    assert of_question - of_event == {"arguments", "remember_keys", "previews", "person_rule"}
     assert of_event - set(QuestionData.__annotations__) == {
         "call_id",
         "resolved",

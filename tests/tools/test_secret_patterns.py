@@ -47,6 +47,10 @@ NAMES = (
     "wpa_supplicant-wlan0.conf", "stored_tokens", "cookies.json", "session.jwt", "jwt.txt", ".sentryclirc",
     ".mongorc.js", ".dbshell", "ngrok.yml", "tailscaled.state", ".claude.json", "claude_desktop_config.json", ".openai",
     ".anthropic", "keys.json", "key.txt", "keys.txt", "config.local", "prod.kubeconfig.yaml", "gh_hosts.yml",
+    "prod-creds.json", "aws_creds.json", "creds", "creds.json", "kdewallet.kwl", "home.remmina", "deploy_key.pub",
+    "ssh_key_work", ".authinfo", ".cifs_home", ".edgerc", ".mbsyncrc", ".muttrc", ".offlineimaprc", ".passwd-s3fs",
+    ".sgptrc", "gshadow-", "datasources.local.xml", "keyring_pass.cfg", "local_settings.py", "settings_local.py",
+    "notebook_secret", "nuget.config", "pw.txt", "settings-security.xml", "webservers.xml",
 )  # fmt: skip
 """A file of each kind, as its program or its owner calls it."""
 

@@ -31,6 +31,7 @@ CELLS = {
 
 COMMAND_LINES: dict[str, list[str]] = {
     "status": ["status"],
+    "doctor": ["doctor"],
     "models": ["models"],
     "tools": ["tools"],
     "vars": ["vars"],

@@ -196,7 +196,8 @@ def test_every_kind_of_failure_over_http_has_its_row() -> None:
     ways = {row.fails for row in HTTP_ROWS}
 
     assert set(FAILURES) <= ways
-    assert set(get_args(get_type_hints(mcp_http.Exchange)["problem"])) - {"login"} == set(problems)  # see test_oauth.py
+    # a login is in test_oauth.py, what a policy refuses in tests/policy
+    assert set(get_args(get_type_hints(mcp_http.Exchange)["problem"])) - {"login", "refused"} == set(problems)
     assert set(problems.values()) <= ways
 
 
