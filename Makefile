@@ -34,8 +34,8 @@ lab: build/.nbtool ## set everything up and open JupyterLab on the first noteboo
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
 test: build/.nbtool js/node_modules/.package-lock.json ## set everything up and run all tests of the normal lane
 	$(MAKE) --jobs 2 --output-sync=target check js build/.old install-chromium
-	$(MAKE) --jobs 2 --output-sync=target test-core test-browser
-test-core: build/.nbtool # beside the browser tests, because each half waits where the other can compute; the output comes at the end
+	$(MAKE) test-core test-browser
+test-core: build/.nbtool
 	$(BIN)/pytest --ignore=tests/browser $(PYTEST_PARALLEL)
 test-browser: build/.old install-chromium
 	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" --numprocesses 2 --dist worksteal
