@@ -100,7 +100,7 @@ def test_the_button_of_a_saved_turn_puts_them_back_too(shell: Any, changed: str)
     assert shell.user_ns["df"] == [1, 2]
     assert again
     assert not again["ok"]
-    assert "no longer remembered" in again["text"]
+    assert "is not among the last" in again["text"]
 
 
 def test_the_button_of_a_saved_turn_that_changed_cells_writes_the_cell_that_takes_it_back(
