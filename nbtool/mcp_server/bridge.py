@@ -58,7 +58,7 @@ class OpenRequests:
         self._is_done = asyncio.Event()
 
     def note(self, message: Any) -> None:
-        """Take note of a message of either side."""
+        """Process a message of either side."""
         from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse  # noqa: PLC0415 - a part of the extra
 
         if isinstance(message, JSONRPCRequest):

@@ -54,7 +54,7 @@ def watch_unrecorded() -> Iterator[list[UnrecordedTurn]]:
 
 
 def report_unrecorded(prompt: str, reason: str) -> None:
-    """Tell those who watch that a turn is in no recording."""
+    """Report a turn that is in no recording to those who watch."""
     for found in tuple(_watching):
         found.append(UnrecordedTurn(prompt, reason))
 
