@@ -357,7 +357,8 @@ test("the first line of a result and of a running call's output is visible witho
     call({ id: "c3", state: "cancelled", result: "", reason: "The turn was stopped." }),
     call({
       id: "c4",
-      result: "[The user changed the arguments before this call ran; the result is for the changed arguments.]\n98.7",
+      result:
+        "[The user changed the arguments before this call ran; the result is for the changed arguments.]\n98.7",
       asked_arguments: "{}",
     }),
     call({ id: "c5", state: "running", result: "", progress: "" }),
