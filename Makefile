@@ -6,8 +6,8 @@ PYTEST_PARALLEL := --numprocesses 2 --dist loadfile
 SLOW_TESTS := browser chat/journal campaigns compat fuzzing magics mcp_server notebooks packaging practice security servers tools/mcp \
 	chain/test_stopped_turns.py chat/export/test_alone.py chat/test_reply_stops.py providers/test_behaviours.py \
 	providers/test_prompt_cache.py tools/calls/test_gates_machine.py tools/execution tools/test_frozen.py wire/test_cut_short.py \
-	wire/test_large_replies.py wire/test_many_calls.py wire/prompted/test_segments.py wire/transport/test_body.py \
-	wire/transport/test_endpoint_faults.py plugins/test_ways_out.py plugins/test_spellings.py test_pytest_plugin.py
+	wire/test_large_replies.py wire/test_many_calls.py wire/prompted/test_segments.py wire/transport/response/test_decompression.py \
+	wire/transport/test_http_endpoint_faults.py plugins/test_ways_out.py plugins/test_spellings.py test_pytest_plugin.py
 UNIT_SECONDS := 180
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
 COLLABORATION_PACKAGES := jupyter-collaboration==5.0.4 jupyter-collaboration-ui==3.0.4 jupyter-docprovider==3.0.4 \

@@ -21,7 +21,7 @@ from nbtool.loop import background_loop, run_sync
 from nbtool.tools.mcp import mcp_servers
 from nbtool.tools.values.silence import suppress_output
 from nbtool.toolsets import html_text, web
-from nbtool.wire.endpoints.connect import list_models
+from nbtool.wire.endpoints.model_endpoint import list_models
 from nbtool.wire.transport import traffic
 from tests.shells import end_shell, new_shell
 

@@ -12,12 +12,12 @@ from nbtool.chat.attachments import as_media
 from nbtool.errors import NbtoolError
 from nbtool.server_url import MAX_URL, ServerUrl, parse_server_url
 from nbtool.tools.mcp.config import read_config
-from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.providers.catalog import BUILTIN, providers
 from nbtool.wire.providers.env_file import find_env_file
 from nbtool.wire.providers.providers_toml import SETTINGS_FILE
 from nbtool.wire.registry import find_wire
-from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.http_endpoint import HttpEndpoint
 
 KEY = "sk-canary-0123456789"
 

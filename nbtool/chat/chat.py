@@ -41,7 +41,7 @@ from nbtool.wire.base import Endpoint
 from nbtool.wire.prompted.instructions import PromptFormatName
 from nbtool.wire.providers.connection import make_connection
 from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, parse_provider_tools
-from nbtool.wire.transport.key_source import KeyFunction, check_key
+from nbtool.wire.transport.request.expiring_keys import KeyFunction, check_key
 
 STOP_SECONDS = 10.0
 """Seconds that a thread waits for a turn it has cancelled; longer than any part of a turn needs to stop."""

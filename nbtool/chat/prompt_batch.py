@@ -11,8 +11,8 @@ from nbtool.chain.limits import REPORTS_COST
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.prompts import PromptItem, parse_prompts
-from nbtool.chat.batch.rate_limit import SharedBackoff
 from nbtool.chat.batch.settings import MapSettings
+from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.model import Model
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import TurnBuilder
@@ -23,7 +23,7 @@ from nbtool.policy import site_policy
 from nbtool.tools.approval import Approver
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
-from nbtool.wire.endpoints.fallback import FallbackEndpoint
+from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 
 
 def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows

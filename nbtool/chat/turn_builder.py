@@ -27,7 +27,7 @@ from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.excerpt import masking
 from nbtool.wire.base import Endpoint, Request
 from nbtool.wire.dialects.options import combine_options
-from nbtool.wire.endpoints.fallback import FallbackEndpoint
+from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 from nbtool.wire.providers.provider_tools import with_provider_tools
 
 __all__ = ["TurnBuilder", "TurnSettings"]

@@ -16,7 +16,7 @@ from nbtool.sign_in import LoginRequest, set_login_asker
 from nbtool.text import list_names, shorten
 from nbtool.toolsets.code_runner import CodeResult, set_code_runner
 from nbtool.wire.providers.env_consent import is_allowed
-from nbtool.wire.transport.discovery import Discovery, destination, find_model
+from nbtool.wire.transport.models.default_model import Discovery, destination, find_model
 
 try:
     from nbtool.magics.matcher import add_completer, completer, remove_completer

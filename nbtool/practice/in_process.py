@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 from nbtool.practice.protocol import RequestRejected
 from nbtool.practice.replies import JsonReply, StreamReply, check_key, reply_to
-from nbtool.wire.transport.in_process import InProcessReply, mount, unmount
+from nbtool.wire.transport.socketless.in_process_servers import InProcessReply, mount, unmount
 
 PORT = 1
 """The port of its address; nothing listens there."""

@@ -17,7 +17,7 @@ from nbtool.tools.toolset import Toolset, toolset_factory
 from nbtool.tools.values.describe import format_number
 from nbtool.tools.values.sanitize import single_line, strip_controls
 from nbtool.toolsets import html_text
-from nbtool.wire.transport.fetch import Fetcher, Page
+from nbtool.wire.transport.web_pages.page_fetch import Fetcher, Page
 
 MAX_LINKS = 50
 """Maximum number of links listed of a page."""

@@ -50,7 +50,7 @@ def decode(wire: str, body: bytes, *, stream: bool = True) -> Reply:
 
 def __getattr__(name: str) -> Any:
     if name == "parse_calls":
-        from nbtool.wire.prompted.wire import parse_calls  # noqa: PLC0415 - the parsers load only when needed
+        from nbtool.wire.prompted.prompted_wire import parse_calls  # noqa: PLC0415 - the parsers load only when needed
 
         globals()[name] = parse_calls
         return parse_calls

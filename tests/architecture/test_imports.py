@@ -86,19 +86,19 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
     ("file", "source", "complaint"),
     [
         (
-            "wire/transport/endpoint.py",
+            "wire/transport/http_endpoint.py",
             "import nbtool.tools.calls.run",
-            "nbtool/wire/transport/endpoint.py:1: wire.transport may not import nbtool.tools.calls.run",
+            "nbtool/wire/transport/http_endpoint.py:1: wire.transport may not import nbtool.tools.calls.run",
         ),
         (
-            "wire/transport/endpoint.py",
+            "wire/transport/http_endpoint.py",
             "from ...tools import calls",
-            "nbtool/wire/transport/endpoint.py:1: wire.transport may not import nbtool.tools",
+            "nbtool/wire/transport/http_endpoint.py:1: wire.transport may not import nbtool.tools",
         ),
         (
             "chain/turn.py",
             "from nbtool.wire.transport import endpoint",
-            "nbtool/chain/turn.py:1: chain may not import nbtool.wire.transport.endpoint",
+            "nbtool/chain/turn.py:1: chain may not import nbtool.wire.transport.http_endpoint",
         ),
         (
             "chat/journal/store.py",
@@ -108,8 +108,8 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
         ("errors.py", "import re\nimport nbtool.events", "nbtool/errors.py:2: errors may not import nbtool.events"),
         (
             "view/turn.py",
-            "def show():\n    import nbtool.wire.transport.endpoint",
-            "nbtool/view/turn.py:2: view may not import nbtool.wire.transport.endpoint",
+            "def show():\n    import nbtool.wire.transport.http_endpoint",
+            "nbtool/view/turn.py:2: view may not import nbtool.wire.transport.http_endpoint",
         ),
         (
             "blocks/a.py",
@@ -118,8 +118,8 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
         ),
         (
             "tools/tool.py",
-            "from importlib import import_module\nimport_module('nbtool.wire.transport.endpoint')",
-            "nbtool/tools/tool.py:2: tools.tool may not import nbtool.wire.transport.endpoint",
+            "from importlib import import_module\nimport_module('nbtool.wire.transport.http_endpoint')",
+            "nbtool/tools/tool.py:2: tools.tool may not import nbtool.wire.transport.http_endpoint",
         ),
         ("chat/chat.py", "import nbtool", "nbtool/chat/chat.py:1: chat may not import nbtool"),
         (
@@ -140,7 +140,7 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
 def test_a_wrong_import_is_named_with_its_file_and_line(
     rules: Rules, tmp_path: Path, file: str, source: str, complaint: str
 ) -> None:
-    package = grow(tmp_path, {"wire/transport/endpoint.py": "", file: source})
+    package = grow(tmp_path, {"wire/transport/http_endpoint.py": "", file: source})
 
     complaints = [rules.complaint(found) for found in read_imports(package)]
 

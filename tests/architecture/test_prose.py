@@ -54,7 +54,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "wire/framing/redaction.py": {"_SECRET_PATTERNS": "shapes of keys"},
     "wire/prompted/undelimited.py": {"_ACTION": OF_MODELS},
     "wire/prompted/suspected_calls/labelled_lines.py": {"_ACTION": OF_MODELS},
-    "wire/transport/connection_errors.py": {"407": "httpx gives a proxy's status in its text alone"},
+    "wire/transport/errors/connection_errors.py": {"407": "httpx gives a proxy's status in its text alone"},
     "js/saved/upgrade.ts": {"LINE": "frozen words of older files"},
     "js/rich/approval/validate.ts": {".exec(error)": "a validator's words, made shorter"},
 }

@@ -12,7 +12,7 @@ from nbtool.chat.chat import TurnSettings
 from nbtool.messages import DateText
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire.base import Target
-from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.prompted.prompted_wire import PromptedWire
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES, find_wire
 

@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from nbtool import Chat
 from nbtool.errors import BadUsage, ConnectionFailed, EnvFileNotAllowed, MissingKey, SettingsError, WireError
-from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS
 from nbtool.wire.providers.env_file import find_env_file

@@ -11,7 +11,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.chat.journal import Journal, journal, queries
 from nbtool.tools.approval import Approved, Denied, Question
-from nbtool.wire.transport.discovery import find_model
+from nbtool.wire.transport.models.default_model import find_model
 from tests.one_thread import one_thread
 
 

@@ -43,14 +43,14 @@ from nbtool.wire import decode
 from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.dialects.gemini.contents import is_signed
-from nbtool.wire.endpoints.connect import provider_of
-from nbtool.wire.framing.provider_errors import error_from_response
+from nbtool.wire.endpoints.model_endpoint import provider_of
+from nbtool.wire.framing.error_mapping import error_from_response
 from nbtool.wire.prompted.call_json import match_tool_name
 from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list
-from nbtool.wire.prompted.fenced_scanner import read_held
 from nbtool.wire.prompted.instructions import escape, render_results
 from nbtool.wire.prompted.json_tokens import split_values
 from nbtool.wire.prompted.own_fence import find_own_blocks
+from nbtool.wire.prompted.own_fence_scanner import read_held
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
 from nbtool.wire.providers.env_file import read_env_file
@@ -59,9 +59,9 @@ from nbtool.wire.providers.listed_model import parse_listed_model
 from nbtool.wire.providers.model_data import MAX_NAME, default_model_of, find_shutdown, model_data
 from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.model_prices import find_price
-from nbtool.wire.transport.fetch import validate_url
-from nbtool.wire.transport.key_source import parse_key
-from nbtool.wire.transport.model_list import parse_models
+from nbtool.wire.transport.models.model_list import parse_models
+from nbtool.wire.transport.request.expiring_keys import parse_key
+from nbtool.wire.transport.web_pages.page_fetch import validate_url
 from tests.fuzzing.stream_readers import MARKED, OWN, STREAMS, WORD
 from tests.fuzzing.test_fuzz import JSON, NAMES, with_errors
 

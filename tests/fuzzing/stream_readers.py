@@ -15,12 +15,12 @@ from nbtool.events import CallDelta, Delta, RefusalDelta, ReplyEnd, TextDelta, T
 from nbtool.plugins.privacy import Privacy
 from nbtool.wire import Decoder, ReplyBuilder, find_wire
 from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
-from nbtool.wire.dialects.think_tags import ThinkTagWire
+from nbtool.wire.dialects.think_tag_wire import ThinkTagWire
 from nbtool.wire.framing.sse import EventParser
-from nbtool.wire.prompted.fenced_scanner import FencedScanner
+from nbtool.wire.prompted.model_format_scanner import Scanner
 from nbtool.wire.prompted.model_formats import DELIMITERS
-from nbtool.wire.prompted.scanner import Scanner
-from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.prompted.own_fence_scanner import FencedScanner
+from nbtool.wire.prompted.prompted_wire import PromptedWire
 from tests.fuzzing.test_fuzz import JSON, MARKDOWN, STREAM, with_errors
 
 Read = Callable[[str], object]

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from nbtool.settings import data_dir
-from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import AUTH_HEADERS, CONNECTION_SETTINGS
 from nbtool.wire.providers.env_file import find_env_file
-from nbtool.wire.transport.key_source import DEFAULT_SECONDS, EARLY_SECONDS, FETCH_SECONDS
+from nbtool.wire.transport.request.expiring_keys import DEFAULT_SECONDS, EARLY_SECONDS, FETCH_SECONDS
 from tests.chaos import ChaosServer, Received, Step, serve_by
 from tests.company import Authority, proxy
 from tests.providers.replies import Answer, encode_answer

@@ -9,7 +9,7 @@ import pytest
 
 from nbtool import practice
 from nbtool.practice.replies import JsonReply, StreamReply, reply_to
-from nbtool.wire.transport.in_process import find_application
+from nbtool.wire.transport.socketless.in_process_servers import find_application
 from tests.one_thread import one_thread
 
 

@@ -7,7 +7,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.testing import ScriptedApprover
 from nbtool.tools.approval import Denied
-from nbtool.wire.prompted.wire import parse_calls
+from nbtool.wire.prompted.prompted_wire import parse_calls
 
 
 @tool(run="auto")

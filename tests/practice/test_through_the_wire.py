@@ -24,7 +24,7 @@ from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.variables.store import Variables
 from nbtool.wire.base import Prompt, ToolSpec
 from nbtool.wire.registry import find_wire
-from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.http_endpoint import HttpEndpoint
 
 
 class Flock:

@@ -13,7 +13,7 @@ from nbtool.wire import WIRES, Prompt, Reply, ReplyBuilder, find_wire
 from nbtool.wire.providers.catalog import BUILTIN
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
-from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy
 from tests.providers.__main__ import tables, written
 from tests.providers.behaviour import TEXT_DIALECTS, Behaviour, Topic

@@ -13,7 +13,7 @@ from nbtool.chain.hooks import RequestContext
 from nbtool.chat.chat import TurnSettings
 from nbtool.errors import AuthenticationFailed, ContextTooLong, ToolsNotSupported
 from nbtool.events import Event, Retrying, TextDelta
-from nbtool.wire.endpoints.connect import list_models
+from nbtool.wire.endpoints.model_endpoint import list_models
 from tests.servers.server import CONTEXT, MODELS, Server
 
 pytestmark = pytest.mark.nightly

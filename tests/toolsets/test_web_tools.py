@@ -14,7 +14,7 @@ import pytest
 
 from nbtool.tools import Approved
 from nbtool.toolsets import html_text, web, web_tools
-from nbtool.wire.transport.fetch import MAX_PAGE, Fetcher
+from nbtool.wire.transport.web_pages.page_fetch import MAX_PAGE, Fetcher
 from tests.chaos import serve, whole
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 

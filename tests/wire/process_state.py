@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from nbtool.wire.endpoints.fallback import _adaptations, _reported_shutdowns
-from nbtool.wire.transport.clients import _clients
+from nbtool.wire.endpoints.adaptive_endpoint import _adaptations, _reported_shutdowns
+from nbtool.wire.transport.client_pool import _clients
 
 
 async def close_clients() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from nbtool.events import Delta
 from nbtool.messages import ToolCall
 from nbtool.wire import Reply, ReplyBuilder, find_wire
-from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.prompted.prompted_wire import PromptedWire
 
 FENCE = "7f3a"
 

@@ -14,10 +14,10 @@ from nbtool import Chat, tool
 from nbtool.messages import Message, results, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
 from nbtool.wire.arguments import valid_arguments
-from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.prompted.prompted_wire import PromptedWire
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
-from nbtool.wire.transport.request_body import encode_body
+from nbtool.wire.transport.request.body_encoding import encode_body
 from tests.chaos import serve_each
 from tests.wire import anthropics, chatting, responding, streams
 

@@ -11,7 +11,7 @@ from nbtool.messages import Message, ToolCall, ToolResult, assistant, user
 from nbtool.wire import Prompt, Target, ToolSpec, find_wire
 from nbtool.wire.dialects.provider_tools import NAMED
 from nbtool.wire.prompted.instructions import PromptFormatName
-from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.prompted.prompted_wire import PromptedWire
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from tests.wire import validators

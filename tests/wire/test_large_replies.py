@@ -14,7 +14,7 @@ from nbtool.chat.turn import Turn
 from nbtool.wire import decode
 from nbtool.wire.framing import json_payloads
 from nbtool.wire.prompted.instructions import PromptFormat
-from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.prompted.prompted_wire import PromptedWire
 from nbtool.wire.registry import find_wire
 from nbtool.wire.reply import CALLS_CEILING, MAX_ITEMS, MAX_REPLY_CALLS
 from tests.beats import STALL, beats

@@ -33,13 +33,13 @@ from nbtool.messages import Media, Message, Text, ToolCall, ToolResult, user
 from nbtool.practice.server import PracticeServer
 from nbtool.wire import Prompt
 from nbtool.wire.base import ToolSpec
-from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.providers.env_file import find_env_file
-from nbtool.wire.transport import attempt as attempt_module
-from nbtool.wire.transport.clients import tls_context
-from nbtool.wire.transport.error_hints import MAX_NAMED, context_hint, suggest_models
-from nbtool.wire.transport.model_list import fetch_model_list
+from nbtool.wire.transport import http_exchange as attempt_module
+from nbtool.wire.transport.errors.error_hints import MAX_NAMED, context_hint, suggest_models
+from nbtool.wire.transport.models.model_list import fetch_model_list
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
+from nbtool.wire.transport.tls import tls_context
 from tests.chaos import serve, serve_each, whole
 from tests.wire.process_state import close_clients
 
@@ -197,7 +197,7 @@ def test_a_certificate_for_another_name_asks_for_that_address(tmp_path: Path, mo
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", "")
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
         monkeypatch.setattr(
-            "nbtool.wire.transport.clients.is_loopback", lambda _: False
+            "nbtool.wire.transport.client_pool.is_loopback", lambda _: False
         )  # loopback ignores the environment
         monkeypatch.setenv("NO_PROXY", "*")
         error = error_of(f"https://127.0.0.1:{port}/v1")

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from nbtool.errors import InvalidArguments
-from nbtool.wire.prompted.fenced_scanner import FencedScanner
 from nbtool.wire.prompted.json_repair import parse_object, parse_value
-from nbtool.wire.prompted.scanner import Scanner
+from nbtool.wire.prompted.model_format_scanner import Scanner
+from nbtool.wire.prompted.own_fence_scanner import FencedScanner
+from nbtool.wire.prompted.prompted_wire import parse_calls
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment
-from nbtool.wire.prompted.wire import parse_calls
 
 CORPUS = Path(os.environ.get("NBTOOL_CORPUS") or Path(__file__).parents[3] / "shared/corpus/open")
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nbtool.wire.prompted.wire import parse_calls
+from nbtool.wire.prompted.prompted_wire import parse_calls
 
 
 @pytest.mark.parametrize(

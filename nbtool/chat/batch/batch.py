@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from nbtool.chat.batch.progress import ProgressLine
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
-from nbtool.chat.batch.rate_limit import SharedBackoff
 from nbtool.chat.batch.settings import MapSettings
+from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, LimitReached, NbtoolError
 from nbtool.loop import CallerThread, background_loop

@@ -18,14 +18,14 @@ from nbtool.policy import site_policy
 from nbtool.server_url import parse_server_url
 from nbtool.settings import check_choice
 from nbtool.wire.base import Endpoint
-from nbtool.wire.endpoints.connect import (
+from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+from nbtool.wire.endpoints.model_endpoint import (
     find_provider,
     is_in_process,
     make_endpoint,
     provider_of,
     register_local_server,
 )
-from nbtool.wire.endpoints.fallback import FallbackEndpoint
 from nbtool.wire.prompted.instructions import PromptFormatName
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import Connection
@@ -34,10 +34,10 @@ from nbtool.wire.providers.listed_model import ListedModel
 from nbtool.wire.providers.model_cache import cache_models, cached_models
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.providers.model_prices import ModelPrice, find_price
-from nbtool.wire.transport.discovery import Discovery, cached_default, destination, find_model
-from nbtool.wire.transport.endpoint import HttpEndpoint
-from nbtool.wire.transport.key_source import KeySource
-from nbtool.wire.transport.model_list import LIST_SECONDS, fetch_models
+from nbtool.wire.transport.http_endpoint import HttpEndpoint
+from nbtool.wire.transport.models.default_model import Discovery, cached_default, destination, find_model
+from nbtool.wire.transport.models.model_list import LIST_SECONDS, fetch_models
+from nbtool.wire.transport.request.expiring_keys import KeySource
 
 ToolMode = Literal["auto", "native", "prompted"]
 

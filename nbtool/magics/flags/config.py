@@ -135,7 +135,7 @@ class NbTool(Configurable):
 
     @validate("api_key")
     def _check_key(self, proposal: Any) -> Any:
-        from nbtool.wire.transport.key_source import check_key  # noqa: PLC0415 - loading the extension has to be fast
+        from nbtool.wire.transport.request.expiring_keys import check_key  # noqa: PLC0415 - loading the extension has to be fast
 
         return check_key(proposal["value"])
 

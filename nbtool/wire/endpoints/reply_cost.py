@@ -13,8 +13,8 @@ from nbtool.server_url import parse_server_url
 from nbtool.thread_pool import run_in_worker
 from nbtool.wire.providers.model_prices import PriceFunction, find_price_function
 from nbtool.wire.providers.provider import FREE
-from nbtool.wire.transport.clients import is_loopback
-from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.client_pool import is_loopback
+from nbtool.wire.transport.http_endpoint import HttpEndpoint
 
 
 async def find_price(endpoint: HttpEndpoint) -> PriceFunction | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nbtool.errors import BadUsage
 from nbtool.messages import ToolCall, new_id
 from nbtool.wire.prompted.call_json import ParsedCall
-from nbtool.wire.prompted.scanner import Scanner
+from nbtool.wire.prompted.model_format_scanner import Scanner
 from nbtool.wire.prompted.segments import CallSegment, PendingSegment, Piece, TextSegment, merge_text
 from nbtool.wire.prompted.undelimited import parse_undelimited
 

@@ -38,7 +38,7 @@ ROWS = (
     Row(
         "C2",
         "a network that refuses, resets, stalls, drips and sends invalid data",
-        (r"tests/wire/transport/test_endpoint.py::", r"tests/wire/transport/test_endpoint_faults.py::"),
+        (r"tests/wire/transport/test_http_endpoint.py::", r"tests/wire/transport/test_http_endpoint_faults.py::"),
     ),
     Row(
         "C3",
@@ -87,7 +87,7 @@ ROWS = (
         "C11",
         "API keys and private values in all output",
         (
-            r"tests/wire/transport/test_endpoint.py::.*(shows_the_key|does_not_show|not_shown|the_key_stays)",
+            r"tests/wire/transport/test_http_endpoint.py::.*(shows_the_key|does_not_show|not_shown|the_key_stays)",
             r"tests/security/test_(values_stay|canaries).py::",
             r"tests/plugins/test_privacy.py::test_nothing_private",
         ),
@@ -131,8 +131,8 @@ ROWS = (
         "paths outside a folder, private addresses",
         (
             r"tests/toolsets/test_file_tools.py::.*(corpus|swapped|given_to_nobody)",
-            r"tests/wire/transport/test_ssrf.py::",
-            r"tests/wire/transport/test_fetch.py::",
+            r"tests/wire/transport/web_pages/test_ssrf.py::",
+            r"tests/wire/transport/web_pages/test_page_fetch.py::",
         ),
     ),
     Row(

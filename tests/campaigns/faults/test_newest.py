@@ -16,9 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 NEWEST = ROOT / "build" / "newest"
 CHOSEN = (
-    "tests/wire/transport/test_endpoint.py", "tests/wire/transport/test_fetch.py", "tests/tools", "tests/view",
-    "tests/security",
-    "tests/magics", "tests/compat",
+    "tests/wire/transport/test_http_endpoint.py", "tests/wire/transport/web_pages/test_page_fetch.py", "tests/tools",
+    "tests/view", "tests/security", "tests/magics", "tests/compat",
 )  # fmt: skip
 """What meets other people's packages."""
 

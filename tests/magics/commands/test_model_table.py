@@ -9,8 +9,8 @@ import pytest
 
 from nbtool.chat.model import Model
 from nbtool.magics.commands.model_table import list_models
-from nbtool.wire.endpoints.connect import make_endpoint
-from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
+from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from tests.beats import STALL, beats
 from tests.chaos import serve, whole
 from tests.magics.commands.saying import run_command

@@ -19,7 +19,7 @@ from nbtool.errors import NbtoolError
 from nbtool.magics.cell.endings import TurnFailed
 from nbtool.plugins.privacy import Privacy
 from nbtool.settings import data_dir
-from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS
 from tests.chaos import ChaosServer, finish, head, serve, serve_each, text, whole
 from tests.company import Authority, proxy

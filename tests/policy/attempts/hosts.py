@@ -12,7 +12,7 @@ from nbtool.chat.subchat import subchat
 from nbtool.testing import ScriptedWire
 from nbtool.tools.mcp import mcp_servers
 from nbtool.toolsets.web_tools import web
-from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from tests.policy.attempts.world import World, attempt, chat_with, main, outcome_of
 from tests.security.model import model, sent_text
 

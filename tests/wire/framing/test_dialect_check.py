@@ -13,7 +13,7 @@ from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from tests.chaos import DONE, event, finish, head, serve, text, whole
 from tests.wire import anthropics, responding
-from tests.wire.transport.test_endpoint import deltas_until, endpoint
+from tests.wire.transport.test_http_endpoint import deltas_until, endpoint
 
 STREAMS = {
     "chat": text("Hello") + finish() + DONE,

@@ -6,13 +6,13 @@ import pytest
 
 from nbtool.events import CallDelta
 from nbtool.messages import ToolCall
-from nbtool.wire.prompted.fenced_scanner import MAX_LINE_START
 from nbtool.wire.prompted.own_fence import MAX_MARKS
+from nbtool.wire.prompted.own_fence_scanner import MAX_LINE_START
+from nbtool.wire.prompted.prompted_wire import PIECE, PromptedWire
 from nbtool.wire.prompted.segments import MalformedSegment, TextSegment
 from nbtool.wire.prompted.suspected_calls.marked_blocks import MAX_BODY_CHARS, MAX_PARTS
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from nbtool.wire.prompted.suspected_calls.searched_text import MAX_TRIES
-from nbtool.wire.prompted.wire import PIECE, PromptedWire
 from nbtool.wire.reply import CALLS_CEILING
 from tests.wire.prompted.model_texts import WORD
 from tests.wire.prompted.test_model_texts import names_of, scan, shown, source

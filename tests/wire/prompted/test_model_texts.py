@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.wire.prompted.fenced_scanner import FencedScanner
+from nbtool.wire.prompted.own_fence_scanner import FencedScanner
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from tests.cpu_time import run_within

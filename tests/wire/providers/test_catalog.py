@@ -24,8 +24,8 @@ from nbtool.errors import (
     UnknownModel,
     Unsupported,
 )
-from nbtool.wire.endpoints import connect
-from nbtool.wire.endpoints.connect import default_model, list_models, make_endpoint, register_local_server
+from nbtool.wire.endpoints import model_endpoint
+from nbtool.wire.endpoints.model_endpoint import default_model, list_models, make_endpoint, register_local_server
 from nbtool.wire.providers.catalog import BUILTIN, providers
 from nbtool.wire.providers.connection import WIRE_AUTH
 from nbtool.wire.providers.credentials import find_key, key_for_host
@@ -33,7 +33,7 @@ from nbtool.wire.providers.env_file import MAX_ENV_FILE, find_env_file, shown_pa
 from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.provider import ABILITIES
 from nbtool.wire.registry import WIRES
-from nbtool.wire.transport.model_list import parse_models
+from nbtool.wire.transport.models.model_list import parse_models
 from tests.chaos import head, serve, whole
 from tests.cpu_time import TRIES
 from tests.wire.process_state import close_clients
@@ -389,7 +389,7 @@ class Here:
 
 
 def test_a_local_server_is_started_when_it_is_first_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "_local", {})
+    monkeypatch.setattr(model_endpoint, "_local", {})
     started: list[str] = []
 
     def start() -> Here:
@@ -552,7 +552,7 @@ class models_server:  # noqa: N801 - reads as the context it opens
 @pytest.mark.parametrize("model", ["", "  "])
 def test_with_an_address_a_model_still_has_to_be_named(model: str) -> None:
     with pytest.raises(BadUsage, match="The model id is empty"):
-        connect.make_endpoint(model, base_url="http://127.0.0.1:1/v1")
+        model_endpoint.make_endpoint(model, base_url="http://127.0.0.1:1/v1")
 
 
 def test_a_key_that_is_not_needed_stays_here_where_the_host_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -604,9 +604,10 @@ def test_an_absurd_context_window_of_a_listed_model_is_ignored() -> None:
 def test_a_dialect_with_a_header_of_its_own_for_the_key_uses_it() -> None:
     here = "http://127.0.0.1:1/v1"
 
-    assert connect.make_endpoint("openai:m", base_url=here, api_key=KEY).connection.auth == "bearer"
+    assert model_endpoint.make_endpoint("openai:m", base_url=here, api_key=KEY).connection.auth == "bearer"
     assert (
-        connect.make_endpoint("openai:m", base_url=here, api_key=KEY, wire="anthropic").connection.auth == "x-api-key"
+        model_endpoint.make_endpoint("openai:m", base_url=here, api_key=KEY, wire="anthropic").connection.auth
+        == "x-api-key"
     )
 
 

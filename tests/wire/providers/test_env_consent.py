@@ -10,7 +10,7 @@ import pytest
 from nbtool import Chat
 from nbtool.errors import EnvFileNotAllowed, MissingKey, SettingsError
 from nbtool.settings import data_dir
-from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.providers import env_consent
 from nbtool.wire.providers.catalog import BUILTIN
 from nbtool.wire.providers.env_file import find_env_file

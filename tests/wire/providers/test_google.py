@@ -14,10 +14,10 @@ from nbtool.errors import EnvFileNotAllowed, MissingKey, SettingsError
 from nbtool.messages import ToolCall, ToolResult, assistant, results, user
 from nbtool.server_url import parse_server_url
 from nbtool.wire import Prompt
-from nbtool.wire.endpoints.connect import list_models, make_endpoint
+from nbtool.wire.endpoints.model_endpoint import list_models, make_endpoint
 from nbtool.wire.providers.env_file import find_env_file
 from nbtool.wire.providers.google import wire_at
-from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from tests.providers.replies import Answer
 from tests.providers.simulator import simulate
 from tests.providers.test_behaviours import send

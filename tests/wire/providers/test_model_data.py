@@ -13,7 +13,7 @@ from nbtool.wire.providers.catalog import BUILTIN
 from nbtool.wire.providers.listed_model import parse_listed_model
 from nbtool.wire.providers.model_cache import cache_models, cache_wire, cached_models, cached_wire
 from nbtool.wire.providers.model_data import default_model_of, find_shutdown, model_data
-from nbtool.wire.transport.model_list import parse_models
+from nbtool.wire.transport.models.model_list import parse_models
 
 
 @pytest.mark.parametrize(

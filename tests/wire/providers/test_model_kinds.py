@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nbtool.errors import SettingsError
-from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.providers.catalog import BUILTIN, providers
 from nbtool.wire.providers.model_kinds import kind_of
 from nbtool.wire.providers.provider import Provider

@@ -38,8 +38,8 @@ from nbtool.wire.dialects.chat_completions.provider_tools import ProviderTools
 from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.framing.dialect_check import check_dialect
+from nbtool.wire.framing.error_mapping import parse_error, provider_error
 from nbtool.wire.framing.json_payloads import DONE, PayloadReader
-from nbtool.wire.framing.provider_errors import parse_error, provider_error
 
 _COMMON = frozenset({"role", "content", "tool_calls", *THINKING_FIELDS, "reasoning_details"})
 _FIRST_CHOICE = (None, 0, "0")

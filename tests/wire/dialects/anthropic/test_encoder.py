@@ -23,7 +23,7 @@ from nbtool.messages import (
 )
 from nbtool.wire.base import Prompt, Target, ToolSpec
 from nbtool.wire.dialects.anthropic.encoder import DEFAULT_MAX_TOKENS, THINKING_DISPLAY
-from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from tests.wire.anthropics import HERE, REDACTED, SIGNED, USE, WIRE, body_of, messages_of
 
 MARKED = Target("api.example", "thinker-1")

@@ -22,10 +22,10 @@ from nbtool.errors import (
 from nbtool.events import Delta, MediaDelta, ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Media, Message, Usage, assistant, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
-from nbtool.wire.endpoints.connect import make_endpoint
+from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
-from nbtool.wire.transport.endpoint import HttpEndpoint
-from nbtool.wire.transport.multipart import MAX_UPLOAD
+from nbtool.wire.transport.http_endpoint import HttpEndpoint
+from nbtool.wire.transport.request.multipart import MAX_UPLOAD
 from nbtool.wire.transport.retry import RetryPolicy
 from tests.chaos import ChaosServer, Repeat, Reset, Silence, head, serve, serve_each, whole
 from tests.samples import JPEG, MP3, PNG, WAV, as_base64, form_of, form_values, image_response

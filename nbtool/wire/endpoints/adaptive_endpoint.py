@@ -1,0 +1,246 @@
+"""An endpoint that adapts its requests to what the model refuses, once, and remembers it.
+
+A model may refuse tools (they are then described in the prompt), the dialect (another one is used), an optional field
+(the request is sent without it), or to offer tools that must not be called (a final reply is then requested without
+them). Each change is reported to the user; a refused request costs nothing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from nbtool.errors import ProviderError, ToolsNotSupported, Unsupported, WireNotSupported
+from nbtool.events import Delta, ReplyEnd, Retrying, StreamNotice
+from nbtool.wire.base import Prompt, Request
+from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
+from nbtool.wire.endpoints.model_endpoint import text_wire
+from nbtool.wire.endpoints.refused_fields import LOST_REASONING, NEEDS_CHOICE, is_choice_refused, refused_field
+from nbtool.wire.endpoints.reply_cost import find_price, find_price_now, with_cost
+from nbtool.wire.prompted.instructions import PromptFormatName, format_for
+from nbtool.wire.prompted.prompted_wire import PromptedWire
+from nbtool.wire.providers.model_cache import cache_wire, cached_models, cached_wire
+from nbtool.wire.providers.model_data import find_shutdown
+from nbtool.wire.providers.model_prices import PriceFunction
+from nbtool.wire.transport.http_endpoint import HttpEndpoint
+
+MAX_CHANGES = 6
+"""Maximum changes of one request: one for each kind of refusal, and one more."""
+
+OTHER_WIRE = {"chat": "responses", "responses": "chat"}
+"""The dialects that the same provider speaks beside each other."""
+
+WIRE_LABELS = {"chat": "Chat Completions", "responses": "the Responses API"}
+
+_UNKNOWN_PATH = frozenset({404, 405, 501})
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """What a model refuses: `wire` replaces the default one, `abilities` those of the provider (None: no change).
+
+    `has_lost_reasoning`: it was reported that its reasoning does not carry over. `needs_choice`: tools must not be
+    offered unless they may be called.
+    """
+
+    wire: str = ""
+    is_prompted: bool = False
+    abilities: frozenset[str] | None = None
+    has_lost_reasoning: bool = False
+    needs_choice: bool = False
+
+
+_adaptations: dict[tuple[str, str], Adaptation] = {}
+"""The adaptations of this process, by host and model."""
+
+
+_reported_shutdowns: set[tuple[str, str]] = set()
+"""Providers and models whose shutdown was looked up, and reported if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackEndpoint:
+    """Send requests over `native`, adapted to what its model refused.
+
+    Tools go through the prompt if `always_prompted`, and never if not `may_prompt`; `tool_format` is then the form of
+    calls (None: the one that suits the provider). `offered` are the tools of all requests so far: a final reply, to
+    which they may not be offered, may still contain a call. The dialect changes only if
+    `may_change_wire`: it was not chosen by the user.
+    """
+
+    native: HttpEndpoint
+    fence: str
+    always_prompted: bool = False
+    may_prompt: bool = True
+    may_change_wire: bool = False
+    tool_format: PromptFormatName | None = None
+    offered: set[str] = field(default_factory=set, compare=False)
+
+    @property
+    def host(self) -> str:
+        """The host."""
+        return self.native.host
+
+    @property
+    def model(self) -> str:
+        """The model."""
+        return self.native.model
+
+    @property
+    def provider(self) -> str:
+        """The name of the provider, empty if there is none."""
+        return self.native.provider
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of the next request."""
+        return self._adapted.dialect
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """The abilities of the model's provider, without what the model refused."""
+        return self._adapted.abilities
+
+    def preview(self, prompt: Prompt) -> Request:
+        """Return the request that `stream` would make."""
+        return self._endpoint(prompt).preview(self._adapt_prompt(prompt))
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Send a prompt; after a refusal, report the change and send it again."""
+        if shutdown := self._shutdown_notice():
+            yield StreamNotice(shutdown, "warning")
+        dialects = {self.dialect}
+        changes = 0
+        while True:
+            has_output = False
+            try:
+                async with aclosing(self._reply(prompt)) as deltas:
+                    async for delta in deltas:
+                        has_output = has_output or not isinstance(delta, Retrying)
+                        yield delta
+                return
+            except (ProviderError, Unsupported) as error:
+                changes += 1
+                is_final = has_output or changes == MAX_CHANGES
+                notice = None if is_final else self._adapt(error, prompt, dialects)
+                if notice is None:
+                    raise
+                dialects.add(self.dialect)
+            yield StreamNotice(notice)
+
+    async def find_price(self) -> PriceFunction | None:
+        """Return the function that computes the cost of a usage; None if the price of the model is unknown."""
+        return await find_price(self.native)
+
+    def has_price(self) -> bool:
+        """Whether the price of the model is known; may take some tenths of a second."""
+        return find_price_now(self.native) is not None
+
+    async def _reply(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Send a prompt once, and report a reply whose reasoning is lost."""
+        endpoint = self._endpoint(prompt)
+        async with aclosing(with_cost(endpoint, endpoint.stream(self._adapt_prompt(prompt)))) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, ReplyEnd) and self._has_lost_reasoning(delta):
+                    yield StreamNotice(LOST_REASONING.format(model=self.model))
+                yield delta
+
+    def _shutdown_notice(self) -> str:
+        """Return the notice that the model will be shut down; empty if it will not, and after the first time."""
+        key = self.native.provider, self.model
+        if key in _reported_shutdowns:
+            return ""
+        _reported_shutdowns.add(key)
+        announced = find_shutdown(*key)
+        listed = next((one.shutdown for one in cached_models(key[0]) or () if one.name == self.model), None)
+        day = listed or (announced.day if announced else None)
+        if day is None or day < dt.datetime.now().astimezone().date():
+            return ""
+        instead = f" Its replacement is {announced.replacement}." if announced and announced.replacement else ""
+        return f"{self.model} will be shut down on {day:%Y-%m-%d}.{instead}"
+
+    @property
+    def _adaptation(self) -> Adaptation:
+        key = self.host, self.model
+        if key not in _adaptations:
+            wire = cached_wire(*key) if self.may_change_wire else ""
+            _adaptations[key] = Adaptation(wire if wire in OTHER_WIRE else "")
+        return _adaptations[key]
+
+    @property
+    def _adapted(self) -> HttpEndpoint:
+        """The native endpoint with the dialect and the abilities that the model accepts."""
+        adaptation, native = self._adaptation, self.native
+        if adaptation.wire and adaptation.wire != native.dialect and self.may_change_wire:
+            native = replace(native, wire=text_wire(adaptation.wire))
+        return native if adaptation.abilities is None else replace(native, abilities=adaptation.abilities)
+
+    @property
+    def _through_prompt(self) -> bool:
+        if not self.may_prompt:
+            return False
+        return self.always_prompted or "tools" not in self.native.abilities or self._adaptation.is_prompted
+
+    def _endpoint(self, prompt: Prompt) -> HttpEndpoint:
+        adapted = self._adapted
+        if not self._through_prompt:
+            return adapted
+        self.offered.update(tool.name for tool in prompt.tools)
+        form = self.tool_format or format_for(adapted.abilities)
+        return replace(adapted, wire=PromptedWire(adapted.wire, self.fence, format=form, names=self.offered))
+
+    def _adapt_prompt(self, prompt: Prompt) -> Prompt:
+        """Leave out tools that must not be called, for a model that refuses them."""
+        if not (prompt.is_final and self._adaptation.needs_choice):
+            return prompt
+        return replace(prompt, tools=(), tool_choice="auto", is_final=False)
+
+    def _adapt(self, error: ProviderError | Unsupported, prompt: Prompt, dialects: set[str]) -> str | None:
+        """Remember the change after a refusal, and return its notice; None if nothing can be changed.
+
+        `dialects` are those that this request was sent in.
+        """
+        adaptation, native = self._adaptation, self._adapted
+        if prompt.is_final and not self._through_prompt and not adaptation.needs_choice and is_choice_refused(error):
+            self._remember(replace(adaptation, needs_choice=True))
+            return NEEDS_CHOICE.format(model=self.model)
+        if isinstance(error, ToolsNotSupported) and prompt.tools:
+            if self._through_prompt or not self.may_prompt:
+                return None
+            self._remember(replace(adaptation, is_prompted=True))
+            return f"{self.model} does not support native tools; they are described in the prompt instead."
+        if self._is_wire_refused(error, native.dialect) and (other := OTHER_WIRE[native.dialect]) not in dialects:
+            self._remember(replace(adaptation, wire=other))
+            refused, used = WIRE_LABELS[native.dialect], WIRE_LABELS[other]
+            return f"{self.model} does not take this request over {refused}; {used} is used instead."
+        if isinstance(error, ProviderError) and (one := refused_field(error, native.abilities)):
+            abilities = one.without(native.abilities)
+            if replace(native, abilities=abilities).preview(prompt).body == native.preview(prompt).body:
+                return None  # an option of the user sends it
+            self._remember(replace(adaptation, abilities=abilities))
+            return one.notice.format(model=self.model)
+        return None
+
+    def _remember(self, adaptation: Adaptation) -> None:
+        if adaptation.wire and adaptation.wire != self._adaptation.wire:
+            cache_wire(self.host, self.model, adaptation.wire)
+        _adaptations[self.host, self.model] = adaptation
+
+    def _has_lost_reasoning(self, end: ReplyEnd) -> bool:
+        """Whether the reasoning of this reply cannot go back; True once for each model."""
+        adaptation = self._adaptation
+        if adaptation.has_lost_reasoning or self.dialect != "responses" or not isinstance(end.native, list):
+            return False
+        if not end.native or is_replayable(end.native):
+            return False
+        self._remember(replace(adaptation, has_lost_reasoning=True))
+        return NO_ENCRYPTED_REASONING not in self._adapted.abilities
+
+    def _is_wire_refused(self, error: ProviderError | Unsupported, dialect: str) -> bool:
+        if not self.may_change_wire or dialect not in OTHER_WIRE:
+            return False
+        if isinstance(error, Unsupported | WireNotSupported):
+            return True
+        return dialect == "responses" and type(error) is ProviderError and error.status in _UNKNOWN_PATH

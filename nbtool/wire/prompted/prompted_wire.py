@@ -1,0 +1,241 @@
+"""The wire that offers tools through the prompt, around any dialect, for models without function calling.
+
+The inner wire gets no tools: the system text describes them, calls and results in the history are written as text, and
+the scanner parses the model's text. Native calls of the inner wire are passed on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from nbtool.events import (
+    CallDelta,
+    CallPending,
+    Delta,
+    MediaDelta,
+    ProviderDelta,
+    RefusalDelta,
+    ReplyEnd,
+    TextDelta,
+    ThinkingDelta,
+)
+from nbtool.messages import Message, Part, Text, ToolCall, ToolResult
+from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
+from nbtool.wire.prompted.instructions import PromptFormat, PromptFormatName, arguments_json, render_results
+from nbtool.wire.prompted.model_format_scanner import Scanner
+from nbtool.wire.prompted.own_fence_scanner import FencedScanner
+from nbtool.wire.prompted.parse import ParsedText, parse_calls
+from nbtool.wire.prompted.segments import (
+    CallSegment,
+    MalformedReason,
+    MalformedSegment,
+    PendingSegment,
+    TextSegment,
+)
+from nbtool.wire.reply import CALLS_CEILING, TRUNCATED_REASONS
+from nbtool.wire.wrapped_decoder import WrappedDecoder
+
+__all__ = ["ParsedText", "PromptedWire", "parse_calls"]
+
+PIECE = 64 * 1024
+"""Maximum characters of a reply that are scanned at once."""
+
+UNREADABLE = "unreadable_call"
+"""The name of a call that does not say which tool it means."""
+
+_ERRORS: dict[MalformedReason, str] = {
+    "other_form": "This is not written as the block that the system text describes, so it is no call and did not run."
+    " To call a tool, write exactly that block; else answer in plain words.",
+    "unreadable": "The block of this call cannot be read, so it did not run. Write it again, exactly as the system text"
+    " describes it, with one valid JSON object; else answer in plain words.",
+    "result": "You wrote a result yourself. Only nbtool writes results, in the message after your calls: nothing ran"
+    " for this one. Call the tool, or answer without it.",
+    "after_result": "This call followed a result that you wrote yourself, or was in your thinking, so it did not run."
+    " Write it again, and nothing after it.",
+    "cut": "The reply was cut off before this call was complete, so it did not run.",
+    "too_long": "This call is too long, so it did not run. Write less at once.",
+    "too_many": "More beginnings of calls came before this than are read in one reply: what follows was not read, and"
+    " nothing of it ran. Write fewer calls at once.",
+}
+
+_CHOICE_NONE = "Answer now, in plain words, and call no tool."
+_CHOICE_REQUIRED = "Call a tool now."
+
+
+class PromptedWire:
+    """A wire that uses an inner one and transports tools in its text.
+
+    `fence` is a word that is unique to a chat: with it, and in the `json` format, only a code fence with that word
+    starts a call, so that a text that the model merely repeats is not a call. `format` is the result of `format_for`
+    for the model. `names` are the available tools, if they are known when the wire is created.
+    """
+
+    def __init__(
+        self,
+        inner: Wire,
+        fence: str | None = None,
+        *,
+        format: PromptFormatName = "json",
+        names: Iterable[str] | None = None,
+    ) -> None:
+        self.name = f"{inner.name}-prompted"
+        self._inner = inner
+        self._format = PromptFormat(format, fence)
+        self._names = None if names is None else frozenset(names)
+
+    def encode(self, prompt: Prompt, target: Target) -> Request:
+        """Encode a prompt as a request of the inner wire, without native tools."""
+        tool_prompt = self._format.tool_prompt(prompt.tools)
+        system = "\n\n".join(filter(None, (prompt.system, tool_prompt)))
+        messages = _as_plain_messages(prompt.messages, self._format)
+        if prompt.tools and prompt.tool_choice != "auto":
+            messages = _with_tool_choice(messages, prompt.tool_choice)
+        inner_prompt = replace(prompt, messages=tuple(messages), system=system, tools=(), tool_choice="auto")
+        return self._inner.encode(inner_prompt, target)
+
+    def decoder(self, *, stream: bool = True) -> Decoder:
+        """Return a new decoder for one reply."""
+        if self._format.fence and self._format.name == "json":
+            scanner: Scanner | FencedScanner = FencedScanner(self._format.word, self._names)
+        else:
+            scanner = Scanner(
+                delimiters=self._format.delimiters,
+                names=self._names,
+                allow_undelimited=self._format.allows_undelimited,
+                reports_malformed=True,
+            )
+        return _PromptedDecoder(self._inner.decoder(stream=stream), scanner)
+
+
+class _PromptedDecoder(WrappedDecoder):
+    """Passes on the inner decoder's deltas, its text through the scanner."""
+
+    def __init__(self, inner: Decoder, scanner: Scanner | FencedScanner) -> None:
+        super().__init__(inner)
+        self._scanner = scanner
+        self._count = 0
+        self._is_finished = False
+
+    def _translate(self, deltas: list[Delta]) -> list[Delta]:
+        return [translated for delta in deltas for translated in self._translate_one(delta)]
+
+    def _flush(self) -> list[Delta]:
+        return [] if self._is_finished else self._finish(complete=False)
+
+    def _translate_one(self, delta: Delta) -> Iterator[Delta]:
+        match delta:
+            case TextDelta() if not self._is_finished:
+                yield from self._scanned(delta.text)
+                return
+            case ThinkingDelta() | RefusalDelta() | MediaDelta() | ProviderDelta() | CallDelta():
+                yield from self._as_deltas(self._scanner.flush())
+            case ReplyEnd() if not self._is_finished:
+                yield from self._finish(complete=delta.stop_reason not in TRUNCATED_REASONS)
+        yield delta
+
+    def _scanned(self, text: str) -> Iterator[Delta]:
+        """Scan a text, in chunks if it is long; not after more calls than one reply may have."""
+        for at in range(0, len(text), PIECE):
+            if self._count > CALLS_CEILING:
+                return
+            yield from self._as_deltas(self._scanner.feed(text[at : at + PIECE]))
+
+    def _finish(self, *, complete: bool) -> list[Delta]:
+        self._is_finished = True
+        return list(self._as_deltas(self._scanner.close(complete=complete)))
+
+    def _as_deltas(
+        self, segments: Iterable[TextSegment | CallSegment | MalformedSegment | PendingSegment]
+    ) -> Iterator[Delta]:
+        for segment in segments:
+            match segment:
+                case TextSegment(text):
+                    yield TextDelta(text)
+                case PendingSegment(size):
+                    yield CallPending(size)
+                case MalformedSegment(source, reason, name):
+                    self._count += 1
+                    key = f"written-{self._count}"
+                    yield CallDelta(key, name=name or UNREADABLE, arguments=source, final=True, error=_ERRORS[reason])
+                case CallSegment(calls):  # pragma: no branch - a piece is one of three
+                    for call in calls:
+                        if self._count > CALLS_CEILING:
+                            return
+                        self._count += 1
+                        arguments = json.dumps(call.args, ensure_ascii=False)
+                        yield CallDelta(
+                            f"written-{self._count}",
+                            name=call.name,
+                            arguments=arguments,
+                            final=True,
+                            repaired=call.all_repairs,
+                        )
+
+
+# --- the history, with calls and results as text ----------------------------------------------------------------
+
+
+def _as_plain_messages(messages: Iterable[Message], format: PromptFormat) -> list[Message]:
+    """Encode calls and results as text; results join the adjacent user message, so that roles alternate."""
+    plain_messages: list[Message] = []
+    word = format.word if format.fence else ""
+    order: dict[str, int] = {}
+    pending: list[ToolResult] = []
+    for message in messages:
+        pending += message.results
+        if message.results and all(isinstance(part, ToolResult) for part in message.parts):
+            continue
+        parts: tuple[Part, ...] = tuple(part for part in message.parts if not isinstance(part, ToolResult))
+        if message.role == "user":
+            parts, pending = (*_results_as_parts(pending, order, word), *parts), []
+        else:
+            _append_results(plain_messages, pending, order, word)
+            pending = []
+        if message.calls:
+            order = {
+                name: index for index, call in enumerate(message.calls) for name in (call.id, call.call_id) if name
+            }
+            parts = _calls_as_text(parts, format)
+        plain_messages.append(message if parts == message.parts else message.with_parts(parts))
+    _append_results(plain_messages, pending, order, word)
+    return plain_messages
+
+
+def _append_results(plain_messages: list[Message], pending: list[ToolResult], order: dict[str, int], word: str) -> None:
+    if pending:
+        plain_messages.append(Message("user", tuple(_results_as_parts(pending, order, word))))
+
+
+def _results_as_parts(results: list[ToolResult], order: dict[str, int], word: str) -> list[Part]:
+    if not results:
+        return []
+    last = len(order)
+    ordered = sorted(results, key=lambda result: order.get(result.id, order.get(result.call_id, last)))
+    return [Text(render_results(ordered, word) + "\n"), *(media for result in ordered for media in result.media)]
+
+
+def _calls_as_text(parts: tuple[Part, ...], format: PromptFormat) -> tuple[Part, ...]:
+    """Encode each call at its position, on separate lines, joined with the prose around it."""
+    plain_parts: list[Part] = []
+    text = ""
+    for part in parts:
+        if isinstance(part, ToolCall):
+            separator = "" if not text or text.endswith("\n") else "\n"
+            written = part.arguments if part.is_malformed else format.render_call(part.name, arguments_json(part))
+            text += f"{separator}{written}\n"
+        elif isinstance(part, Text):
+            text += part.text
+        else:
+            plain_parts += [Text(text), part] if text else [part]
+            text = ""
+    return (*plain_parts, Text(text)) if text else tuple(plain_parts)
+
+
+def _with_tool_choice(messages: list[Message], choice: str) -> list[Message]:
+    """Append what the system text cannot contain without changing: whether a tool must be called now."""
+    reminder = {"none": _CHOICE_NONE, "required": _CHOICE_REQUIRED}.get(choice, f"Call the tool {choice} now.")
+    if messages and messages[-1].role == "user":
+        return [*messages[:-1], messages[-1].with_parts((*messages[-1].parts, Text(f"\n\n{reminder}")))]
+    return [*messages, Message("user", (Text(reminder),))]

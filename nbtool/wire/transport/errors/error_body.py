@@ -1,0 +1,65 @@
+"""Read the body of a response with an error status, within limits.
+
+Which error a status and a body mean is decided in `nbtool/wire/framing/error_mapping.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from nbtool.errors import (
+    AuthenticationFailed,
+    BadUsage,
+    ContextTooLong,
+    ModelNotFound,
+    ProviderError,
+    ToolsNotSupported,
+    WireError,
+)
+from nbtool.server_url import parse_server_url
+from nbtool.wire.framing.error_mapping import MAX_ERROR_BODY, error_from_response, is_out_of_credit, is_retryable
+from nbtool.wire.transport.response.decompression import read_body
+
+if TYPE_CHECKING:
+    import httpx
+
+ERROR_SECONDS = 10.0
+"""Time limit for reading the body of an error."""
+
+_NEVER_RETRIED = (
+    AuthenticationFailed,
+    ContextTooLong,
+    ModelNotFound,
+    ToolsNotSupported,
+)  # with any status: some servers send 500
+
+
+async def read_error(response: httpx.Response, label: str) -> tuple[WireError, bool]:
+    """Return the error of a response, and whether the request may be retried."""
+    status = response.status_code
+    if status < 400:
+        location = _host_of(response.headers.get("location", ""))
+        message = f"{label} answered {status}, a redirect to {location}; redirects are not followed."
+        return ProviderError(message, fix="Set the server's final address.", status=status), False
+    body = await _read_error_body(response, label)
+    error = error_from_response(status, response.headers, body, label=label)
+    is_final = is_out_of_credit(error) or isinstance(error, _NEVER_RETRIED)
+    return error, is_retryable(status, response.headers) and not is_final
+
+
+async def _read_error_body(response: httpx.Response, label: str) -> bytes:
+    body = bytearray()
+    with suppress(Exception):  # the body is optional: the status is already known
+        async with asyncio.timeout(ERROR_SECONDS):
+            async for chunk in read_body(response, MAX_ERROR_BODY, label):
+                body += chunk
+    return bytes(body)
+
+
+def _host_of(location: str) -> str:
+    try:
+        return parse_server_url(location, may_have_query=True).netloc if "://" in location else "elsewhere"
+    except BadUsage:
+        return "elsewhere"

@@ -1,0 +1,1 @@
+"""Which models there are: the list of a server, and the default model."""

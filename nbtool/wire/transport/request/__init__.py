@@ -1,0 +1,1 @@
+"""What is sent: the body, the key, the headers."""

@@ -1,0 +1,1 @@
+"""What comes back: bytes read ahead and decompressed, decoded to deltas."""

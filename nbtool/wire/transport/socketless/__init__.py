@@ -1,0 +1,1 @@
+"""Transports of httpx without sockets: the browser's `fetch`, and servers inside this process."""

@@ -1,0 +1,1 @@
+"""Pages fetched for a model, from public addresses only."""
