@@ -67,21 +67,21 @@ def flag_values(chats: KernelChats, action: argparse.Action, fragment: str) -> C
 
 def commands() -> Candidates:
     """Return the commands of `%chat`."""
-    from nbtool.magics.commands import COMMANDS  # noqa: PLC0415 - the same
+    from nbtool.magics.commands.dispatch import COMMANDS  # noqa: PLC0415 - the same
 
     return {name: _describe("command", command.__doc__) for name, command in COMMANDS.items()}
 
 
 def command_options(command: str) -> Candidates:
     """Return the options of a command of `%chat`."""
-    from nbtool.magics.commands import OPTIONS  # noqa: PLC0415 - the same
+    from nbtool.magics.commands.dispatch import OPTIONS  # noqa: PLC0415 - the same
 
     return dict.fromkeys(OPTIONS.get(command, ()), "option") | {"-c": "option: the chat it applies to"}
 
 
 def command_arguments(chats: KernelChats, command: str) -> Candidates:
     """Return what can follow a command of `%chat`."""
-    from nbtool.magics.commands import TURN_ARGUMENTS  # noqa: PLC0415 - the same
+    from nbtool.magics.commands.dispatch import TURN_ARGUMENTS  # noqa: PLC0415 - the same
 
     found = dict.fromkeys(_COMMAND_VALUES.get(command, ()), "value")
     if command in TURN_ARGUMENTS:

@@ -13,10 +13,10 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.errors import BadUsage, NbtoolError
-from nbtool.magics import commands
 from nbtool.magics.cell.run import dry_run, run_cell
+from nbtool.magics.commands import dispatch
 from nbtool.magics.commands.context import CommandContext
-from nbtool.magics.commands.reopen import reopen_chat_of
+from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.env_consent import with_consent
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, ChatSettings
 from nbtool.magics.flags.config import NbTool
@@ -179,7 +179,7 @@ class KernelChats:
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return
         name, args = _extract_chat_name(args, self.current)
-        output = commands.run(CommandContext(self, name), args)
+        output = dispatch.run(CommandContext(self, name), args)
         self._report_replaced(self.current if args[:1] == ["use"] else name)
         if output:
             print(output)  # noqa: T201 - the requested output

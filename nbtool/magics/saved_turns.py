@@ -12,9 +12,9 @@ from nbtool.blocks.protocol import VERSION
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.commands.context import CommandContext, Kernel
-from nbtool.magics.commands.model_choices import model_choices
-from nbtool.magics.commands.reopen import chat_of_turn, reopen_chat_of
-from nbtool.magics.commands.undo import undo_command, undo_turn
+from nbtool.magics.commands.past_chats.reopen import chat_of_turn, reopen_chat_of
+from nbtool.magics.commands.state.model_choices import model_choices
+from nbtool.magics.commands.turns.undo import undo_command, undo_turn
 from nbtool.magics.notebook.saved_turn import saved_turn_bundle, version_fields
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.view.saved_turn_messages import ModelsRequest, SavedTurnAnswer, VersionRequest, parse_request

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, expect
 
-from nbtool.magics.commands import COMMANDS
+from nbtool.magics.commands.dispatch import COMMANDS
 from nbtool.toolsets import STANDARD
 from tests.browser.lab import PANEL, Front, Lab, Notebook, screenshot
 

@@ -22,7 +22,7 @@ from nbtool import Chat
 from nbtool.errors import NbtoolError
 from nbtool.event_json import load_events
 from nbtool.magics.cell.cell_prompt import has_prompt, prompt_of
-from nbtool.magics.commands import COMMANDS, check_options
+from nbtool.magics.commands.dispatch import COMMANDS, check_options
 from nbtool.magics.flags.options import budget
 from nbtool.magics.flags.tool_choice import choose_tools, find_source
 from nbtool.magics.names.bind import bind_reference

@@ -7,7 +7,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 from nbtool.magics.candidates import MAX_HELP, NO_BREAK_HYPHEN, NO_BREAK_SPACE
-from nbtool.magics.commands import COMMANDS
+from nbtool.magics.commands.dispatch import COMMANDS
 from nbtool.wire.providers.model_data import default_model_of
 
 
@@ -89,7 +89,7 @@ def test_tab_says_the_kind_and_one_line_of_help(shell: Any, kinds: Any) -> None:
 
 
 def test_tab_says_the_kind_of_everything_that_it_offers(shell: Any, kinds: Any) -> None:
-    from nbtool.magics.commands import COMMANDS
+    from nbtool.magics.commands.dispatch import COMMANDS
     from nbtool.magics.flags.options import cell_parser
 
     shell.run_cell("%%chat -q -m practice:fast\nHello")

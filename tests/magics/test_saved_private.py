@@ -12,9 +12,10 @@ import pytest
 from nbtool.blocks.render import conversation
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.journal import journal
-from nbtool.magics.commands import COMMANDS, show
 from nbtool.magics.commands.context import CommandContext
-from nbtool.magics.commands.history_source import HistorySource
+from nbtool.magics.commands.dispatch import COMMANDS
+from nbtool.magics.commands.past_chats.history_source import HistorySource
+from nbtool.magics.commands.turns import show
 from nbtool.settings import data_dir
 from nbtool.wire.providers.env_file import find_env_file
 from tests.magics.names.test_names_kept import COMMAND_LINES

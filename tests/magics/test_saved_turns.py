@@ -10,7 +10,7 @@ import pytest
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.journal import journal
 from nbtool.magics.saved_turns import answer_page
-from tests.magics.commands.test_next_day import PRICE
+from tests.magics.commands.past_chats.test_next_day import PRICE
 
 
 @pytest.fixture(autouse=True)

@@ -30,8 +30,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.chat.journal.process_journal import journal
 from nbtool.chat.turn import Turn
-from nbtool.magics.commands import COMMANDS, TURN_ARGUMENTS
-from nbtool.magics.commands.exports import SUFFIXES
+from nbtool.magics.commands.dispatch import COMMANDS, TURN_ARGUMENTS
+from nbtool.magics.commands.files.exports import SUFFIXES
 from nbtool.magics.flags.config import SECRETS as SECRET_SETTINGS
 from nbtool.plugins.event_log import EventLog
 from nbtool.plugins.telemetry import Telemetry

@@ -121,7 +121,7 @@ ROWS = (
         (
             r"tests/tools/mcp/test_servers.py::",
             r"tests/tools/mcp/test_(elicitation|form|login_prompt|oauth|prompts|recovery|server_sequences).py::",
-            r"tests/magics/commands/test_prompts.py::.*mentions_nothing",
+            r"tests/magics/commands/prompting/test_mcp_prompts.py::.*mentions_nothing",
             r"tests/mcp_server/test_(access|client_sequences|hostile_client).py::",
             r"tests/browser/test_hostile_page.py::",
         ),

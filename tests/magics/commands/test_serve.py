@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nbtool.magics.commands.context import CommandContext
-from nbtool.magics.commands.history_source import HistorySource
+from nbtool.magics.commands.past_chats.history_source import HistorySource
 from nbtool.mcp_server.address import ServerAddress, find_server
 from nbtool.mcp_server.bridge import main
 from tests.magics.commands.saying import run_command

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nbtool.chat.journal import journal
-from nbtool.magics.commands import COMMANDS
+from nbtool.magics.commands.dispatch import COMMANDS
 
 TURN = "%%chat -q --approve auto -m practice:fast -t double -o first\nDouble 21 with `double`."
 MADE = {

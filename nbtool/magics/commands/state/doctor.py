@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from nbtool.magics.commands.context import Command, CommandContext
-from nbtool.magics.commands.doctor_checks import Finding, check_front_end, check_installation, describe_versions
+from nbtool.magics.commands.state.doctor_checks import Finding, check_front_end, check_installation, describe_versions
 
 WIDTH = 92
 """Characters of a line: JupyterLab breaks longer ones within words, beside its file browser."""

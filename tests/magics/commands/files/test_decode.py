@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from nbtool.magics.commands import COMMANDS
 from nbtool.magics.commands.context import CommandContext
+from nbtool.magics.commands.dispatch import COMMANDS
 
 STREAM = {
     "chat": 'data: {"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n',

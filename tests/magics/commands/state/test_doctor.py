@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.magics.commands.doctor import WIDTH
+from nbtool.magics.commands.state.doctor import WIDTH
 from tests.compat.page import open_page
 from tests.magics.commands.saying import run_command
 

@@ -12,10 +12,10 @@ from nbtool.chat.journal import journal, queries, search
 from nbtool.chat.journal import retention as retention_module
 from nbtool.chat.journal.dataframe import frame
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.bind import REPLACE
 from nbtool.magics.commands.context import Command, CommandContext, format_table
-from nbtool.magics.commands.exports import open_file
-from nbtool.magics.commands.reopen import continue_chat
+from nbtool.magics.commands.files.exports import open_file
+from nbtool.magics.commands.past_chats.reopen import continue_chat
+from nbtool.magics.commands.turns.bind import REPLACE
 from nbtool.text import shorten
 
 MAX_LISTED = 50

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nbtool.chat.model import Model
-from nbtool.magics.commands.model_table import list_models
+from nbtool.magics.commands.state.model_table import list_models
 from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from tests.beats import STALL, beats

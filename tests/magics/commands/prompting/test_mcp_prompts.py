@@ -10,7 +10,7 @@ import pytest
 from nbtool.tools.mcp import McpServers, mcp_servers
 from tests.magics.commands.saying import run_command
 
-PROGRAM = Path(__file__).parents[2] / "tools" / "mcp" / "prompting_server.py"
+PROGRAM = Path(__file__).parents[3] / "tools" / "mcp" / "prompting_server.py"
 
 
 @pytest.fixture(scope="module")

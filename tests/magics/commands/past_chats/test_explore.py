@@ -7,8 +7,8 @@ import pytest
 from nbtool import Chat
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import CommandContext
-from nbtool.magics.commands.explore import turn_to_open
-from nbtool.magics.commands.history_source import HistorySource
+from nbtool.magics.commands.past_chats.explore import turn_to_open
+from nbtool.magics.commands.past_chats.history_source import HistorySource
 from nbtool.testing import ScriptedWire, call
 from nbtool.view.explorer_messages import CellRequest
 from tests.magics.commands.saying import run_command

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat
-from nbtool.magics.commands import COMMANDS, WITHOUT_ARGS
+from nbtool.magics.commands.dispatch import COMMANDS, WITHOUT_ARGS
 from nbtool.plugins import Budget, Privacy
 from nbtool.testing import ScriptedWire, call
 from tests.chaos import event, finish, head, serve_each, text, whole

@@ -9,9 +9,9 @@ from nbtool.chat.journal.process_journal import is_in_memory
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, format_table
-from nbtool.magics.commands.model_table import list_models
-from nbtool.magics.commands.recordings import describe_recording
+from nbtool.magics.commands.files.recordings import describe_recording
 from nbtool.magics.commands.serve import describe_client
+from nbtool.magics.commands.state.model_table import list_models
 from nbtool.magics.flags.config import FLAGS
 from nbtool.policy import site_policy
 from nbtool.settings import data_dir, display_path

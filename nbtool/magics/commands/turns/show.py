@@ -14,7 +14,7 @@ from nbtool.blocks.render.conversation import ConversationTurn
 from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
-from nbtool.magics.commands.model_choices import model_choices
+from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.kernel.cell_messages import has_front_end
 from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.saved_turn import saved_turn_bundle

@@ -11,8 +11,8 @@ from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext
-from nbtool.magics.commands.history_source import HistorySource
-from nbtool.magics.commands.reopen import TURN_ID, chat_of_turn, has_turn
+from nbtool.magics.commands.past_chats.history_source import HistorySource
+from nbtool.magics.commands.past_chats.reopen import TURN_ID, chat_of_turn, has_turn
 from nbtool.magics.kernel.cell_messages import has_front_end
 from nbtool.text import shorten
 

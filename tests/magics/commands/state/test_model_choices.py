@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nbtool.blocks.render.conversation import ModelChoice
-from nbtool.magics.commands import model_choices as choices
 from nbtool.magics.commands.context import CommandContext
+from nbtool.magics.commands.state import model_choices as choices
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from nbtool.errors import BadUsage
 from nbtool.loop import wait_for_future
 from nbtool.magics.cell.endings import stop_cell
 from nbtool.magics.commands.context import Command, CommandContext, format_table
-from nbtool.magics.commands.show import show
+from nbtool.magics.commands.turns.show import show
 from nbtool.magics.kernel.cell_messages import listener_for
 from nbtool.sign_in import sign_in_page
 from nbtool.tools.approval import BY_COMMAND, Approved, Decision, Question, Released, RememberedApproval

@@ -12,7 +12,7 @@ import pytest
 from nbtool.chat.journal import journal
 from tests.magics.commands.saying import run_command
 
-CELLS = (Path(__file__).parents[3] / "js" / "src" / "lab" / "actions.ts").read_text()
+CELLS = (Path(__file__).parents[4] / "js" / "src" / "lab" / "actions.ts").read_text()
 TABLE = re.search(r"const ACTION_CELLS.*?= \{\n(.*?)\n\};", CELLS, re.DOTALL)
 BUTTONS = re.findall(r"^  (\w+): \(", TABLE[1] if TABLE else "", re.MULTILINE)
 WRITTEN = {

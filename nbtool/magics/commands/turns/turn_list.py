@@ -6,9 +6,9 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.conversation.restore import Interrupted
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
-from nbtool.magics.commands.branches import branches, turn_id
 from nbtool.magics.commands.context import Command, CommandContext, format_table
-from nbtool.magics.commands.journal import history_admin
+from nbtool.magics.commands.past_chats.journal_admin import history_admin
+from nbtool.magics.commands.turns.branches import branches, turn_id
 
 IDS = "--ids"
 

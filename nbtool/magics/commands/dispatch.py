@@ -1,0 +1,129 @@
+"""Dispatch `%chat …` to its command: look it up, check its options, format the help."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from itertools import pairwise
+
+from nbtool.blocks.render import omission
+from nbtool.errors import BadUsage
+from nbtool.magics.commands import serve
+from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.magics.commands.files import decode, exports, recordings
+from nbtool.magics.commands.past_chats import explore, journal_admin
+from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
+from nbtool.magics.commands.prompting import fix_explain, mcp_prompts
+from nbtool.magics.commands.state import doctor, env, status
+from nbtool.magics.commands.turns import approvals, bind, branches, show, turn_list, undo
+from nbtool.text import shorten
+
+
+def run(context: CommandContext, args: list[str]) -> str:
+    """Run the command of `%chat ARGS` and return its output.
+
+    Raises:
+        BadUsage: there is no such command.
+    """
+    name, *rest = args if args and args[0] not in HELP_FLAGS else ["help"]
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        raise BadUsage(f"Unknown command %chat {name}.", fix=f"Did you mean {near[0]}?" if near else "`%chat help`")
+    if len(rest) == 1 and rest[0] in HELP_FLAGS:
+        return _format_help((name, _help_text(COMMANDS[name])))
+    check_options(name, rest)
+    if rest and name in WITHOUT_ARGS:
+        raise BadUsage(f"%chat {name} takes no arguments, not {shorten(' '.join(rest), 80)!r}.", fix=f"`%chat {name}`")
+    for turn in rest if name in TURN_COMMANDS else _values_of(bind.TURN, rest):
+        if note := reopen_chat_of(context, turn):
+            print(note)  # noqa: T201 - a notice for the person, which an error of the command must not suppress
+    return COMMANDS[name](context, rest)
+
+
+def _values_of(option: str, args: list[str]) -> list[str]:
+    return [value for before, value in pairwise(args) if before == option]
+
+
+def check_options(name: str, args: list[str]) -> None:
+    """Check that no unknown option is read as the name of a file or an object.
+
+    Raises:
+        BadUsage: the command has no such option.
+    """
+    options = OPTIONS.get(name, frozenset())
+    for arg in args if name not in FREE_TEXT else ():
+        if arg.startswith("--") and arg not in options:
+            near = difflib.get_close_matches(arg, options, n=1)
+            fix = f"Did you mean {near[0]}?" if near else f"See `%chat help`; a file of that name is ./{arg}."
+            raise BadUsage(f"Unknown option {arg} of %chat {name}.", fix=fix)
+
+
+def help_command(_: CommandContext, __: list[str]) -> str:
+    """List the commands."""
+    rows = [(name, _help_text(command)) for name, command in COMMANDS.items()]
+    return _format_help(*rows, ("-c NAME", "Before or after any command: the chat it applies to (default: `main`)."))
+
+
+def _format_help(*rows: tuple[str, str]) -> str:
+    """Format commands with their helps as two columns; a page breaks longer lines within words."""
+    indent = " " * (max(len(name) for name, _ in rows) + 2)
+    wrapped = [textwrap.fill(text, HELP_WIDTH, initial_indent=indent, subsequent_indent=indent) for _, text in rows]
+    return "\n".join(name + text[len(name) :] for (name, _), text in zip(rows, wrapped, strict=True))
+
+
+def _help_text(command: Command) -> str:
+    """Return the help of a command as one line: its docstring without the errors that it raises."""
+    return " ".join((command.__doc__ or "").partition("Raises:")[0].split())
+
+
+HELP_WIDTH = 96
+"""Characters of a line of the help."""
+
+HELP_FLAGS = frozenset({"--help", "-h"})
+"""What prints the help of a command instead of running it."""
+
+TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, *undo.COMMANDS, "code"))
+"""Commands that take a turn, and first continue the earlier chat that it belongs to."""
+
+TURN_ARGUMENTS = (TURN_COMMANDS | {*explore.COMMANDS}) - {"open"}
+"""Commands whose first argument is a turn of this kernel."""
+
+OPTIONS: dict[str, frozenset[str]] = {
+    "approve": frozenset({approvals.WAIT}),
+    "bind": frozenset({bind.REPLACE, bind.TURN}),
+    "delete": frozenset({"--below"}),
+    "explore": frozenset({explore.STATIC}),
+    "serve": serve.OPTIONS,
+    "undo": frozenset({undo.REPLACE}),
+    "show": frozenset({omission.WHOLE_FLAG}),
+    "export": frozenset(exports.FORCE),
+    "code": frozenset({exports.ALL}),
+}
+"""The options of each command."""
+
+WITHOUT_ARGS = frozenset({"doctor", "help", "new", "status", "tools", "vars"})
+"""Commands without arguments other than `-c NAME`."""
+
+FREE_TEXT = frozenset({"config", "deny", "history", "prompt", "serve", *fix_explain.COMMANDS, *WITHOUT_ARGS})
+"""Commands whose arguments are free text or that parse them themselves."""
+
+COMMANDS: dict[str, Command] = {
+    **status.COMMANDS,
+    **turn_list.COMMANDS,
+    **show.COMMANDS,
+    **branches.COMMANDS,
+    **undo.COMMANDS,
+    **journal_admin.COMMANDS,
+    **explore.COMMANDS,
+    **approvals.COMMANDS,
+    **bind.COMMANDS,
+    **exports.COMMANDS,
+    **recordings.COMMANDS,
+    **decode.COMMANDS,
+    **env.COMMANDS,
+    **doctor.COMMANDS,
+    **fix_explain.COMMANDS,
+    **mcp_prompts.COMMANDS,
+    **serve.COMMANDS,
+    "help": help_command,
+}

@@ -1,0 +1,1 @@
+"""Commands about this chat's configuration, its models, this kernel and this page."""
