@@ -1,4 +1,4 @@
-"""Texts: clean, shorten, and change every one in JSON data."""
+"""Texts: clean and shorten them, format counts, and change every text in JSON data."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ def list_names(names: Iterable[str], limit: int) -> str:
     every = list(names)
     more = f" and {len(every) - limit:,} more" if len(every) > limit else ""
     return f"{', '.join(every[:limit])}{more}"
+
+
+def format_number(number: int) -> str:
+    """Return a number with thin groups: 1 204 332."""
+    return f"{number:,}".replace(",", " ")
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 item, 2 items."""
+    return f"{format_number(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def clean_text(text: str) -> str:

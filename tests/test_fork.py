@@ -19,7 +19,7 @@ from nbtool.chat.journal import journal, queries
 from nbtool.errors import McpFailed
 from nbtool.loop import background_loop, run_sync
 from nbtool.tools.mcp import mcp_servers
-from nbtool.tools.values.silence import suppress_output
+from nbtool.tools.values.output_suppression import suppress_output
 from nbtool.toolsets import html_text, web
 from nbtool.wire.endpoints.model_endpoint import list_models
 from nbtool.wire.transport import traffic
@@ -151,7 +151,7 @@ def test_what_a_forked_child_does_with_nbtool_works(used_chat: Chat, entry: Call
 
 LOCKS = {
     "ledger": "nbtool.wire.transport.traffic",
-    "suppress_output": "nbtool.tools.values.silence",
+    "suppress_output": "nbtool.tools.values.output_suppression",
     "practice": "nbtool.practice",
 }
 

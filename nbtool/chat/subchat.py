@@ -18,11 +18,11 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import ToolFailed
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
+from nbtool.text import format_number
 from nbtool.tools.approval import Approver, Policy
 from nbtool.tools.calls.runtime import RunningCall, current_call
 from nbtool.tools.execution.threads import STOP_GRACE_SECONDS
 from nbtool.tools.tool import Tool, as_tools, tool
-from nbtool.tools.values.describe import format_number
 
 MAX_DEPTH = 3
 """Maximum nesting of sub-chats."""

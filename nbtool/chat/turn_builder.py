@@ -24,7 +24,7 @@ from nbtool.plugins.structured import Structured
 from nbtool.policy import site_policy
 from nbtool.tools.approval import Approver
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.values.excerpt import masking
+from nbtool.tools.values.masked_excerpt import masking
 from nbtool.wire.base import Endpoint, Request
 from nbtool.wire.dialects.options import combine_options
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint

@@ -33,7 +33,7 @@ from nbtool.plugins.tools import ToolCalling
 from nbtool.policy import site_policy
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.values.excerpt import masking
+from nbtool.tools.values.masked_excerpt import masking
 from nbtool.wire.base import Endpoint
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.providers.provider_tools import without_provider_tools

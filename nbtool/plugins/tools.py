@@ -18,9 +18,9 @@ from nbtool.chain.repair import NO_RESULT
 from nbtool.events import CallReady, ErrorRaised, Event, Notice, Phase
 from nbtool.loop import is_cancelling
 from nbtool.messages import Message, ToolCall, results
+from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.ordering import CallSlot, make_slots
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import run_call, skip_call
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.base import ToolSpec

@@ -9,7 +9,7 @@ from types import CodeType
 from typing import Any
 
 from nbtool.tools.approval import make_digest
-from nbtool.tools.values.describe import object_token
+from nbtool.tools.values.object_token import object_token
 
 
 def name_of(function: Callable[..., Any]) -> str:

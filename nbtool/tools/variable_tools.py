@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
-from nbtool.text import shorten
+from nbtool.text import format_number, shorten
 from nbtool.tools.approval import Policy, ResultMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.values.describe import format_number
-from nbtool.tools.values.excerpt import mask_text, restore_text
+from nbtool.tools.values.masked_excerpt import mask_text, restore_text
 from nbtool.tools.values.sanitize import single_line
 from nbtool.tools.variables.store import Variables
 from nbtool.tools.variables.variable import Variable

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nbtool.errors import ToolFailed
-from nbtool.tools.values.describe import format_number
-from nbtool.tools.values.excerpt import excerpt, mask_text
+from nbtool.text import format_number
+from nbtool.tools.values.masked_excerpt import excerpt, mask_text
 from nbtool.tools.values.sanitize import single_line, strip_controls
 from nbtool.toolsets.notebook_access import CellOutput, CellRun, NotebookCell
 

@@ -9,11 +9,11 @@ from itertools import takewhile
 from pathlib import Path
 
 from nbtool.errors import ToolFailed
+from nbtool.text import format_number
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.secret_patterns import secret_in
 from nbtool.tools.toolset import Toolset, toolset_factory
-from nbtool.tools.values.describe import format_number
 from nbtool.tools.values.line_diff import line_diff
 from nbtool.tools.values.sanitize import single_line
 from nbtool.toolsets.sandboxed_folder import Entry, SandboxedFolder

@@ -16,9 +16,9 @@ from nbtool.tools.approval import Policy, ResultMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.calls.runtime import current_call
 from nbtool.tools.toolset import Toolset, toolset_factory
-from nbtool.tools.values.describe import describe as described
-from nbtool.tools.values.describe import has_value_labels
 from nbtool.tools.values.sanitize import single_line, without_addresses
+from nbtool.tools.values.type_and_shape import describe as described
+from nbtool.tools.values.type_and_shape import has_value_labels
 from nbtool.tools.variables.store import Variables
 from nbtool.tools.variables.variable import Variable
 from nbtool.toolsets.tables import Inspector, inspector_for

@@ -15,12 +15,11 @@ from typing import Any, Literal
 from weakref import WeakSet
 
 from nbtool.errors import ToolFailed
-from nbtool.text import shorten
+from nbtool.text import format_number, shorten
 from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Policy, RunMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.calls.runtime import current_call
 from nbtool.tools.toolset import Toolset, toolset_factory
-from nbtool.tools.values.describe import format_number
 from nbtool.tools.values.line_diff import line_diff
 from nbtool.toolsets.cell_texts import LISTED, describe_run, outline, output_part, read_text
 from nbtool.toolsets.notebook_access import CellType, NotebookAccess, NotebookCell, digest_of, has_notebook, notebook_of

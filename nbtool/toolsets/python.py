@@ -6,12 +6,12 @@ The `CodeRunner` is provided from outside: the extension registers one when it i
 from __future__ import annotations
 
 from nbtool.errors import BadUsage, ToolFailed
+from nbtool.text import format_number
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Rule, Toolset, toolset_factory
-from nbtool.tools.values.describe import format_number
-from nbtool.tools.values.multipart import MultipartResult
-from nbtool.tools.values.render import render, truncate
+from nbtool.tools.values.model_text import render, truncate
+from nbtool.tools.values.named_parts import MultipartResult
 from nbtool.tools.values.sanitize import strip_controls
 from nbtool.toolsets.code_runner import CodeResult, CodeRunner, get_code_runner
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbtool.errors import ToolFailed
-from nbtool.text import list_names, shorten
-from nbtool.tools.values.describe import describe, dtype_name, format_number
-from nbtool.tools.values.render import render
+from nbtool.text import format_number, list_names, shorten
+from nbtool.tools.values.model_text import render
 from nbtool.tools.values.sanitize import single_line, strip_controls
+from nbtool.tools.values.type_and_shape import describe
+from nbtool.tools.values.type_names import dtype_name
 
 MAX_COLUMNS = 50
 """Maximum number of columns shown."""

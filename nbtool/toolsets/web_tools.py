@@ -10,11 +10,10 @@ import subprocess
 import sys
 
 from nbtool.errors import BadUsage, ToolFailed
-from nbtool.text import shorten
+from nbtool.text import format_number, shorten
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Toolset, toolset_factory
-from nbtool.tools.values.describe import format_number
 from nbtool.tools.values.sanitize import single_line, strip_controls
 from nbtool.toolsets import html_text
 from nbtool.wire.transport.web_pages.page_fetch import Fetcher, Page

@@ -87,8 +87,8 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
     [
         (
             "wire/transport/http_endpoint.py",
-            "import nbtool.tools.calls.run",
-            "nbtool/wire/transport/http_endpoint.py:1: wire.transport may not import nbtool.tools.calls.run",
+            "import nbtool.tools.calls.call_run",
+            "nbtool/wire/transport/http_endpoint.py:1: wire.transport may not import nbtool.tools.calls.call_run",
         ),
         (
             "wire/transport/http_endpoint.py",

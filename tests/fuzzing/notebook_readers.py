@@ -33,7 +33,7 @@ from nbtool.plugins import semconv
 from nbtool.plugins.normalize import as_text
 from nbtool.server_url import parse_server_url
 from nbtool.testing import ScriptedWire
-from nbtool.tools.calls.contents import is_any_in, normalized_words
+from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words
 from nbtool.tools.mcp import stdio_messages
 from nbtool.tools.mcp.stdio_messages import Complexity, Flow
 from nbtool.toolsets import cell_texts, inspection

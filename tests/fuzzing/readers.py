@@ -26,17 +26,17 @@ from nbtool.events import CallReady, ResolvedArgument
 from nbtool.magics.flags.tool_choice import matches
 from nbtool.messages import ToolResult, user
 from nbtool.server_url import parse_server_url
-from nbtool.tools.calls.contents import is_any_in, normalized_words, result_rows
+from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words, result_rows
+from nbtool.tools.mcp.config_variables import variables_in, without_secrets
 from nbtool.tools.mcp.form import InvalidForm, form_parameters, secret_fields
 from nbtool.tools.mcp.oauth import check_address
 from nbtool.tools.mcp.tool_list import model_tool_name, quoted_instructions
-from nbtool.tools.mcp.variables import variables_in, without_secrets
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
 from nbtool.tools.tool import as_tools, tool
-from nbtool.tools.values.excerpt import excerpt
-from nbtool.tools.values.preview import preview_table
-from nbtool.tools.values.render import render
+from nbtool.tools.values.masked_excerpt import excerpt
+from nbtool.tools.values.model_text import render
 from nbtool.tools.values.sanitize import single_line
+from nbtool.tools.values.table_preview import preview_table
 from nbtool.tools.variables.references import parse, referenced_names
 from nbtool.toolsets.html_text import read_html
 from nbtool.wire import decode

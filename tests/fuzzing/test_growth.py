@@ -25,9 +25,9 @@ from nbtool.magics.flags.options import cell_parser, mentions, parse
 from nbtool.plugins.masks import Masks
 from nbtool.plugins.pii_patterns import PII_TYPES, select_types
 from nbtool.plugins.structured import _find_json
-from nbtool.tools.script.compile import validate
+from nbtool.tools.script.script_compiler import validate
 from nbtool.tools.values.line_diff import line_diff
-from nbtool.tools.values.render import render_or_preview, truncate
+from nbtool.tools.values.model_text import render_or_preview, truncate
 from nbtool.tools.values.sanitize import strip_controls, without_addresses, without_paths
 from nbtool.wire import find_wire, parse_calls
 from nbtool.wire.framing.redaction import excerpt, redact

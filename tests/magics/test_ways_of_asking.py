@@ -17,7 +17,7 @@ from nbtool.events import CallAsked, CallReady, TurnStarted
 from nbtool.magics.cell.approver import input_prompt
 from nbtool.messages import user
 from nbtool.tools.approval import Question
-from nbtool.tools.calls.gates import _request_event
+from nbtool.tools.calls.approval_request import _request_event
 from tests.magics.commands.saying import run_command
 from tests.magics.parking import ParkingChat
 from tests.resolved import plain

@@ -22,10 +22,10 @@ import pytest
 from nbtool import Approved, Released, ToolFailed, Withheld, tool
 from nbtool.messages import Media
 from nbtool.tools.calls.disclosure import MAX_UNREADABLE
-from nbtool.tools.calls.table_forms import MAX_INSPECTED
+from nbtool.tools.calls.normalized_tables import MAX_INSPECTED
 from nbtool.tools.script.tool import script_tools
 from nbtool.tools.tool import as_tools
-from nbtool.tools.values.multipart import MultipartResult
+from nbtool.tools.values.named_parts import MultipartResult
 from nbtool.tools.variable_tools import variable_tools
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 

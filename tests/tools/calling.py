@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from nbtool.events import Event
 from nbtool.loop import CallerThread, background_loop
 from nbtool.messages import ToolCall, new_id
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import run_call
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables

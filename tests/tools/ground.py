@@ -22,8 +22,8 @@ from nbtool.events import Event
 from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Released, tool
 from nbtool.tools.approval import Question, ResultMode, RunMode, RunPolicy
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import run_call
 from nbtool.tools.calls.runtime import ToolRuntime, current_call
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables

@@ -18,8 +18,9 @@ from PIL import Image
 from pydantic import BaseModel, create_model
 
 from nbtool import tool
-from nbtool.tools.values import describe as describing
-from nbtool.tools.values.describe import describe
+from nbtool.tools.values import type_and_shape as describing
+from nbtool.tools.values.type_and_shape import describe
+from nbtool.tools.values.type_names import dtype_name
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import Variables
 from nbtool.toolsets import inspection
@@ -151,7 +152,7 @@ def test_names_that_are_in_code_or_are_names_of_columns_are_reported() -> None:
     ],
 )
 def test_a_type_of_a_column_contains_types_and_units_only(dtype: Any, actual: str) -> None:
-    assert describing.dtype_name(dtype) == actual
+    assert dtype_name(dtype) == actual
 
 
 class Model(BaseModel):

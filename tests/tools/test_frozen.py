@@ -567,7 +567,7 @@ CONSTANT_MODULES = {
     "pathlib",
     "pathlib._local",
     "zoneinfo",
-    "nbtool.tools.values.multipart",
+    "nbtool.tools.values.named_parts",
 }
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from nbtool.tools import tool
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.values.render import render
+from nbtool.tools.values.model_text import render
 from tests.tools.calling import ask_for, make_harness
 
 FRAME = pd.DataFrame({"who": ["Ada", "Grace"]})

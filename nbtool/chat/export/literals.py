@@ -15,7 +15,7 @@ from typing import Any
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.export.names import NotebookNames, is_name
 from nbtool.text import clean_text
-from nbtool.tools.values.describe import type_name
+from nbtool.tools.values.type_names import type_name
 from nbtool.tools.variables.references import Path
 
 MAX_DEPTH = 50

@@ -11,7 +11,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.export.literals import LiteralWriter, NotLiteral, text_literal
 from nbtool.chat.export.names import NotebookNames, is_name
 from nbtool.errors import UnknownReference
-from nbtool.tools.values.silence import suppress_output
+from nbtool.tools.values.output_suppression import suppress_output
 from nbtool.tools.variables.references import Path, Reference, parse, resolve_one
 from nbtool.tools.variables.store import Variables
 

@@ -38,8 +38,8 @@ from nbtool.events import (
 )
 from nbtool.messages import Media, Message, ToolCall, Usage
 from nbtool.tools.approval import Approver, Decision, Question, Released
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import run_call
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.calls.site_rules import asks_person
 from nbtool.tools.tool import Tool

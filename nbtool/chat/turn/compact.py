@@ -17,7 +17,7 @@ from nbtool.events import EndReason
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall
 from nbtool.text import map_text
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.values.excerpt import excerpt
+from nbtool.tools.values.masked_excerpt import excerpt
 
 PREVIEW = 200
 """Maximum characters of a result in a log block."""

@@ -15,7 +15,7 @@ from nbtool.magics.notebook.earlier_cells import CellContext, EarlierCell, Earli
 from nbtool.magics.notebook.page_cells import OUTPUT_CHARACTERS, last_page_error, last_page_run, page_context
 from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.policy import site_policy
-from nbtool.tools.values.excerpt import masking
+from nbtool.tools.values.masked_excerpt import masking
 from nbtool.toolsets.notebook_access import NotebookCell
 
 

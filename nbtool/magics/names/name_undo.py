@@ -19,7 +19,7 @@ from nbtool.magics.names.object_contents import content_digests, left_tokens, re
 from nbtool.magics.notebook.cell_changes import CellChange, ChangesCells, describe_cells, undo_cells
 from nbtool.text import list_names
 from nbtool.tools.content_hash.change_token import ChangeToken
-from nbtool.tools.values.sizes import UNKNOWN_SIZE, size_of
+from nbtool.tools.values.memory_size import UNKNOWN_SIZE, size_of
 
 MAX_KEPT_BYTES = 512 * 1024 * 1024
 """Estimated bytes of the former objects of all turns; beyond it, those of the oldest turns are no longer kept."""

@@ -20,7 +20,7 @@ from typing import Any
 from nbtool.errors import ToolFailed
 from nbtool.magics.notebook.output_proxies import PublisherProxy, StreamProxy
 from nbtool.messages import Media
-from nbtool.tools.values.render import format_error
+from nbtool.tools.values.model_text import format_error
 from nbtool.toolsets.code_runner import CodeResult
 
 MAX_CAPTURED = 1_000_000

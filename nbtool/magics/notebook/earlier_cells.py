@@ -10,7 +10,7 @@ from typing import Any, Literal
 from nbtool.errors import BadUsage
 from nbtool.magics.notebook.own_magic import OwnMagic
 from nbtool.text import shorten
-from nbtool.tools.values.excerpt import excerpt, mask_text
+from nbtool.tools.values.masked_excerpt import excerpt, mask_text
 from nbtool.tools.values.sanitize import strip_controls
 
 MAX_CHARACTERS = 24_000

@@ -19,8 +19,8 @@ from nbtool.tools.content_hash.tool_states import ToolStates
 from nbtool.tools.schema.parameters import PLAIN_TYPES
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.content_lines import ContentLines, content_lines
-from nbtool.tools.values.preview import TablePreview, preview_table
-from nbtool.tools.values.render import truncate
+from nbtool.tools.values.model_text import truncate
+from nbtool.tools.values.table_preview import TablePreview, preview_table
 from nbtool.tools.variables.references import (
     REFERENCE_PREFIX,
     Path,

@@ -20,7 +20,7 @@ from nbtool.errors import NbtoolError, UnknownReference
 from nbtool.messages import Media
 from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.calls.bound_call import BoundCall
-from nbtool.tools.calls.contents import (
+from nbtool.tools.calls.normalized_contents import (
     LISTS,
     MIN_ROW_CHARS,
     VALUES,
@@ -33,13 +33,13 @@ from nbtool.tools.calls.contents import (
     rows_of,
     unwrap_scalar,
 )
-from nbtool.tools.calls.table_forms import MAX_INSPECTED
+from nbtool.tools.calls.normalized_tables import MAX_INSPECTED
 from nbtool.tools.tool import Tool
-from nbtool.tools.values.describe import declared_name, type_name
 from nbtool.tools.values.jsonable import LIBRARIES
-from nbtool.tools.values.multipart import MultipartResult
-from nbtool.tools.values.render import format_error
-from nbtool.tools.values.silence import suppress_output
+from nbtool.tools.values.model_text import format_error
+from nbtool.tools.values.named_parts import MultipartResult
+from nbtool.tools.values.output_suppression import suppress_output
+from nbtool.tools.values.type_names import declared_name, type_name
 from nbtool.tools.variables.store import Variables
 
 MAX_UNREADABLE = 200

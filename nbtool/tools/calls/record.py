@@ -10,8 +10,8 @@ from typing import Any
 from nbtool.events import CallDecided, CallFinished, CallStatus, ResolvedArgument
 from nbtool.messages import Media, ToolCall, ToolResult
 from nbtool.mime import IMAGES, sniff
-from nbtool.tools.values.multipart import MultipartResult
-from nbtool.tools.values.preview import TablePreview
+from nbtool.tools.values.named_parts import MultipartResult
+from nbtool.tools.values.table_preview import TablePreview
 
 MAX_IMAGES = 8
 """Maximum number of images of one result sent to the model; the others are described."""

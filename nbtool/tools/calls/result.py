@@ -15,18 +15,19 @@ from nbtool.text import left_out
 from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.approval import Released, ResultMode, RunMode
 from nbtool.tools.approval.question import RESULT_PREVIEW
+from nbtool.tools.calls.approval_request import gate_mode, refusal_message, refusal_reason
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
-from nbtool.tools.calls.gates import gate_mode, refusal_message, refusal_reason
 from nbtool.tools.calls.record import CallEnded, CallRecord, count_images_left_out, extract_images
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.calls.site_rules import ERROR_TEXT
 from nbtool.tools.calls.traceback import own_traceback
 from nbtool.tools.execution.runner import ToolRun
-from nbtool.tools.values.describe import declared_name, describe
-from nbtool.tools.values.media import extract_media, may_have_media
-from nbtool.tools.values.preview import MAX_RESULT_ROWS, TablePreview, preview_table
-from nbtool.tools.values.render import Rendered, format_error, is_cheap, render, render_or_preview, truncate
+from nbtool.tools.values.model_text import Rendered, format_error, is_cheap, render, render_or_preview, truncate
+from nbtool.tools.values.result_media import extract_media, may_have_media
+from nbtool.tools.values.table_preview import MAX_RESULT_ROWS, TablePreview, preview_table
+from nbtool.tools.values.type_and_shape import describe
+from nbtool.tools.values.type_names import declared_name
 
 CANCELLED_RUN = "The call was stopped while it ran, because the turn was stopped."
 """The outcome of a call that had begun when its turn was stopped."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
 from nbtool.tools.approval import BY_POLICY, BY_REMEMBERED, Approved, Resolution, RunMode, Scope
+from nbtool.tools.calls.approval_request import gate_mode, refusal_message, refusal_reason
 from nbtool.tools.calls.bound_call import BoundCall
-from nbtool.tools.calls.differences import find_differences
-from nbtool.tools.calls.gates import gate_mode, refusal_message, refusal_reason
+from nbtool.tools.calls.call_changes import find_differences
 from nbtool.tools.calls.ordering import CallSlot
 from nbtool.tools.calls.reask import CallQuestions
 from nbtool.tools.calls.record import CallEnded, CallRecord

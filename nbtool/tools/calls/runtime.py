@@ -16,14 +16,14 @@ from nbtool.messages import ToolCall
 from nbtool.policy import site_policy
 from nbtool.thread_pool import Outcome, run_with_timeout
 from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction, Question, Resolution, make_digest
+from nbtool.tools.calls.approval_request import record_decision, request_decision
 from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
-from nbtool.tools.calls.gates import record_decision, request_decision
 from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.site_rules import with_site_rules
 from nbtool.tools.calls.stops import CallStops
 from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.values.render import RESULT_CHARS, format_error
+from nbtool.tools.values.model_text import RESULT_CHARS, format_error
 from nbtool.tools.variables.store import Variables
 
 BIND_SECONDS = 10.0

@@ -21,7 +21,7 @@ from nbtool.tools.content_hash import code, libraries
 from nbtool.tools.content_hash.classes import hash_class, is_class
 from nbtool.tools.content_hash.fields import class_attribute, class_name, get_field, instance_dict, mro, short_name
 from nbtool.tools.content_hash.hasher import MAX_LEAVES, Hasher, NotHashable, OverLimit
-from nbtool.tools.values.multipart import MultipartResult
+from nbtool.tools.values.named_parts import MultipartResult
 
 HashFunction = Callable[[Any, Hasher], None]
 

@@ -36,7 +36,7 @@ from nbtool.tools.content_hash.live_code import (
 from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.live_instances import hash_array_module, hash_instance
 from nbtool.tools.content_hash.module_origin import is_nbtool, is_user_module
-from nbtool.tools.values.describe import object_token
+from nbtool.tools.values.object_token import object_token
 
 
 class LiveObjectHasher(LiveHasher):

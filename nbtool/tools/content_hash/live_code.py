@@ -10,12 +10,12 @@ from typing import Any
 from nbtool.tools.content_hash.builtins import hash_value
 from nbtool.tools.content_hash.classes import closure_values
 from nbtool.tools.content_hash.code import names_in
+from nbtool.tools.content_hash.code_names import constant_texts, passed_names, passes_class, passes_object, passes_self
 from nbtool.tools.content_hash.fields import class_name, instance_dict, mro, namespace
 from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.module_origin import has_user_globals, is_user_module
-from nbtool.tools.content_hash.names import constant_texts, passed_names, passes_class, passes_object, passes_self
 from nbtool.tools.content_hash.source import code_fingerprint
-from nbtool.tools.values.describe import object_token
+from nbtool.tools.values.object_token import object_token
 
 TOOL_ATTRIBUTE = "__nbtool_tool__"
 """The attribute that `@tool` sets on a function; it configures the tool, and does not affect what runs."""

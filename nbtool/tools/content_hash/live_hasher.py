@@ -12,7 +12,7 @@ from nbtool.threadless import thread_time
 from nbtool.tools.content_hash.builtins import hash_value
 from nbtool.tools.content_hash.fields import short_name
 from nbtool.tools.content_hash.hasher import Hasher, NotHashable, OverLimit, TooLargeToHash
-from nbtool.tools.values.describe import object_token
+from nbtool.tools.values.object_token import object_token
 
 MAX_PROBLEMS = 5
 """Maximum number of reported problems."""

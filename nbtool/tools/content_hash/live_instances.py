@@ -10,11 +10,11 @@ from types import MemberDescriptorType
 from typing import Any
 
 from nbtool.tools.content_hash.builtins import hash_column, hash_value
+from nbtool.tools.content_hash.code_names import passes_object
 from nbtool.tools.content_hash.fields import class_name, instance_dict, mro, namespace, short_name
 from nbtool.tools.content_hash.live_code import can_run, hash_class
 from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.module_origin import is_user_module
-from nbtool.tools.content_hash.names import passes_object
 
 _POINTER = 8
 """Size in bytes of a slot, of a `__dict__` and of a list of weak references in an instance."""

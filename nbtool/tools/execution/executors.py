@@ -18,7 +18,8 @@ from nbtool.errors import ToolFailed
 from nbtool.thread_pool import Outcome, run_in_worker
 from nbtool.tools.execution.start_check import CheckedFunction
 from nbtool.tools.execution.threads import StopResult
-from nbtool.tools.values.describe import describe, type_name
+from nbtool.tools.values.type_and_shape import describe
+from nbtool.tools.values.type_names import type_name
 
 _PICKLE_ERROR_WORDS = ("pickle", "serialize", "not the same object", "local object")
 """Words of errors about objects that cannot be sent to another process."""

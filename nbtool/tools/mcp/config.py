@@ -16,9 +16,9 @@ from pydantic import SecretStr
 from nbtool.errors import BadUsage
 from nbtool.server_url import parse_server_url
 from nbtool.tools.approval import make_digest
+from nbtool.tools.mcp.config_variables import Expansion, variables_in, without_secrets
 from nbtool.tools.mcp.limits import ServerLimits
 from nbtool.tools.mcp.login_prompt import LoginPrompt
-from nbtool.tools.mcp.variables import Expansion, variables_in, without_secrets
 from nbtool.tools.values.sanitize import single_line
 
 INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "TERM", "SHELL", "USER")

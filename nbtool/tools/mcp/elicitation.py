@@ -21,8 +21,8 @@ from nbtool.events import Notice
 from nbtool.messages import ToolCall, new_id
 from nbtool.text import shorten
 from nbtool.tools.approval import Policy, make_digest
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import run_call
 from nbtool.tools.calls.runtime import RunningCall, current_call
 from nbtool.tools.mcp.form import FormParameters, InvalidForm, form_parameters, secret_fields
 from nbtool.tools.mcp.tool_list import server_label

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtool.errors import McpFailed
 from nbtool.text import shorten
-from nbtool.tools.mcp.content import block_value, resource_value
+from nbtool.tools.mcp.result_content import block_value, resource_value
 from nbtool.tools.mcp.tool_list import MAX_PAGES
 from nbtool.tools.values.sanitize import single_line, strip_controls
 

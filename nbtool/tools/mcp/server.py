@@ -21,7 +21,6 @@ from nbtool.text import shorten
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.execution.runner import ReturnValue
 from nbtool.tools.mcp.config import ServerSpec, read_config
-from nbtool.tools.mcp.connection import Connection
 from nbtool.tools.mcp.elicitation import answer_for_call
 from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
 from nbtool.tools.mcp.login_prompt import LOGIN_SECONDS, LoginPrompt, ask_person
@@ -33,6 +32,7 @@ from nbtool.tools.mcp.prompts import (
     list_resources,
     read_resource,
 )
+from nbtool.tools.mcp.reconnection import Connection
 from nbtool.tools.mcp.sign_in import login_for_call
 from nbtool.tools.mcp.token_store import TokenStore
 from nbtool.tools.mcp.tool_list import (

@@ -23,9 +23,9 @@ from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import background_loop
 from nbtool.tools.mcp import stdio_process
 from nbtool.tools.mcp.config import ServerSpec
-from nbtool.tools.mcp.content import result_value
 from nbtool.tools.mcp.elicitation import Answer, complete_call
 from nbtool.tools.mcp.errors import SessionLost
+from nbtool.tools.mcp.result_content import result_value
 from nbtool.tools.mcp.tool_list import MAX_PAGES, RemoteTool, parse_tools, server_label
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
     from mcp.types import ElicitRequestParams, ElicitResult, LoggingMessageNotificationParams
 
-    from nbtool.tools.mcp.http import Exchange, WrapTransport
+    from nbtool.tools.mcp.http_transport import Exchange, WrapTransport
 
 T = TypeVar("T")
 OnLog = Callable[["LoggingMessageNotificationParams"], object]
@@ -127,7 +127,7 @@ class Session:
             SessionLost: the session has ended.
             McpFailed: the server returned an error, or timed out.
         """
-        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only if there is a server
+        from nbtool.tools.mcp.http_transport import exchange  # noqa: PLC0415 - loaded only if there is a server
 
         client, seconds = self._running(), self.spec.limits.list_seconds
         with exchange() as current:
@@ -151,7 +151,7 @@ class Session:
             McpFailed: the server returned an error, or an invalid response.
             ToolFailed: the tool failed, with its own message.
         """
-        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only if there is a server
+        from nbtool.tools.mcp.http_transport import exchange  # noqa: PLC0415 - loaded only if there is a server
 
         client = self._running()
         with exchange() as current:
@@ -169,7 +169,7 @@ class Session:
         return self._client
 
     async def _run(self) -> None:
-        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only if there is a server
+        from nbtool.tools.mcp.http_transport import exchange  # noqa: PLC0415 - loaded only if there is a server
 
         with self._stderr:
             try:
@@ -240,7 +240,7 @@ class Session:
 
     async def _with_transport_hint(self, failure: ToolFailed, current: Exchange) -> ToolFailed:
         """Add a hint to the error of a URL that does not open a session: it may use another transport."""
-        from nbtool.tools.mcp.http import sse_hint, uses_sse  # noqa: PLC0415 - loaded only if there is a server
+        from nbtool.tools.mcp.http_transport import sse_hint, uses_sse  # noqa: PLC0415 - loaded only if there is a server
 
         if self.spec.url and await uses_sse(self.spec, current):
             problem, fix = sse_hint()
@@ -269,7 +269,7 @@ async def _on_stdio(spec: ServerSpec, stderr: TextIO) -> Transport:
 async def _over_http(spec: ServerSpec, stack: AsyncExitStack, on_refused: OnRefused) -> Transport:
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - loaded only if there is a server
 
-    from nbtool.tools.mcp.http import http_client, public_url  # noqa: PLC0415 - the same
+    from nbtool.tools.mcp.http_transport import http_client, public_url  # noqa: PLC0415 - the same
 
     http = await stack.enter_async_context(http_client(spec, on_refused, await _login_of(spec)))
     return streamable_http_client(public_url(spec), http_client=http, max_sse_event_size=None)  # bounded in `http`

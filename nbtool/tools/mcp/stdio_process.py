@@ -36,7 +36,7 @@ _finish = threading.Lock()
 
 def main(max_message: str, names: str, *command: str) -> None:  # pragma: no cover - ends its process
     """Run the server until it ends, and clean up after it."""
-    sys.path.append(str(Path(__file__).parent))  # at the end: this folder has an http.py, and Python has one
+    sys.path.append(str(Path(__file__).parent))  # at the end, so that no module here is taken for one of Python's
     from stdio_messages import (  # type: ignore[import-not-found]  # noqa: PLC0415 - found only in this program
         MAX_DROPPED,
         Flow,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from nbtool.errors import InvalidArguments, McpFailed
 from nbtool.text import shorten
 from nbtool.tools.schema.parameters import Parameters
-from nbtool.tools.values.describe import describe
 from nbtool.tools.values.line_diff import line_diff
 from nbtool.tools.values.sanitize import single_line, strip_controls
+from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.variables.references import ResolvedArguments
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage
-from nbtool.tools.values.describe import type_name
+from nbtool.tools.values.type_names import type_name
 
 REFERENCE_KEY = "\0reference"
 """The key of a placeholder for a live object in JSON during validation; no argument of a model contains it."""

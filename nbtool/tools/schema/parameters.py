@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from nbtool.errors import InvalidArguments
 from nbtool.text import shorten
 from nbtool.tools.schema.annotations import REFERENCE_KEY, REFERENCE_TYPE
-from nbtool.tools.values.describe import describe
+from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.variables.references import Path, ReferenceTarget, ResolvedArguments
 
 if TYPE_CHECKING:

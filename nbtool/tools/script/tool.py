@@ -18,8 +18,8 @@ from nbtool.thread_pool import run_in_worker
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.calls.runtime import current_call
-from nbtool.tools.script.compile import compile_script, validate
-from nbtool.tools.script.run import SCRIPT_SECONDS, ScriptRun
+from nbtool.tools.script.script_compiler import compile_script, validate
+from nbtool.tools.script.script_run import SCRIPT_SECONDS, ScriptRun
 from nbtool.tools.toolset import Toolset, toolset_factory
 
 NAME = "RunScript"

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from nbtool.text import left_out, shorten
-from nbtool.tools.values.describe import format_number
+from nbtool.text import format_number, left_out, shorten
 from nbtool.tools.values.line_diff import changed_lines
-from nbtool.tools.values.preview import PLAIN_PACKAGES
 from nbtool.tools.values.sanitize import strip_controls
+from nbtool.tools.values.table_preview import PLAIN_PACKAGES
 
 MAX_LINES = 2_000
 """Maximum number of lines of a value that are compared."""

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nbtool.messages import Media
-from nbtool.tools.values.describe import declared_type, describe, type_name
 from nbtool.tools.values.sanitize import strip_controls, without_addresses
+from nbtool.tools.values.type_and_shape import describe
+from nbtool.tools.values.type_names import declared_type, type_name
 
 MAX_BITS = 10_000
 """Maximum number of bits of an integer that is written out; Python refuses more than 4 300 digits."""

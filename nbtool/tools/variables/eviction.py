@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from nbtool.tools.values.describe import describe, format_number
-from nbtool.tools.values.sizes import size_of
+from nbtool.text import format_number
+from nbtool.tools.values.memory_size import size_of
+from nbtool.tools.values.type_and_shape import describe
 
 MIN_COUNTED_BYTES = 1_000
 """Results below this size without a name are not counted."""

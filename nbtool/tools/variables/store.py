@@ -19,9 +19,9 @@ from typing import Any
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.policy import site_policy
 from nbtool.text import shorten
-from nbtool.tools.values.describe import describe
-from nbtool.tools.values.render import render
-from nbtool.tools.values.sizes import size_of
+from nbtool.tools.values.memory_size import size_of
+from nbtool.tools.values.model_text import render
+from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.variables.eviction import BoundedEntries, Holder
 from nbtool.tools.variables.variable import MISSING, Variable, check_name, is_secret, is_shared
 

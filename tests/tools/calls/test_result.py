@@ -12,7 +12,7 @@ from nbtool.events import CallAsked, CallFinished
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools import tool
 from nbtool.tools.approval import Decision, Question, Released, Withheld
-from nbtool.tools.values.preview import MAX_RESULT_ROWS
+from nbtool.tools.values.table_preview import MAX_RESULT_ROWS
 from tests.tools.calling import ask_for, make_harness
 
 

@@ -25,7 +25,7 @@ from xarray.core.indexing import LazilyIndexedArray
 from nbtool.tools.content_hash import builtins, content_hash, content_hash_or_reason
 from nbtool.tools.content_hash.code import NOTEBOOK, global_data
 from nbtool.tools.content_hash.hasher import Hasher, OverLimit
-from nbtool.tools.values.multipart import MultipartResult
+from nbtool.tools.values.named_parts import MultipartResult
 
 PERIODS = pd.Series(pd.period_range("2026", periods=2, freq="M"))
 INDEX = pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=["n", "s"])

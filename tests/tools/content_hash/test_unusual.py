@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nbtool.tools.content_hash import content_hash
+from nbtool.tools.content_hash.code_names import passes_self
 from nbtool.tools.content_hash.fields import module_of
-from nbtool.tools.content_hash.names import passes_self
 from nbtool.tools.content_hash.tool_states import MAX_STATES, ToolStates
 
 

@@ -20,8 +20,8 @@ import pytest
 from nbtool import tool
 from nbtool.errors import BadUsage
 from nbtool.loop import run_sync
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import run_call
 from nbtool.tools.execution.executors import ExecutorRunner, _explain_pickle_error, _find_unpicklable
 from nbtool.tools.tool import Options, as_tools
 from tests.tools import far

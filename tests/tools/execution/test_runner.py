@@ -16,9 +16,9 @@ from nbtool.loop import CallerThread, background_loop, run_sync
 from nbtool.messages import ToolCall
 from nbtool.thread_pool import run_in_worker
 from nbtool.tools import Progress, tool
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.result import CANCELLED_RUN
-from nbtool.tools.calls.run import run_call
 from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.execution.threads import CallerThreadRunner, WorkerThreadRunner
 from tests.tools.calling import ToolHarness, ask_for, make_harness

@@ -18,8 +18,8 @@ from nbtool import tool
 from nbtool.events import Event
 from nbtool.loop import background_loop
 from nbtool.tools.approval import Approved, Decision, Question
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import run_call
 from nbtool.tools.execution import executors, threads
 from nbtool.tools.execution.async_loop import run_on_tool_loop
 from nbtool.tools.execution.start_check import ChangedBeforeStart, CheckedFunction

@@ -19,10 +19,10 @@ from nbtool.events import CallAsked, Notice
 from nbtool.loop import background_loop
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
-from nbtool.tools.calls.run import run_call
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.mcp import McpServers, mcp_servers
-from nbtool.tools.mcp.connection import _CallProgress
 from nbtool.tools.mcp.elicitation import MAX_INPUT_ROUNDS, MAX_QUESTIONS, complete_call, decline
+from nbtool.tools.mcp.reconnection import _CallProgress
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 from tests.tools.mcp.resolving_server import make_server
 from tests.tools.mcp.serving import http_server

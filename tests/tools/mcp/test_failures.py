@@ -17,7 +17,7 @@ from nbtool.errors import McpFailed
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.failures import parse_exit_report, to_tool_failure
-from nbtool.tools.mcp.http import Body, Exchange, describe_status
+from nbtool.tools.mcp.http_transport import Body, Exchange, describe_status
 from nbtool.tools.mcp.stdio_process import report
 
 STDIO = ServerSpec("lab", command="lab")

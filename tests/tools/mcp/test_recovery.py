@@ -28,8 +28,8 @@ from nbtool import Approved, Denied, Policy
 from nbtool.errors import McpFailed
 from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover
-from nbtool.tools.mcp import McpServers, connection, mcp_servers, stdio_process
-from nbtool.tools.mcp import http as mcp_http
+from nbtool.tools.mcp import McpServers, mcp_servers, reconnection, stdio_process
+from nbtool.tools.mcp import http_transport as mcp_http
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.limits import ServerLimits
 from nbtool.tools.mcp.session import Session
@@ -364,7 +364,7 @@ def test_notices_that_a_server_spoofs_are_attributed_to_it_and_bounded(
     record = make_harness(servers, approver=yes).run(ask_for("it_say"))
 
     assert record.status == "ok"
-    assert len(servers["it"].notices) == connection.MAX_NOTICES < SPOOFED
+    assert len(servers["it"].notices) == reconnection.MAX_NOTICES < SPOOFED
     assert all(notice.startswith("The MCP server 'it' printed a line") for notice in servers["it"].notices)
 
 

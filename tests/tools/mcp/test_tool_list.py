@@ -8,7 +8,7 @@ import pytest
 from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from nbtool.errors import InvalidArguments, McpFailed, ToolFailed
-from nbtool.tools.mcp.content import result_value
+from nbtool.tools.mcp.result_content import result_value
 from nbtool.tools.mcp.tool_list import RemoteParameters, RemoteTool, diff_tools, model_tool_name, parse_tools
 from nbtool.tools.tool import NAME
 from nbtool.tools.variables.references import without_references

@@ -13,9 +13,9 @@ from nbtool.chat.chat import TurnSettings
 from nbtool.errors import ToolFailed
 from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import run_call
-from nbtool.tools.script.compile import validate
+from nbtool.tools.script.script_compiler import validate
 from nbtool.tools.script.tool import ScriptTool, script_tools
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 

@@ -19,7 +19,7 @@ from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools import Approved
 from nbtool.tools.script.tool import script_tools
-from nbtool.tools.values.sizes import size_of
+from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.eviction import BoundedEntries, EvictedResult
 from nbtool.tools.variables.store import Variables
 

@@ -8,7 +8,7 @@ from nbtool.errors import BadUsage
 from nbtool.magics.cell.cell_prompt import last_cell, last_failed_cell
 from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.magics.notebook.earlier_cells import EarlierCell, Origin, cell_context
-from nbtool.tools.values.excerpt import masking
+from nbtool.tools.values.masked_excerpt import masking
 
 FIX = "The last of the cells below failed. Say in one or two sentences why, and write the corrected cell in full."
 EXPLAIN = "Explain what the last of the cells below does, and what its output means."

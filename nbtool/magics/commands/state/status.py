@@ -15,7 +15,7 @@ from nbtool.magics.commands.state.model_table import list_models
 from nbtool.magics.flags.config import FLAGS
 from nbtool.policy import site_policy
 from nbtool.settings import data_dir, display_path
-from nbtool.tools.values.sizes import size_of
+from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.variable import Variable
 from nbtool.wire.providers.providers_toml import SETTINGS_FILE
 from nbtool.wire.transport.traffic import totals

@@ -8,7 +8,7 @@ from typing import Any
 from nbtool.events import Difference
 from nbtool.tools import tool
 from nbtool.tools.calls.bound_call import BoundCall, bind
-from nbtool.tools.calls.differences import find_differences
+from nbtool.tools.calls.call_changes import find_differences
 from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.store import Variables
 

@@ -10,9 +10,9 @@ import pandas as pd
 import polars as pl
 import xarray
 
-from nbtool.tools.values.describe import describe
-from nbtool.tools.values.preview import preview_table
-from nbtool.tools.values.render import render
+from nbtool.tools.values.model_text import render
+from nbtool.tools.values.table_preview import preview_table
+from nbtool.tools.values.type_and_shape import describe
 
 
 def test_a_large_frame_is_a_preview_that_says_so() -> None:

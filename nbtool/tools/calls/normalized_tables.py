@@ -1,4 +1,4 @@
-"""The values of libraries' tables and arrays, in each order in which they may be repeated."""
+"""The cells of libraries' tables and arrays in a normalized form, in each order in which they may be repeated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from nbtool.tools.values.describe import has_value_labels
+from nbtool.tools.values.type_and_shape import has_value_labels
 
 MAX_INSPECTED = 10_000
 """Maximum number of items of a result compared with unreadable values, and of values in one row; the first ones count.

@@ -10,7 +10,7 @@ import pytest
 from mcp.types import CallToolResult, ImageContent, TextContent
 
 from nbtool.messages import Media
-from nbtool.tools.mcp.content import result_value
+from nbtool.tools.mcp.result_content import result_value
 
 ROWS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 WEATHER = {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}

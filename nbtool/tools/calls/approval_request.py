@@ -1,4 +1,4 @@
-"""Ask for approval at a gate: the question goes to the queue and to the approver; the first decision counts."""
+"""Request a decision at a gate: the question goes to the queue and to the approver; the first decision counts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.record import CallEnded
 from nbtool.tools.calls.site_rules import refuse_automatic
 from nbtool.tools.execution.async_loop import run_on_tool_loop
-from nbtool.tools.values.render import format_error
+from nbtool.tools.values.model_text import format_error
 
 RUN_UNASKED_FIX = 'Set `run="auto"` on the tool, or pass `approver=` to the chat.'
 APPROVER_FIX = "Pass `approver=` to the chat."

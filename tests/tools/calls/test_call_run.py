@@ -16,8 +16,8 @@ from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.events import CallFinished
 from nbtool.messages import ToolCall
 from nbtool.tools import Policy, tool
+from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import run_call, skip_call
 from nbtool.tools.tool import as_tools
 from tests.resolved import plain
 from tests.tools.calling import ask_for, make_harness

@@ -11,8 +11,8 @@ from typing import Any
 
 from nbtool.messages import Media
 from nbtool.mime import IMAGES, sniff
-from nbtool.tools.values.multipart import MultipartResult
-from nbtool.tools.values.silence import suppress_output
+from nbtool.tools.values.named_parts import MultipartResult
+from nbtool.tools.values.output_suppression import suppress_output
 
 MAX_MEDIA = 8
 """Maximum number of images and sounds shown per result."""

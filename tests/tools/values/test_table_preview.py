@@ -9,7 +9,7 @@ import pytest
 
 from nbtool.tools.calls.bound_call import bind
 from nbtool.tools.tool import as_tools, tool
-from nbtool.tools.values.preview import MAX_CELL_CHARS, MAX_COLUMNS, MAX_ROWS, preview_table
+from nbtool.tools.values.table_preview import MAX_CELL_CHARS, MAX_COLUMNS, MAX_ROWS, preview_table
 from nbtool.tools.variables.store import Variables
 
 FRAME = pd.DataFrame({"ticker": ["ACME", "GLOB"], "close": [7, 9]})

@@ -1,4 +1,4 @@
-"""Render any Python value as text for a model, within a budget of characters.
+"""Turn any Python value into the text that a model gets, within a budget of characters.
 
 Omissions are reported, with numbers. `repr` of an object runs guarded: an exception becomes a line, printed output is
 suppressed, and the text is sanitized and truncated.
@@ -15,12 +15,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.text import left_out
-from nbtool.tools.values.describe import declared_name, describe, format_number, type_name
-from nbtool.tools.values.excerpt import mask_text, restore_text
+from nbtool.text import format_number, left_out
 from nbtool.tools.values.jsonable import MAX_BITS, JsonConverter, is_json_like, llm_repr, own_repr
+from nbtool.tools.values.masked_excerpt import mask_text, restore_text
+from nbtool.tools.values.output_suppression import suppress_output
 from nbtool.tools.values.sanitize import strip_controls, without_addresses, without_paths
-from nbtool.tools.values.silence import suppress_output
+from nbtool.tools.values.type_and_shape import describe
+from nbtool.tools.values.type_names import declared_name, type_name
 
 RESULT_CHARS = 8_000
 """Default maximum number of characters of a result in the model's context."""

@@ -28,7 +28,7 @@ from nbtool.tools.calls.runtime import RunningCall, ToolRuntime, set_current_cal
 from nbtool.tools.execution.runner import BlockedLoop, ToolRun, run_tool, runner_for
 from nbtool.tools.execution.start_check import ChangedBeforeStart
 from nbtool.tools.tool import Progress
-from nbtool.tools.values.render import format_error
+from nbtool.tools.values.model_text import format_error
 
 UNREADABLE_INPUT = (
     "The script has values that were exposed by reference only, and {tool!r} takes its arguments as plain text or "

@@ -13,7 +13,7 @@ from nbtool import Approved
 from nbtool.errors import BadUsage, McpFailed
 from nbtool.tools.mcp import mcp_servers
 from nbtool.tools.mcp.config import read_config
-from nbtool.tools.mcp.http import public_url
+from nbtool.tools.mcp.http_transport import public_url
 from tests.chaos import serve, whole
 from tests.tools.calling import ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer, http_server

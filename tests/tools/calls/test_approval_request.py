@@ -14,13 +14,13 @@ from nbtool.loop import CallerThread
 from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
 from nbtool.tools.approval import ApprovalQueue, Question, Resolution
-from nbtool.tools.calls import gates
+from nbtool.tools.calls import approval_request
 from nbtool.tools.calls.bound_call import bind
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.ordering import make_slots
 from nbtool.tools.calls.reask import INVALID_EDITS, MAX_CHANGES, MAX_EDITS
 from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.result import EDITED_NOTICE
-from nbtool.tools.calls.run import run_call
 from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.store import Variables
 from tests.resolved import plain
@@ -599,7 +599,7 @@ def test_an_answer_that_comes_after_the_decision_is_no_error() -> None:
             harness.decide(question.digest, Approved(), by="button")
             return Denied("too late")
 
-        await gates._ask_approver(pending.question, harness, late, CallerThread(), ignore)
+        await approval_request._ask_approver(pending.question, harness, late, CallerThread(), ignore)
         return await pending, harness.pending()
 
     assert asyncio.run(asked()) == (Resolution(Approved(), "button"), ())
@@ -609,6 +609,6 @@ def test_a_policy_that_is_a_word_needs_no_thread_and_no_time() -> None:
     bound = bind(as_tools(double_if_allowed)[0], {"n": 2}, Variables())
     asked = bind(as_tools(tool(lambda n: n, name="asked", run=lambda **_: "auto"))[0], {"n": 2}, Variables())
 
-    assert asyncio.run(gates.gate_mode(bound, "run", 0.0)) == "ask_always"
+    assert asyncio.run(approval_request.gate_mode(bound, "run", 0.0)) == "ask_always"
     with pytest.raises(CallEnded):
-        asyncio.run(gates.gate_mode(asked, "run", 0.0))
+        asyncio.run(approval_request.gate_mode(asked, "run", 0.0))

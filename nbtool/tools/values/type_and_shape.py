@@ -1,4 +1,4 @@
-"""Describe an object without its contents: type name, shape, columns, and an identity token.
+"""Describe an object without its contents, in one line: type, shape, columns; a value as text is `model_text.py`.
 
 Names are included, values are not, as far as they can be distinguished. Columns whose labels come from a named column
 (a pivoted frame) or are not strings are counted and not listed. The name of a pandas Series is omitted, because it may
@@ -8,43 +8,18 @@ columns). A class created at run time is described by its nearest base that is d
 
 from __future__ import annotations
 
-import itertools
-import re
-import sys
-import weakref
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from nbtool.text import shorten
+from nbtool.text import count_of, format_number, shorten
 from nbtool.tools.values.sanitize import single_line
+from nbtool.tools.values.type_names import MAX_NAME, declared_name, dtype_name, type_name
 
 MAX_COLUMNS = 50
 """Maximum number of columns named in a description."""
 
-MAX_COLUMN_NAME = 64
-"""Maximum number of characters of a column name."""
-
-_SAFE_DTYPE = re.compile(
-    r"\w+(?:\[pyarrow\])?"
-    r"|(?:datetime64|timedelta64|period|timestamp|duration)\[[A-Za-z-]{1,6}(?:, ?(?:tz=)?[\w/+:-]{1,40})?\]"
-    r"(?:\[pyarrow\])?"
-    r"|interval\[\w+(?:, ?\w+)?\]"
-    r"|(?:Datetime|Duration)\(time_unit='\w\w'(?:, time_zone=(?:None|'[\w/+:-]{1,40}'))?\)"
-    r"|Decimal\(precision=(?:None|\d+), scale=\d+\)",
-    re.ASCII,
-)
-"""Column types that are shown in full: they contain only types and units."""
-
-_HEAP_TYPE = 1 << 9
-_IMMUTABLE_TYPE = 1 << 8
-"""Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE: a class without the former, or with the latter, is written in C."""
-
 Describe = Callable[[Any], "str | tuple[str, str]"]
 """Returns a description of a value, or that and a description of its columns."""
-
-_object_tokens: dict[int, tuple[weakref.ref[Any], int]] = {}
-_next_token = itertools.count(1)
 
 
 def describe(value: Any) -> str:
@@ -73,44 +48,6 @@ def _parts(value: Any) -> tuple[str, str]:
     return _describe_builtin(value), ""
 
 
-def type_name(kind: type) -> str:
-    """Return the name of a type without its module."""
-    return shorten(single_line(kind.__name__), MAX_COLUMN_NAME)
-
-
-def format_number(number: int) -> str:
-    """Return a number with thin groups: 1 204 332."""
-    return f"{number:,}".replace(",", " ")
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 item, 2 items."""
-    return f"{format_number(number)} {noun}{'' if number == 1 else 's'}"
-
-
-def dtype_name(dtype: Any) -> str:
-    """Return the type of a column without values in it: categories, field names, fill values."""
-    if type(dtype).__module__.partition(".")[0] not in ("pandas", "numpy", "polars", "pyarrow", "torch", "builtins"):
-        return declared_name(type(dtype))
-    name = single_line(str(dtype))
-    base = re.match(r"[A-Za-z]\w*", name, re.ASCII)
-    if base and base[0] in ("List", "Array") and getattr(dtype, "inner", None) is not None:
-        return f"{base[0]}({dtype_name(dtype.inner)})"
-    if name.startswith("Sparse["):
-        return f"Sparse[{dtype_name(dtype.subtype)}]"
-    return name if _SAFE_DTYPE.fullmatch(name) else base[0] if base else type_name(type(dtype))
-
-
-def declared_name(kind: type) -> str:
-    """Return the name of a type as in its code; for a type created at run time, that of its nearest declared base."""
-    return type_name(declared_type(kind))
-
-
-def declared_type(kind: type) -> type:
-    """Return the type itself, or the nearest declared base of a type created at run time."""
-    return next((base for base in kind.__mro__ if _is_declared(base)), object)
-
-
 def has_value_labels(value: Any) -> bool:
     """Whether the labels of a pandas object are or may be values: pivoted columns, a Series' own name."""
     if type(value).__module__.partition(".")[0] != "pandas":
@@ -123,55 +60,24 @@ def has_value_labels(value: Any) -> bool:
     return any(name is not None for name in columns.names) or not all(type(label) is str for label in columns)
 
 
-def _is_declared(kind: type) -> bool:
-    qualified_name = kind.__qualname__
-    flags = kind.__flags__
-    if not flags & _HEAP_TYPE or flags & _IMMUTABLE_TYPE or "<locals>" in qualified_name:
-        return True
-    current: Any = sys.modules.get(kind.__module__)
-    for part in qualified_name.split("."):
-        current = getattr(current, part, None)
-    return isinstance(current, type)
-
-
-def object_token(value: Any) -> str:
-    """Return a token of this object that no other object gets, even after it is deleted.
-
-    An id is reused; a counter is not. Objects without weak references (lists, numbers, texts) are identified by id.
-    """
-    entry = _object_tokens.get(id(value))
-    if entry and entry[0]() is value:
-        return f"#{entry[1]}"
-    try:
-        reference = weakref.ref(value, partial(_forget_object, id(value)))
-    except TypeError:
-        return str(id(value))
-    _object_tokens[id(value)] = (reference, next(_next_token))
-    return f"#{_object_tokens[id(value)][1]}"
-
-
-def _forget_object(key: int, _: object) -> None:
-    _object_tokens.pop(key, None)
-
-
 def _describe_builtin(value: Any) -> str:
     name = declared_name(type(value))
     if issubclass(type(value), str):  # `value.__class__` could run the object's code
-        return f"{name}, {count(str.__len__(value), 'character')}"
+        return f"{name}, {count_of(str.__len__(value), 'character')}"
     if issubclass(type(value), (bytes, bytearray)):
-        return f"{name}, {count(len(value), 'byte')}"
+        return f"{name}, {count_of(len(value), 'byte')}"
     if type(value) in (list, tuple, dict, set, frozenset):
-        return f"{name}, {count(len(value), 'item')}"
+        return f"{name}, {count_of(len(value), 'item')}"
     return name
 
 
 def _describe_frame(value: Any) -> tuple[str, str]:
     rows, width = value.shape
-    size = f"DataFrame, {count(rows, 'row')} by {count(width, 'column')}"
+    size = f"DataFrame, {count_of(rows, 'row')} by {count_of(width, 'column')}"
     if has_value_labels(value):
         return f"{size}, named by values{_column_names(value.columns)}", ""
     columns = [
-        f"{shorten(single_line(str(name)), MAX_COLUMN_NAME)} ({dtype_name(dtype)})"
+        f"{shorten(single_line(str(name)), MAX_NAME)} ({dtype_name(dtype)})"
         for name, dtype in zip(list(value.columns)[:MAX_COLUMNS], list(value.dtypes)[:MAX_COLUMNS], strict=False)
     ]
     more = f" and {format_number(width - MAX_COLUMNS)} more" if width > MAX_COLUMNS else ""
@@ -179,14 +85,14 @@ def _describe_frame(value: Any) -> tuple[str, str]:
 
 
 def _column_names(columns: Any) -> str:
-    names = [repr(shorten(single_line(name), MAX_COLUMN_NAME)) for name in columns.names if isinstance(name, str)]
+    names = [repr(shorten(single_line(name), MAX_NAME)) for name in columns.names if isinstance(name, str)]
     return f" of {', '.join(names)}" if names else ""
 
 
 def _describe_series(value: Any) -> str:
     is_named = not has_value_labels(value) and value.name
-    name = f" {shorten(single_line(str(value.name)), MAX_COLUMN_NAME)!r}" if is_named else ""
-    return f"{type_name(type(value))}{name}, {dtype_name(value.dtype)}, {count(len(value), 'row')}"
+    name = f" {shorten(single_line(str(value.name)), MAX_NAME)!r}" if is_named else ""
+    return f"{type_name(type(value))}{name}, {dtype_name(value.dtype)}, {count_of(len(value), 'row')}"
 
 
 def _describe_array(value: Any) -> str:
@@ -196,15 +102,13 @@ def _describe_array(value: Any) -> str:
 def _describe_dataset(value: Any) -> str | tuple[str, str]:
     """Return the dimensions of an xarray object with their sizes, and the variables of a Dataset."""
     sizes = ", ".join(
-        f"{shorten(single_line(str(name)), MAX_COLUMN_NAME)} {format_number(size)}"
-        for name, size in value.sizes.items()
+        f"{shorten(single_line(str(name)), MAX_NAME)} {format_number(size)}" for name, size in value.sizes.items()
     )
     if not hasattr(value, "data_vars"):
         return f"DataArray, {dtype_name(value.dtype)}, {sizes}"
     names = list(value.data_vars)
     variables = ", ".join(
-        f"{shorten(single_line(str(name)), MAX_COLUMN_NAME)} ({dtype_name(value[name].dtype)})"
-        for name in names[:MAX_COLUMNS]
+        f"{shorten(single_line(str(name)), MAX_NAME)} ({dtype_name(value[name].dtype)})" for name in names[:MAX_COLUMNS]
     )
     more = f" and {format_number(len(names) - MAX_COLUMNS)} more" if len(names) > MAX_COLUMNS else ""
     return f"Dataset, {sizes}", f"{variables}{more}"
@@ -220,7 +124,7 @@ def _describe_figure(value: Any) -> str:
 
 
 def _describe_plotly(value: Any) -> str:
-    return f"plotly Figure, {count(len(value.data), 'trace')}"
+    return f"plotly Figure, {count_of(len(value.data), 'trace')}"
 
 
 _SPECIAL: dict[str, dict[str, Describe]] = {

@@ -1,4 +1,4 @@
-"""Preview the first rows of a table, or of a similar value, for the person who approves a call.
+"""Preview the first rows of a table, or a similar value, as cells, for the person who approves a call.
 
 Only readable variables are previewed, and no code of a cell's class runs: a cell that is neither a plain value nor a
 type of the table libraries is shown by its type.

@@ -15,10 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
-from nbtool.tools.values.describe import describe, dtype_name, format_number, object_token
-from nbtool.tools.values.render import format_error
+from nbtool.text import format_number
+from nbtool.tools.values.model_text import format_error
+from nbtool.tools.values.object_token import object_token
+from nbtool.tools.values.output_suppression import suppress_output
 from nbtool.tools.values.sanitize import single_line, strip_controls, without_addresses, without_paths
-from nbtool.tools.values.silence import suppress_output
+from nbtool.tools.values.type_and_shape import describe
+from nbtool.tools.values.type_names import dtype_name
 from tests.cpu_time import run_within
 
 

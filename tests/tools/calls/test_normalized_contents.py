@@ -10,8 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from nbtool.tools.calls.contents import MAX_LITERAL, MAX_PARSED, normalized_words, result_rows, value_key
-from nbtool.tools.calls.table_forms import MAX_INSPECTED, table_forms
+from nbtool.tools.calls.normalized_contents import MAX_LITERAL, MAX_PARSED, normalized_words, result_rows, value_key
+from nbtool.tools.calls.normalized_tables import MAX_INSPECTED, table_forms
 
 
 def of_library(module: str, **members: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The contents of containers in a normalized form, so that equal contents can be found in other representations.
+"""The items of any container in a normalized form, to find values that must not leave in another representation.
 
 A container becomes rows: its values in each order in which a list, a text or another container may repeat them. A row
 contains words only, so that quotes, brackets, commas, tags and number types make no difference: the list `["a", 1.0]`,
@@ -21,9 +21,9 @@ from itertools import chain, islice
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
-from nbtool.tools.calls.table_forms import MAX_INSPECTED, is_missing, size_of, table_forms
-from nbtool.tools.values.describe import object_token
-from nbtool.tools.values.multipart import MultipartResult
+from nbtool.tools.calls.normalized_tables import MAX_INSPECTED, is_missing, size_of, table_forms
+from nbtool.tools.values.named_parts import MultipartResult
+from nbtool.tools.values.object_token import object_token
 
 MAX_PARSED = 4_000_000
 """Maximum number of characters of a text parsed as JSON; a longer text that may be JSON is not compared."""

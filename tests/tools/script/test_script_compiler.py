@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.tools.script.compile import validate
+from nbtool.tools.script.script_compiler import validate
 
 
 @pytest.mark.parametrize("script", ["a = '\0'", "(" * 300 + ")" * 300, "-" * 9_000 + "1"])

@@ -15,13 +15,13 @@ from typing import Any
 from nbtool.errors import ToolFailed
 from nbtool.messages import ToolCall, new_id
 from nbtool.threadless import result_of
+from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import run_call
 from nbtool.tools.calls.runtime import RunningCall, ToolRuntime
-from nbtool.tools.script.compile import BUILTINS, MAIN_NAME, OWN_NAMES, SCRIPT_FILE
+from nbtool.tools.script.script_compiler import BUILTINS, MAIN_NAME, OWN_NAMES, SCRIPT_FILE
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.values.render import format_error, render
+from nbtool.tools.values.model_text import format_error, render
 
 SCRIPT_SECONDS = 60.0
 """Seconds that a script may run, without its calls and their approvals."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from nbtool.messages import Media
-from nbtool.tools.values.multipart import MultipartResult
+from nbtool.tools.values.named_parts import MultipartResult
 
 MAX_DEPTH = 4
 """Maximum nesting depth."""

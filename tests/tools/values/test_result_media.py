@@ -8,8 +8,8 @@ from PIL import Image
 from nbtool import Approved, Released, Withheld, tool
 from nbtool.messages import Media
 from nbtool.tools.approval import Question
-from nbtool.tools.values.media import MAX_MEDIA, MAX_MEDIA_BYTES, extract_media, may_have_media
-from nbtool.tools.values.multipart import MultipartResult
+from nbtool.tools.values.named_parts import MultipartResult
+from nbtool.tools.values.result_media import MAX_MEDIA, MAX_MEDIA_BYTES, extract_media, may_have_media
 from tests.samples import MP3, PNG, WAV
 from tests.tools.calling import ask_for, make_harness
 

@@ -8,7 +8,7 @@ import pytest
 from nbtool.tools import Approved, tool
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import RunningCall
-from nbtool.tools.script.run import MAX_INLINE_CHARS, ScriptRun
+from nbtool.tools.script.script_run import MAX_INLINE_CHARS, ScriptRun
 from nbtool.tools.script.tool import script_tools
 from tests.tools.calling import ask_for, make_harness
 

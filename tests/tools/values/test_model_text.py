@@ -29,9 +29,9 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydantic import BaseModel, SecretStr
 
-from nbtool.tools.values.describe import describe
 from nbtool.tools.values.jsonable import LIBRARIES
-from nbtool.tools.values.render import PREVIEW_CHARS, RESULT_CHARS, is_cheap, render, render_or_preview, truncate
+from nbtool.tools.values.model_text import PREVIEW_CHARS, RESULT_CHARS, is_cheap, render, render_or_preview, truncate
+from nbtool.tools.values.type_and_shape import describe
 from tests.cpu_time import run_within
 
 
@@ -175,7 +175,7 @@ ZOO: list[tuple[Any, str]] = [
     (ForModels(), "as the model likes it"),
     (NotForModels(), "fallback"),
     (Named(), "Named(red)"),
-    (Plain(), "<tests.tools.values.test_render.Plain object>"),
+    (Plain(), "<tests.tools.values.test_model_text.Plain object>"),
     (Raising(), "Raising (rendering it failed: RuntimeError)"),
     (NoText(), "NoText (rendering it failed: TypeError)"),
     (Printing(), "quiet"),
@@ -332,7 +332,7 @@ def test_a_class_created_at_run_time_is_not_named_in_a_result() -> None:
     texts = [render(value).text for value in values]
 
     assert not any("alice" in text for text in texts)
-    assert texts[0] == "<tests.tools.values.test_render.Declared object>"
+    assert texts[0] == "<tests.tools.values.test_model_text.Declared object>"
     assert texts[3:] == ["class Declared", "<builtins.object object>"]
     assert render(Declared()).text == texts[0]
 

@@ -1,4 +1,4 @@
-"""A server across its sessions: after one has ended, the next request starts another, with increasing delays.
+"""Reconnect to a server: after a session has ended, the next request starts another, with increasing delays.
 
 Only connecting and listing are retried. A call is sent once: its outcome is unknown if its session ends.
 """

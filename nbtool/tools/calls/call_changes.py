@@ -8,7 +8,7 @@ from nbtool.tools.content_hash.source import verified_source
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.content_lines import ContentLines, comparison_note, content_difference
 from nbtool.tools.values.line_diff import changed_lines
-from nbtool.tools.values.render import truncate
+from nbtool.tools.values.model_text import truncate
 from nbtool.tools.variables.references import Path, ReferenceTarget
 
 
