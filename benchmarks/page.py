@@ -29,8 +29,8 @@ from benchmarks.goals import Goal, goal_table
 from nbtool.events import Event, RequestStarted, TextDelta, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
 from nbtool.view.lazy_module import load_lazy_module
-from nbtool.view.throttle import FLUSHES_PER_SECOND
-from nbtool.view.turn import STATIC, TurnWidget
+from nbtool.view.patch_batching import FLUSHES_PER_SECOND
+from nbtool.view.turn_widget import STATIC, TurnWidget
 from tests.browser.bare import open_bare
 from tests.browser.chromium import find_chromium
 from tests.browser.states import show, states

@@ -6,9 +6,9 @@ import json
 import sys
 from typing import Any
 
-from nbtool.blocks.limits import NOTICE_LIMIT, omitted_marker
-from nbtool.blocks.notation import name_references
+from nbtool.blocks.display_limits import NOTICE_LIMIT, omitted_marker
 from nbtool.blocks.protocol import CallBlock, CallState, DecisionData, Head, UsageData
+from nbtool.blocks.reference_notation import name_references
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.events import EndReason, Gate
 from nbtool.text import shorten

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from nbtool.blocks.limits import NOTICE_LIMIT
+from nbtool.blocks.display_limits import NOTICE_LIMIT
 from nbtool.blocks.media import SAVED_LIMIT
 from nbtool.blocks.protocol import VERSION, ReaskReason, TextState
 from nbtool.events import CallStatus, EndReason, Gate, TurnStatus

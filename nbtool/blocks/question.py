@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from nbtool.blocks.argument_targets import only_reference, resolved_text
 from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import (
@@ -17,7 +18,6 @@ from nbtool.blocks.protocol import (
     ResolvedShape,
     TablePreview,
 )
-from nbtool.blocks.resolved import only_reference, resolved_text
 from nbtool.blocks.sanitize import escape_invisible, one_line, without_controls
 from nbtool.events import CallAsked, Gate, RepeatedQuestion
 from nbtool.messages import Media

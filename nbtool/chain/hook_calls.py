@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nbtool.chain.cancellation import shield_until_done, stop_all
 from nbtool.chain.hooks import Cleanup, TurnContext
 from nbtool.chain.plugin import HOOKS
 from nbtool.chain.plugin_check import check_plugins
+from nbtool.chain.task_stopping import shield_until_done, stop_all
 from nbtool.errors import HookFailed, NbtoolError
 from nbtool.loop import is_cancelling
 from nbtool.thread_pool import Outcome, run_in_worker

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
-from nbtool.chain.cancellation import stop_all
 from nbtool.chain.hook_calls import Hook
 from nbtool.chain.hooks import TurnContext
+from nbtool.chain.task_stopping import stop_all
 from nbtool.errors import HookFailed, LimitReached
 from nbtool.events import TurnStatus
 

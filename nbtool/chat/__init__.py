@@ -5,7 +5,7 @@ model/          the model and its endpoint      export/     Python, Markdown, JS
 turn/           one turn                        recording/  replay of recorded turns
 conversation/   the tree of turns, restored     batch/      many independent prompts
 
-chat.py         the public `Chat`; it has a builder     turn_builder.py  from a prompt to a turn
-parts.py        what turns are built from               turn_run.py      the run of a turn
-prompt_batch.py `Chat.map`: a batch from a chat         event_sink.py    to the journal, then to the listeners
+chat.py           the public `Chat`; it has a builder   turn_builder.py  from a prompt to a turn
+chat_parts.py     what turns are built from             turn_run.py      the run of a turn
+batch_builder.py  `Chat.map`: a batch from a chat       event_sink.py    to the journal, then to the listeners
 """

@@ -17,13 +17,13 @@ from nbtool.chain.limits import Limits
 from nbtool.chain.plugin import Plugin
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chat.batch import Batch
+from nbtool.chat.batch_builder import build_batch
+from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation import Conversation, TurnRef
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.delegation import PartAttribute, part_method
 from nbtool.chat.model import Model
-from nbtool.chat.parts import ChatParts
-from nbtool.chat.prompt import HistoryMode
-from nbtool.chat.prompt_batch import build_batch
+from nbtool.chat.prompt_context import HistoryMode
 from nbtool.chat.recording.recorder import Recorder
 from nbtool.chat.rerun.operations import Edit, Insert, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn

@@ -8,10 +8,10 @@ from typing import Any
 
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chat.attachments import as_parts
+from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation import Conversation
 from nbtool.chat.model.preview import PreviewableEndpoint, PreviewEndpoint
-from nbtool.chat.parts import ChatParts
-from nbtool.chat.prompt import as_message
+from nbtool.chat.prompt_context import as_message
 from nbtool.chat.rerun.operations import Rerun
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_run import TurnRun

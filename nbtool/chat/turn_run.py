@@ -9,17 +9,17 @@ from itertools import takewhile
 from typing import Any
 from weakref import WeakSet
 
+from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import EventContext, TurnContext
 from nbtool.chain.limits import Meter
 from nbtool.chain.repair import repair_history
-from nbtool.chain.turn import Engine
+from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation import Conversation
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.event_sink import EventSink
 from nbtool.chat.image_location import location_notices
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
-from nbtool.chat.parts import ChatParts
-from nbtool.chat.prompt import history_messages, system_prompt, with_context, with_date
+from nbtool.chat.prompt_context import history_messages, system_prompt, with_context, with_date
 from nbtool.chat.recording.recorder import TurnRecorder
 from nbtool.chat.rerun.operations import Reexecute, Rerun, Resume, TurnPlan
 from nbtool.chat.turn import Turn
@@ -27,7 +27,7 @@ from nbtool.chat.turn_settings import TurnSettings
 from nbtool.events import Emit, Event, Notice, TurnEnded, TurnStarted
 from nbtool.messages import Message
 from nbtool.plugins.budget import shared_budget
-from nbtool.plugins.media import MediaVariables
+from nbtool.plugins.media_variables import MediaVariables
 from nbtool.plugins.site_budget import is_limited, site_budget
 from nbtool.plugins.tools import ToolCalling
 from nbtool.policy import site_policy

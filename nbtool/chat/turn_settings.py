@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nbtool.chain.limits import Limits
-from nbtool.chat.prompt import HistoryMode
+from nbtool.chat.prompt_context import HistoryMode
 from nbtool.chat.recording.recorder import ReplayMode
 from nbtool.chat.rerun.operations import TurnOperation
 

@@ -14,14 +14,14 @@ from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.flags.config import NbTool
 from nbtool.sign_in import LoginRequest, set_login_asker
 from nbtool.text import list_names, shorten
-from nbtool.toolsets.code_runner import CodeResult, set_code_runner
+from nbtool.toolsets.runner_registry import CodeResult, set_code_runner
 from nbtool.wire.providers.env_consent import is_allowed
 from nbtool.wire.transport.models.default_model import Discovery, destination, find_model
 
 try:
-    from nbtool.magics.matcher import add_completer, completer, remove_completer
+    from nbtool.magics.completion_matcher import add_completer, completer, remove_completer
 except ImportError:  # IPython before 8.6
-    from nbtool.magics.older_completer import (  # type: ignore[assignment]  # the same functions, for what it calls
+    from nbtool.magics.legacy_completer import (  # type: ignore[assignment]  # the same functions, for what it calls
         add_completer,
         completer,
         remove_completer,
@@ -185,7 +185,7 @@ def _answer_saved_turns(kernel: Any, magics: ChatMagics) -> None:
     """Answer the pages of saved turns, each with a comm of its own; a kernel without comms has no such pages."""
 
     def answer(comm: Any, message: Any) -> None:
-        from nbtool.magics.saved_turns import answer_page  # noqa: PLC0415 - loading the extension has to be fast
+        from nbtool.magics.saved_turn_requests import answer_page  # noqa: PLC0415 - loading the extension has to be fast
 
         if reply := answer_page(magics.kernel_chats, message["content"]["data"]):
             comm.send(reply)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from nbtool.magics import candidates
-from nbtool.magics.candidates import UNBROKEN, Candidates
+from nbtool.magics import completion_candidates as candidates
+from nbtool.magics.completion_candidates import UNBROKEN, Candidates
 
 if TYPE_CHECKING:
     from nbtool.magics.kernel_chats import KernelChats

@@ -17,10 +17,10 @@ from nbtool.magics.cell.run import dry_run, run_cell
 from nbtool.magics.commands import dispatch
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
-from nbtool.magics.env_consent import with_consent
+from nbtool.magics.env_question import with_consent
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, ChatSettings
 from nbtool.magics.flags.config import NbTool
-from nbtool.magics.flags.options import MAX_LINE, cell_parser, parse
+from nbtool.magics.flags.flag_parser import MAX_LINE, cell_parser, parse
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.earlier_cells import CellContext
 from nbtool.tools.calls.traceback import name_files_by

@@ -17,8 +17,8 @@ from threading import Lock
 from typing import Any
 
 from nbtool.messages import Citation, Link, Media, Part, ProviderCall, Refusal, Text, Thinking, ToolCall, ToolResult
-from nbtool.plugins.normalize import as_text, encoded_texts, normalize
 from nbtool.plugins.pii_patterns import MAX_TYPE, PiiType
+from nbtool.plugins.text_normalization import as_text, encoded_texts, normalize
 from nbtool.text import map_text
 
 MAX_MASKS = 1_000

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from nbtool.errors import BadUsage
-from nbtool.plugins.normalize import normalize
+from nbtool.plugins.text_normalization import normalize
 
 MAX_TYPE = 24
 """Maximum length of a type's name, in characters."""

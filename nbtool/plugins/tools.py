@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
-from nbtool.chain.cancellation import shield_until_done, stop_all
 from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import CallContext, CallsContext, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.repair import NO_RESULT
+from nbtool.chain.task_stopping import shield_until_done, stop_all
 from nbtool.events import CallReady, ErrorRaised, Event, Notice, Phase
 from nbtool.loop import is_cancelling
 from nbtool.messages import Message, ToolCall, results

@@ -13,7 +13,7 @@ from nbtool.tools.toolset import Rule, Toolset, toolset_factory
 from nbtool.tools.values.model_text import render, truncate
 from nbtool.tools.values.named_parts import MultipartResult
 from nbtool.tools.values.sanitize import strip_controls
-from nbtool.toolsets.code_runner import CodeResult, CodeRunner, get_code_runner
+from nbtool.toolsets.runner_registry import CodeResult, CodeRunner, get_code_runner
 
 MAX_CODE_CHARS = 100_000
 """Maximum number of characters of code."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NotRequired, final
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
-from nbtool.blocks.render.conversation import ModelChoice
+from nbtool.blocks.render.whole_conversation import ModelChoice
 from nbtool.view.page_messages import CLOSED
 from nbtool.view.protocol import Id
 

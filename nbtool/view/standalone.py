@@ -8,7 +8,7 @@ from nbtool.loop import background_loop
 from nbtool.tools.approval import ApprovalQueue, Question
 from nbtool.turn_view import LiveTurn
 from nbtool.view.page_messages import decide_by_click
-from nbtool.view.turn import TurnWidget
+from nbtool.view.turn_widget import TurnWidget
 
 
 def by_click(question: Question) -> None:

@@ -96,9 +96,9 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
             "nbtool/wire/transport/http_endpoint.py:1: wire.transport may not import nbtool.tools",
         ),
         (
-            "chain/turn.py",
+            "chain/engine.py",
             "from nbtool.wire.transport import endpoint",
-            "nbtool/chain/turn.py:1: chain may not import nbtool.wire.transport.http_endpoint",
+            "nbtool/chain/engine.py:1: chain may not import nbtool.wire.transport.http_endpoint",
         ),
         (
             "chat/journal/store.py",
@@ -107,9 +107,9 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
         ),
         ("errors.py", "import re\nimport nbtool.events", "nbtool/errors.py:2: errors may not import nbtool.events"),
         (
-            "view/turn.py",
+            "view/turn_widget.py",
             "def show():\n    import nbtool.wire.transport.http_endpoint",
-            "nbtool/view/turn.py:2: view may not import nbtool.wire.transport.http_endpoint",
+            "nbtool/view/turn_widget.py:2: view may not import nbtool.wire.transport.http_endpoint",
         ),
         (
             "blocks/a.py",
@@ -123,11 +123,15 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
         ),
         ("chat/chat.py", "import nbtool", "nbtool/chat/chat.py:1: chat may not import nbtool"),
         (
-            "magics/views/widget.py",
+            "magics/views/page_view.py",
             "import nbtool.magics.cell.run",
-            "nbtool/magics/views/widget.py:1: magics.views may not import nbtool.magics.cell.run",
+            "nbtool/magics/views/page_view.py:1: magics.views may not import nbtool.magics.cell.run",
         ),
-        ("view/turn.py", "import IPython.display", "nbtool/view/turn.py:1: IPython comes in only through magics"),
+        (
+            "view/turn_widget.py",
+            "import IPython.display",
+            "nbtool/view/turn_widget.py:1: IPython comes in only through magics",
+        ),
         ("magics/cell/run.py", "import zmq", "nbtool/magics/cell/run.py:1: zmq comes in only through magics.kernel"),
         ("__init__.py", "import httpx", "nbtool/__init__.py:1: httpx comes in only through wire.transport"),
         (
@@ -153,7 +157,7 @@ def test_imports_within_the_rules_are_let_through(rules: Rules, tmp_path: Path) 
         {
             "__init__.py": "from nbtool.chat import Chat",
             "chain/hooks.py": "from nbtool import errors, loop",
-            "chain/turn.py": "from . import hooks\nfrom nbtool.wire.base import Wire",
+            "chain/engine.py": "from . import hooks\nfrom nbtool.wire.base import Wire",
             "errors.py": "",
             "loop.py": "from .errors import NbtoolError",
             "plugins/tools.py": "import nbtool.chain.hooks, json\nfrom nbtool.tools import call",

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from nbtool.blocks.argument_targets import resolved_shapes
 from nbtool.blocks.labels import call_facts, decision_line, decision_text
 from nbtool.blocks.question import REASK_TITLES, format_remarks
 from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.blocks.render.terminal import Terminal
-from nbtool.blocks.resolved import resolved_shapes
 from nbtool.events import (
     CallAsked,
     CallDecided,

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from nbtool.blocks.argument_targets import resolved_shapes
 from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.question import effect_text, summarize_call
-from nbtool.blocks.resolved import resolved_shapes
 from tests.resolved import plain
 
 

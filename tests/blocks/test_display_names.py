@@ -11,12 +11,12 @@ from typing import get_args
 import pytest
 
 from nbtool import Approved, Chat, Denied, tool
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.history.conversation_search import search
-from nbtool.blocks.history.rows import version_row
 from nbtool.blocks.history.timeline import spans, timed_log
-from nbtool.blocks.history.totals import totals
-from nbtool.blocks.history.turn import detail
+from nbtool.blocks.history.tree_rows import version_row
+from nbtool.blocks.history.turn_steps import detail
+from nbtool.blocks.history.usage_totals import totals
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.blocks.render.terminal import Terminal

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.media import MAX_DISPLAYED, SAVED_LIMIT
 from nbtool.blocks.protocol_schema import DATA_LIMIT, SCHEMA
 from nbtool.blocks.question import question_summary

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.protocol import CallBlock
 from nbtool.blocks.question import question_summary
 from nbtool.blocks.render.static_html import to_html, to_text

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.events import (
     Event,
 )

@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.events import (
     CallAsked,
     CallDecided,

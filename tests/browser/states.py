@@ -14,7 +14,7 @@ from typing import Any
 from PIL import Image, ImageDraw
 from playwright.sync_api import Page
 
-from nbtool.blocks.resolved import resolved_shapes
+from nbtool.blocks.argument_targets import resolved_shapes
 from tests.browser.bare import document, prose
 from tests.resolved import plain, reference
 

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Page
 
 from nbtool import Chat, tool
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.chat.chat import wait_for_turn
 from nbtool.events import CallAsked
 from nbtool.magics.cell.approver import CellApprover

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, expect
 
-from nbtool.blocks.history.saved import HISTORY_LIMIT, HISTORY_MIME
+from nbtool.blocks.history.saved_history import HISTORY_LIMIT, HISTORY_MIME
 from tests.browser.axe import find_violations
 from tests.browser.lab import Lab, Notebook, screenshot
 from tests.browser.test_saved import NO_KERNEL

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.request import ReplySource
-from nbtool.chain.turn import Engine
 from nbtool.events import Event
 from nbtool.messages import Message, user
 from nbtool.testing import ScriptedReply, ScriptedWire

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from nbtool import tool
-from nbtool.chain.cancellation import stop_all
+from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.limits import CancelSignal, HookSeconds, Limits, Meter
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.repair import repair_history
-from nbtool.chain.turn import Engine
+from nbtool.chain.task_stopping import stop_all
 from nbtool.events import Event
 from nbtool.messages import ToolCall, user
 from nbtool.plugins.tools import ToolCalling

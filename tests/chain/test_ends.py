@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import RequestContext, TurnContext
 from nbtool.chain.limits import CancelSignal, HookSeconds, Limits, Meter
 from nbtool.chain.outcome import Outcome
-from nbtool.chain.turn import Engine
 from nbtool.events import Event, ReplyEnd, TextDelta
 from nbtool.messages import Usage, user
 from nbtool.testing import ScriptedWire

@@ -108,7 +108,7 @@ def test_the_date_is_in_the_prompt_and_the_system_text_is_equal_every_day(
     bodies = []
     wire = PromptedWire(find_wire(name)) if prompted else find_wire(name)
     for day in ("2026-11-23 (UTC)", "2026-11-24 (UTC)"):
-        monkeypatch.setattr("nbtool.chat.prompt._today", lambda day=day: day)
+        monkeypatch.setattr("nbtool.chat.prompt_context._today", lambda day=day: day)
         with ScriptedWire(["Hi."]) as script:
             Chat(wire=script, tools=[price], system="Be brief.").send("Hello")
         bodies.append(json.dumps(wire.encode(script.prompts[0], target).body))
@@ -124,7 +124,7 @@ def test_a_date_is_stated_once_and_again_when_it_changes(monkeypatch: pytest.Mon
     with ScriptedWire(["one", "two", "three", "four"]) as wire:
         chat = Chat(wire=wire)
         for day in ("2026-11-23 (UTC)", "2026-11-23 (UTC)", "2026-11-24 (UTC)", "2026-11-24 (UTC)"):
-            monkeypatch.setattr("nbtool.chat.prompt._today", lambda day=day: day)
+            monkeypatch.setattr("nbtool.chat.prompt_context._today", lambda day=day: day)
             chat.send("Hello")
 
     prompts = [message for message in wire.prompts[-1].messages if message.role == "user"]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbtool import Chat, tool
-from nbtool.chat.prompt import HistoryMode
+from nbtool.chat.prompt_context import HistoryMode
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire.base import Prompt, Target
 from nbtool.wire.registry import find_wire

@@ -6,7 +6,7 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.messages import Media
-from nbtool.plugins.media import MAX_STORED
+from nbtool.plugins.media_variables import MAX_STORED
 from tests.chaos import ChaosServer, serve, serve_each, whole
 from tests.chat.again import notices
 from tests.samples import JPEG, MP3, PNG, WAV, as_base64, form_of, form_values, image_response

@@ -11,7 +11,7 @@ import pytest
 from nbtool import Chat
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
-from nbtool.chat.prompt import NO_REPLY, HistoryMode
+from nbtool.chat.prompt_context import NO_REPLY, HistoryMode
 from nbtool.errors import AuthenticationFailed
 from nbtool.events import TurnStatus
 from nbtool.testing import ScriptedWire

@@ -14,7 +14,7 @@ from nbtool import Chat
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal
-from nbtool.chat.prompt import HistoryMode, history_messages
+from nbtool.chat.prompt_context import HistoryMode, history_messages
 from nbtool.chat.turn import Turn
 from nbtool.event_json import load_events
 from nbtool.events import EndReason, Notice, TurnEnded

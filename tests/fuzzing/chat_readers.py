@@ -14,7 +14,7 @@ from nbtool.chat.export.names import is_name
 from nbtool.chat.image_location import has_location
 from nbtool.chat.journal import blobs, redaction, schema, search
 from nbtool.chat.journal.retention import parse_limit
-from nbtool.chat.prompt import as_message, system_prompt
+from nbtool.chat.prompt_context import as_message, system_prompt
 from nbtool.chat.turn.compact import end_note
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.plugins.masks import Masks

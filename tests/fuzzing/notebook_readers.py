@@ -23,14 +23,14 @@ from nbtool.errors import NbtoolError
 from nbtool.event_json import load_events
 from nbtool.magics.cell.cell_prompt import has_prompt, prompt_of
 from nbtool.magics.commands.dispatch import COMMANDS, check_options
-from nbtool.magics.flags.options import budget
+from nbtool.magics.flags.flag_parser import budget
 from nbtool.magics.flags.tool_choice import choose_tools, find_source
 from nbtool.magics.names.bind import bind_reference
 from nbtool.magics.notebook.page_cells import page_context
 from nbtool.messages import assistant, load_messages, user
 from nbtool.mime import sniff
 from nbtool.plugins import semconv
-from nbtool.plugins.normalize import as_text
+from nbtool.plugins.text_normalization import as_text
 from nbtool.server_url import parse_server_url
 from nbtool.testing import ScriptedWire
 from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words
@@ -39,7 +39,7 @@ from nbtool.tools.mcp.stdio_messages import Complexity, Flow
 from nbtool.toolsets import cell_texts, inspection
 from nbtool.toolsets.notebook_access import CellOutput, CellRun, NotebookCell, digest_of
 from nbtool.view import explorer_messages, notebook_messages, page_messages
-from nbtool.view.probe import parse_report
+from nbtool.view.probe_widget import parse_report
 from nbtool.wire.dialects.media.decoder import read_images, read_speech, read_transcription
 from nbtool.wire.framing import json_payloads
 from tests.shells import new_shell

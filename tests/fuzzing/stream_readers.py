@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, Protocol
 
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.terminal import Terminal
 from nbtool.chain.hooks import StreamContext
 from nbtool.events import CallDelta, Delta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from nbtool.blocks.confusables import escape_confusables
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.protocol import Block
 from nbtool.blocks.question import effect_text, summarize_call
 from nbtool.blocks.render.markdown import render as to_markup
@@ -21,7 +21,7 @@ from nbtool.blocks.render.terminal import Terminal
 from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks, without_controls
 from nbtool.event_json import load_event
 from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta
-from nbtool.magics.flags.options import cell_parser, mentions, parse
+from nbtool.magics.flags.flag_parser import cell_parser, mentions, parse
 from nbtool.plugins.masks import Masks
 from nbtool.plugins.pii_patterns import PII_TYPES, select_types
 from nbtool.plugins.structured import _find_json

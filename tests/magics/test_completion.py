@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from IPython.core.completer import provisionalcompleter
 
-from nbtool.magics.candidates import MAX_HELP, NO_BREAK_HYPHEN, NO_BREAK_SPACE
 from nbtool.magics.commands.dispatch import COMMANDS
+from nbtool.magics.completion_candidates import MAX_HELP, NO_BREAK_HYPHEN, NO_BREAK_SPACE
 from nbtool.wire.providers.model_data import default_model_of
 
 
@@ -90,7 +90,7 @@ def test_tab_says_the_kind_and_one_line_of_help(shell: Any, kinds: Any) -> None:
 
 def test_tab_says_the_kind_of_everything_that_it_offers(shell: Any, kinds: Any) -> None:
     from nbtool.magics.commands.dispatch import COMMANDS
-    from nbtool.magics.flags.options import cell_parser
+    from nbtool.magics.flags.flag_parser import cell_parser
 
     shell.run_cell("%%chat -q -m practice:fast\nHello")
     flags = [name for action in cell_parser().flags() for name in action.option_strings]
@@ -128,7 +128,7 @@ def test_tab_offers_as_tools_what_a_model_could_use(shell: Any, tab: Any, cell: 
 
 
 def test_a_mention_offers_no_name_that_a_mention_cannot_have(shell: Any, tab: Any) -> None:
-    from nbtool.magics.flags.options import mentions
+    from nbtool.magics.flags.flag_parser import mentions
 
     shell.run_cell("from nbtool import Toolset\nnumbers = Toolset('numbers', [double])")
     for start in ("&`", "&`numbers.", "$`"):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nbtool.errors import BadUsage
-from nbtool.magics.flags.options import MAX_LINE, MAX_WORDS, cell_parser, parse
+from nbtool.magics.flags.flag_parser import MAX_LINE, MAX_WORDS, cell_parser, parse
 
 
 @pytest.mark.parametrize(

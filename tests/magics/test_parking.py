@@ -18,7 +18,7 @@ from nbtool.errors import AlreadyDecided, BadUsage
 from nbtool.events import TurnParked
 from nbtool.loop import CallerThread, background_loop
 from nbtool.magics.cell.approver import PARKED_SECONDS, CellApprover
-from nbtool.magics.flags.options import cell_parser, parse
+from nbtool.magics.flags.flag_parser import cell_parser, parse
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Approved, Denied
 from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.render import conversation
+from nbtool.blocks.render import whole_conversation
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.journal import journal
 from nbtool.magics.commands.context import CommandContext
@@ -71,7 +71,7 @@ SAVED: dict[str, Callable[[Any], object]] = {
         command_context(shell).chat.tree.active_path[-1].turn._repr_mimebundle_()
     ),
     "the explorer": lambda shell: HistorySource(command_context(shell)).bundle(),
-    "the conversation": lambda shell: conversation.mimebundle(show.conversation_turns(command_context(shell))),
+    "the conversation": lambda shell: whole_conversation.mimebundle(show.conversation_turns(command_context(shell))),
     "the line of loading": printed("%reload_ext nbtool"),
     "a cell": printed("%%chat --append\nHello again"),
     "a cell without a key": printed("%%chat --append -m mistral:m\nHello"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.protocol import QuestionData
 from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.blocks.render.terminal import Terminal

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from nbtool.messages import Media
 from nbtool.plugins.masks import MASK, Masks, mask_part
-from nbtool.plugins.normalize import normalize
 from nbtool.plugins.pii_patterns import PII_TYPES, select_types
+from nbtool.plugins.text_normalization import normalize
 from tests.cpu_time import check_growth
 
 VALUES = {

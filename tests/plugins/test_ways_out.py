@@ -20,7 +20,7 @@ import nbtool
 from nbtool import Approved, Chat, tool
 from nbtool.chat.batch import Batch
 from nbtool.chat.chat import TurnSettings
-from nbtool.chat.prompt import HistoryMode
+from nbtool.chat.prompt_context import HistoryMode
 from nbtool.chat.subchat import subchat
 from nbtool.chat.turn import Turn
 from nbtool.messages import Media

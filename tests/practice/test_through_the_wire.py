@@ -8,11 +8,11 @@ from typing import Literal
 import pytest
 
 from nbtool import practice
+from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
 from nbtool.chain.outcome import Outcome
-from nbtool.chain.turn import Engine
-from nbtool.chat.prompt import with_context
+from nbtool.chat.prompt_context import with_context
 from nbtool.errors import ModelNotFound, ToolsNotSupported
 from nbtool.events import Event
 from nbtool.messages import user

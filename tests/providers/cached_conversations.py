@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from nbtool import Chat, tool
-from nbtool.chat.prompt import HistoryMode
+from nbtool.chat.prompt_context import HistoryMode
 from tests.providers.behaviour import TEXT_DIALECTS
 from tests.providers.conversations import LABELS
 from tests.providers.prompt_cache import CacheUse, measure_cache, share_after_first

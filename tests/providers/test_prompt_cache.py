@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.chat.prompt import HistoryMode
+from nbtool.chat.prompt_context import HistoryMode
 from tests.providers.behaviour import TEXT_DIALECTS
 from tests.providers.cached_conversations import MODES, TOOL_MODES, shares, uses_of, written_shares
 from tests.providers.prompt_cache import cost, measure_cache, share_after_first

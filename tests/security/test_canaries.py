@@ -27,7 +27,7 @@ from nbtool.plugins.event_log import EventLog
 from nbtool.testing import call
 from nbtool.tools.approval import Decision, Question
 from nbtool.toolsets import files, inspection
-from nbtool.view.turn import TurnWidget
+from nbtool.view.turn_widget import TurnWidget
 from tests.chaos import event, finish, head, serve_each, text, whole
 from tests.security.model import ChaosServer, model
 

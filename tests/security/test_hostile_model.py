@@ -20,7 +20,7 @@ from nbtool.testing import ScriptedWire, call
 from nbtool.tools.script.tool import script_tools
 from nbtool.tools.tool import Tool
 from nbtool.toolsets import files, inspection, notebook_python, web
-from nbtool.toolsets.code_runner import CodeResult
+from nbtool.toolsets.runner_registry import CodeResult
 from tests.chaos import ChaosServer, serve, whole
 from tests.security.injections import (
     CARRIERS,

@@ -10,8 +10,8 @@ from nbtool.errors import BadUsage
 from nbtool.messages import Media
 from nbtool.tools import Approved
 from nbtool.toolsets import notebook_python
-from nbtool.toolsets.code_runner import CodeResult, set_code_runner
 from nbtool.toolsets.python import MAX_CODE_CHARS
+from nbtool.toolsets.runner_registry import CodeResult, set_code_runner
 from tests.samples import PNG
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 

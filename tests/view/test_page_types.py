@@ -10,7 +10,7 @@ import pytest
 
 from nbtool.blocks import protocol as document
 from nbtool.blocks.history import protocol as history
-from nbtool.blocks.render import conversation
+from nbtool.blocks.render import whole_conversation
 from nbtool.events import calls, turn
 from nbtool.view import notebook_messages, saved_turn_messages
 from nbtool.view import protocol as messages
@@ -18,7 +18,7 @@ from tests.view.page_types import page_types
 
 FILE = Path(__file__).parents[2] / "js" / "src" / "generated.ts"
 IS_RECORDING = bool(os.environ.get("NBTOOL_RECORD"))  # read now: each test has an environment of its own
-MODULES = [turn, calls, document, history, conversation, messages, saved_turn_messages, notebook_messages]
+MODULES = [turn, calls, document, history, whole_conversation, messages, saved_turn_messages, notebook_messages]
 USED_OF_EVENTS = {turn: {"EndReason", "TurnStatus"}, calls: {"CallStatus", "Gate"}}
 
 

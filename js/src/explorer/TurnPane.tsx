@@ -22,7 +22,7 @@ import { StepBlock } from "./StepBlock";
 import { TimeLine } from "./TimeLine";
 import { TurnActions } from "./TurnActions";
 
-/** The outcomes of a call that failed, as in nbtool/blocks/history/rows.py. */
+/** The outcomes of a call that failed, as in nbtool/blocks/history/tree_rows.py. */
 const FAILED: ReadonlySet<CallState> = new Set(["error", "invalid", "not_found", "timed_out", "unknown"]);
 
 interface PaneProps {

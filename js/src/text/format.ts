@@ -50,7 +50,7 @@ export function singleLine(text: string, limit = 120): string {
   return line.length <= limit && text.length <= limit * 4 ? line : `${line.slice(0, limit - 1)}…`;
 }
 
-/** A string of JSON that is nothing but a reference; as in nbtool/blocks/notation.py. */
+/** A string of JSON that is nothing but a reference; as in nbtool/blocks/reference_notation.py. */
 const REFERENCE =
   /(?<!\\)"\$VAR_REF\{\{([\p{L}\p{M}\p{N}_\-/.]{1,128}(?:\[(?:-?\d+|'[\p{L}\p{N}_ .-]{1,64}')\])*(?::\d+){0,2})\}\}"/gu;
 

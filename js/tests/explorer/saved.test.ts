@@ -8,7 +8,7 @@ import { drawn } from "../page";
 import { PAYLOADS } from "../payloads";
 import { press, turnId, type } from "./kernel";
 
-/** A conversation as nbtool saved it; tests/blocks/history/test_saved.py keeps it true. */
+/** A conversation as nbtool saved it; tests/blocks/history/test_saved_history.py keeps it true. */
 const TEXT = readFileSync(`${import.meta.dirname}/saved.json`, "utf8");
 const saved = (): SavedHistory => JSON.parse(TEXT) as SavedHistory;
 

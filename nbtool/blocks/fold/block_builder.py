@@ -1,10 +1,10 @@
-"""A block of a turn under construction."""
+"""Build one block of a document: its fields, and its texts in pieces."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, cast
 
-from nbtool.blocks.limits import DISPLAY_LIMITS, BoundedText, Limits
+from nbtool.blocks.display_limits import DISPLAY_LIMITS, BoundedText, Limits
 from nbtool.blocks.protocol import Block, Patch
 
 ProseKind = Literal["text", "thinking", "refusal"]

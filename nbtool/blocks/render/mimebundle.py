@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
-from nbtool.blocks.limits import omitted_marker, truncate
+from nbtool.blocks.display_limits import omitted_marker, truncate
 from nbtool.blocks.media import embed_media
 from nbtool.blocks.protocol import (
     VERSION,
@@ -34,9 +34,9 @@ from nbtool.blocks.protocol_schema import (
     NAME_LENGTH,
 )
 from nbtool.blocks.question import question_summary, remarks
+from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.omission import mark_truncated
 from nbtool.blocks.render.static_html import HTML_LIMIT, STATIC_QUESTION_NOTE, TEXT_LIMIT, to_html, to_text
-from nbtool.blocks.render.truncate import fit_document
 from nbtool.messages import Media
 from nbtool.text import clean_text
 

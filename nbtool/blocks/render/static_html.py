@@ -12,6 +12,8 @@ from typing import Literal
 from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks import media
+from nbtool.blocks.argument_targets import resolved_text
+from nbtool.blocks.display_limits import omitted_marker
 from nbtool.blocks.labels import (
     CALL_STATE_LABELS,
     EDITED_ARGUMENTS,
@@ -29,12 +31,10 @@ from nbtool.blocks.labels import (
     unread_reason,
     with_marker,
 )
-from nbtool.blocks.limits import omitted_marker
 from nbtool.blocks.protocol import Block, CallBlock, Document, NoticeBlock, ProseBlock, TablePreview
 from nbtool.blocks.question import notice_text, question_summary, remarks
 from nbtool.blocks.render import markdown
 from nbtool.blocks.render.omission import mark_truncated, omission_line
-from nbtool.blocks.resolved import resolved_text
 from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks
 from nbtool.text import left_out
 

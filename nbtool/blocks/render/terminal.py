@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.display_limits import omitted_marker
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.labels import (
     TRUNCATED,
     call_facts,
@@ -20,7 +21,6 @@ from nbtool.blocks.labels import (
     unread_reason,
     with_marker,
 )
-from nbtool.blocks.limits import omitted_marker
 from nbtool.blocks.protocol import Block, Patch
 from nbtool.blocks.question import effect_text, format_remarks, notice_text
 from nbtool.blocks.render.omission import omission_line

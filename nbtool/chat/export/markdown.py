@@ -9,8 +9,9 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Sequence
 
-from nbtool.blocks.history.static import total_cost
-from nbtool.blocks.history.totals import totals
+from nbtool.blocks.display_limits import NO_LIMITS
+from nbtool.blocks.history.static_history import total_cost
+from nbtool.blocks.history.usage_totals import totals
 from nbtool.blocks.labels import (
     EDITED_ARGUMENTS,
     TRUNCATED,
@@ -24,7 +25,6 @@ from nbtool.blocks.labels import (
     reason_line,
     status_line,
 )
-from nbtool.blocks.limits import NO_LIMITS
 from nbtool.blocks.protocol import Block, CallBlock, NoticeBlock, ProseBlock, TablePreview
 from nbtool.blocks.render.markdown_source import escape, fenced, quoted, rewrite, span, table
 from nbtool.blocks.sanitize import one_line

@@ -12,16 +12,16 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from nbtool.blocks.fold.transcript import Transcript
-from nbtool.blocks.limits import DISPLAY_LIMITS, Limits
+from nbtool.blocks.display_limits import DISPLAY_LIMITS, Limits
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.chain.limits import CancelSignal
 from nbtool.chat.turn import compact
-from nbtool.chat.turn.contents import Messages, Stats
 from nbtool.chat.turn.event_queue import EventQueue
-from nbtool.chat.turn.pending import PendingQuestions
+from nbtool.chat.turn.open_questions import PendingQuestions
 from nbtool.chat.turn.reply_deltas import with_deltas
 from nbtool.chat.turn.thread_switching import switch_sooner_until
+from nbtool.chat.turn.turn_messages import Messages, Stats
 from nbtool.errors import Cancelled
 from nbtool.events import (
     DELTAS,

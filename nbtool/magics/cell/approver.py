@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Literal
 
+from nbtool.blocks.argument_targets import resolved_shapes
 from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.question import effect_text, format_remarks, notice_text, summarize_call
-from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided

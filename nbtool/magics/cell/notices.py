@@ -9,10 +9,10 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.events import Event, Notice
 from nbtool.magics.cell.reruns import former_run_note
-from nbtool.magics.flags.options import mentions
+from nbtool.magics.flags.flag_parser import mentions
 from nbtool.magics.names.name_undo import TurnChanges
 from nbtool.magics.names.namespace import NotebookNamespace
-from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.inserted_cell import CellSource
 
 
 def notices_before(chat: Chat, names: NotebookNamespace, flags: Flags, turn: Turn) -> list[str]:

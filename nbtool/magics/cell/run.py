@@ -25,11 +25,11 @@ from nbtool.magics.cell.notebook_session import notebook_of_cell, uses_cells
 from nbtool.magics.cell.notices import after_start, changes_notice, identify_cell, notices_before
 from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import choose_model
-from nbtool.magics.flags.options import budget, mentions
+from nbtool.magics.flags.flag_parser import budget, mentions
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id
 from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, settle_names
 from nbtool.magics.names.namespace import NotebookNamespace
-from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.magics.views import View, can_park, make_view
 from nbtool.policy import site_policy

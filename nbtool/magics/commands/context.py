@@ -13,8 +13,8 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.names.namespace import NotebookNamespace
-from nbtool.magics.notebook.cell_source import CellSource
 from nbtool.magics.notebook.earlier_cells import CellContext
+from nbtool.magics.notebook.inserted_cell import CellSource
 
 if TYPE_CHECKING:
     from nbtool.magics.cell.notebook_session import ServedNotebook

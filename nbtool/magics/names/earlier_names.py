@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nbtool.chat.turn import Turn
 from nbtool.events import TurnStarted
-from nbtool.magics.flags.options import mentions
+from nbtool.magics.flags.flag_parser import mentions
 from nbtool.text import list_names
 
 MAX_NAMES = 20

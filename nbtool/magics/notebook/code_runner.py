@@ -21,7 +21,7 @@ from nbtool.errors import ToolFailed
 from nbtool.magics.notebook.output_proxies import PublisherProxy, StreamProxy
 from nbtool.messages import Media
 from nbtool.tools.values.model_text import format_error
-from nbtool.toolsets.code_runner import CodeResult
+from nbtool.toolsets.runner_registry import CodeResult
 
 MAX_CAPTURED = 1_000_000
 """Characters of the output that are returned; all of it is shown in the cell."""

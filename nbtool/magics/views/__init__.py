@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from nbtool.chat.chat import Chat
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, has_front_end
-from nbtool.magics.notebook.cell_source import CellSource
-from nbtool.magics.views.static import NullView, StaticView, TerminalView, View
-from nbtool.magics.views.widget import WidgetView
+from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.magics.views.page_view import WidgetView
+from nbtool.magics.views.pageless_views import NullView, StaticView, TerminalView, View
 
 if TYPE_CHECKING:
     from nbtool.chat.turn import Turn

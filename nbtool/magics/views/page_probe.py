@@ -12,7 +12,7 @@ from nbtool.magics.kernel.cell_messages import listener_for
 from nbtool.magics.kernel.control_channel import control_channel_for
 
 if TYPE_CHECKING:
-    from nbtool.view.probe import ProbeWidget
+    from nbtool.view.probe_widget import ProbeWidget
 
 PROBE_SECONDS = 6.0
 """How long to wait for a page; one that loads its first widget is slow."""
@@ -25,7 +25,7 @@ POLL_SECONDS = 0.02
 
 def probe_page(shell: Any, *, seconds: float = PROBE_SECONDS) -> ProbeWidget:
     """Display a widget, wait for its page's reports over each way, and remove it; return it with what arrived."""
-    from nbtool.view.probe import ProbeWidget  # noqa: PLC0415 - only `doctor` pays for the import of a widget
+    from nbtool.view.probe_widget import ProbeWidget  # noqa: PLC0415 - only `doctor` pays for the import of a widget
 
     listener, control = listener_for(shell.kernel), control_channel_for(shell.kernel)
 

@@ -17,10 +17,10 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.events import CallAsked, CallDecided, Event, Notice
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, has_front_end
-from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.magics.views.page_view import WidgetView
+from nbtool.magics.views.pageless_views import SHOWN_DIGEST
 from nbtool.magics.views.running_cell import RunningCell
-from nbtool.magics.views.static import SHOWN_DIGEST
-from nbtool.magics.views.widget import WidgetView
 from nbtool.sign_in import sign_in_page
 
 PLACES = 4

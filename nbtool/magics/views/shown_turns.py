@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
-from nbtool.magics.notebook.saved_turn import version_fields
+from nbtool.magics.notebook.turn_output import version_fields
 
 MAX_SHOWN = 64
 """Outputs that are kept up to date, the latest ones; an older one shows the versions of when it ended."""

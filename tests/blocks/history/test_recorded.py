@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from nbtool.blocks.history.rows import tree_rows
-from nbtool.blocks.history.totals import totals
-from nbtool.blocks.history.turn import detail
+from nbtool.blocks.history.tree_rows import tree_rows
+from nbtool.blocks.history.turn_steps import detail
+from nbtool.blocks.history.usage_totals import totals
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
 from tests.history_of_many import grow

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbtool.blocks import protocol
+from nbtool.blocks.argument_targets import resolved_shapes
 from nbtool.blocks.labels import END_REASONS
 from nbtool.blocks.protocol_schema import (
     CALL_BLOCK,
@@ -24,7 +25,6 @@ from nbtool.blocks.protocol_schema import (
     USAGE,
 )
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_data, turn_mimebundle
-from nbtool.blocks.resolved import resolved_shapes
 from nbtool.events import (
     CallAsked,
     CallDecided,

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.fold.transcript import Transcript
-from nbtool.blocks.limits import NO_LIMITS
+from nbtool.blocks.display_limits import NO_LIMITS
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.protocol import Document
-from nbtool.blocks.render import conversation
-from nbtool.blocks.render.conversation import ConversationTurn
+from nbtool.blocks.render import whole_conversation
+from nbtool.blocks.render.document_truncation import _fields
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.blocks.render.terminal import Terminal
-from nbtool.blocks.render.truncate import _fields
+from nbtool.blocks.render.whole_conversation import ConversationTurn
 from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.events import (
     CallDecided,
@@ -96,11 +96,11 @@ FORMS: dict[str, Callable[[str], str]] = {
     "text/plain": lambda field: turn_mimebundle(folded(field))["text/plain"],
     "text/html": lambda field: unescape(turn_mimebundle(folded(field))["text/html"]),
     "page": in_page,
-    "conversation, text": lambda field: conversation.mimebundle([ConversationTurn("?", folded(field), {})])[
+    "conversation, text": lambda field: whole_conversation.mimebundle([ConversationTurn("?", folded(field), {})])[
         "text/plain"
     ],
     "conversation, html": lambda field: unescape(
-        conversation.mimebundle([ConversationTurn("?", folded(field), {})])["text/html"]
+        whole_conversation.mimebundle([ConversationTurn("?", folded(field), {})])["text/html"]
     ),
 }
 ELSEWHERE = ("decision", "resolved", "notice", "reason")

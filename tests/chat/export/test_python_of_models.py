@@ -11,8 +11,8 @@ from nbtool import Approved, tool
 from nbtool.chat.export.model_code import MAX_CODE
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, call
-from nbtool.toolsets.code_runner import CodeResult
 from nbtool.toolsets.python import notebook_python
+from nbtool.toolsets.runner_registry import CodeResult
 from tests.chat.export.writing import export, make_chat, note, run
 
 HIDDEN = "\u202e\u2066\u200b\u2028\x85\x1b[31m"

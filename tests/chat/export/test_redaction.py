@@ -10,8 +10,8 @@ import pytest
 from nbtool import Approved, Released, tool
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import ScriptedApprover, call
-from nbtool.toolsets.code_runner import CodeResult
 from nbtool.toolsets.python import notebook_python
+from nbtool.toolsets.runner_registry import CodeResult
 from tests.chat.export.writing import export, make_chat, note
 
 EMAIL, CARD, NAME = "ada.lovelace@example.org", "4111 1111 1111 1111", "Grace Hopper"

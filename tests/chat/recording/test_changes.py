@@ -67,7 +67,7 @@ def test_an_attachment_that_changed_is_another_prompt(path: Path) -> None:
 
 
 def test_the_date_in_the_prompt_does_not_matter(recorded_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtool.chat.prompt._today", lambda: "1999-12-31 (CET)")
+    monkeypatch.setattr("nbtool.chat.prompt_context._today", lambda: "1999-12-31 (CET)")
 
     assert chat(recorded_path).send(PROMPT).replayed is not None
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from nbtool.chat.turn.pending import PendingQuestions
+from nbtool.chat.turn.open_questions import PendingQuestions
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallStarted, Event, TurnParked
 
 QUESTION = CallAsked("c1", "run", "d1", "pay", "{}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nbtool import Chat
-from nbtool.blocks.fold.transcript import Transcript
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.blocks.render.terminal import Terminal

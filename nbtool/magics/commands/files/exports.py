@@ -16,8 +16,8 @@ from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
-from nbtool.magics.notebook.saved_turn import chat_field
 from nbtool.magics.notebook.turn_code import export_context, turn_code
+from nbtool.magics.notebook.turn_output import chat_field
 
 FORCE = ("--overwrite", "--force")
 ALL = "--all"

@@ -6,7 +6,7 @@ import re
 
 from IPython.display import display
 
-from nbtool.blocks.history.saved import HISTORY_MIME
+from nbtool.blocks.history.saved_history import HISTORY_MIME
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
@@ -49,7 +49,7 @@ def explore(context: CommandContext, args: list[str]) -> str:
         return bundle["text/plain"]
     if STATIC not in args and has_front_end(context.kernel.shell):
         # Imported here, so that only `explore` pays for the import of a widget.
-        from nbtool.view.explorer import ExplorerWidget  # noqa: PLC0415
+        from nbtool.view.explorer_widget import ExplorerWidget  # noqa: PLC0415
 
         title = f"History of {ids[0] if ids else context.name}"
         widget = ExplorerWidget(source, title=title, acts=source.actions, turn=turn)

@@ -7,14 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 
-from nbtool.blocks.history import totals as summing
+from nbtool.blocks.history import usage_totals as summing
 from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.history.protocol import Detail, Index, SavedHistory, SearchHit, Totals
-from nbtool.blocks.history.rows import tree_rows
-from nbtool.blocks.history.saved import saved_history
-from nbtool.blocks.history.static import mimebundle
+from nbtool.blocks.history.saved_history import saved_history
+from nbtool.blocks.history.static_history import mimebundle
 from nbtool.blocks.history.timeline import TimedLog, timed_log
-from nbtool.blocks.history.turn import detail, media
+from nbtool.blocks.history.tree_rows import tree_rows
+from nbtool.blocks.history.turn_steps import detail, media
 from nbtool.blocks.media import displayable_bytes
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.journal import journal, queries

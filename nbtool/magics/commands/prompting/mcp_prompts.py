@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext, format_table
-from nbtool.magics.flags.options import mentions
+from nbtool.magics.flags.flag_parser import mentions
 
 if TYPE_CHECKING:
     from nbtool.tools.mcp.prompts import RemotePrompt

@@ -20,7 +20,7 @@ from nbtool.settings import data_dir, display_path, env
 from nbtool.tools.mcp.token_store import find_keyring
 
 if TYPE_CHECKING:
-    from nbtool.view.probe import ProbeWidget, Way
+    from nbtool.view.probe_widget import ProbeWidget, Way
     from nbtool.view.protocol import PageReport
 
 PACKAGES = ("IPython", "ipykernel", "ipywidgets", "anywidget", "jupyterlab", "notebook")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from nbtool.blocks.render.conversation import ModelChoice
+from nbtool.blocks.render.whole_conversation import ModelChoice
 from nbtool.blocks.sanitize import one_line
 from nbtool.errors import NbtoolError
 from nbtool.magics.commands.context import CommandContext

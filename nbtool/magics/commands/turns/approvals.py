@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+from nbtool.blocks.argument_targets import resolved_shapes
 from nbtool.blocks.question import effect_text, format_remarks, notice_text, summarize_call, summarize_sign_in
-from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, wait_for_turn
 from nbtool.chat.turn import Turn

@@ -11,7 +11,7 @@ from nbtool.magics.commands.context import Command, CommandContext, find_turn
 from nbtool.magics.names.bind import bind_reference
 from nbtool.magics.names.continued_chat import called_and_absent
 from nbtool.magics.names.earlier_names import format_names
-from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.tools.variables.references import Reference, parse
 
 REPLACE = "--replace"

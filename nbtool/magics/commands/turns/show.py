@@ -6,18 +6,18 @@ from functools import partial
 
 from IPython.display import display
 
-from nbtool.blocks import limits
-from nbtool.blocks.history.turn import media
+from nbtool.blocks import display_limits
+from nbtool.blocks.history.turn_steps import media
 from nbtool.blocks.media import displayable_bytes
-from nbtool.blocks.render import conversation, omission
-from nbtool.blocks.render.conversation import ConversationTurn
+from nbtool.blocks.render import omission, whole_conversation
+from nbtool.blocks.render.whole_conversation import ConversationTurn
 from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
 from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.kernel.cell_messages import has_front_end
-from nbtool.magics.notebook.cell_source import CellSource
-from nbtool.magics.notebook.saved_turn import saved_turn_bundle
+from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.magics.notebook.turn_output import saved_turn_bundle
 
 
 def show(context: CommandContext, args: list[str]) -> str:
@@ -31,7 +31,7 @@ def show(context: CommandContext, args: list[str]) -> str:
     """
     if omission.WHOLE_FLAG in args:
         turn = find_turn(context.chat, [arg for arg in args if arg != omission.WHOLE_FLAG])
-        return to_whole_text(turn.transcript(limits.NO_LIMITS).document())
+        return to_whole_text(turn.transcript(display_limits.NO_LIMITS).document())
     if args:
         turn = find_turn(context.chat, args)
         display(saved_turn_bundle(turn, context.chat, context.name), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
@@ -40,23 +40,23 @@ def show(context: CommandContext, args: list[str]) -> str:
     if not turns:
         return "This chat is empty."
     if getattr(context.kernel.shell, "kernel", None) is None:
-        return conversation.mimebundle(turns)["text/plain"]
+        return whole_conversation.mimebundle(turns)["text/plain"]
     is_watched = has_front_end(context.kernel.shell)
     if is_watched:
         # Imported here, so that only `show` pays for the import of a widget.
-        from nbtool.view.conversation import ConversationWidget  # noqa: PLC0415
+        from nbtool.view.conversation_widget import ConversationWidget  # noqa: PLC0415
 
         title = "Conversation" if context.name == "main" else f"Conversation {context.name}"
         magic, media_bytes = context.cells.cell_magic, partial(_bytes, context)
         widget = ConversationWidget(
-            lambda: conversation.page_data(conversation_turns(context), model_choices(context)),
+            lambda: whole_conversation.page_data(conversation_turns(context), model_choices(context)),
             title=title,
             magic=magic,
             media=media_bytes,
         )
-        data = conversation.saved_data(turns, title)
-        display({**widget.mimebundle(), conversation.CONVERSATION_MIME: data}, raw=True)  # type: ignore[no-untyped-call]  # the same
-    display(conversation.mimebundle(turns, folded=is_watched), raw=True)  # type: ignore[no-untyped-call]  # the same
+        data = whole_conversation.saved_data(turns, title)
+        display({**widget.mimebundle(), whole_conversation.CONVERSATION_MIME: data}, raw=True)  # type: ignore[no-untyped-call]  # the same
+    display(whole_conversation.mimebundle(turns, folded=is_watched), raw=True)  # type: ignore[no-untyped-call]  # the same
     return ""
 
 

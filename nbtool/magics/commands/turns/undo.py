@@ -8,7 +8,7 @@ from nbtool.errors import BadUsage
 from nbtool.magics.cell.notebook_session import notebook_of_cell
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
 from nbtool.magics.commands.turns.branches import count_versions, turn_label
-from nbtool.magics.notebook.cell_source import CellSource
+from nbtool.magics.notebook.inserted_cell import CellSource
 
 REPLACE = "--replace"
 

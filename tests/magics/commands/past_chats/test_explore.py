@@ -112,7 +112,7 @@ def test_the_times_of_a_recalled_turn_come_from_the_journal(chat_shell: Any) -> 
 
 
 def test_the_turn_that_is_named_is_open_first(chat_shell: Any) -> None:
-    from nbtool.view.explorer import ExplorerWidget  # noqa: PLC0415 - only this test imports widgets
+    from nbtool.view.explorer_widget import ExplorerWidget  # noqa: PLC0415 - only this test imports widgets
 
     first = chat_shell.user_ns["first"].turn_id
 
@@ -124,7 +124,7 @@ def test_the_turn_that_is_named_is_open_first(chat_shell: Any) -> None:
 
 
 def test_what_a_notebook_saves_has_the_turns_and_the_one_to_open_first(chat_shell: Any) -> None:
-    from nbtool.view.explorer import ExplorerWidget  # noqa: PLC0415 - only this test imports widgets
+    from nbtool.view.explorer_widget import ExplorerWidget  # noqa: PLC0415 - only this test imports widgets
 
     history, second = history_source(chat_shell), chat_shell.user_ns["second"].turn_id
     data = history.saved("History of main", second)

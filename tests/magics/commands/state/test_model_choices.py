@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.render.conversation import ModelChoice
+from nbtool.blocks.render.whole_conversation import ModelChoice
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.state import model_choices as choices
 

@@ -8,7 +8,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.magics.notebook.cell_changes import CellChange
-from nbtool.magics.saved_turns import answer_page
+from nbtool.magics.saved_turn_requests import answer_page
 from nbtool.testing import ScriptedWire, call
 from tests.magics.commands.saying import run_command
 

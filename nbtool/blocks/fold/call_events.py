@@ -1,0 +1,208 @@
+"""Fold the events of a turn's calls into their blocks; all other events are in `turn_events.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nbtool.blocks.argument_targets import resolved_shapes
+from nbtool.blocks.fold.block_builder import BlockBuilder, call_builder
+from nbtool.blocks.fold.document_builder import DocumentBuilder
+from nbtool.blocks.media import media_data
+from nbtool.blocks.protocol import DecisionData, MediaData, Patch, ResolvedShape
+from nbtool.blocks.question import preview_data, question_data
+from nbtool.blocks.sanitize import without_controls
+from nbtool.events import (
+    CallAsked,
+    CallDecided,
+    CallDelta,
+    CallFinished,
+    CallProgress,
+    CallReady,
+    CallStarted,
+    MessageAppended,
+    RepeatedQuestion,
+    ResolvedArgument,
+    TurnParked,
+)
+from nbtool.messages import Media, ToolResult
+from nbtool.text import clean_text
+
+
+class CallFolds:
+    """Folds the events of calls, by their kinds.
+
+    `qualified_names` are the names of tools of servers; `question_media` are the images of pending questions.
+    """
+
+    def __init__(self, blocks: DocumentBuilder) -> None:
+        self._blocks = blocks
+        self._waiting: set[str] = set()
+        self._is_parked = False
+        self.qualified_names: Mapping[str, str] = {}
+        self.question_media: dict[str, dict[str, Media]] = {}
+        self.by_kind: dict[str, Callable[[Any], list[Patch]]] = {
+            "call_delta": self.call_delta, "call_ready": self._call_ready, "call_asked": self._call_asked,
+            "call_decided": self._call_decided, "call_started": self._call_started,
+            "call_progress": self._call_progress, "call_finished": self._call_finished,
+            "message_appended": self._message_appended, "turn_parked": self._turn_parked,
+        }  # fmt: skip
+
+    def call_delta(self, event: CallDelta) -> list[Patch]:
+        """Fold a fragment of a call."""
+        block_id = event.call_id or f"r{self._blocks.head['round']}_{event.key}"
+        name = self.qualified_names.get(event.name, event.name)
+        patches, entry = self._call(block_id, name, self._blocks.head["round"])
+        if name and not entry.fields["name"]:
+            patches += entry.update(name=without_controls(name))
+        if event.final and event.arguments:
+            return patches + entry.replace("arguments", clean_text(event.arguments))
+        return (
+            self._blocks.clear_activity()
+            + patches
+            + entry.extend("arguments", "" if event.final else clean_text(event.arguments))
+        )
+
+    def _call_ready(self, event: CallReady) -> list[Patch]:
+        patches, entry = self._call(event.call_id, event.display_name, event.round)
+        if str(entry.texts["arguments"]) != event.arguments:
+            patches += entry.replace("arguments", clean_text(event.arguments))
+        patches += _apply_edit(entry, event.edited)
+        resolved, previews = self._resolved(event.resolved), _previews(event.glances)
+        return patches + entry.update(
+            name=without_controls(event.display_name),
+            resolved=resolved,
+            repaired=list(event.repaired),
+            state="ready",
+            **previews,
+        )
+
+    def _call_asked(self, event: CallAsked) -> list[Patch]:
+        patches, entry = self._call(event.call_id, event.display_name, self._blocks.head["round"])
+        question = question_data(event, self.question_media.setdefault(entry.id, {}))
+        self._waiting.add(entry.id)
+        current = self._current_values(entry, event) if event.gate == "run" and event.resolved else {}
+        current |= _not_counted(entry, event.again)
+        return patches + entry.update(state="waiting", question=question, **current) + self._update_status()
+
+    def _call_decided(self, event: CallDecided) -> list[Patch]:
+        patches, entry = self._call(event.call_id, "", self._blocks.head["round"])
+        decision: DecisionData = {
+            "gate": event.gate, "digest": event.digest, "verdict": event.verdict,
+            "by": without_controls(event.by), "reason": self._blocks.notice_text(event.reason),
+            "edited": event.edited,
+        }  # fmt: skip
+        states = {"denied": "denied", "withheld": "withheld", "approved": "ready", "released": "ready"}
+        self._waiting.discard(entry.id)
+        self.question_media.pop(entry.id, None)
+        decisions = [*entry.fields["decisions"], decision]
+        return (
+            patches
+            + entry.update(question=None, decisions=decisions, state=states[event.verdict])
+            + self._update_status()
+        )
+
+    def _call_started(self, event: CallStarted) -> list[Patch]:
+        patches, entry = self._call(event.call_id, "", self._blocks.head["round"])
+        patches += _apply_edit(entry, event.edited)
+        stands_for = {"resolved": self._resolved(event.resolved)} if event.resolved else {}
+        return patches + entry.update(state="running", started=event.started, **stands_for) + self._update_status()
+
+    def _call_progress(self, event: CallProgress) -> list[Patch]:
+        patches, entry = self._call(event.call_id, "", self._blocks.head["round"])
+        if event.fraction is not None:
+            patches += entry.update(fraction=min(max(0.0, event.fraction), 1.0))
+        return patches + entry.extend("progress", without_controls(event.text))
+
+    def _call_finished(self, event: CallFinished) -> list[Patch]:
+        patches, entry = self._call(event.call_id, event.display_name, event.round)
+        self._waiting.discard(entry.id)
+        self.question_media.pop(entry.id, None)
+        is_beginning = event.shown.startswith(event.preview)  # the form of older versions
+        changed = entry.replace("result", without_controls(event.shown if is_beginning else event.preview))
+        if not is_beginning:
+            changed += entry.replace("shown", without_controls(event.shown))
+        reason = self._blocks.notice_text(event.reason)
+        if event.traceback:
+            changed += entry.replace("traceback", without_controls(event.traceback))
+        changed += entry.update(
+            state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
+            seconds=event.seconds, fraction=None, **self._result_media(event),
+            **self._qualified(event), **({"table": preview_data(event.table)} if event.table else {}),
+            **({"whole": self._blocks.notice_text(event.whole)} if event.whole else {}),
+        )  # fmt: skip
+        return patches + changed + self._update_status()
+
+    def _qualified(self, event: CallFinished) -> dict[str, Any]:
+        name = event.qualified_name or self.qualified_names.get(event.name)
+        return {"name": without_controls(name)} if name else {}
+
+    def _result_media(self, event: CallFinished) -> dict[str, Any]:
+        media = {"media": media_data(event.media, self._blocks.media)} if event.media else {}
+        return media | ({"media_left_out": event.media_left_out} if event.media_left_out else {})
+
+    def _message_appended(self, event: MessageAppended) -> list[Patch]:
+        """Mark which images of a result were sent to the model; a journal has only those."""
+        entries = ((result, self._blocks.entries.get(result.call_id)) for result in event.message.results)
+        return [
+            patch
+            for result, entry in entries
+            if entry and (result.media or "media" in entry.fields)
+            for patch in entry.update(media=self._marked_media(entry, result))
+        ]
+
+    def _marked_media(self, entry: BlockBuilder, result: ToolResult) -> list[MediaData]:
+        """Return the media of a call, each with whether the model got it."""
+        sent = media_data(result.media, {} if "media" in entry.fields else self._blocks.media)
+        keys = {one["key"] for one in sent}
+        shown: list[MediaData] = entry.fields.get("media", sent)
+        return [{**one, "is_sent": one["key"] in keys} if one["key"] else one for one in shown]
+
+    def _call(self, block_id: str, name: str, in_round: int) -> tuple[list[Patch], BlockBuilder]:
+        """Find the call's entry, or create it."""
+        existing = self._blocks.entries.get(block_id)
+        if existing and existing.kind != "call":  # a call's id is external, and may equal the id of another block
+            block_id += "_"
+            existing = self._blocks.entries.get(block_id)
+        if existing:
+            return [], existing
+        entry = call_builder(block_id, without_controls(name), in_round, self._blocks.limits)
+        return self._blocks.open_in_reply(entry), entry
+
+    def _resolved(self, resolved: Mapping[str, ResolvedArgument]) -> dict[str, ResolvedShape]:
+        return resolved_shapes(resolved, lambda text: self._blocks.notice_text(text, clean_text))
+
+    def _current_values(self, entry: BlockBuilder, event: CallAsked) -> dict[str, Any]:
+        """Return the current targets of the arguments, in place of those when the call was ready."""
+        former: dict[str, Any] = {"glances": {}} if "glances" in entry.fields else {}
+        return {"resolved": self._resolved(event.resolved), **former, **_previews(event.glances)}
+
+    def _turn_parked(self, _: TurnParked) -> list[Patch]:
+        self._is_parked = True
+        return self._update_status()
+
+    def _update_status(self) -> list[Patch]:
+        """Update in the head whether the turn waits for a person, and whether a cell waits with it."""
+        status = ("parked" if self._is_parked else "waiting") if self._waiting else "running"
+        return self._blocks.set_head(status=status) if self._blocks.head["status"] != status else []
+
+
+def _apply_edit(entry: BlockBuilder, edited: str) -> list[Patch]:
+    """Show the arguments that run in place of the model's, which are stored beside them."""
+    if not edited:
+        return []
+    asked_for = entry.fields.get("asked_arguments", str(entry.texts["arguments"]))
+    return entry.replace("arguments", clean_text(edited)) + entry.update(asked_arguments=asked_for)
+
+
+def _previews(previews: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"glances": {key: preview_data(one) for key, one in previews.items()}} if previews else {}
+
+
+def _not_counted(entry: BlockBuilder, reask: RepeatedQuestion | None) -> dict[str, Any]:
+    """Record in the last decision why it was discarded, if approval is requested again."""
+    decisions = entry.fields["decisions"]
+    if reask is None or not decisions:
+        return {}
+    note = {"reason": reask.reason, "problem": without_controls(reask.problem)}
+    return {"decisions": [*decisions[:-1], {**decisions[-1], "again": note}]}

@@ -1,0 +1,79 @@
+"""Build a turn's document: its head, and its blocks in order; one block is built in `block_builder.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, cast
+
+from nbtool.blocks.display_limits import Limits, omitted_marker, truncate
+from nbtool.blocks.fold.block_builder import BlockBuilder
+from nbtool.blocks.protocol import VERSION, Document, Head, Patch, UsageData
+from nbtool.blocks.sanitize import without_controls
+from nbtool.messages import Media, Usage
+
+
+class DocumentBuilder:
+    """The head and the blocks of a turn; `round` are the blocks of the latest reply, `media` those in the blocks."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.head = _head()
+        self.entries: dict[str, BlockBuilder] = {}
+        self.round: list[BlockBuilder] = []
+        self.media: dict[str, Media] = {}
+        self.is_cut = False
+
+    def document(self) -> Document:
+        """Return the current turn: JSON, sharing nothing with this object."""
+        head = cast("Head", {**self.head, "usage": {**self.head["usage"]}})
+        return {"v": VERSION, "head": head, "blocks": [entry.block() for entry in self.entries.values()]}
+
+    def open(self, entry: BlockBuilder) -> list[Patch]:
+        """Add a block."""
+        self.entries[entry.id] = entry
+        return [{"op": "open", "block": entry.block()}]
+
+    def open_in_reply(self, entry: BlockBuilder) -> list[Patch]:
+        """Add a block to the latest reply, whose prose before it is complete."""
+        last = self.round[-1] if self.round else None
+        patches = last.update(state="whole") if last and last.is_prose else []
+        self.round.append(entry)
+        return patches + self.open(entry)
+
+    def set_head(self, **values: Any) -> list[Patch]:
+        """Set fields of the head."""
+        self.head.update(cast("Head", values))
+        return [{"op": "head", "set": values}]
+
+    def clear_activity(self) -> list[Patch]:
+        """Remove what the turn is doing from the head."""
+        return self.set_head(activity="") if self.head["activity"] else []
+
+    def truncated(self, text: str, limit: int, clean: Callable[[str], str] = without_controls) -> str:
+        """Return a clean text, with a truncation marker if needed."""
+        visible, omitted = truncate(clean(text), limit)
+        self.is_cut = self.is_cut or omitted > 0
+        return visible + omitted_marker(omitted)
+
+    def notice_text(self, text: str, clean: Callable[[str], str] = without_controls) -> str:
+        """Return a clean text of at most the length of a notice."""
+        return self.truncated(text, self.limits.notice, clean)
+
+
+def _head() -> Head:
+    return {
+        "turn_id": "", "model": "", "prompt": "", "status": "running", "round": 0, "calls": 0, "activity": "",
+        "usage": usage_data(Usage()), "started": None, "seconds": None, "error": "",
+    }  # fmt: skip
+
+
+def usage_data(usage: Usage) -> UsageData:
+    """Return a usage as it is shown."""
+    fields = asdict(usage)
+    for name in ("cache_write_tokens", "extra_input_tokens", "extra_output_tokens"):
+        del fields[name]
+    for mark in ("is_cost_estimated", "is_cost_unknown", "lacks_tool_cost"):
+        if not fields[mark]:
+            del fields[mark]
+    return cast("UsageData", fields)

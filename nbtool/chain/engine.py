@@ -1,0 +1,257 @@
+"""The engine: hooks → request → stream → append → again, until the model stops.
+
+One turn is one run of one engine. Tools, privacy and budgets are plugins; the engine handles requests and replies, and
+guarantees a limit on the rounds, one status, and a final reply of the model when a limit is reached or its reply is
+empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from nbtool.chain.final_reply import EMPTY_REPLY_PROMPT, FINAL_PROMPT, LIMIT_NOTICE, RequestPurpose, is_empty
+from nbtool.chain.hook_calls import Hook, Hooks
+from nbtool.chain.hooks import DeferredMessage, ReplyContext, TurnContext
+from nbtool.chain.limits import REPORTS_COST, budget_error
+from nbtool.chain.outcome import Outcome
+from nbtool.chain.request import ReplySource, Requests
+from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
+from nbtool.chain.task_stopping import retrieve_exception, shield_until_done, stop_all
+from nbtool.chain.turn_end import TurnEnding
+from nbtool.errors import HookFailed, LimitReached, NbtoolError
+from nbtool.events import ErrorRaised, Notice, TurnEnded, TurnStatus
+from nbtool.wire.base import Endpoint
+from nbtool.wire.reply import Reply
+
+
+class Engine:
+    """Runs one turn against one endpoint; a reply of `reply_source` replaces a request, and costs nothing."""
+
+    def __init__(  # noqa: PLR0913 - the parts of a run, as keywords
+        self,
+        turn: TurnContext,
+        endpoint: Endpoint,
+        plugins: Sequence[object] = (),
+        *,
+        system: str = "",
+        options: dict[str, Any] | None = None,
+        stream: bool = True,
+        reply_source: ReplySource | None = None,
+    ) -> None:
+        self._turn = turn
+        turn.host, turn.model, turn.dialect = endpoint.host, endpoint.model, endpoint.dialect
+        turn.provider, turn.abilities = getattr(endpoint, "provider", ""), getattr(endpoint, "abilities", frozenset())
+        self._hooks = Hooks(plugins)
+        is_limited = turn.limits.cost is not None
+        self._needs_price = is_limited or any(getattr(plugin, "needs_price", False) for plugin in plugins)
+        self._cleanups: list[Hook] = []
+        self._outcome = Outcome()
+        self._requests = Requests(
+            turn, endpoint, self._hooks, self._outcome, system, options, stream=stream, reply_source=reply_source
+        )
+
+    async def run(self) -> Outcome:
+        """Run the turn to its end; errors become part of the outcome, only external cancellation is raised."""
+        work = asyncio.ensure_future(self._rounds())
+        work.add_done_callback(retrieve_exception)
+        try:
+            await self._wait(work)
+        finally:
+            await shield_until_done(self._close())
+        return self._outcome
+
+    async def _wait(self, work: asyncio.Future[None]) -> None:
+        """Wait for the rounds until the turn is stopped or times out, and set its status."""
+        outcome, turn = self._outcome, self._turn
+        stop = asyncio.ensure_future(turn.cancel.wait())
+        try:
+            await asyncio.wait({work, stop}, timeout=turn.limits.seconds, return_when=asyncio.FIRST_COMPLETED)
+            in_time = work.done() or turn.cancel.is_set
+            await shield_until_done(self._stop_work(work))
+            outcome.status = await self._status_of(work, in_time=in_time)
+        except asyncio.CancelledError:
+            await shield_until_done(self._stop_work(work))  # no task may outlive the turn
+            raise
+        finally:
+            stop.cancel()
+
+    async def _stop_work(self, work: asyncio.Future[None]) -> None:
+        """Cancel the work and wait for it, for a limited time."""
+        if work.done():
+            return
+        work.cancel()
+        _, pending = await asyncio.wait({work}, timeout=self._turn.limits.hooks.drain)
+        if pending:
+            await self._turn.emit(Notice("A stopped task has not ended yet.", level="warning"))
+
+    async def _status_of(self, work: asyncio.Future[None], *, in_time: bool) -> TurnStatus:
+        error = work.exception() if work.done() and not work.cancelled() else None
+        if self._turn.cancel.is_set:
+            if error and (isinstance(error, HookFailed) or not isinstance(error, NbtoolError)):
+                self._outcome.errors.append(error)  # a real error takes precedence over a simultaneous stop
+            return "cancelled"
+        if not in_time:
+            limit = LimitReached(f"The turn took longer than {self._turn.limits.seconds:g} s and was stopped.")
+            self._outcome.end_reason = "seconds"
+            await self._report(limit)
+            return "timeout"
+        if error is None:
+            return "completed" if work.done() and not work.cancelled() else "cancelled"
+        await self._report(error)
+        return "error"
+
+    async def _report(self, error: BaseException) -> None:
+        self._outcome.error_phase = "" if self._outcome.errors else self._outcome.phase
+        self._outcome.errors.append(error)
+        text = str(error) if isinstance(error, NbtoolError) else f"{type(error).__name__}: {error}"
+        await self._turn.emit(ErrorRaised(self._outcome.phase, text, error=type(error).__name__))
+
+    async def _rounds(self) -> None:
+        await self._run_start_hooks()
+        await self._find_price()
+        turn, has_room = self._turn, self._turn.limits.max_rounds > 1
+        purpose = RequestPurpose(is_final=not has_room, has_tools=has_room)
+        while True:
+            reply = await self._requests.make(purpose)
+            is_wanted = await self._run_reply_hooks(reply, purpose)
+            if is_wanted and not purpose.is_final:
+                purpose = await self._next_purpose()
+            elif is_wanted and turn.meter.can_request():
+                purpose = RequestPurpose(is_final=True, has_tools=purpose.has_tools)
+            elif not is_wanted and self._can_answer(reply) and self._may_repeat(purpose):
+                self._require_budget()
+                purpose = RequestPurpose(EMPTY_REPLY_PROMPT, is_final=True, has_tools=not purpose.is_final)
+            else:
+                break
+        if reason := end_reason_of(reply):
+            self._outcome.end_reason = self._outcome.end_reason or reason
+            if reason not in IMMEDIATE_STOPS and reason not in turn.notice_topics:
+                await turn.emit(notice_of(reason, reply.explanation))
+        elif "rounds" in turn.notice_topics:  # its only request had no tools
+            self._outcome.end_reason = self._outcome.end_reason or "rounds"
+
+    def _can_answer(self, reply: Reply) -> bool:
+        """Whether a reply is empty although the turn has done work, and one more request may bring an answer."""
+        is_open = is_empty(reply) and end_reason_of(reply) not in IMMEDIATE_STOPS
+        return is_open and bool(self._turn.chain[:-1]) and self._has_room()
+
+    def _may_repeat(self, purpose: RequestPurpose) -> bool:
+        """Whether an empty reply is requested once more: without tools if it was a final one that called some."""
+        return not purpose.is_final or (purpose.has_tools and bool(self._outcome.rounds[-1].calls))
+
+    def _has_room(self) -> bool:
+        return self._turn.meter.rounds < self._turn.limits.max_rounds
+
+    async def _next_purpose(self) -> RequestPurpose:
+        """Return the purpose of the next request: another round, or a final reply if a limit was reached.
+
+        Raises:
+            LimitReached: the budget is spent, so no further request is allowed.
+        """
+        self._require_budget()
+        limit = self._turn.meter.reached_limit()
+        if limit is None:
+            return RequestPurpose()
+        self._outcome.end_reason = limit.kind
+        await self._turn.emit(Notice(LIMIT_NOTICE.format(reason=limit.text), "warning", limit.kind))
+        return RequestPurpose(FINAL_PROMPT.format(reason=limit.text), is_final=True)
+
+    def _require_budget(self) -> None:
+        if exceeded := self._turn.meter.exceeded_budget():
+            self._outcome.end_reason = exceeded.kind
+            raise budget_error(exceeded)
+
+    async def _find_price(self) -> None:
+        """Find out whether the price of the model is known, if a limit or a plugin depends on it."""
+        turn = self._turn
+        find = getattr(self._requests.endpoint, "find_price", None)
+        if self._needs_price and find:
+            turn.meter.estimate_of = await find()
+            if turn.meter.estimate_of:
+                turn.abilities |= {REPORTS_COST}
+
+    async def _run_start_hooks(self) -> None:
+        for hook in self._hooks.get("on_turn_start"):
+            cleanup = await hook.run(self._turn)
+            if callable(cleanup):
+                self._cleanups.append(hook.cleanup(cleanup))
+
+    async def _run_reply_hooks(self, reply: Reply, purpose: RequestPurpose) -> bool:
+        """Pass the reply to all plugins concurrently; return whether another request is wanted."""
+        self._outcome.phase = "hook"
+        deferred: list[DeferredMessage] = []
+        hooks = self._hooks.get("on_after_request")
+        meter = self._turn.meter
+        can_request = meter.can_request() if purpose.is_final else self._has_room()
+        contexts = [
+            ReplyContext(
+                self._turn,
+                meter.rounds,
+                reply,
+                hook.position,
+                self._requests.append,
+                deferred,
+                is_final=purpose.is_final,
+                can_request=can_request,
+            )
+            for hook in hooks
+        ]
+        try:
+            work = [hook.run(context) for hook, context in zip(hooks, contexts, strict=True)]
+            await _run_all(work, self._turn.limits.hooks.drain)
+        finally:
+            for context in contexts:
+                context.is_open = False
+        for message in sorted(deferred, key=lambda item: (-item.priority, item.plugin, item.sequence)):
+            await self._requests.append(message.message)
+        # A paused reply is sent back to be continued: https://docs.claude.com/en/api/handling-stop-reasons
+        return reply.stop_reason == "paused" or any(context.wants_request for context in contexts)
+
+    async def _close(self) -> None:
+        """Run the end hooks of a completed or cancelled turn, then every clean-up, then emit the last event."""
+        turn, outcome = self._turn, self._outcome
+        turn.status = outcome.status
+        ending = TurnEnding(turn, is_late=outcome.status != "completed")
+        if outcome.status in ("completed", "cancelled"):
+            for hook in self._hooks.get("on_turn_end"):
+                try:
+                    await ending.run_hook(hook)
+                except NbtoolError as error:
+                    self._outcome.phase = "hook"
+                    outcome.status = ending.final_status(outcome.status)
+                    await self._report(error)
+        for cleanup in reversed(self._cleanups):
+            try:
+                await ending.run_hook(cleanup)
+            except NbtoolError as error:
+                self._outcome.phase = "hook"
+                await self._report(error)
+        outcome.text = turn.text or next((r.text for r in reversed(outcome.rounds) if r.text.strip()), "")
+        meter = turn.meter
+        await turn.emit(
+            TurnEnded(
+                outcome.status,
+                outcome.text,
+                meter.usage,
+                meter.rounds,
+                meter.calls,
+                meter.seconds,
+                error=str(outcome.error or ""),
+                end_reason=outcome.end_reason,
+                error_phase=outcome.error_phase,
+            )
+        )
+
+
+async def _run_all(work: Sequence[Coroutine[Any, Any, Any]], drain_seconds: float) -> None:
+    """Run the coroutines concurrently; the first error stops the others. A single one needs no task."""
+    if len(work) == 1:
+        await work[0]
+        return
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        await shield_until_done(stop_all(tasks, drain_seconds))

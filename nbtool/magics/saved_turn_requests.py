@@ -1,0 +1,90 @@
+"""Answer the requests of a saved turn's page: versions, calls as code, models for its prompt, undo of its changes.
+
+The page of a saved turn is the extension of JupyterLab. A saved turn may be forged, so that its ids are only looked
+up: what the chat and the journal do not have is refused with the command that helps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbtool.blocks.protocol import VERSION
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage, NbtoolError
+from nbtool.magics.commands.context import CommandContext, Kernel
+from nbtool.magics.commands.past_chats.reopen import chat_of_turn, reopen_chat_of
+from nbtool.magics.commands.state.model_choices import model_choices
+from nbtool.magics.commands.turns.undo import undo_command, undo_turn
+from nbtool.magics.notebook.turn_code import turn_code
+from nbtool.magics.notebook.turn_output import saved_turn_bundle, version_fields
+from nbtool.view.saved_turn_messages import ModelsRequest, SavedTurnAnswer, VersionRequest, parse_request
+
+
+def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
+    """Answer a request of the page of a saved turn; None if it is not one."""
+    request = parse_request(content)
+    if request is None:
+        return None
+    context = CommandContext(kernel, request["chat"])
+    if request["kind"] == "models":
+        return _list_models(context, request)
+    try:
+        note = _find_chat(context, request["turn"])
+        if request["kind"] == "version":
+            return _switch(context, request, note)
+        turn = context.chat.tree.get(request["turn"])[1]
+        if request["kind"] == "undo":
+            return _undo(context, turn, note)
+        exported = turn_code(turn, context.chat, kernel.shell.user_ns)
+    except NbtoolError as error:
+        return {"v": VERSION, "ok": False, "text": str(error)}
+    return {"v": VERSION, "ok": True, "text": _join(note, f"{exported.summary}."), "source": exported.text}
+
+
+def _list_models(context: CommandContext, request: ModelsRequest) -> SavedTurnAnswer:
+    """List the models for a cell that asks the prompt of a turn again; none if this kernel does not have its chat."""
+    flags = f" --{request['action']} {request['turn']}"
+    models = model_choices(context, flags) if context.name in context.kernel.chats else []
+    return {"v": VERSION, "ok": True, "text": "", "models": models}
+
+
+def _find_chat(context: CommandContext, turn: str) -> str:
+    """Continue the chat of a turn here if it is one of an earlier kernel; return the message for the person."""
+    if context.name not in context.kernel.chats:
+        chat_of_turn(turn)  # refused before a chat of this name is started for a turn that does not exist
+    return reopen_chat_of(context, turn)
+
+
+def _undo(context: CommandContext, turn: Turn, note: str) -> SavedTurnAnswer:
+    """Put back what a turn changed; if cells are among it, return a cell that does it: only a cell reaches the page."""
+    recorded = context.kernel.names.changes.find(turn.turn_id)
+    if recorded and recorded.cells:
+        text = "Run the cell below: it takes this back."
+        return {"v": VERSION, "ok": True, "text": _join(note, text), "source": undo_command(context, turn)}
+    return {"v": VERSION, "ok": True, "text": _join(note, undo_turn(context, turn))}
+
+
+def _switch(context: CommandContext, request: VersionRequest, note: str) -> SavedTurnAnswer:
+    """Continue from another version of a turn, and return the output that shows it."""
+    chat = context.chat
+    node, _ = chat.find_turn(request["turn"])
+    turn = next((version for version in node.versions if version.turn_id == request["other"]), None)
+    if turn is None:
+        raise BadUsage("This version of the turn was deleted.", fix="`%chat undo` restores what was deleted last.")
+    if not turn.done.done():
+        raise BadUsage("That version is still running.", fix="Stop it, or wait until it has ended.")
+    was_active = node in chat.tree.active_path
+    chat.switch(turn)
+    branch = "" if was_active else " It is on another branch, which is the active one now."
+    text = f"Switched to {_describe_version(turn, context)}.{branch}"
+    data = saved_turn_bundle(turn, chat, context.name)
+    return {"v": VERSION, "ok": True, "text": _join(note, text), "data": data}
+
+
+def _describe_version(turn: Turn, context: CommandContext) -> str:
+    fields: dict[str, Any] = {"version": 1, "versions": 1} | version_fields(turn, context.chat)
+    return f"version {fields['version']} of {fields['versions']}"
+
+
+def _join(note: str, text: str) -> str:
+    return f"{text} {note}".strip()

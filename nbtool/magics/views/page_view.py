@@ -1,0 +1,266 @@
+"""A turn's view in a page: the widget, its clicks, the card of a turn that outlives its cell, the static output."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from IPython.display import display
+
+from nbtool.blocks.fold.turn_events import Transcript
+from nbtool.blocks.protocol import Document, NoticeBlock
+from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
+from nbtool.chat.chat import Chat
+from nbtool.events import Event
+from nbtool.loop import background_loop, run_sync
+from nbtool.magics.kernel.broadcast import BroadcastListener
+from nbtool.magics.kernel.cell_messages import listener_for, routes_output_by_context
+from nbtool.magics.kernel.control_channel import control_channel_for
+from nbtool.magics.names.bind import bind_result
+from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.magics.notebook.turn_code import turn_code
+from nbtool.magics.notebook.turn_output import chat_field, version_fields
+from nbtool.magics.views.pageless_views import OutputView, host_fields
+from nbtool.magics.views.shown_turns import ShownTurn, ShownTurns
+from nbtool.view.page_messages import TURN_ACTIONS, decide_by_click
+
+if TYPE_CHECKING:
+    from nbtool.chat.turn import Turn
+    from nbtool.messages import Media
+    from nbtool.view.protocol import TurnAction
+    from nbtool.view.turn_widget import TurnWidget
+
+PARKED = (
+    "Parked at {at}: the cell has ended, and the turn waits for the decision below. Synchronous tools now run in a "
+    "worker thread. A restarted kernel does not continue it."
+)
+PARKED_NOTICE = "This turn outlived its cell: parked at {at}, ended at {end}."
+
+
+SERVED_ACTIONS = ("code", "explore")
+"""What can be done with the turn of a client, which no model can repeat."""
+
+MAX_CLOSING = 16
+"""How many widgets of finished turns wait for a disconnected page; beyond that, the oldest is closed."""
+
+_closing_widgets: dict[str, TurnWidget] = {}
+"""Those widgets, by their cells."""
+
+
+_shown_turns = ShownTurns()
+"""The outputs of the finished turns of this kernel."""
+
+
+class WidgetView(OutputView):
+    """Shows a turn in the page, receives its clicks, and replaces the widget by static output at the end.
+
+    When the turn is parked, the output becomes the static transcript so far, and a live card is shown below it.
+    """
+
+    def __init__(
+        self,
+        shell: Any,
+        turn: Turn,
+        chat: Chat,
+        cells: CellSource | None = None,
+        *,
+        place: Any = None,
+        on_rerun: Callable[[], object] | None = None,
+    ) -> None:
+        """Show the turn in the output of the running cell, or in a `place` that was displayed before.
+
+        `on_rerun` is called when the front end runs that cell again.
+        """
+        self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
+        self._cells, self._is_introduced = cells or CellSource(), False
+        self._listener, self._on_rerun = listener_for(shell.kernel), on_rerun
+        self._control = control_channel_for(shell.kernel)
+        self._acts = list(TURN_ACTIONS if place is None else SERVED_ACTIONS)
+        self._parked_at = ""
+        self._above: dict[str, Any] = {}
+        self._copy: Any = None
+        if former := _closing_widgets.pop(turn.cell_id, None):
+            former.close()  # its cell now shows another turn
+        self._widget = self._create_widget(in_cell=place is None)
+        self.page_ready = self._widget.page_ready
+        if place is not None:
+            data, metadata = self._widget.mimebundle()
+            place.update(data, raw=True, metadata=metadata)
+        self._handle = self._card = place or _displayed(self._widget)
+
+    def feed(self, event: Event) -> None:
+        """Show the next event; after the first one, with the turn in the tree, also head fields that events lack."""
+        self._widget.feed(event)
+        if event.kind != "turn_started" and not self._is_introduced:
+            self._is_introduced = True
+            fields = {**_head_fields(self._turn, self._chat), **chat_field(self._cells.chat)}
+            self._widget.update_head(**fields, acts=self._acts)
+
+    @property
+    def has_copy(self) -> bool:
+        """Whether a second output shows the turn."""
+        return self._copy is not None
+
+    def show_copy(self, display_bundle: Callable[[dict[str, Any], dict[str, Any]], Any]) -> None:
+        """Show the turn in a second output too, which a function displays and returns; None where it cannot.
+
+        The function gets the data of the widget and their metadata.
+        """
+        self._copy = display_bundle(*self._widget.mimebundle())
+
+    def poll(self) -> None:
+        """Process received messages."""
+        if self._listener:
+            self._listener.poll()
+
+    def show_changes(self, text: str, *, can_undo: bool) -> None:
+        """Show it below the turn, before its widget is replaced."""
+        show = partial(self._widget.show_changes, text, can_undo=can_undo)
+        if self._turn.done.done():
+            run_sync(_called(show))
+        else:  # parked, or stopped while the loop is blocked: nothing waits for it
+            background_loop().call_soon(show)
+
+    def on_parked(self, turn: Turn) -> None:  # noqa: ARG002 - the widget has its own transcript
+        """Replace the output by the transcript so far, and a live card of the question and what follows."""
+        before, self._parked_at = self._widget, _clock()
+        document, since = run_sync(_snapshot(before.transcript))
+        above, below = document["blocks"][:since], document["blocks"][since:]
+        lower: Document = {**document, "blocks": below}
+        card = self._create_widget(in_cell=False, transcript=before.transcript, first_block=since, document=lower)
+        note = _notice_block(PARKED.format(at=self._parked_at))
+        self._above = _partial_bundle({**document, "blocks": [*above, note]}, before.transcript.media)
+        self._handle.update(self._above, raw=True)
+        run_sync(self._switch_to(card))
+        self._card = _displayed(card)
+        self._replace_when_loaded(before, (before.place, self._above))
+
+    def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:
+        """Replace the output by the static one, a copy of it by a line, and release the widget."""
+        if not self._parked_at:
+            bundle = self._widget.finish()
+            self._handle.update(bundle, raw=True)
+            outputs = [(self._widget.place, bundle)]
+            if self._copy is not None:
+                line = {"text/plain": in_copy}
+                self._copy.update(line, raw=True)
+                outputs.append((self._widget.place, line))
+            self._replace_when_loaded(self._widget, *outputs)
+            _shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript))
+            _shown_turns.update_versions(turn, self._chat)
+            return
+        note = _notice_block(PARKED_NOTICE.format(at=self._parked_at, end=_clock()))
+        transcript = self._widget.transcript
+        document = transcript.document()
+        bundle, rest = turn_mimebundle(document, transcript.media), _partial_bundle({**document, "blocks": [note]})
+        self._handle.update(bundle, raw=True)
+        self._card.update(rest, raw=True)
+        self._replace_when_loaded(self._widget, (self._above["text/plain"], bundle), (self._widget.place, rest))
+
+    def show_media(self, media: Any) -> None:
+        """Show each as an output of the cell; after the cell only if the kernel can find the cell."""
+        if not self._parked_at or routes_output_by_context(self._kernel):
+            super().show_media(media)
+
+    def _create_widget(self, *, in_cell: bool = True, **options: Any) -> TurnWidget:
+        # Imported here, so that only cells that show a widget pay for it.
+        from nbtool.view.turn_widget import TurnWidget  # noqa: PLC0415
+
+        widget = TurnWidget(
+            self._turn.turn_id,
+            decide=partial(decide_by_click, self._chat.approvals),
+            stop=self._turn.abort,
+            stop_call=self._turn.stop_call,
+            post=background_loop().call_soon,
+            bind=lambda binding: bind_result(self._chat, binding, self._names),
+            run_action=self._cell_source,
+            broadcasts=isinstance(self._listener, BroadcastListener),
+            cell=self._turn.cell_id,
+            control=self._control is not None,
+            listen=partial(self._listen, in_cell=in_cell),
+            **options,
+        )
+        widget.on_msg(lambda _widget, content, _buffers: widget.receive(content))
+        if control := self._control:
+            widget.observe(lambda change: control.close(change.old.comm_id), "comm")
+        if not self._listener:
+            widget.embed_lazy_module()  # the page may not be able to request it
+        return widget
+
+    def _listen(self, comm_id: str, receive: Callable[[object], bool], *, in_cell: bool) -> None:
+        """Receive a widget's messages while cells run: over its comm, and, until it is closed, the control channel."""
+        if self._listener:
+            self._listener.open(comm_id, receive, in_cell=in_cell, on_rerun=self._on_rerun if in_cell else None)
+        if self._control:
+            self._control.open(comm_id, receive)
+
+    def _cell_source(self, action: TurnAction) -> str:
+        """Return the source of the cell that the page requests."""
+        match action:
+            case "code":
+                return turn_code(self._turn, self._chat, self._names).text
+            case "explore" | "undo":
+                return self._cells.turn_command(action, self._turn)
+            case _:
+                return self._cells.rerun_cell(action, self._turn)
+
+    async def _switch_to(self, card: TurnWidget) -> None:
+        self._widget = card
+        card.resume()
+
+    def _replace_when_loaded(self, widget: TurnWidget, *replacements: tuple[str, dict[str, Any]]) -> None:
+        """Stop listening, and replace these outputs also in a page that is reloaded."""
+        if self._listener and widget.comm:
+            self._listener.close(widget.comm.comm_id)
+        widget.close_when_replaced(*replacements)
+        if former := _closing_widgets.pop(widget.cell, None):
+            former.close()
+        _closing_widgets[widget.cell] = widget
+        while len(_closing_widgets) > MAX_CLOSING:
+            _closing_widgets.pop(next(iter(_closing_widgets))).close()
+
+
+def _head_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
+    """Return the reason for the model where it changed, its host if that is foreign, and the turn's version number."""
+    node = chat.tree.find(turn.turn_id)
+    former = node.parent.turn if node.parent else None
+    is_reported = former is not None and former.model == turn.model
+    reason = chat.model.reason if turn.model == chat.model.name and not is_reported else ""
+    return ({"why": reason} if reason else {}) | host_fields(turn, chat) | version_fields(turn, chat)
+
+
+async def _called(work: Callable[[], object]) -> None:
+    """Call a function on the loop."""
+    work()
+
+
+async def _snapshot(transcript: Transcript) -> tuple[Document, int]:
+    """Return the current document of a turn, and the index of its first pending block; on the loop."""
+    document = transcript.document()
+    blocks = document["blocks"]
+    waiting = (at for at, block in enumerate(blocks) if block["kind"] == "call" and block["question"])
+    return document, next(waiting, len(blocks))
+
+
+def _partial_bundle(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
+    """Return a part of a turn as a notebook saves it: without totals, and not as data of a turn."""
+    head: Any = {**document["head"], "model": "", "status": "completed", "round": 0, "calls": 0, "seconds": None}
+    head["usage"] = {**head["usage"], "input_tokens": 0, "output_tokens": 0, "cost": None}
+    return {
+        kind: form for kind, form in turn_mimebundle({**document, "head": head}, media).items() if kind != TURN_MIME
+    }
+
+
+def _notice_block(text: str) -> NoticeBlock:
+    return {"id": "parked", "kind": "notice", "text": text, "level": "info"}
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M")
+
+
+def _displayed(widget: TurnWidget) -> Any:
+    data, metadata = widget.mimebundle()
+    return display(data, raw=True, metadata=metadata, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it

@@ -1,0 +1,137 @@
+"""The interface of views, and the views without a page: none, a terminal, an unattended notebook."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from IPython.display import display
+
+from nbtool.blocks.render.mimebundle import turn_mimebundle
+from nbtool.blocks.render.terminal import Terminal
+from nbtool.events import Event, Notice
+from nbtool.threadless import WaitEvent
+
+if TYPE_CHECKING:
+    from nbtool.chat.chat import Chat
+    from nbtool.chat.turn import Turn
+    from nbtool.messages import Media
+
+PARKED = "Parked: the cell has ended, and the turn needs a decision. {ways}; `%chat approvals` lists pending calls."
+SHOWN_DIGEST = 12
+"""Characters of a question's digest that are shown as its id."""
+
+
+def host_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
+    """Return the model with the host that it is reached at, if that is not the provider's own; for a turn's head."""
+    is_current = turn.model == chat.model.name and not turn.replayed
+    host = chat.model.foreign_host if is_current else ""
+    return {"model": f"{turn.model} at {host}"} if host else {}
+
+
+class View(Protocol):
+    """Shows one turn. `page_ready` is set when a page has connected, None if there is none."""
+
+    page_ready: WaitEvent | None
+
+    def feed(self, event: Event) -> None:
+        """Show the next event; on nbtool's own thread."""
+
+    def poll(self) -> None:
+        """Process messages; on the waiting thread, every tick."""
+
+    def show_changes(self, text: str, *, can_undo: bool) -> None:
+        """Show what the turn did to the notebook, and whether that can be undone; on the waiting thread."""
+
+    def on_parked(self, turn: Turn) -> None:
+        """Write the output that remains when the cell ends before the turn; on the waiting thread."""
+
+    def on_finished(self, turn: Turn) -> None:
+        """Write the final output when the turn ends; on the waiting thread, or nbtool's own after the cell."""
+
+    def show_media(self, media: Sequence[Media]) -> None:
+        """Show the images and sounds of the turn, each as an output of the cell; on the same thread."""
+
+
+class NullView:
+    """Shows nothing, except that a turn waits for a decision."""
+
+    page_ready: WaitEvent | None = None
+
+    def feed(self, event: Event) -> None:
+        """Show nothing."""
+
+    def poll(self) -> None:
+        """Do nothing."""
+
+    def show_changes(self, text: str, *, can_undo: bool) -> None:
+        """Show nothing."""
+
+    def on_parked(self, turn: Turn) -> None:
+        """Print what needs a decision, and how to decide."""
+        ids = [digest[:SHOWN_DIGEST] for digest in turn.parking.questions]
+        hint = f"`%chat approve {ids[0]}` or `%chat deny {ids[0]} REASON`" if ids else "It continues in the background"
+        print(PARKED.format(ways=hint))  # noqa: T201 - a notice for the person
+
+    def on_finished(self, turn: Turn) -> None:
+        """Write nothing."""
+
+    def show_media(self, media: Sequence[Media]) -> None:
+        """Show nothing."""
+
+
+class OutputView(NullView):
+    """Shows the media of a turn as notebook outputs, and nothing else."""
+
+    def show_media(self, media: Sequence[Media]) -> None:
+        """Show each as a separate output, which the notebook saves like any image."""
+        for one in media:
+            display(one)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+
+
+class StaticView(OutputView):
+    """Shows the finished turn, for unattended runs (nbclient, papermill)."""
+
+    def __init__(self, chat: Chat | None = None) -> None:
+        self._chat = chat
+        self._changes: tuple[str, bool] | None = None
+
+    def show_changes(self, text: str, *, can_undo: bool) -> None:
+        """Show it at the end of the turn."""
+        self._changes = text, can_undo
+
+    def on_finished(self, turn: Turn) -> None:
+        """Show the turn."""
+        transcript = turn.transcript()
+        if self._changes:
+            transcript.show_changes(*self._changes)
+        transcript.update_head(**(host_fields(turn, self._chat) if self._chat else {}))
+        display(turn_mimebundle(transcript.document(), transcript.media), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+
+
+class TerminalView(OutputView):
+    """Streams a turn to a terminal; what happens after the cell is not printed, `%chat show` shows it."""
+
+    def __init__(self) -> None:
+        self._terminal = Terminal(sys.stdout)
+        self._is_parked = False
+
+    def feed(self, event: Event) -> None:
+        """Write the next event."""
+        if not self._is_parked:
+            self._terminal.feed(event)
+
+    def show_changes(self, text: str, *, can_undo: bool) -> None:  # noqa: ARG002 - the text names the command
+        """Write it in a line."""
+        self._terminal.feed(Notice(text))
+
+    def on_parked(self, turn: Turn) -> None:
+        """Print what needs a decision, and stop writing."""
+        self._is_parked = True
+        super().on_parked(turn)
+
+    def show_media(self, media: Sequence[Media]) -> None:
+        """Show each, unless a later prompt is already being edited."""
+        if not self._is_parked:
+            super().show_media(media)

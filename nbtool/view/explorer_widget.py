@@ -1,0 +1,125 @@
+"""The history explorer: the page gets a light index of the conversation, and a turn when it is opened.
+
+Nothing is pushed and nothing runs: the page sends requests from a closed set. Actions are cells that the
+page inserts below, for a person to run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+from uuid import uuid4
+
+import anywidget
+import traitlets
+
+from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
+from nbtool.blocks.protocol import VERSION
+from nbtool.errors import NbtoolError
+from nbtool.view.explorer_messages import CellRequest, ExplorerMessage, parse_message
+from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.protocol import Answer
+from nbtool.view.turn_widget import MAX_REMEMBERED_IDS, read_asset
+
+
+class History(Protocol):
+    """A conversation that can be explored; each of its methods raises an `NbtoolError` to refuse."""
+
+    def index(self) -> Index:
+        """Return the current tree."""
+
+    def detail(self, turn_id: str) -> Detail:
+        """Return one turn."""
+
+    def search(self, text: str) -> Sequence[SearchHit]:
+        """Return the turns that contain the text."""
+
+    def totals(self) -> Totals:
+        """Return the usage totals of the conversation."""
+
+    def media(self, turn_id: str, key: str) -> bytes | None:
+        """Return the bytes of an image or a sound of a turn, if they may be sent to a page."""
+
+    def cell(self, request: CellRequest) -> str:
+        """Return the source of the cell for an action."""
+
+
+class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
+    """Shows the history of one conversation, in its state when the page requests it.
+
+    `title` names it, `turn` is opened first (empty: the last one);
+    `acts` are the actions that the page may offer (see `explorer_messages.CellAction`).
+    """
+
+    _esm = read_asset("explorer.js")
+    _css = read_asset("explorer.css")
+
+    nonce = traitlets.Unicode().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    place = traitlets.Unicode().tag(sync=True)
+    turn = traitlets.Unicode().tag(sync=True)
+    acts = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __init__(self, history: History, *, title: str, acts: Sequence[str], turn: str = "") -> None:
+        self._history = history
+        self._received_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
+        self._lock = threading.Lock()
+        super().__init__(nonce=uuid4().hex, title=title, acts=list(acts), turn=turn)
+        self.place = self.model_id or ""  # the page finds its own cell by this id
+        self.on_msg(lambda _widget, content, _buffers: self.receive(content))
+
+    def mimebundle(self) -> dict[str, Any]:
+        """Return what shows this widget in an output."""
+        data, _ = self._repr_mimebundle_() or ({}, {})
+        return dict(data)
+
+    def receive(self, content: object) -> bool:
+        """Handle a message of the page, on any thread; return whether it was ours and new."""
+        message = parse_message(content, nonce=self.nonce)
+        with self._lock:
+            if message is None or message.message_id in self._received_ids:
+                return False
+            self._received_ids.append(message.message_id)
+            try:
+                self._answer(message)
+            except NbtoolError as error:
+                self._send_message({"v": VERSION, "kind": "refused", "id": message.message_id, "text": str(error)})
+        return True
+
+    def _answer(self, message: ExplorerMessage) -> None:
+        message_id = message.message_id
+        match message.kind:
+            case "hello":
+                self._send_message({"v": VERSION, "kind": "index", "id": message_id, "index": self._history.index()})
+            case "open":
+                detail = self._history.detail(message.turn_id)
+                self._send_message({"v": VERSION, "kind": "turn", "id": message_id, "detail": detail})
+            case "search":
+                found = list(self._history.search(message.text))
+                self._send_message({"v": VERSION, "kind": "found", "id": message_id, "found": found})
+            case "totals":
+                self._send_message({"v": VERSION, "kind": "totals", "id": message_id, "totals": self._history.totals()})
+            case "cell":
+                text = self._history.cell(message.cell or CellRequest("show"))
+                self._send_message({"v": VERSION, "kind": "cell", "id": message_id, "text": text})
+            case "rich":
+                self._send_lazy_module()
+            case "media":
+                self._send_media(message)
+
+    def _send_lazy_module(self) -> None:
+        """Send the second module, which the views of turns share; without it the page shows plain text."""
+        with suppress(OSError):
+            module = load_lazy_module()
+            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])
+
+    def _send_media(self, message: ExplorerMessage) -> None:
+        """Send the bytes of an image or a sound; without them the page shows its description."""
+        if data := self._history.media(message.turn_id, message.key):
+            self.send({"v": VERSION, "kind": "media", "key": message.key}, [data])
+
+    def _send_message(self, answer: Answer) -> None:
+        self.send(answer)

@@ -1,0 +1,168 @@
+"""What the page of a saved turn requests: another version in its place, and the code of its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from nbtool.blocks.render.mimebundle import TURN_MIME
+from nbtool.chat.journal import journal
+from nbtool.magics.saved_turn_requests import answer_page
+from tests.magics.commands.past_chats.test_next_day import PRICE
+
+
+@pytest.fixture(autouse=True)
+def own_home() -> Iterator[None]:
+    journal.cache_clear()
+    yield
+    journal.cache_clear()
+
+
+@pytest.fixture
+def versions(shell: Any, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Give the ids of two versions of one turn with a call; the second one is current."""
+    shell.run_cell(PRICE)
+    ids: list[str] = []
+    for rest in ("-t price\nUse &`price` for AAPL.", "--rerun {first}"):
+        cell = f"%%chat -q -m practice:fast -o answer --approve auto {rest.format(first=(ids or [''])[0])}"
+        assert shell.run_cell(cell).success
+        ids.append(str(shell.user_ns.pop("answer").turn_id))
+    capsys.readouterr()
+    return ids
+
+
+def chats_of(shell: Any) -> Any:
+    return shell.magics_manager.registry["ChatMagics"].kernel_chats
+
+
+def ask(shell: Any, kind: str, turn: str, **more: Any) -> Any:
+    return answer_page(chats_of(shell), {"v": 1, "kind": kind, "chat": "main", "turn": turn, **more})
+
+
+def current_version(shell: Any) -> str:
+    return str(chats_of(shell).chats["main"].tree.active_path[-1].turn.turn_id)
+
+
+def restart(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_line_magic("reload_ext", "nbtool")
+    shell.run_line_magic("config", "NbTool.model = 'practice:fast'")
+    capsys.readouterr()
+
+
+def test_another_version_is_shown_with_its_versions_and_the_chat_goes_on_from_it(
+    shell: Any, versions: list[str]
+) -> None:
+    first, second = versions
+
+    answer = ask(shell, "version", second, other=first)
+
+    head = answer["data"][TURN_MIME]["head"]
+    assert (answer["ok"], answer["text"]) == (True, "Switched to version 1 of 2.")
+    assert (head["turn_id"], head["version"], head["versions"], head["turns"]) == (first, 1, 2, versions)
+    assert current_version(shell) == first
+    assert ask(shell, "version", first, other=second)["text"] == "Switched to version 2 of 2."
+    assert current_version(shell) == second
+
+
+def test_the_models_for_its_prompt_are_listed_as_first_lines_of_a_cell(
+    shell: Any, versions: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (_, turn) = versions
+
+    answer = ask(shell, "models", turn, action="edit")
+
+    first, *others = answer["models"]
+    assert first == {
+        "name": "practice:fast", "note": "the model of this chat", "magic": f"%%chat --edit {turn}",
+    }  # fmt: skip
+    lines = {one["name"]: one["magic"] for one in others}
+    assert lines["practice:default"] == f"%%chat --edit {turn} -m practice:default"
+    assert [name for name in lines if name.startswith("openai:")]
+    assert not any(line for name, line in lines.items() if name.startswith("openai:")), "there is no key"
+    assert ask(shell, "models", turn, action="code") is None
+    restart(shell, capsys)
+    assert ask(shell, "models", turn, action="rerun")["models"] == []
+    assert chats_of(shell).chats.keys() == set(), "nothing was continued"
+
+
+def test_the_next_day_the_turn_is_found_in_the_journal(
+    shell: Any, versions: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = versions
+    restart(shell, capsys)
+
+    answer = ask(shell, "version", second, other=first)
+
+    assert answer["ok"]
+    assert "continues here as 'main': 1 turn on its line." in answer["text"]
+    assert "AAPL" in answer["data"]["text/plain"]
+    assert current_version(shell) == first
+    assert "price(" in ask(shell, "code", first)["source"]
+
+
+def test_the_code_is_that_of_the_calls_and_nothing_runs(shell: Any, versions: list[str]) -> None:
+    before = dict(shell.user_ns)
+
+    answer = ask(shell, "code", versions[0])
+
+    assert answer["ok"]
+    assert "price(ticker='AAPL')" in answer["source"].replace('"', "'")
+    assert "%chat" not in answer["source"]
+    assert {name: value for name, value in shell.user_ns.items() if not name.startswith("_")} == {
+        name: value for name, value in before.items() if not name.startswith("_")
+    }
+
+
+def test_a_version_that_is_not_one_of_this_turn_is_refused(shell: Any, versions: list[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast -o answer\nHello")
+    elsewhere = str(shell.user_ns.pop("answer").turn_id)
+
+    answer = ask(shell, "version", versions[0], other=elsewhere)
+
+    assert answer == {
+        "v": 1,
+        "ok": False,
+        "text": "This version of the turn was deleted. `%chat undo` restores what was deleted last.",
+    }
+    assert current_version(shell) == elsewhere
+
+
+def test_a_forged_turn_is_refused_and_starts_no_chat(shell: Any) -> None:
+    answer = answer_page(chats_of(shell), {"v": 1, "kind": "code", "chat": "forged", "turn": "turn_0"})
+
+    assert answer is not None
+    assert not answer["ok"]
+    assert "neither in this chat nor in the journal" in answer["text"]
+    assert chats_of(shell).chats == {}
+
+
+def test_a_turn_of_an_earlier_chat_names_the_command_where_this_chat_has_turns(
+    shell: Any, versions: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    restart(shell, capsys)
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
+
+    answer = ask(shell, "version", versions[1], other=versions[0])
+
+    assert not answer["ok"]
+    assert "belongs to an earlier chat" in answer["text"]
+    assert "`%chat -c earlier open chat_" in answer["text"]
+
+
+VALID = {"v": 1, "kind": "version", "chat": "main", "turn": "turn_1", "other": "turn_2"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None, [], "version", {}, {**VALID, "v": 2}, {**VALID, "kind": "delete"}, {**VALID, "kind": ["version"]},
+        {**VALID, "chat": ""}, {**VALID, "chat": "a b"}, {**VALID, "chat": "-x"}, {**VALID, "turn": ""},
+        {**VALID, "turn": "x" * 65}, {**VALID, "turn": 7}, {**VALID, "other": "a;b"}, {**VALID, "extra": 1},
+        {key: value for key, value in VALID.items() if key != "other"}, {**VALID, "kind": "code"},
+    ],
+)  # fmt: skip
+def test_what_is_no_request_is_not_answered(shell: Any, content: Any) -> None:
+    assert answer_page(chats_of(shell), content) is None
