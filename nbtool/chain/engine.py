@@ -14,12 +14,13 @@ from typing import Any
 from nbtool.chain.final_reply import EMPTY_REPLY_PROMPT, FINAL_PROMPT, LIMIT_NOTICE, RequestPurpose, is_empty
 from nbtool.chain.hook_calls import Hook, Hooks
 from nbtool.chain.hooks import DeferredMessage, ReplyContext, TurnContext
-from nbtool.chain.limits import REPORTS_COST, budget_error
 from nbtool.chain.outcome import Outcome
+from nbtool.chain.price_check import REPORTS_COST
 from nbtool.chain.request import ReplySource, Requests
 from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
 from nbtool.chain.task_stopping import retrieve_exception, shield_until_done, stop_all
 from nbtool.chain.turn_end import TurnEnding
+from nbtool.chain.usage_meter import budget_error
 from nbtool.errors import HookFailed, LimitReached, NbtoolError
 from nbtool.events import ErrorRaised, Notice, TurnEnded, TurnStatus
 from nbtool.wire.base import Endpoint

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.chain.cancel_signal import CancelSignal
+from nbtool.chain.limits import Limits
+from nbtool.chain.usage_meter import Meter
 from nbtool.errors import NbtoolError
 from nbtool.events import CallDecided, Delta, Emit, EndReason, Event
 from nbtool.messages import Message, ToolCall

@@ -11,8 +11,8 @@ from typing import Any
 from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, NO_ROUND_FOR_TOOLS, RequestPurpose, without_calls
 from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import AppendContext, RequestContext, StreamContext, TurnContext
-from nbtool.chain.limits import require_known_cost
 from nbtool.chain.outcome import Outcome
+from nbtool.chain.price_check import require_known_cost
 from nbtool.chain.request_size import exceeds_budget
 from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
 from nbtool.errors import IncompleteReply, LimitReached

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbtool.chain.limits import Meter, ReachedLimit
+from nbtool.chain.usage_meter import Meter, ReachedLimit
 from nbtool.messages import Part, Text, ToolCall, ToolResult, Usage
 from nbtool.wire.base import Prompt
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from nbtool.chain.limits import REPORTS_COST
+from nbtool.chain.price_check import REPORTS_COST
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.prompts import PromptItem, parse_prompts

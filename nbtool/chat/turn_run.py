@@ -11,8 +11,8 @@ from weakref import WeakSet
 
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import EventContext, TurnContext
-from nbtool.chain.limits import Meter
 from nbtool.chain.repair import repair_history
+from nbtool.chain.usage_meter import Meter
 from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation import Conversation
 from nbtool.chat.conversation.tree import Node

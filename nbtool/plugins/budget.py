@@ -1,7 +1,7 @@
 """A budget for all turns of a chat, with an approval before more is spent.
 
-`Limits` applies to one turn and ends it with a final reply. A budget applies to all turns: once it is spent, the next
-request needs an approval. It is checked between requests, so one request may exceed it; requests at the same
+`Limits` applies to one turn and ends it with a final reply (`nbtool/chain/usage_meter.py`). A budget applies to all
+turns: once it is spent, the next request needs an approval. It is checked between requests, so one request may exceed it; requests at the same
 time are estimated, and wait for each other where they might exceed it together.
 """
 
@@ -14,7 +14,8 @@ from math import inf
 from typing import ClassVar
 
 from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContext
-from nbtool.chain.limits import Limits, model_id, require_known_cost
+from nbtool.chain.limits import Limits
+from nbtool.chain.price_check import model_id, require_known_cost
 from nbtool.chain.request_size import text_size
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import CallFinished, CallStatus

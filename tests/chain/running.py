@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import TurnContext
-from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.chain.limits import Limits
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.request import ReplySource
+from nbtool.chain.usage_meter import Meter
 from nbtool.events import Event
 from nbtool.messages import Message, user
 from nbtool.testing import ScriptedReply, ScriptedWire

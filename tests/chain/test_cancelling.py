@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from nbtool import tool
+from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
-from nbtool.chain.limits import CancelSignal, HookSeconds, Limits, Meter
+from nbtool.chain.limits import HookSeconds, Limits
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.repair import repair_history
 from nbtool.chain.task_stopping import stop_all
+from nbtool.chain.usage_meter import Meter
 from nbtool.events import Event
 from nbtool.messages import ToolCall, user
 from nbtool.plugins.tools import ToolCalling

@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 
+from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import RequestContext, TurnContext
-from nbtool.chain.limits import CancelSignal, HookSeconds, Limits, Meter
+from nbtool.chain.limits import HookSeconds, Limits
 from nbtool.chain.outcome import Outcome
+from nbtool.chain.usage_meter import Meter
 from nbtool.events import Event, ReplyEnd, TextDelta
 from nbtool.messages import Usage, user
 from nbtool.testing import ScriptedWire

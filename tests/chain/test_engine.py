@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
+from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, LIMIT_NOTICE, NO_REPLY
 from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
-from nbtool.chain.limits import CancelSignal, Limits
+from nbtool.chain.limits import Limits
 from nbtool.errors import HookFailed, IncompleteReply, InvalidReply, NbtoolError
 from nbtool.events import ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Message, Native, ToolCall, ToolResult, Usage, results, user

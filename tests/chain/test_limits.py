@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.hooks import ReplyContext, TurnContext
-from nbtool.chain.limits import MAX_ROUNDS, CancelSignal, Limits, Meter
+from nbtool.chain.limits import MAX_ROUNDS, Limits
+from nbtool.chain.usage_meter import Meter
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import ReplyEnd, UsageDelta
 from nbtool.messages import ToolResult, Usage, results, user

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from nbtool import Approved, Chat, Denied, tool
+from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.hooks import ReplyContext, RequestContext, StreamContext
-from nbtool.chain.limits import CancelSignal, Limits
+from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings, wait_for_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import HookFailed, InvalidReply

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nbtool.blocks.display_limits import DISPLAY_LIMITS, Limits
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.mimebundle import turn_mimebundle
-from nbtool.chain.limits import CancelSignal
+from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chat.turn import compact
 from nbtool.chat.turn.event_queue import EventQueue
 from nbtool.chat.turn.open_questions import PendingQuestions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbtool.blocks.sanitize import one_line
-from nbtool.chain.limits import price_example
+from nbtool.chain.price_check import price_example
 from nbtool.chat.chat import Chat
 from nbtool.chat.journal.process_journal import is_in_memory
 from nbtool.chat.turn import Turn

@@ -1,0 +1,110 @@
+"""What a turn has used of its limits: rounds, calls, tokens and cost, and which limit it has reached.
+
+A budget for all turns of a chat is `nbtool/plugins/budget.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from nbtool.chain.limits import Limits
+from nbtool.errors import LimitReached
+from nbtool.events import EndReason
+from nbtool.messages import Usage
+
+MAX_REPEATED_BATCHES = 3
+"""A batch of calls with the same arguments and results that is repeated this often counts as a loop."""
+
+RAISE_BUDGET = "To continue: `%%chat --resume` with a larger `--budget`."
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedLimit:
+    """A limit that a turn has reached; `text` describes it for the model and the user, `fix` how to raise a budget."""
+
+    kind: EndReason
+    text: str
+    fix: str = RAISE_BUDGET
+
+
+@dataclass(slots=True)
+class Meter:
+    """What a turn has used so far; `unpriced` counts replies of unknown cost.
+
+    `price_of` computes the cost of a reply in US dollars if the provider does not report it; a plugin may set it.
+    `estimate_of` estimates the cost of a request, if the price of the model is known.
+    """
+
+    limits: Limits
+    rounds: int = 0
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    started: float = field(default_factory=time.monotonic)
+    unpriced: int = 0
+    price_of: Callable[[Usage], float] | None = None
+    estimate_of: Callable[[Usage], float] | None = None
+    _batches: Counter[str] = field(default_factory=Counter)
+
+    def reached_limit(self) -> ReachedLimit | None:
+        """Return the limit after which only a final reply may follow; None if none is reached."""
+        limits = self.limits
+        if self.rounds >= limits.max_rounds - 1:
+            count = "1 round" if limits.max_rounds == 1 else f"{limits.max_rounds} rounds"
+            return ReachedLimit("rounds", f"the limit of {count} was reached")
+        if self.calls >= limits.max_calls:
+            return ReachedLimit("calls", f"the limit of {limits.max_calls} tool calls was reached")
+        if self._batches and max(self._batches.values()) >= MAX_REPEATED_BATCHES:
+            return ReachedLimit("repetition", f"the same calls gave the same results {MAX_REPEATED_BATCHES} times")
+        return None
+
+    def can_request(self) -> bool:
+        """Whether one more request may be made after a final reply was requested."""
+        return self.rounds < self.limits.max_rounds and self.exceeded_budget() is None
+
+    def exceeded_budget(self) -> ReachedLimit | None:
+        """Return the budget that is spent, with the amount; None if no budget is spent."""
+        limits, usage = self.limits, self.usage
+        if limits.tokens is not None and usage.total_tokens >= limits.tokens:
+            amount = f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
+            return ReachedLimit("tokens", f"The turn used {amount} of its budget of {limits.tokens:,}.")
+        if limits.cost is not None and self.cost >= limits.cost:
+            return ReachedLimit("cost", f"The turn used {self.cost:.4g} USD of its budget of {limits.cost:g} USD.")
+        if limits.cost is not None and self.unpriced:
+            return ReachedLimit(
+                "cost", f"A reply did not report its cost, so the budget of {limits.cost:g} USD cannot be checked."
+            )
+        return None
+
+    def add(self, usage: Usage) -> Usage:
+        """Add the usage of a reply, and return it with its cost."""
+        if self.price_of and usage.total_tokens and (usage.cost is None or usage.is_cost_estimated):
+            usage = replace(usage, cost=self.price_of(usage), is_cost_estimated=True, is_cost_unknown=False)
+        self.usage += usage
+        self.unpriced += usage.cost is None
+        return usage
+
+    @property
+    def cost(self) -> float:
+        """The cost of the turn in US dollars: reported by the provider, or else computed from its tokens."""
+        return self.usage.cost or 0.0
+
+    def remaining_calls(self) -> int:
+        """Return how many more calls may run."""
+        return max(0, self.limits.max_calls - self.calls)
+
+    def record_batch(self, digest: str) -> None:
+        """Count a finished batch of calls, by a digest of its calls and results."""
+        self._batches[digest] += 1
+
+    @property
+    def seconds(self) -> float:
+        """How long the turn has lasted."""
+        return time.monotonic() - self.started
+
+
+def budget_error(reached: ReachedLimit) -> LimitReached:
+    """Return the error that ends a turn whose budget is spent."""
+    return LimitReached(f"{reached.text} No further request was sent.", fix=reached.fix)
