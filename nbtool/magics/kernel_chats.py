@@ -22,7 +22,7 @@ from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, ChatSettings
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.flags.flag_parser import MAX_LINE, cell_parser, parse
 from nbtool.magics.names.namespace import NotebookNamespace
-from nbtool.magics.notebook.earlier_cells import CellContext
+from nbtool.magics.notebook.cell_context import CellContext
 from nbtool.tools.calls.traceback import name_files_by
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """A budget for all turns of a chat, with an approval before more is spent.
 
 `Limits` applies to one turn and ends it with a final reply (`nbtool/chain/usage_meter.py`). A budget applies to all
-turns: once it is spent, the next request needs an approval. It is checked between requests, so one request may exceed it; requests at the same
-time are estimated, and wait for each other where they might exceed it together.
+turns: once it is spent, the next request needs an approval. It is checked between requests, so one request may exceed
+it; requests at the same time are estimated, and wait for each other where they might exceed it together.
 """
 
 from __future__ import annotations

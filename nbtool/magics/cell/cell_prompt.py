@@ -1,4 +1,4 @@
-"""The prompt of a `%%chat` cell, with the notebook's cells that it asks for."""
+"""The prompt of a `%%chat` cell, and the cells that it asks for: of the page where there is one, else of history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from nbtool.chat.chat import Chat
 from nbtool.errors import ToolFailed
 from nbtool.magics.cell.notebook_session import notebook_of_cell
 from nbtool.magics.kernel.page_channel import CONTEXT_SECONDS
-from nbtool.magics.notebook.earlier_cells import CellContext, EarlierCell, EarlierCells, Origin, cell_context
+from nbtool.magics.notebook.cell_context import CellContext, ContextCell, Origin, cell_context
+from nbtool.magics.notebook.history_cells import HistoryCells
 from nbtool.magics.notebook.page_cells import OUTPUT_CHARACTERS, last_page_error, last_page_run, page_context
 from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.policy import site_policy
@@ -39,27 +40,27 @@ def _requested_cells(shell: Any, words: str, magic: str, notebook: PageNotebook)
     if notebook.is_ready(CONTEXT_SECONDS):
         with suppress(ToolFailed):  # the page was closed meanwhile
             return page_context(notebook.cells(OUTPUT_CHARACTERS), notebook.running_cell, words, magic)
-    return cell_context(EarlierCells(shell, magic).select(words))
+    return cell_context(HistoryCells(shell, magic).select(words))
 
 
-def last_failed_cell(shell: Any, magic: str) -> tuple[EarlierCell, Origin] | None:
+def last_failed_cell(shell: Any, magic: str) -> tuple[ContextCell, Origin] | None:
     """Return the cell that failed last, and where it comes from; None if none did."""
-    return _last(shell, magic, last_page_error, EarlierCells.last_error)
+    return _last(shell, magic, last_page_error, HistoryCells.last_error)
 
 
-def last_cell(shell: Any, magic: str) -> tuple[EarlierCell, Origin] | None:
+def last_cell(shell: Any, magic: str) -> tuple[ContextCell, Origin] | None:
     """Return the cell that ran last, and where it comes from; None if none did."""
-    return _last(shell, magic, last_page_run, EarlierCells.last)
+    return _last(shell, magic, last_page_run, HistoryCells.last)
 
 
 def _last(
     shell: Any,
     magic: str,
-    in_page: Callable[[Sequence[NotebookCell], str, EarlierCells], EarlierCell | None],
-    in_history: Callable[[EarlierCells], EarlierCell | None],
-) -> tuple[EarlierCell, Origin] | None:
+    in_page: Callable[[Sequence[NotebookCell], str, HistoryCells], ContextCell | None],
+    in_history: Callable[[HistoryCells], ContextCell | None],
+) -> tuple[ContextCell, Origin] | None:
     """Return a cell from the page's notebook where there is one that has it, else from the history."""
-    history = EarlierCells(shell, magic)
+    history = HistoryCells(shell, magic)
     with notebook_of_cell(shell, magic) as notebook:
         if notebook.is_ready(CONTEXT_SECONDS):
             with suppress(ToolFailed):  # the page was closed meanwhile

@@ -13,7 +13,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.names.namespace import NotebookNamespace
-from nbtool.magics.notebook.earlier_cells import CellContext
+from nbtool.magics.notebook.cell_context import CellContext
 from nbtool.magics.notebook.inserted_cell import CellSource
 
 if TYPE_CHECKING:

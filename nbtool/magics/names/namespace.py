@@ -29,7 +29,7 @@ from nbtool.magics.flags.tool_choice import (
 from nbtool.magics.names.earlier_names import EarlierState
 from nbtool.magics.names.name_undo import NameChanges
 from nbtool.magics.names.rebinding import RebindingTracker
-from nbtool.magics.notebook.earlier_cells import CellContext
+from nbtool.magics.notebook.cell_context import CellContext
 from nbtool.messages import Part
 from nbtool.tools.toolset import Toolset, as_tool_source
 from nbtool.toolsets import standard

@@ -1,20 +1,13 @@
-"""Cells from the page of the notebook: those that `--cells` names, and the one that failed or ran last."""
+"""Cells from the page of the notebook; those that ran, also without a page, are in `history_cells.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nbtool.magics.notebook.earlier_cells import (
-    MAX_OUTPUT,
-    CellContext,
-    EarlierCell,
-    EarlierCells,
-    cell_context,
-    parse_range,
-    unknown_numbers,
-    unknown_words,
-)
+from nbtool.magics.notebook.cell_context import MAX_OUTPUT, CellContext, ContextCell, cell_context
+from nbtool.magics.notebook.cell_selection import select_cells
+from nbtool.magics.notebook.history_cells import HistoryCells
 from nbtool.magics.notebook.own_magic import OwnMagic
 from nbtool.tools.values.sanitize import strip_controls
 from nbtool.toolsets.notebook_access import NotebookCell
@@ -40,25 +33,26 @@ def page_context(cells: Sequence[NotebookCell], running_cell: str, words: str, m
         for at, cell in enumerate(cells)
         if at != here and cell.source.strip() and not own.matches(cell.source)
     ]
-    chosen = _select(usable, here, words)
+    above = [one for one in usable if one[0] < here]
+    chosen = select_cells(words, usable, above, lambda one: one[1].number)
     distances = [abs(at - here) for at, _ in chosen]
     return cell_context([_earlier(cell) for _, cell in chosen], "page", distances)
 
 
-def last_page_error(cells: Sequence[NotebookCell], running_cell: str, history: EarlierCells) -> EarlierCell | None:
+def last_page_error(cells: Sequence[NotebookCell], running_cell: str, history: HistoryCells) -> ContextCell | None:
     """Return the cell of the page that failed last in this kernel; None if none shows its error."""
     ran = (one for one in _that_ran(cells, running_cell, history) if one[0].error)
     return next((page for page, run in ran if not run.error or _same_end(page.error, run.error)), None)
 
 
-def last_page_run(cells: Sequence[NotebookCell], running_cell: str, history: EarlierCells) -> EarlierCell | None:
+def last_page_run(cells: Sequence[NotebookCell], running_cell: str, history: HistoryCells) -> ContextCell | None:
     """Return the cell of the page that ran last in this kernel; None if none did."""
     return next((page for page, _ in _that_ran(cells, running_cell, history)), None)
 
 
 def _that_ran(
-    cells: Sequence[NotebookCell], running_cell: str, history: EarlierCells
-) -> list[tuple[EarlierCell, EarlierCell]]:
+    cells: Sequence[NotebookCell], running_cell: str, history: HistoryCells
+) -> list[tuple[ContextCell, ContextCell]]:
     """Return the cells of the page that ran in this kernel, each with what the history has of it; the last one first.
 
     Of several with the same number, all but one ran in an earlier kernel: the one that is as it ran comes first.
@@ -72,7 +66,7 @@ def _that_ran(
     return sorted(found, key=lambda one: (one[1].number or 0, not one[0].edited), reverse=True)
 
 
-def _since(page: EarlierCell, run: EarlierCell) -> EarlierCell:
+def _since(page: ContextCell, run: ContextCell) -> ContextCell:
     """Return a cell of the page with the source that ran, and the one that it has now if it differs."""
     return page if page.source == run.source else replace(page, source=run.source, edited=page.source)
 
@@ -82,24 +76,8 @@ def _same_end(one: str, other: str) -> bool:
     return one[-COMPARED:] == other[-COMPARED:]
 
 
-def _select(usable: list[tuple[int, NotebookCell]], here: int, words: str) -> list[tuple[int, NotebookCell]]:
-    above = [one for one in usable if one[0] < here]
-    if words == "all":
-        return usable
-    if words == "above":
-        return above
-    if words.isdecimal() and int(words):
-        return above[-int(words) :]
-    if bounds := parse_range(words):
-        chosen = [one for one in usable if one[1].number and bounds[0] <= one[1].number <= bounds[1]]
-        if chosen:
-            return chosen
-        raise unknown_numbers(words, [cell.number for _, cell in usable if cell.number])
-    raise unknown_words(words)
-
-
-def _earlier(cell: NotebookCell) -> EarlierCell:
+def _earlier(cell: NotebookCell) -> ContextCell:
     outputs = tuple(strip_controls(output.text).strip() for output in cell.outputs if output.kind != "error")
     error = "\n".join(strip_controls(output.text) for output in cell.outputs if output.kind == "error").strip()
     language = {"code": "python", "markdown": "markdown"}.get(cell.type, "text")
-    return EarlierCell(cell.number, cell.source.strip(), tuple(filter(None, outputs)), error, language)
+    return ContextCell(cell.number, cell.source.strip(), tuple(filter(None, outputs)), error, language)

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from nbtool.errors import BadUsage
-from nbtool.magics.notebook.earlier_cells import MAX_CHARACTERS, EarlierCells
+from nbtool.magics.notebook.cell_context import MAX_CHARACTERS
+from nbtool.magics.notebook.history_cells import HistoryCells
 from nbtool.magics.notebook.page_cells import last_page_error, last_page_run, page_context
 from nbtool.toolsets.notebook_access import CellOutput, NotebookCell
 from tests.toolsets.memory_notebook import cell
@@ -86,13 +87,13 @@ def failed(cell_id: str, source: str, number: int, error: str) -> NotebookCell:
     return cell(cell_id, source, number=number, outputs=(CellOutput("error", error, len(error)),))
 
 
-def history_of(*runs: tuple[str, str], keeps_errors: bool = True) -> EarlierCells:
+def history_of(*runs: tuple[str, str], keeps_errors: bool = True) -> HistoryCells:
     """Return the history of a kernel in which these sources ran, each with the traceback in which it ended."""
     errors = {number: {"traceback": [error]} for number, (_, error) in enumerate(runs, 1) if error}
     history = SimpleNamespace(input_hist_raw=("", *(source for source, _ in runs)), output_hist_reprs={})
     if keeps_errors:
         history.exceptions, history.outputs = errors, {}
-    return EarlierCells(SimpleNamespace(history_manager=history, execution_count=len(runs) + 1))
+    return HistoryCells(SimpleNamespace(history_manager=history, execution_count=len(runs) + 1))
 
 
 @pytest.mark.parametrize("keeps_errors", [True, False])

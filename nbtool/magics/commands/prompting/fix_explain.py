@@ -7,7 +7,7 @@ import shlex
 from nbtool.errors import BadUsage
 from nbtool.magics.cell.cell_prompt import last_cell, last_failed_cell
 from nbtool.magics.commands.context import Command, CommandContext
-from nbtool.magics.notebook.earlier_cells import EarlierCell, Origin, cell_context
+from nbtool.magics.notebook.cell_context import ContextCell, Origin, cell_context
 from nbtool.tools.values.masked_excerpt import masking
 
 FIX = "The last of the cells below failed. Say in one or two sentences why, and write the corrected cell in full."
@@ -42,7 +42,7 @@ def explain(context: CommandContext, args: list[str]) -> str:
 COMMANDS: dict[str, Command] = {"fix": fix, "explain": explain}
 
 
-def _ask(context: CommandContext, task: str, args: list[str], cell: EarlierCell, origin: Origin) -> str:
+def _ask(context: CommandContext, task: str, args: list[str], cell: ContextCell, origin: Origin) -> str:
     with masking(context.chat.plugins):
         cells = cell_context([cell], origin)
     context.kernel.run_cell(f"-c {shlex.quote(context.name)}", " ".join([task, *args]), cells)

@@ -1,17 +1,16 @@
-"""The notebook's cells as context of a prompt: sources, outputs and errors, from IPython's history, only on request."""
+"""Cells of the notebook as a part of a prompt: sources, outputs and errors, within bounds.
+
+They come from the page (`page_cells.py`) or from IPython (`history_cells.py`), only on request.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from nbtool.errors import BadUsage
-from nbtool.magics.notebook.own_magic import OwnMagic
-from nbtool.text import shorten
 from nbtool.tools.values.masked_excerpt import excerpt, mask_text
-from nbtool.tools.values.sanitize import strip_controls
 
 MAX_CHARACTERS = 24_000
 """Maximum characters of all cells that a prompt contains, some 6,000 tokens; the latest cells come first."""
@@ -34,11 +33,9 @@ CHARACTERS_PER_TOKEN = 4
 
 Origin = Literal["page", "history"]
 
-_RANGE = re.compile(r"(\d*):(\d*)")
-
 
 @dataclass(frozen=True, slots=True)
-class EarlierCell:
+class ContextCell:
     """A cell: the number of its run, its source, its outputs as texts, and the error in which it ended.
 
     A cell that did not run has no number. `language` is that of its source, and `edited` what the source is now, if
@@ -67,51 +64,6 @@ class EarlierCell:
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierCells:
-    """The cells that ran in this kernel, without those of nbtool's own magics.
-
-    Outputs and errors come from IPython 9 and newer; earlier ones keep the value of a cell's last line only.
-    """
-
-    shell: Any
-    magic: str = "chat"
-
-    def select(self, words: str) -> list[EarlierCell]:
-        """Return the cells that `--cells` names: `above` or `all`, the last `N`, or `A:B` by their numbers.
-
-        Raises:
-            BadUsage: the words name no cells.
-        """
-        cells = list(self)
-        if words in ("above", "all"):
-            return cells
-        if words.isdecimal() and int(words):
-            return cells[-int(words) :]
-        if bounds := parse_range(words):
-            if chosen := [cell for cell in cells if cell.number and bounds[0] <= cell.number <= bounds[1]]:
-                return chosen
-            raise unknown_numbers(words, [cell.number for cell in cells if cell.number])
-        raise unknown_words(words)
-
-    def last_error(self) -> EarlierCell | None:
-        """Return the cell that failed last; None if none did."""
-        return next((cell for cell in reversed(list(self)) if cell.error), None)
-
-    def last(self) -> EarlierCell | None:
-        """Return the cell that ran last; None if none did."""
-        return next(reversed(list(self)), None)
-
-    def __iter__(self) -> Iterator[EarlierCell]:
-        """Yield the cells, oldest first."""
-        history = self.shell.history_manager
-        sources = history.input_hist_raw
-        running, own = self.shell.execution_count, OwnMagic(self.magic)
-        for number, source in enumerate(sources):
-            if source.strip() and number < running and not own.matches(source):
-                yield EarlierCell(number, source.strip(), tuple(_outputs(history, number)), _error(history, number))
-
-
-@dataclass(frozen=True, slots=True)
 class CellContext:
     """The cells that a prompt contains: as a part of it, how many, how many were left out, and where they come from."""
 
@@ -131,7 +83,7 @@ class CellContext:
 
 
 def cell_context(
-    cells: Sequence[EarlierCell], origin: Origin = "history", distances: Sequence[int] | None = None
+    cells: Sequence[ContextCell], origin: Origin = "history", distances: Sequence[int] | None = None
 ) -> CellContext:
     """Return cells as a part of a prompt: as many of the nearest as fit, and how many were left out.
 
@@ -154,26 +106,6 @@ def cell_context(
     return CellContext(text, len(chosen), omitted, origin)
 
 
-def parse_range(words: str) -> tuple[int, int] | None:
-    """Return the bounds of `A:B`, either of which may be missing; None if this is no range."""
-    bounds = _RANGE.fullmatch(words)
-    return (int(bounds[1] or 1), int(bounds[2] or 10**9)) if bounds else None
-
-
-def unknown_numbers(words: str, numbers: Sequence[int]) -> BadUsage:
-    """Return the error for a range in which no cell is."""
-    ran = f"from {min(numbers)} to {max(numbers)}" if numbers else "none"
-    return BadUsage(f"--cells {words}: no cell has such a number.", fix=f"The cells that ran here: {ran}.")
-
-
-def unknown_words(words: str) -> BadUsage:
-    """Return the error for words that name no cells."""
-    return BadUsage(
-        f"--cells {shorten(words, 40)} names no cells.",
-        fix="`--cells above`, `--cells all`, `--cells 3` (the last three), `--cells 2:5`.",
-    )
-
-
 def _first(text: str, limit: int) -> str:
     """Return the beginning of a text and how much is left out; no part of a private value is left of it."""
     size = len(mask_text(text))
@@ -184,24 +116,6 @@ def _last(text: str, limit: int) -> str:
     """Return the end of a text and how much is left out before it."""
     size = len(mask_text(text))
     return text if size <= limit else f"[{size - limit:,} characters left out]\n{excerpt(text, size - limit)}"
-
-
-def _outputs(history: Any, number: int) -> Iterator[str]:
-    """Yield the texts that a cell printed and displayed."""
-    entries = getattr(history, "outputs", None)
-    if entries is None:
-        if text := history.output_hist_reprs.get(number):
-            yield str(text)
-        return
-    for entry in entries.get(number, ()):
-        text = entry.bundle.get("stream", entry.bundle.get("text/plain", ""))
-        if joined := "".join(text).strip():
-            yield strip_controls(joined)
-
-
-def _error(history: Any, number: int) -> str:
-    error = getattr(history, "exceptions", {}).get(number)
-    return strip_controls("\n".join(error.get("traceback", ()))).strip() if error else ""
 
 
 def _fenced(text: str, language: str) -> str:
