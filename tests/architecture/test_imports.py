@@ -97,7 +97,7 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
         ),
         (
             "chain/engine.py",
-            "from nbtool.wire.transport import endpoint",
+            "from nbtool.wire.transport import http_endpoint",
             "nbtool/chain/engine.py:1: chain may not import nbtool.wire.transport.http_endpoint",
         ),
         (
