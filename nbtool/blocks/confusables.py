@@ -56,14 +56,13 @@ def escape_confusables(text: str) -> str:
 
 def _has_latin(word: str) -> bool:
     return bool(_ASCII_LETTER.search(word)) or any(
-        _name(letter).startswith(("LATIN", "FULLWIDTH LATIN")) for letter in _NOT_ASCII.findall(word)
+        _name(letter).startswith(("LATIN", "FULLWIDTH LATIN")) for letter in set(word) if not letter.isascii()
     )
 
 
 def _is_cyrillic(word: str) -> bool:
     """Return whether a word is plausible Cyrillic."""
-    letters = _NOT_ASCII.findall(word)
-    is_written = any(_name(letter).startswith("CYRILLIC") for letter in letters)
+    is_written = any(_name(letter).startswith("CYRILLIC") for letter in set(word))
     return is_written and not _has_latin(word) and not _TWINS.issuperset(word)
 
 

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from nbtool.errors import SettingsError
 from nbtool.text import list_names
 
-MAX_ENV_FILE = 32 * 1024
+MAX_ENV_FILE = 24 * 1024
 """Maximum size of a `.env`, in characters, for python-dotenv may take 5 ms for a thousand of them; a longer one is
 refused, because its last value could be half a key."""
 

@@ -224,7 +224,7 @@ def test_an_env_file_is_read_as_other_tools_read_it_and_expands_nothing(
 def test_an_env_file_that_is_too_large_is_refused_instead_of_read_in_part(empty_folder: Path) -> None:
     (empty_folder / ".env").write_text("A=b\n" * (MAX_ENV_FILE // 4) + f"GROQ_API_KEY={KEY}")
 
-    with pytest.raises(SettingsError, match=r"\.env is larger than 32 KiB and is not read") as raised:
+    with pytest.raises(SettingsError, match=r"\.env is larger than 24 KiB and is not read") as raised:
         make_endpoint("groq:m")
 
     assert "Keep the keys in a .env of their own" in str(raised.value)
