@@ -121,7 +121,10 @@ class TurnBuilder:
         turn = self.compose(prompt, may_fetch=False, **kwargs)
         endpoint = self.parts.model.endpoint()
         if not isinstance(endpoint, PreviewableEndpoint):
-            raise BadUsage("The endpoint of this chat sends no requests, so there is none to show.")
+            raise BadUsage(
+                "This chat has an endpoint of your own, which sends no HTTP requests, so there is none to show.",
+                fix='Choose a model, for example `-m openai` or `Chat("openai")`.',
+            )
         preview = PreviewEndpoint(endpoint)
         options = self._options(endpoint, kwargs.get("options"))
         run = TurnRun(self.parts, self.conversation, preview, options, kwargs.get("settings") or TurnSettings())

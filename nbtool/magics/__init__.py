@@ -176,7 +176,7 @@ def serve_objects(
 
 
 def _ask_login(shell: Any, magic: str, request: LoginRequest) -> bool:
-    from nbtool.magics.cell.sign_in import ask_in_cell  # noqa: PLC0415 - loading the extension has to be fast
+    from nbtool.magics.cell.sign_in_card import ask_in_cell  # noqa: PLC0415 - loading the extension has to be fast
 
     return ask_in_cell(shell, magic, request)
 

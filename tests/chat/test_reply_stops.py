@@ -20,7 +20,7 @@ from nbtool.event_json import load_events
 from nbtool.events import EndReason, Notice, TurnEnded
 from nbtool.messages import Message
 from nbtool.wire.dialects.anthropic.decoder import STOP_REASONS as ANTHROPIC_STOPS
-from nbtool.wire.dialects.chat_completions.fields import STOP_REASONS as CHAT_STOPS
+from nbtool.wire.dialects.chat_completions.reply_fields import STOP_REASONS as CHAT_STOPS
 from nbtool.wire.dialects.gemini.decoder import STOP_REASONS as GEMINI_STOPS
 from tests.chaos import serve_each, whole
 

@@ -25,7 +25,7 @@ from nbtool.magics.cell.cell_prompt import has_prompt, prompt_of
 from nbtool.magics.commands.dispatch import COMMANDS, check_options
 from nbtool.magics.flags.flag_parser import budget
 from nbtool.magics.flags.tool_choice import choose_tools, find_source
-from nbtool.magics.names.bind import bind_reference
+from nbtool.magics.names.result_binding import bind_reference
 from nbtool.magics.notebook.page_cells import page_context
 from nbtool.messages import assistant, load_messages, user
 from nbtool.mime import sniff

@@ -8,8 +8,8 @@ import { announce } from "../views/LiveRegion";
 import { actionsFor, cellSource, findPanel, insertActionCell, insertCell, isAlive } from "./actions";
 import { learnMagic } from "./chatSyntax";
 import { takeLostFocus } from "./focus";
-import { applyAnswer, requestFor } from "./inPlace";
 import { requestFromKernel } from "./kernelRequest";
+import { applyAnswer, requestFor } from "./savedTurnRequests";
 import type { MimeModel, NotebookPanel, Renderer, RendererContext, RendererFactory } from "./types";
 
 /** What switching to a version did, and the name of its button if it had the focus: until JupyterLab draws the new output. */

@@ -254,7 +254,10 @@ class NotebookNamespace:
         try:
             return self._type_in(ast.parse(text, mode="eval").body)
         except (SyntaxError, AttributeError, TypeError) as error:
-            raise BadUsage(f"--as {text!r} is not a type ({error}).", fix="`--as Fruit`, `--as list[Fruit]`") from None
+            raise BadUsage(
+                f"--as {text!r} is not a type ({error}).",
+                fix="Write a type without quotes: `--as int`, `--as list[str]`, or a class of the notebook.",
+            ) from None
 
     def _type_in(self, node: ast.expr) -> Any:
         match node:
@@ -270,7 +273,10 @@ class NotebookNamespace:
                 return self._type_in(of)[self._type_in(inside)]
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
                 return self._type_in(left) | self._type_in(right)
-        raise BadUsage(f"--as takes a type, not {ast.unparse(node)!r}.", fix="`--as Fruit`, `--as list[Fruit]`")
+        raise BadUsage(
+            f"--as takes a type, not {ast.unparse(node)!r}.",
+            fix="Write a type without quotes: `--as int`, `--as list[str]`, or a class of the notebook.",
+        )
 
     def check_free(self, name: str, *, replace: bool = False) -> None:
         """Check that binding a name overwrites nothing of the person: it is free, or was bound here.

@@ -18,7 +18,7 @@ from nbtool.loop import background_loop, run_sync
 from nbtool.magics.kernel.broadcast import BroadcastListener
 from nbtool.magics.kernel.cell_messages import listener_for, routes_output_by_context
 from nbtool.magics.kernel.control_channel import control_channel_for
-from nbtool.magics.names.bind import bind_result
+from nbtool.magics.names.result_binding import bind_result
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.notebook.turn_output import chat_field, version_fields

@@ -33,7 +33,7 @@ from nbtool.tools.mcp.prompts import (
     read_resource,
 )
 from nbtool.tools.mcp.reconnection import Connection
-from nbtool.tools.mcp.sign_in import login_for_call
+from nbtool.tools.mcp.sign_in_question import login_for_call
 from nbtool.tools.mcp.token_store import TokenStore
 from nbtool.tools.mcp.tool_list import (
     MAX_DIFFERENCE,

@@ -20,7 +20,7 @@ from nbtool.tools.approval import ApprovalQueue, Decision, Question
 from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.login_prompt import ask_by_line
 from nbtool.tools.mcp.oauth import MAX_ADDRESS, LoginFailed, check_address
-from nbtool.tools.mcp.sign_in import sign_in_form
+from nbtool.tools.mcp.sign_in_question import sign_in_form
 from nbtool.tools.mcp.token_store import TokenStore
 from nbtool.view.page_messages import decide_by_click
 from tests.tools.calling import ask_for, make_harness

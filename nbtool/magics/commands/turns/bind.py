@@ -8,9 +8,9 @@ from contextlib import suppress
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
-from nbtool.magics.names.bind import bind_reference
-from nbtool.magics.names.continued_chat import called_and_absent
 from nbtool.magics.names.earlier_names import format_names
+from nbtool.magics.names.name_restoration import called_and_absent
+from nbtool.magics.names.result_binding import bind_reference
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.tools.variables.references import Reference, parse
 

@@ -23,7 +23,8 @@ from nbtool.events import (
     UsageDelta,
 )
 from nbtool.wire.dialects.chat_completions.audio import UNREADABLE, AudioBuffer
-from nbtool.wire.dialects.chat_completions.fields import (
+from nbtool.wire.dialects.chat_completions.provider_tools import ProviderTools
+from nbtool.wire.dialects.chat_completions.reply_fields import (
     STOP_REASONS,
     THINKING_FIELDS,
     ReasoningDetails,
@@ -34,7 +35,6 @@ from nbtool.wire.dialects.chat_completions.fields import (
     read_usage,
     thinking_text,
 )
-from nbtool.wire.dialects.chat_completions.provider_tools import ProviderTools
 from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.framing.dialect_check import check_dialect

@@ -18,7 +18,7 @@ from nbtool.wire.arguments import valid_arguments
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.chat_completions.decoder import ChatDecoder
-from nbtool.wire.dialects.chat_completions.fields import THINKING_FIELDS
+from nbtool.wire.dialects.chat_completions.reply_fields import THINKING_FIELDS
 from nbtool.wire.dialects.encoding_cache import EncodingCache
 from nbtool.wire.dialects.options import chat_options, merge_options
 from nbtool.wire.dialects.provider_tools import take_provider_tools

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { applyAnswer, requestFor } from "../src/lab/inPlace";
 import { requestFromKernel } from "../src/lab/kernelRequest";
+import { applyAnswer, requestFor } from "../src/lab/savedTurnRequests";
 import type { Comm, Kernel, NotebookPanel } from "../src/lab/types";
 import type { Head } from "../src/protocol";
 import { TURN_MIME } from "../src/saved/parse";

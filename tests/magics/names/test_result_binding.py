@@ -4,7 +4,7 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.magics.names.bind import bind_reference, bind_result
+from nbtool.magics.names.result_binding import bind_reference, bind_result
 from nbtool.testing import ScriptedWire, call
 from nbtool.view.page_messages import BindRequest
 
