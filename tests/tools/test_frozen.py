@@ -35,7 +35,7 @@ import pytest
 import xarray as xr
 from pydantic import BaseModel
 
-from nbtool.events import Difference
+from nbtool.events import Difference, Event
 from nbtool.tools import Approved, Denied, Policy, tool
 from nbtool.tools.approval import BY_POLICY, Question, Resolution, RunMode
 from nbtool.tools.content_hash import builtins, live, live_instances
@@ -1178,9 +1178,27 @@ def test_what_a_tool_s_own_approved_run_changes_asks_nothing_again() -> None:
     assert sorted(json.loads(question.shown)["n"] for question in questions) == [1, 2, 3]
 
 
-def test_a_call_that_is_shown_while_a_run_changes_its_tool_runs_once_and_is_asked_about_twice_at_most() -> None:
+def write_at(kind: str, call_id: str, pipe: int, finished: asyncio.Event | None) -> Callable[[Event], Any]:
+    """Return what writes into a pipe at an event of a call, and waits there until another call has finished."""
+
+    async def emit(event: Event) -> None:
+        if event.kind == "call_finished" and finished:
+            finished.set()
+        if event.kind == kind and event.call_id == call_id:  # type: ignore[union-attr]  # an event of a call
+            os.write(pipe, b"x")
+            if finished:
+                await finished.wait()
+
+    return emit
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("moment", ["call_asked", "call_decided"])
+def test_a_call_that_is_shown_while_a_run_changes_its_tool_is_asked_about_once(moment: str, *, waits: bool) -> None:
+    """The run ends once the call is asked about, or decided: before the next look at the tool, or at any time then."""
     sent: list[int] = []
-    changed, shown = os.pipe(), os.pipe()  # numbers: no part of what the tool is
+    asked: list[int] = []
+    changed, may_end = os.pipe(), os.pipe()  # numbers: no part of what the tool is
 
     def wait_until_changed(arguments: dict[str, Any]) -> RunMode:
         if arguments["n"] == 2:
@@ -1193,22 +1211,20 @@ def test_a_call_that_is_shown_while_a_run_changes_its_tool_runs_once_and_is_aske
         sent.append(n)
         if n == 1:
             os.write(changed[1], b"x" * 9)  # the policy may be asked again
-            os.read(shown[0], 1)
+            os.read(may_end[0], 1)
         return len(sent)
 
     async def approve(question: Question) -> Approved:
         asked.append(json.loads(question.shown)["n"])
-        if asked[-1] == 2:
-            os.write(shown[1], b"x")
         return Approved()
 
-    asked: list[int] = []
-    records = make_harness(send, approver=approve).run_lent(ask_for("send", n=1), ask_for("send", n=2))
-    for end in (*changed, *shown):
+    harness, second = make_harness(send, approver=approve), ask_for("send", n=2)
+    harness.runtime.emit = write_at(moment, second.call_id, may_end[1], asyncio.Event() if waits else None)
+    records = harness.run_lent(ask_for("send", n=1), second)
+    for end in (*changed, *may_end):
         os.close(end)
 
-    assert ([record.status for record in records], sent) == (["ok", "ok"], [1, 2])
-    assert asked in ([1, 2], [1, 2, 2])  # again where the run ends between two looks at what the tool uses
+    assert (asked, [record.status for record in records], sent) == ([1, 2], ["ok", "ok"], [1, 2])
 
 
 # --- what is remembered ---

@@ -180,7 +180,8 @@ class BoundCall:
             return False
         if self.may_tool_change or self.tool_problem or states.is_running_elsewhere(self.tool_token):
             return True
-        return states.first_token(tool_change_token(self.tool.function).digest) == self.tool_token
+        now = tool_change_token(self.tool.function).digest
+        return len(set(states.first_tokens(now, self.tool_token))) == 1  # a run of it may have ended since the question
 
     @property
     def disclosure_notice(self) -> str:

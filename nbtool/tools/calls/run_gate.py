@@ -66,8 +66,7 @@ class RunGate:
         if scope == "tool":
             await self._remember_tool(approved, resolution.by)
         rebound = await self._wait_and_rebind(approved, was_asked=True)
-        approved = self._follow_own_runs(approved)
-        current = await self._ignore_own_changes(approved, rebound)
+        approved, current = await self._ignore_own_changes(approved, rebound)
         approved = self._ignore_changing_tool(approved, current)
         discloses_more = current.discloses_values and current.disclosure_notice != bound.disclosure_notice
         if not approved.same_as(current) or not bound.same_tool_as(current) or discloses_more:
@@ -117,20 +116,20 @@ class RunGate:
             return bound_now
         raise CallEnded("invalid", f"The data that the tool {bound.tool.name!r} uses could not be read.")
 
-    def _follow_own_runs(self, approved: BoundCall) -> BoundCall:
-        """Return the approved call with the state from which a run led to the one that was shown, if it ended since."""
-        first = self.runtime.approvals.tool_states.first_token(approved.tool_token)
-        return replace(approved, tool_token=first)
+    async def _ignore_own_changes(self, approved: BoundCall, current: BoundCall) -> tuple[BoundCall, BoundCall]:
+        """Recompute the tool's token; return both calls with the state from which the tool's approved runs led.
 
-    async def _ignore_own_changes(self, approved: BoundCall, current: BoundCall) -> BoundCall:
-        """Recompute the tool's token; a change during an approved run of the same tool is attributed to that run."""
-        token, states = approved.tool_token, self.runtime.approvals.tool_states
-        was_running = states.is_running(token)
+        A run may end, and be recorded, between any two looks: so both states are looked up after the last one.
+        A change while such a run is under way is attributed to it.
+        """
+        states = self.runtime.approvals.tool_states
+        was_running = states.is_running(states.first_token(approved.tool_token))
         current = await self._read_tool_token(current)
-        if current.tool_token != token and (was_running or states.is_running(token)):
-            states.record(token, current.tool_token)
-            return replace(current, tool_token=token)
-        return current
+        token, now = states.first_tokens(approved.tool_token, current.tool_token)
+        if now != token and (was_running or states.is_running(token)):
+            states.record(token, now)
+            now = token
+        return replace(approved, tool_token=token), replace(current, tool_token=now)
 
     async def _apply_decision(self, bound: BoundCall, resolution: Resolution) -> tuple[BoundCall, Scope | None]:
         """Return the approved call, with edited arguments if there are any, and the scope to remember.

@@ -19,8 +19,12 @@ class ToolStates:
 
     def first_token(self, token: str) -> str:
         """Return the state from which a tool's own runs led to this one; this state if there is none."""
+        return self.first_tokens(token)[0]
+
+    def first_tokens(self, *tokens: str) -> tuple[str, ...]:
+        """Return the `first_token` of each, all as of one moment: a run may be recorded between two."""
         with self._lock:
-            return self._first.get(token, token)
+            return tuple(self._first.get(token, token) for token in tokens)
 
     def record(self, token: str, after: str) -> None:
         """Record that a run of the tool led from one state to another."""
