@@ -44,10 +44,10 @@ class KernelServer:
         self._socket = _listen(port)
         self.port: int = self._socket.getsockname()[1]
         self.address = ServerAddress(f"http://127.0.0.1:{self.port}{PATH}", token, os.getpid(), os.getcwd())  # noqa: PTH109 - as text
-        app = handlers.server.streamable_http_app(
+        self.app = handlers.server.streamable_http_app(
             streamable_http_path=PATH, max_request_body_size=MAX_BODY, host="127.0.0.1"
         )
-        self.access = AccessCheck(app, token, self.port)
+        self.access = AccessCheck(self.app, token, self.port)
         config = uvicorn.Config(
             self.access,
             log_config=None,

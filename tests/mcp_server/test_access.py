@@ -1,17 +1,57 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import socket
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import httpx
+import mcp_types
 import pytest
 
 from nbtool import Chat, tool
 from nbtool.mcp_server.access import FOREIGN_HOST, FOREIGN_ORIGIN, NO_TOKEN
+from nbtool.mcp_server.http_server import PATH
 from tests.mcp_server.clients import ListView, connect, serve
 
-BODY = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "effect", "arguments": {}}}
+VERBS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "X")
+ELSEWHERE = (
+    f"{PATH}/",
+    f"/{PATH}",
+    "/",
+    "/sse",
+    "/messages",
+    "/.well-known/oauth-protected-resource",
+    "/docs",
+    "/%6dcp",
+)
+"""Paths that are no route: those of other servers of the protocol, and other spellings of the route."""
+
+METHODS = sorted({
+    field.default
+    for kind in vars(mcp_types).values()
+    if isinstance(kind, type) and (field := getattr(kind, "model_fields", {}).get("method"))
+    if isinstance(field.default, str)
+})  # fmt: skip
+"""Every method of the protocol, of all its revisions that the package has."""
+
+
+def request_of(method: str) -> dict[str, Any]:
+    """Return a request that would call the tool, or read the variable."""
+    parameters = {"name": "effect", "arguments": {}, "uri": "nbtool://variables/x", "requestId": 1}
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
+
+
+BODY = request_of("tools/call")
+
+
+@pytest.fixture
+def client() -> Iterator[httpx.Client]:
+    """Give one client for thousands of requests."""
+    with httpx.Client(trust_env=False) as client:
+        yield client
 
 
 @tool(run="auto")
@@ -20,39 +60,67 @@ def effect() -> str:
     return "done"
 
 
+def strangers(token: str, port: int) -> list[tuple[dict[str, str], int, str]]:
+    """Return the headers of requests that are none of a client's, each with the status and text of its answer."""
+    bearer = f"Bearer {token}"
+    wrong = ({}, {"Authorization": "Bearer x"}, {"Authorization": bearer[:-1]}, {"Authorization": token},
+             {"Authorization": bearer.upper()}, {"Authorization": ""}, {"Cookie": f"token={token}"},
+             {"Mcp-Session-Id": "x"})  # fmt: skip
+    hosts = ("rebound.example", f"rebound.example:{port}", f"127.0.0.1.rebound.example:{port}", "127.0.0.1", "",
+             f"127.0.0.1:{port + 1}", f"0.0.0.0:{port}", f"[::1]:{port}", f"localhost.:{port}")  # fmt: skip
+    origins = ("https://rebound.example", "null", f"http://127.0.0.1.evil.example:{port}", f"https://127.0.0.1:{port}",
+               f"http://127.0.0.1:{port + 1}", f"http://rebound.example:{port}", "")  # fmt: skip
+    return [
+        *((headers, 401, NO_TOKEN) for headers in wrong),
+        *(({"Authorization": bearer, "Host": host}, 421, FOREIGN_HOST) for host in hosts),
+        *(({"Authorization": bearer, "Origin": origin}, 403, FOREIGN_ORIGIN) for origin in origins),
+    ]
+
+
+def expected_text(verb: str, text: str) -> str:
+    """An answer to HEAD has no body."""
+    return "" if verb == "HEAD" else text
+
+
 @pytest.mark.promise("served")
-def test_without_the_token_from_a_web_page_or_under_another_host_no_request_arrives() -> None:
+def test_on_every_route_and_by_every_verb_no_request_of_a_stranger_arrives(
+    client: httpx.Client, record_property: Callable[[str, object], None]
+) -> None:
     view = ListView()
     with serve(lambda: Chat(tools=[effect]), view) as server:
-        url, token = server.address.url, f"Bearer {server.address.token.get_secret_value()}"
-        port = server.port
-        rows = [
-            ({}, 401, NO_TOKEN),
-            ({"Authorization": "Bearer x"}, 401, NO_TOKEN),
-            ({"Authorization": token[:-1]}, 401, NO_TOKEN),
-            ({"Authorization": token.removeprefix("Bearer ")}, 401, NO_TOKEN),
-            ({"Authorization": token.upper()}, 401, NO_TOKEN),
-            ({"Authorization": token, "Host": "rebound.example"}, 421, FOREIGN_HOST),
-            ({"Authorization": token, "Host": f"rebound.example:{port}"}, 421, FOREIGN_HOST),
-            ({"Authorization": token, "Host": f"127.0.0.1.rebound.example:{port}"}, 421, FOREIGN_HOST),
-            ({"Authorization": token, "Host": "127.0.0.1"}, 421, FOREIGN_HOST),
-            ({"Authorization": token, "Origin": "https://rebound.example"}, 403, FOREIGN_ORIGIN),
-            ({"Authorization": token, "Origin": "null"}, 403, FOREIGN_ORIGIN),
-            ({"Authorization": token, "Origin": f"http://127.0.0.1.evil.example:{port}"}, 403, FOREIGN_ORIGIN),
-            ({"Authorization": token, "Origin": f"https://127.0.0.1:{port}"}, 403, FOREIGN_ORIGIN),
-            ({"Authorization": token, "Origin": f"http://127.0.0.1:{port + 1}"}, 403, FOREIGN_ORIGIN),
-        ]
-        for path in ("/mcp", "/", "/.well-known/oauth-protected-resource", "/docs"):
-            for headers, status, words in rows:
-                for method in ("POST", "GET", "OPTIONS", "DELETE"):
-                    answer = httpx.request(
-                        method, url.replace("/mcp", path), headers=headers, json=BODY, trust_env=False
-                    )
-                    assert (answer.status_code, answer.text) == (status, words), (path, headers, method)
+        rows = strangers(server.address.token.get_secret_value(), server.port)
+        routes = [route.path for route in server.app.routes]
+        for path, verb in itertools.product((*routes, *ELSEWHERE), VERBS):
+            for headers, status, text in rows:
+                url = f"http://127.0.0.1:{server.port}{path}"
+                answer = client.request(verb, url, headers=headers, json=request_of("tools/call"))
+                assert (answer.status_code, answer.text) == (status, expected_text(verb, text)), (path, headers, verb)
 
-        assert server.access.refused == 4 * len(rows) * 4
+        assert routes == [PATH]
+        count = len(rows) * len(VERBS) * (len(routes) + len(ELSEWHERE))
+        assert server.access.refused == count
         assert server.handlers.clients == {}
     assert view.shown == []
+    record_property("injected", count)
+
+
+@pytest.mark.promise("served")
+def test_no_method_of_the_protocol_is_answered_for_a_stranger(
+    client: httpx.Client, record_property: Callable[[str, object], None]
+) -> None:
+    offered = {"ping", "server/discover", "tools/list", "tools/call", "resources/list", "resources/read"}
+    with serve(lambda: Chat(tools=[effect])) as server:
+        rows = strangers(server.address.token.get_secret_value(), server.port)
+        for method in METHODS:
+            for headers, status, text in rows:
+                answer = client.post(server.address.url, headers=headers, json=request_of(method))
+                assert (answer.status_code, answer.text) == (status, text), (method, headers)
+        found = {method for method in METHODS if server.handlers.server.get_request_handler(method)}
+
+        assert server.access.refused == len(rows) * len(METHODS)
+        assert server.handlers.clients == {}
+    assert found == offered
+    record_property("injected", len(rows) * len(METHODS))
 
 
 @pytest.mark.promise("served")

@@ -8,6 +8,7 @@ import sys
 import threading
 from typing import Any
 
+import psutil
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -57,7 +58,7 @@ def test_the_calls_of_a_client_that_ends_are_cancelled_and_their_questions_withd
         {"id": 2, "method": "tools/call", "params": {"name": "pay", "arguments": {"amount": 3}}},
     ]
     view = ListView(on_show=on_show)
-    with serve(lambda: Chat(tools=[pay]), view):
+    with serve(lambda: Chat(tools=[pay]), view) as server:
         client = subprocess.Popen(
             [sys.executable, "-m", "nbtool.mcp_server.bridge"],
             env={**os.environ, "NBTOOL_HOME": str(data_dir())},
@@ -73,6 +74,7 @@ def test_the_calls_of_a_client_that_ends_are_cancelled_and_their_questions_withd
             if message.get("id") == 1:
                 client.stdout.readline()
         assert is_asked.wait(30)
+        opened = psutil.Process(client.pid).net_connections("all")
         client.stdin.close()
         turn = view.shown[0][0]
         status = turn.done.result(30).status
@@ -80,3 +82,6 @@ def test_the_calls_of_a_client_that_ends_are_cancelled_and_their_questions_withd
         assert client.wait(30) == 0
 
     assert (status, turn.calls[0].status) == ("cancelled", "cancelled")
+    assert opened
+    assert [one for one in opened if one.status == psutil.CONN_LISTEN] == []  # nothing for a web page to reach
+    assert {one.raddr for one in opened if one.raddr} == {("127.0.0.1", server.port)}

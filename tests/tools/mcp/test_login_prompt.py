@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -117,6 +119,45 @@ def test_what_is_no_request_of_a_browser_gets_no_answer_and_the_login_goes_on(he
     assert refused == b""
     assert answered.startswith(b"HTTP/1.1 200 OK")
     assert found == {"code": "c", "state": "s"}
+
+
+VERBS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "X")
+HOSTS = ("127.0.0.1:{port}", "rebound.example:{port}", "rebound.example", "127.0.0.1", "localhost:{port}", "")
+TARGETS = (
+    f"{CALLBACK_PATH}?code=c&state=s", f"{CALLBACK_PATH}?code=c&state=guessed", f"{CALLBACK_PATH}?code=c",
+    f"{CALLBACK_PATH}?code=c&state=s&state=s", CALLBACK_PATH, f"{CALLBACK_PATH}/?code=c&state=s", "/?code=c&state=s",
+    f"/{CALLBACK_PATH}?code=c&state=s", "/nbtool%2dlogin?code=c&state=s", "*",
+)  # fmt: skip
+
+
+@pytest.mark.promise("logins")
+def test_of_all_requests_of_a_web_page_only_the_browser_after_this_very_login_is_received(
+    record_property: Callable[[str, object], None],
+) -> None:
+    """A page of a stranger does not know the state, and under a name of its own sends another Host."""
+    browser, statuses = BrowserReturn(), []
+
+    async def send(verb: str, target: str, host: str) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", browser.port)
+        headers = f"Host: {host.format(port=browser.port)}\r\nOrigin: https://rebound.example\r\n\r\n"
+        writer.write(f"{verb} {target} HTTP/1.1\r\n{headers}".encode())
+        status = (await reader.read()).partition(b"\r\n")[0]
+        writer.close()
+        return status
+
+    async def log_in() -> dict[str, str]:
+        await browser.listen("s")
+        receiving = asyncio.ensure_future(browser.receive(60))
+        *others, right = reversed(list(itertools.product(VERBS, TARGETS, HOSTS)))
+        for request in others:
+            statuses.append(await send(*request))
+            assert not receiving.done(), request
+        assert (await send(*right)).startswith(b"HTTP/1.1 200")
+        return await receiving
+
+    assert asyncio.run(log_in()) == {"code": "c", "state": "s"}
+    assert set(statuses) == {b"HTTP/1.1 404 Not Found"}
+    record_property("injected", len(statuses))
 
 
 def test_a_person_who_does_not_answer_in_time_has_not_agreed() -> None:
