@@ -16,14 +16,17 @@ from nbtool.toolsets.notebook_access import digest_of
 from tests.browser.lab import PANEL, Front, Lab, Notebook
 from tests.browser.test_cells import ASK, SETUP, cell_id, sources
 
+pytestmark = pytest.mark.new_page
+
 SEQUENCES, IN_ONE_TEST, STEPS = 300, 15, 4
 FRONTS: tuple[Front, Front] = ("lab", "notebook")
 CELLS = 3
+SOURCE = "value = {}\nresult = value\nresult"
+"""Each cell shows something: only the start of a run leaves a cell without outputs."""
+
 APPROVE = """
 import threading
 from nbtool.tools import Approved
-
-pytestmark = pytest.mark.new_page
 
 shown = []
 
@@ -71,7 +74,10 @@ WATCH = f"""() => {{
     }},
   }});
   wrap(model.cells[0], "setOutputs", {{
-    after(_, outputs) {{ return {{ op: outputs.length ? "" : "run_cell", cell: this.id, before: this.getSource() }}; }},
+    after(_, outputs) {{
+      const isNew = this.id === undefined; // a cell that is about to be inserted: it is none of the notebook yet
+      return {{ op: outputs.length || isNew ? "" : "run_cell", cell: this.id, before: this.getSource() }};
+    }},
   }});
 }}"""
 TYPE = f"""([seed, running]) => {{
@@ -91,23 +97,25 @@ TYPE = f"""([seed, running]) => {{
 }}"""
 
 
-def random_steps(generator: random.Random, ids: list[str], number: int) -> list[tuple[str, dict[str, Any]]]:
+ALL_CELLS = f"() => {PANEL}.content.model.sharedModel.cells.map((cell) => [cell.id, cell.getSource()])"
+
+
+def random_steps(
+    generator: random.Random, ids: list[str], number: int, without: tuple[str, ...] = ()
+) -> list[tuple[str, dict[str, Any]]]:
     """Return calls that edit, insert, delete, move and run cells, some of which no longer fit when they are made."""
     steps: list[tuple[str, dict[str, Any]]] = []
     for step in range(STEPS):
         cell, other = generator.choice(ids), generator.choice(["", *ids])
-        steps.append(
-            generator.choice(
-                [
-                    ("edit_cell", {"cell": cell, "old": "value = ", "new": f"value = {number}{step}0 + "}),
-                    ("edit_cell", {"cell": cell, "old": "value = ", "new": "value = "}),
-                    ("insert_cell", {"after": other, "source": f"inserted = {number}\nvalue = {step}"}),
-                    ("delete_cell", {"cell": cell}),
-                    ("move_cell", {"cell": cell, "after": other}),
-                    ("run_cell", {"cell": cell}),
-                ]
-            )
-        )
+        possible: list[tuple[str, dict[str, Any]]] = [
+            ("edit_cell", {"cell": cell, "old": "value = ", "new": f"value = {number}{step}0 + "}),
+            ("edit_cell", {"cell": cell, "old": "value = ", "new": "value = "}),
+            ("insert_cell", {"after": other, "source": f"inserted = {number}\nvalue = {step}\nvalue"}),
+            ("delete_cell", {"cell": cell}),
+            ("move_cell", {"cell": cell, "after": other}),
+            ("run_cell", {"cell": cell}),
+        ]
+        steps.append(generator.choice([one for one in possible if one[0] not in without]))
     return steps
 
 
@@ -124,29 +132,45 @@ def run_own(notebook: Notebook, own: str, source: str) -> str:
     return notebook.run_cell(at).inner_text()
 
 
-def run_sequence(notebook: Notebook, generator: random.Random, own: str, number: int) -> dict[str, Any]:
-    """Run one sequence while a person types; return what was typed, changed and shown, and the cells in the end."""
+def run_sequence(
+    notebook: Notebook,
+    generator: random.Random,
+    own: str,
+    number: int,
+    *,
+    typing_in: Notebook | None = None,
+    without: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """Run one sequence while a person types; return what was typed, changed and shown, and the cells in the end.
+
+    The person may type in another browser, where the notebook is open too; it is `without` some of the changes.
+    """
     page, running = notebook.page, cell_id(notebook, sources(notebook).index(ASK))
+    typist = typing_in or notebook
     ids = [one for one in cell_ids(notebook) if one not in (own, running)]
-    run_own(notebook, own, f"{SETUP}{APPROVE}\nprepare(*{random_steps(generator, ids or ['none'], number)!r})")
+    steps = random_steps(generator, ids or ["none"], number, without)
+    run_own(notebook, own, f"{SETUP}{APPROVE}\nprepare(*{steps!r})")
     page.evaluate("() => { window.changes.length = 0; }")
-    page.evaluate(TYPE.replace("id !== running", f"id !== running && id !== '{own}'"), [number + 1, running])
+    typist.page.evaluate(TYPE.replace("id !== running", f"id !== running && id !== '{own}'"), [number + 1, running])
     notebook.start_cell(cell_ids(notebook).index(running))
     page.wait_for_function(f"id => {PANEL}.content.model.cells && [...{PANEL}.content.model.cells].some("
                            "one => one.id === id && one.executionState !== 'running' && one.executionCount)",
                            arg=running, timeout=60_000)  # fmt: skip
-    page.evaluate("() => clearInterval(window.typing)")
-    state: dict[str, Any] = page.evaluate(
-        f"""() => ({{
-            typed: window.typed,
-            changes: window.changes,
-            cells: {PANEL}.content.model.sharedModel.cells.map((cell) => [cell.id, cell.getSource()]),
-        }})"""
-    )
+    typed = typist.page.evaluate("() => { clearInterval(window.typing); return window.typed; }")
+    if typing_in:
+        wait_same_cells(notebook, typing_in)
+    state = {"typed": typed, "changes": page.evaluate("() => window.changes"), "cells": page.evaluate(ALL_CELLS)}
     state["own"] = [own, running]
     said = run_own(notebook, own, REPORT)
     state["shown"], state["statuses"] = json.loads(said.partition("REPORT")[2].partition("END")[0])
     return state
+
+
+def wait_same_cells(one: Notebook, other: Notebook) -> None:
+    """Wait until two browsers have the same cells: each waits for those that the other one had at that moment."""
+    script = f"expected => JSON.stringify(({ALL_CELLS})()) === JSON.stringify(expected)"
+    other.page.wait_for_function(script, arg=one.page.evaluate(ALL_CELLS))
+    one.page.wait_for_function(script, arg=other.page.evaluate(ALL_CELLS))
 
 
 def check(state: dict[str, Any]) -> Counter[str]:
@@ -204,7 +228,7 @@ def test_no_edit_is_lost_and_none_is_made_that_was_not_shown(
     lab: Lab, seed: int, record_property: Callable[[str, object], None]
 ) -> None:
     generator, front = random.Random(seed), FRONTS[seed % 2]
-    cells = [f"value = {number}\nresult = value" for number in range(CELLS)]
+    cells = [SOURCE.format(number) for number in range(CELLS)]
     notebook = lab.open_cells(SETUP, *cells, ASK, kernel="python3", name=f"campaign-{seed}.ipynb", front=front)
     notebook.page.evaluate(WATCH)
     own = cell_id(notebook, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Literal
 
 import pytest
@@ -267,6 +268,48 @@ def test_the_cell_to_fix_is_that_of_the_page_as_it_ran_and_as_it_was_edited_sinc
     assert "NameError" in said
     assert said.index("has not run as it is now") < said.index("x + defined_name")
     assert not [error for error in notebook.errors if "nbtool" in error]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_cell_that_ran_last_is_explained_with_its_output(
+    lab: Lab, kernel: str, theme: Literal["light", "dark"]
+) -> None:
+    lab.set_theme(theme)
+    notebook = open_cells(lab, target="print('one'); 6 * 7", kernel=kernel)
+    notebook.run_cell(TARGET)
+    notebook.write_cell(CHAT, "%chat -c agent explain in one word")
+    notebook.run_cell(CHAT)
+    notebook.wait_output(CHAT, "The prompt contains 1 cell from the page's notebook, about")
+    notebook.wait_output(CHAT, "Done.")
+    screenshot(notebook.page, f"cells-explain-{kernel}-{theme}")
+
+    notebook.write_cell(LAST, "print(agent.model.wire.prompts[0].messages[-1].text)")
+    notebook.run_cell(LAST)
+    said = notebook.output(LAST).inner_text()
+    assert [words for words in ("Explain what the last", "in one word", "6 * 7", "one\n42") if words not in said] == []
+    assert SETUP.strip() not in said
+    assert not [error for error in notebook.errors if "nbtool" in error]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_all_cells_above_are_context_with_outputs_and_errors_and_a_line_and_the_status_say_how_much(
+    lab: Lab, theme: Literal["light", "dark"]
+) -> None:
+    lab.set_theme(theme)
+    notebook = open_cells(lab, target="print('an output')\n1 / 0")
+    notebook.run_cell(TARGET)
+    notebook.write_cell(CHAT, "%%chat -c agent --cells above\nWhat went wrong?")
+    notebook.run_cell(CHAT)
+    notebook.wait_output(CHAT, "Done.")
+    line = notebook.wait_output(CHAT, "The prompt contains 2 cells from the page's notebook, about").inner_text()
+    screenshot(notebook.page, f"cells-above-{theme}")
+
+    notebook.write_cell(LAST, "print(agent.model.wire.prompts[0].messages[-1].text)\n%chat -c agent status")
+    notebook.run_cell(LAST)
+    said = notebook.output(LAST).inner_text()
+    assert [words for words in ("an output", "ZeroDivisionError", "%load_ext nbtool") if words not in said] == []
+    assert re.search(r"2 cells from the page's notebook, about [\d,]+ tokens", line)
+    assert re.search(r"2 cells from the page's notebook, about [\d,]+ tokens", said)
 
 
 @pytest.mark.parametrize("front", ["lab", "notebook"])

@@ -11,11 +11,11 @@ from nbtool.blocks.render.mimebundle import TURN_MIME
 from tests.browser.lab import Lab
 from tests.browser.test_chat import chat
 
+pytestmark = pytest.mark.new_page
+
 FLOOD = """
 import os
 from PIL import Image
-
-pytestmark = pytest.mark.new_page
 
 @tool(run="auto")
 def noise() -> bytes:

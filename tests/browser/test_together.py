@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -9,7 +11,10 @@ from playwright.sync_api import BrowserContext, expect
 
 from tests.browser.lab import PANEL, Front, Lab, Notebook, lab_of
 from tests.browser.server import ROOT, Server
-from tests.browser.test_cells import CHAT, SOURCE, TARGET, approve, open_cells, wait_card, wait_done
+from tests.browser.test_cell_campaign import CELLS, WATCH, check, run_sequence
+from tests.browser.test_cell_campaign import SOURCE as TYPED_IN
+from tests.browser.test_cells import ASK as MODEL
+from tests.browser.test_cells import CHAT, SETUP, SOURCE, TARGET, approve, cell_id, open_cells, wait_card, wait_done
 from tests.browser.test_chat import ASK, CHECK, card, chat
 
 TOGETHER = ROOT / "build" / "places" / "together"
@@ -120,3 +125,37 @@ def test_cells_that_a_tool_inserts_moves_deletes_and_runs_are_the_same_in_the_ot
         notebook.wait_output(0, "from the cell")
     assert not [error for error in (*one.errors, *other.errors) if "nbtool" in error]
     other.close()
+
+
+SEQUENCES = 15
+AS_JUPYTERLAB_DOES = ("move_cell", "delete_cell")
+"""To move a cell, JupyterLab deletes and inserts it: what somebody else types into it in that moment goes with it."""
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.promise("shown-cells")
+@pytest.mark.parametrize("front", FRONTS)
+def test_nothing_that_is_typed_in_the_other_browser_meanwhile_is_lost_and_no_edit_is_made_that_was_not_shown(
+    together: Lab, other_browser: BrowserContext, front: Front, record_property: Callable[[str, object], None]
+) -> None:
+    generator = random.Random(FRONTS.index(front))
+    cells = [TYPED_IN.format(number) for number in range(CELLS)]
+    one = together.open_cells(SETUP, *cells, MODEL, kernel="python3", name=f"typing-{front}.ipynb", front=front)
+    other = open_elsewhere(one, other_browser, front)
+    one.page.evaluate(WATCH)
+    own, statuses = cell_id(one, 0), list[str]()
+    made: Counter[str] = Counter()
+    typed = 0
+    for number in range(SEQUENCES):
+        state = run_sequence(one, generator, own, number, typing_in=other, without=AS_JUPYTERLAB_DOES)
+        made += check(state)
+        typed += len(state["typed"])
+        statuses += state["statuses"]
+    other.close()
+    record_property("injected", SEQUENCES)
+    record_property("calls", len(statuses))
+    assert "ok" in statuses
+    assert typed > SEQUENCES
+    assert set(made) == {"edit_cell", "insert_cell", "run_cell"}
+    assert not [error for error in (*one.errors, *other.errors) if "nbtool" in error]

@@ -36,6 +36,8 @@ stream_max_retries = 0
 [mcp_servers.notebook]
 {server}
 tool_timeout_sec = {tool_seconds}
+startup_timeout_sec = {startup_seconds}
+required = true
 """
 OVER_HTTP = """url = "{url}"
 bearer_token_env_var = "NOTEBOOK_TOKEN\""""
@@ -55,7 +57,7 @@ def start_codex(
     """
     over_stdio = OVER_STDIO.format(python=sys.executable, home=os.environ["NBTOOL_HOME"])
     server = OVER_HTTP.format(url=url) if url else over_stdio
-    settings = SETTINGS.format(model=provider.url, server=server, tool_seconds=tool_seconds)
+    settings = SETTINGS.format(model=provider.url, server=server, tool_seconds=tool_seconds, startup_seconds=SECONDS)
     (home / "config.toml").write_text(settings, encoding="utf-8")
     environment = {
         **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), NOWHERE),

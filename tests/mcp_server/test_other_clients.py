@@ -26,6 +26,9 @@ from tests.samples import PNG
 from tests.tools.mcp.serving import http_server
 
 CALL = ("--method", "tools/call", "--tool-name")
+MODERN = ("--protocol-era", "modern")
+"""The revision 2026-07-28 of the protocol: over HTTP a client that ends has given up, which older ones do not say."""
+
 pytestmark = [
     pytest.mark.nightly,
     pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients."),
@@ -148,19 +151,38 @@ def test_the_inspector_lists_calls_gets_an_image_and_is_denied(served: Any, tran
     assert "Nobody can be asked" in said
 
 
-@pytest.mark.parametrize(("program", "transport"), [("inspector", "stdio"), ("codex", "stdio"), ("codex", "http")])
+@pytest.mark.parametrize(
+    ("program", "transport", "words"),
+    [("inspector", "stdio", ()), ("inspector", "http", MODERN), ("codex", "stdio", ()), ("codex", "http", ())],
+)
 def test_a_program_that_is_interrupted_during_its_call_cancels_it_in_the_notebook(
-    served: Any, view: SignallingView, tmp_path: Path, program: str, transport: str
+    served: Any, view: SignallingView, tmp_path: Path, program: str, transport: str, words: tuple[str, ...]
 ) -> None:
     address = endpoint(served, transport)
     with simulate("openai", Answer("", (("hang", {}),), namespace=NAMESPACE), Answer("Done."), behaviours=()) as model:
         process = (
-            inspector(*address, *CALL, "hang") if program == "inspector" else start_codex(tmp_path, model, *address)
+            inspector(*address, *words, *CALL, "hang")
+            if program == "inspector"
+            else start_codex(tmp_path, model, *address)
         )
         assert view.is_shown.wait(SECONDS)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=SECONDS)
 
+    assert view.end_of_last() == "cancelled"
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize(("transport", "words"), [("http", MODERN), ("stdio", ())])
+def test_a_call_of_the_inspector_that_reaches_its_deadline_is_cancelled_in_the_notebook(
+    served: Any, view: SignallingView, transport: str, words: tuple[str, ...]
+) -> None:
+    """Its deadline is that of its library, 60 s: no flag of its command line changes it."""
+    process = inspector(*endpoint(served, transport), *words, *CALL, "hang")
+    said, complaints = process.communicate(timeout=2 * SECONDS)
+
+    assert process.returncode != 0
+    assert "timed out" in (said + complaints).lower()
     assert view.end_of_last() == "cancelled"
 
 

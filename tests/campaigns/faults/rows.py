@@ -171,6 +171,10 @@ ROWS = (
     Row(
         "C26",
         "a person who types while a model edits, moves, deletes and runs cells",
-        (r"tests/toolsets/test_notebook_sequences.py::", r"tests/browser/test_cell_campaign.py::"),
+        (
+            r"tests/toolsets/test_notebook_sequences.py::",
+            r"tests/browser/test_cell_campaign.py::",
+            r"tests/browser/test_together.py::.*typed_in_the_other_browser",
+        ),
     ),
 )
