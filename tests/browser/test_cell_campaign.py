@@ -158,7 +158,7 @@ def run_sequence(
                            arg=running, timeout=60_000)  # fmt: skip
     typed = typist.page.evaluate("() => { clearInterval(window.typing); return window.typed; }")
     if typing_in:
-        wait_same_cells(notebook, typing_in)
+        wait_same_cells(notebook, typing_in, typed)
     state = {"typed": typed, "changes": page.evaluate("() => window.changes"), "cells": page.evaluate(ALL_CELLS)}
     state["own"] = [own, running]
     said = run_own(notebook, own, REPORT)
@@ -166,11 +166,15 @@ def run_sequence(
     return state
 
 
-def wait_same_cells(one: Notebook, other: Notebook) -> None:
-    """Wait until two browsers have the same cells: each waits for those that the other one had at that moment."""
-    script = f"expected => JSON.stringify(({ALL_CELLS})()) === JSON.stringify(expected)"
-    other.page.wait_for_function(script, arg=one.page.evaluate(ALL_CELLS))
-    one.page.wait_for_function(script, arg=other.page.evaluate(ALL_CELLS))
+def wait_same_cells(notebook: Notebook, typist: Notebook, typed: list[list[str]]) -> None:
+    """Wait until one browser has what was typed in the other one, and that one what was changed in the first."""
+    arrived = f"""typed => {{
+      const sources = new Map({PANEL}.content.model.sharedModel.cells.map((cell) => [cell.id, cell.getSource()]));
+      return typed.every(([cell, token]) => sources.get(cell)?.includes(token));
+    }}"""
+    notebook.page.wait_for_function(arrived, arg=typed)
+    same = f"expected => JSON.stringify(({ALL_CELLS})()) === JSON.stringify(expected)"
+    typist.page.wait_for_function(same, arg=notebook.page.evaluate(ALL_CELLS))
 
 
 def check(state: dict[str, Any]) -> Counter[str]:
