@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.lab import NUMBERED, PANEL, Front, Lab, Notebook, screenshot
+from tests.browser.test_finished_calls import open_call
 
 SETUP = """
 %load_ext nbtool
@@ -340,3 +341,67 @@ def test_hidden_and_active_text_of_a_source_is_shown_marked_and_escaped(lab: Lab
     wait_card(notebook).get_by_role("button", name="Deny").click()
     wait_done(notebook)
     assert json.dumps(hostile) not in json.dumps(sources(notebook))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_log_of_a_call_leads_to_its_cell_or_says_that_it_no_longer_exists(
+    lab: Lab, theme: Literal["light", "dark"]
+) -> None:
+    lab.set_theme(theme)
+    steps = (
+        ("edit_cell", {"cell": "TARGET", "old": "y = 2", "new": "y = 3"}),
+        ("delete_cell", {"cell": "OWN"}),
+    )
+    notebook = open_cells(lab, *steps)
+    target, deleted = cell_id(notebook, TARGET), cell_id(notebook, OWN)
+    notebook.start_cell(CHAT)
+    approve(notebook, "y = 3")
+    approve(notebook, "Deletes code cell")
+    wait_done(notebook)
+
+    edited = open_call(chat_output(notebook), "edit_cell")
+    edited.get_by_role("button", name="Go to cell").click()
+    assert notebook.page.evaluate(f"() => {PANEL}.content.activeCell.model.id") == target
+    removed = open_call(chat_output(notebook), "delete_cell")
+    removed.get_by_role("button", name="Go to cell").click()
+    expect(removed).to_contain_text("The notebook no longer has this cell.")
+    screenshot(notebook.page, f"cells-log-{theme}")
+    assert deleted not in sources(notebook)
+    assert notebook.page.evaluate(f"() => {PANEL}.content.activeCell.model.id") == target
+    assert not [error for error in notebook.errors if "nbtool" in error]
+
+
+NAMES = """
+%load_ext nbtool
+from nbtool import tool
+
+kept = former = [1]
+
+@tool(run="auto")
+def change_names() -> str:
+    "Replace one name, and add another."
+    global kept, added
+    kept, added = [2], 3
+    return "changed"
+"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_restore_puts_back_the_names_that_a_turn_changed(
+    lab: Lab, kernel: str, theme: Literal["light", "dark"]
+) -> None:
+    lab.set_theme(theme)
+    ask, check = "%%chat -m practice:fast\nUse &`change_names`.", "print(kept is former, 'added' in globals(), '.')"
+    notebook = lab.open_cells(NAMES, ask, check, kernel=kernel, name="restore.ipynb")
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    notebook.wait_output(1, "Names: added added; replaced kept.")
+    notebook.run_cell(2)
+    notebook.wait_output(2, "False True .")
+
+    notebook.output(1).get_by_role("button", name="Restore").click()
+    notebook.wait_output(1, "Undid turn 1")
+    screenshot(notebook.page, f"cells-restore-{theme}")
+    notebook.run_cell(2)
+    notebook.wait_output(2, "True False .")
+    assert not [error for error in notebook.errors if "nbtool" in error]

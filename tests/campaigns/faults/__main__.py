@@ -49,14 +49,15 @@ HEAD = (
 )
 
 
-def run(lane: str, rows: list[Row], seed: int, minutes: str) -> bool:
-    """Run the tests of rows in one process and store their figures; return whether all passed."""
+def run(lane: str, rows: list[Row], seed: int, minutes: str, processes: int = 1) -> bool:
+    """Run the tests of rows by themselves and store their figures; return whether all passed."""
     files = list(dict.fromkeys(file for row in rows for file in _existing(row.files)))
     ids = [row.row_id for row in rows]
     found_in = FIGURES / f"run-{lane}-{'-'.join(ids)}.json"
     found_in.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.campaigns.faults.plugin", "-p", "no:randomly"]
     command += ["-m", LANES[lane], f"--hypothesis-seed={seed}", *files]
+    command += ["--numprocesses", str(processes)] if processes > 1 else []
     environment = {**os.environ, OUT: str(found_in), CHOSEN: ",".join(ids), MINUTES: minutes, SEED: str(seed)}
     status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     found: dict[str, dict[str, Any]] = json.loads(found_in.read_text(encoding="utf-8")) if found_in.is_file() else {}
@@ -136,12 +137,13 @@ def main() -> int:
     parser.add_argument("--rows", default="", help="some of C1 to C26, or none: only the table")
     parser.add_argument("--minutes", default="", help="time limit of each test of the weekly lane")
     parser.add_argument("--seed", type=int, default=int(dt.datetime.now(dt.UTC).strftime("%Y%m%d")))
+    parser.add_argument("--processes", type=int, default=1, help="processes at a time; 1 for rows that measure time")
     parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
     asked = parser.parse_args()
     FIGURES.mkdir(parents=True, exist_ok=True)
     failed, began = [], time.monotonic()
     for rows in groups([row for row in asked.rows.split(",") if row]):
-        if not run(asked.lane, rows, asked.seed, asked.minutes):
+        if not run(asked.lane, rows, asked.seed, asked.minutes, asked.processes):
             failed += [row.row_id for row in rows]
     print(table())  # noqa: T201 - this is a program
     print(f"{asked.lane}: {time.monotonic() - began:.0f} s; failed: {' '.join(failed) or 'none'}")  # noqa: T201 - the same

@@ -11,6 +11,7 @@ import os
 import re
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,9 @@ OUT = "NBTOOL_FAULTS_OUT"
 
 CHOSEN = "NBTOOL_FAULTS_ROWS"
 """The environment variable that names the rows, all of them where it is empty."""
+
+LANES_OF_PROCESS = "nbtool_lanes"
+"""The key under which a process of pytest-xdist returns the lanes of its tests."""
 
 EXAMPLES = re.compile(r"- (\d+) passing,")
 """What hypothesis says of a phase of a test."""
@@ -66,9 +70,17 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         count["violations"] += 0 if report.passed else 1
 
 
-def pytest_sessionfinish() -> None:
-    """Write the figures."""
-    if _out:
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over which lanes the tests of a process have: only the processes collect them."""
+    _lanes.update(getattr(node, "workeroutput", {}).get(LANES_OF_PROCESS, {}))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the figures; of several processes, only the one that receives the reports of all."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output[LANES_OF_PROCESS] = _lanes
+    elif _out:
         _out.parent.mkdir(parents=True, exist_ok=True)
         found = {row_id: {**_counts[row_id], "lanes": lanes} for row_id, lanes in _lanes.items()}
         _out.write_text(json.dumps(found, indent=1), encoding="utf-8")
