@@ -90,7 +90,7 @@ def table() -> str:
             why = row.why if not row.tests else "not run yet"
             lines.append(f"| {row.row_id} | {row.what} | {why} | | | | | | | |")
             continue
-        lanes = _lanes([one["lane"] for one in actual], {lane for one in known for lane in one.get("lanes", [])})
+        lanes = _lanes(actual, {lane for one in known for lane in one.get("lanes", ())})
         sums = [sum(one[key] for one in actual) for key in ("tests", "injected", "survived", "violations")]
         counts = " | ".join(f"{count:,}" for count in sums)
         took = sum(one.get("seconds", 0.0) for one in actual) / 60
@@ -100,10 +100,19 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def _lanes(run: list[str], there: set[str]) -> str:
-    """Return the lanes that were run, and those that have tests of the row but were not run."""
-    missing = [lane for lane in LANES if lane in there - set(run)]
+def _lanes(actual: list[dict[str, Any]], there: set[str]) -> str:
+    """Return the lanes that were run, how many of their tests if not all, and those that were not run."""
+    run = [one["lane"] + _share(one) for one in actual]
+    missing = [lane for lane in LANES if lane in there - {one["lane"] for one in actual}]
     return ", ".join(run) + (f" ({', '.join(missing)} not run yet)" if missing else "")
+
+
+def _share(one: dict[str, Any]) -> str:
+    """Return how many of its tests a lane came to, if not to all: it was stopped."""
+    known = one.get("lanes", ())
+    there = known[one["lane"]] if isinstance(known, dict) else 0  # earlier figures have the names alone
+    ran = one["tests"] + one["skipped"]
+    return f" (stopped after {ran} of {there} tests)" if ran < there else ""
 
 
 def write(made: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,9 @@ EXAMPLES = re.compile(r"- (\d+) passing,")
 _counts: dict[str, dict[str, float]] = defaultdict(
     lambda: {"tests": 0, "injected": 0, "survived": 0, "violations": 0, "skipped": 0, "seconds": 0.0}
 )
-_lanes: dict[str, list[str]] = {}
+_lanes: dict[str, dict[str, int]] = {}
+"""How many tests each row has, by lane."""
+
 _chosen = [row_id for row_id in os.environ.get(CHOSEN, "").split(",") if row_id]
 _out = Path(os.environ[OUT]) if OUT in os.environ else None
 
@@ -42,13 +44,14 @@ __all__ = ["CHOSEN", "OUT", "bounds"]  # the bounds are read now: a test's own e
 
 @pytest.hookimpl(tryfirst=True)  # before what belongs to other lanes is left out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of these files that belong to no row that was chosen; note in which lanes the others are."""
+    """Leave out the tests of these files that belong to no row that was chosen; count those of each lane."""
     rows = [row for row in ROWS if not _chosen or row.row_id in _chosen]
     wanted = {item: None for item in items if any(row.holds(item.nodeid) for row in rows)}
     config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
     items[:] = list(wanted)
     for row in rows:
-        _lanes[row.row_id] = sorted({_lane(item) for item in items if row.holds(item.nodeid)} - {"shots"})
+        _lanes[row.row_id] = dict(Counter(_lane(item) for item in items if row.holds(item.nodeid)))
+        _lanes[row.row_id].pop("shots", None)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -72,7 +75,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over which lanes the tests of a process have: only the processes collect them."""
+    """Take over how many tests each lane has: only the processes collect them."""
     _lanes.update(getattr(node, "workeroutput", {}).get(LANES_OF_PROCESS, {}))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaigns.faults.__main__ import _lanes
 from tests.campaigns.faults.rows import ROWS, Row
 
 ROOT = Path(__file__).parents[3]
@@ -34,3 +35,12 @@ def test_every_pattern_of_a_row_finds_a_test(row: Row) -> None:
     unused = [pattern for pattern in patterns if not any(re.match(pattern, name) for name in names)]
 
     assert unused == []
+
+
+def test_a_row_says_which_lanes_were_run_to_their_end() -> None:
+    quick = {"lane": "quick", "tests": 1, "skipped": 1, "lanes": {"quick": 2, "nightly": 22}}
+    nightly = {"lane": "nightly", "tests": 18, "skipped": 0, "lanes": {"quick": 2, "nightly": 22}}
+
+    assert _lanes([quick], {"quick", "nightly"}) == "quick (nightly not run yet)"
+    assert _lanes([quick, nightly], {"quick", "nightly"}) == "quick, nightly (stopped after 18 of 22 tests)"
+    assert _lanes([{**quick, "lanes": ["quick"]}], {"quick"}) == "quick"
