@@ -5,6 +5,7 @@ Plain values: frozen, comparable, and loaded from JSON (`load_messages`) without
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 Role = Literal["system", "user", "assistant", "tool"]
+
+SHORT_DIGITS = 8
+"""Digits of an id in a command that a person reads: of 100,000 turns, one in 40,000 begins like another one."""
+
+_DIGITS = 20
+_NEW_ID = re.compile(rf"[a-z]+_[0-9a-f]{{{_DIGITS}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +303,12 @@ class Usage:
 
 def new_id(prefix: str) -> str:
     """Return a new unique id of letters, digits and `_` only."""
-    return f"{prefix}_{uuid4().hex[:20]}"
+    return f"{prefix}_{uuid4().hex[:_DIGITS]}"
+
+
+def short_id(id_: str) -> str:
+    """Return the beginning of an id of `new_id`, which commands take for the whole; any other text is unchanged."""
+    return id_[: SHORT_DIGITS - _DIGITS] if _NEW_ID.fullmatch(id_) else id_
 
 
 def dump_messages(messages: Iterable[Message]) -> bytes:

@@ -23,6 +23,7 @@ from nbtool.magics.flags.config import NbTool
 from nbtool.magics.flags.flag_parser import MAX_LINE, cell_parser, parse
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CellContext
+from nbtool.messages import short_id
 from nbtool.tools.calls.traceback import name_files_by
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class KernelChats:
         if flags.help:
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return
+        flags.begins_chat = self._begins_chat(flags)
         flags.chat = flags.chat or self.current
         former = self.chats.get(flags.chat)
         if not former and flags.chat != DEFAULT_CHAT and self.notebook_chat(flags.chat) is None:
@@ -140,9 +142,18 @@ class KernelChats:
                 self.chats[flags.chat] = former
             raise
 
+    def _begins_chat(self, flags: Flags) -> bool:
+        """Return whether a cell begins the first chat of this kernel, and that is one that the person did not name."""
+        if flags.chat or flags.new or self.current != DEFAULT_CHAT or self.notebook_chat(DEFAULT_CHAT):
+            return False
+        is_repeated = any(turn is not None for turn in (flags.rerun, flags.edit, flags.resume, flags.re_execute))
+        return not is_repeated and not any(chat.tree.roots for chat in self.chats.values())
+
     def _run(self, flags: Flags, body: str) -> None:
         for turn in filter(None, (flags.rerun, flags.edit, flags.resume, flags.re_execute)):
-            if note := reopen_chat_of(CommandContext(self, flags.chat), turn):
+            context, note = reopen_chat_of(CommandContext(self, flags.chat), turn)
+            flags.chat = context.name
+            if note:
                 print(note)  # noqa: T201 - a notice for the person
         chat = self.chat(flags.chat)
         self._report_replaced(flags.chat)
@@ -187,7 +198,11 @@ class KernelChats:
     def _report_replaced(self, name: str) -> None:
         """Print once that a `Chat` of the notebook took the place of a chat of the cells, and how to find that one."""
         if former := self._replaced.pop(name, None):
-            where = f" `%chat open {former.chat_id}` continues the earlier one." if former.tree.active_path else ""
+            where = (
+                f" `%chat open {short_id(former.chat_id)}` continues the earlier one."
+                if former.tree.active_path
+                else ""
+            )
             print(f"{name!r} is now the Chat of this name in the notebook.{where}")  # noqa: T201 - a notice for the person
 
 

@@ -17,6 +17,7 @@ from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.commands.turns.undo import undo_command, undo_turn
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.notebook.turn_output import saved_turn_bundle, version_fields
+from nbtool.messages import short_id
 from nbtool.view.saved_turn_messages import ModelsRequest, SavedTurnAnswer, VersionRequest, parse_request
 
 
@@ -29,7 +30,7 @@ def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
     if request["kind"] == "models":
         return _list_models(context, request)
     try:
-        note = _find_chat(context, request["turn"])
+        context, note = _find_chat(context, request["turn"])
         if request["kind"] == "version":
             return _switch(context, request, note)
         turn = context.chat.tree.get(request["turn"])[1]
@@ -43,13 +44,13 @@ def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
 
 def _list_models(context: CommandContext, request: ModelsRequest) -> SavedTurnAnswer:
     """List the models for a cell that asks the prompt of a turn again; none if this kernel does not have its chat."""
-    flags = f" --{request['action']} {request['turn']}"
+    flags = f" --{request['action']} {short_id(request['turn'])}"
     models = model_choices(context, flags) if context.name in context.kernel.chats else []
     return {"v": VERSION, "ok": True, "text": "", "models": models}
 
 
-def _find_chat(context: CommandContext, turn: str) -> str:
-    """Continue the chat of a turn here if it is one of an earlier kernel; return the message for the person."""
+def _find_chat(context: CommandContext, turn: str) -> tuple[CommandContext, str]:
+    """Continue the chat of a turn here if it is one of an earlier kernel; return it and the message for the person."""
     if context.name not in context.kernel.chats:
         chat_of_turn(turn)  # refused before a chat of this name is started for a turn that does not exist
     return reopen_chat_of(context, turn)

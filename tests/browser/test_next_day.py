@@ -34,7 +34,7 @@ def test_where_nbtool_is_not_loaded_the_cell_that_loads_it_is_above(lab: Lab) ->
 
     expect(again).to_contain_text("continues here as 'main': 1 turn on its line.")
     expect(again).to_contain_text(
-        "Missing tools: price; first run the cells that define them, then add them with `-t NAME`."
+        "Missing: the tool price. Run the cell that defines price; then the next cell of this chat uses them again."
     )
 
 
@@ -68,10 +68,11 @@ def test_the_result_of_a_saved_turn_is_added_to_the_notebook_or_the_cell_says_ho
     expect(notebook.run_cell(BELOW)).to_contain_text("Bound price_1_result in the notebook.")
     notebook.restart()
     notebook.run_cell(0)
-    lost = notebook.run_cell(BELOW)
+    recorded = notebook.run_cell(BELOW)
 
-    expect(lost).to_contain_text("it belongs to an earlier kernel.")
-    expect(lost).to_contain_text("writes the calls of its turn as a cell; run that to compute it again.")
+    expect(recorded).to_contain_text(
+        "Bound price_1_result in the notebook: as the model saw it, a value of type float. Its object was lost"
+    )
 
 
 def test_an_earlier_chat_is_opened_by_a_line_typed_by_hand(lab: Lab) -> None:

@@ -269,10 +269,10 @@ def test_with_a_living_kernel_its_buttons_put_a_cell_below_and_run_nothing(lab: 
 
     expect(turn.get_by_role("button", name="Rerun")).to_have_count(0)
     assert set(data) == {TURN_MIME, "text/html", "text/plain"}
-    assert rerun == f"%%chat --rerun {turn_id}"
+    assert rerun == f"%%chat --rerun {turn_id[:13]}"
     assert "tickers()" in code
     assert "%chat" not in code
-    assert edit == f"%%chat --edit {turn_id}\nUse &`tickers`."
+    assert edit == f"%%chat --edit {turn_id[:13]}\nUse &`tickers`."
     assert notebook.source(5) == "print('the last cell')"
     assert [cell.execution_count for cell in notebook.save().cells[2:]] == [None] * 4
 

@@ -6,6 +6,7 @@ import pytest
 
 from nbtool import Approved, Chat, Denied
 from nbtool.errors import BadUsage
+from nbtool.messages import short_id
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from tests.chat.again import make_chat, notices, outcomes, price, results, sell
 
@@ -21,7 +22,7 @@ def test_a_rerun_from_a_round_keeps_what_came_before_and_runs_nothing_of_it(aske
     assert again.text == "Only A costs 10."
     assert outcomes(again) == [("price", "ok", "10")]
     assert (again.stats.rounds, again.stats.calls) == (2, 1)
-    assert notices(again) == [f"Rerun from {first.turn_id}; its first round is reused."]
+    assert notices(again) == [f"Rerun from {short_id(first.turn_id)}; its first round is reused."]
 
 
 def test_what_a_rerun_keeps_is_sent_as_it_was(asked_tickers: list[str]) -> None:
@@ -114,7 +115,9 @@ def test_edits_that_make_no_sense_are_refused_in_one_line(asked_tickers: list[st
         chat.rerun(from_round=3, results={one: "1"})
     with pytest.raises(BadUsage, match="has 3 rounds, and no round 4"):
         chat.rerun(from_round=4)
-    with pytest.raises(BadUsage, match=f"No call begins with 'x' in {first.turn_id}. Its calls: {one} \\(price\\)"):
+    with pytest.raises(
+        BadUsage, match=f"No call begins with 'x' in {short_id(first.turn_id)}. Its calls: {one} \\(price\\)"
+    ):
         chat.rerun(results={"x": "1"})
     with pytest.raises(BadUsage, match="Several calls begin with 'call_'"):
         chat.rerun(results={"call_": "1"})

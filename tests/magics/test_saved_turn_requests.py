@@ -10,6 +10,7 @@ import pytest
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.journal import journal
 from nbtool.magics.saved_turn_requests import answer_page
+from nbtool.messages import short_id
 from tests.magics.commands.past_chats.test_next_day import PRICE
 
 
@@ -76,7 +77,7 @@ def test_the_models_for_its_prompt_are_listed_as_first_lines_of_a_cell(
 
     first, *others = answer["models"]
     assert first == {
-        "name": "practice:fast", "note": "the model of this chat", "magic": f"%%chat --edit {turn}",
+        "name": "practice:fast", "note": "the model of this chat", "magic": f"%%chat --edit {short_id(turn)}",
     }  # fmt: skip
     lines = {one["name"]: one["magic"] for one in others}
     assert lines["practice:default"] == f"%%chat --edit {turn} -m practice:default"
@@ -139,7 +140,7 @@ def test_a_forged_turn_is_refused_and_starts_no_chat(shell: Any) -> None:
     assert chats_of(shell).chats == {}
 
 
-def test_a_turn_of_an_earlier_chat_names_the_command_where_this_chat_has_turns(
+def test_a_turn_of_an_earlier_chat_is_shown_beside_a_chat_that_has_turns(
     shell: Any, versions: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     restart(shell, capsys)
@@ -147,9 +148,10 @@ def test_a_turn_of_an_earlier_chat_names_the_command_where_this_chat_has_turns(
 
     answer = ask(shell, "version", versions[1], other=versions[0])
 
-    assert not answer["ok"]
-    assert "belongs to an earlier chat" in answer["text"]
-    assert "`%chat -c earlier open chat_" in answer["text"]
+    assert answer["ok"]
+    assert answer["text"].startswith("Switched to version 1 of 2. chat_")
+    assert "continues here as 'earlier'" in answer["text"]
+    assert answer["data"][TURN_MIME]["head"]["chat"] == "earlier"
 
 
 VALID = {"v": 1, "kind": "version", "chat": "main", "turn": "turn_1", "other": "turn_2"}

@@ -22,18 +22,23 @@ interface CellContext {
   reference: string | undefined;
 }
 
+/** The beginning of a turn's id, which commands take for the whole; any other text is unchanged. As `short_id` of nbtool/messages.py. */
+function shortId(id: string): string {
+  return id.replace(/^([a-z]+_[0-9a-f]{8})[0-9a-f]{12}$/, "$1");
+}
+
 /** The cells for the actions on a saved turn. They are inserted below the turn's cell and never run. */
 const ACTION_CELLS: Record<PageAction, (of: CellContext) => string | undefined> = {
-  rerun: ({ cell, head }) => `${cell} --rerun ${head.turn_id}`,
-  edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${head.turn_id}\n${prompt}`,
-  code: ({ line, head }) => `${line} code ${head.turn_id}`,
-  undo: ({ line, head }) => `${line} undo ${head.turn_id}`,
-  explore: ({ line, head }) => `${line} explore ${head.turn_id}`,
+  rerun: ({ cell, head }) => `${cell} --rerun ${shortId(head.turn_id)}`,
+  edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${shortId(head.turn_id)}\n${prompt}`,
+  code: ({ line, head }) => `${line} code ${shortId(head.turn_id)}`,
+  undo: ({ line, head }) => `${line} undo ${shortId(head.turn_id)}`,
+  explore: ({ line, head }) => `${line} explore ${shortId(head.turn_id)}`,
   bind: ({ line, head, reference = "" }) =>
-    VARIABLE.test(reference) ? `${line} bind ${reference} --turn ${head.turn_id}` : undefined,
+    VARIABLE.test(reference) ? `${line} bind ${reference} --turn ${shortId(head.turn_id)}` : undefined,
   version: ({ line, head, version = 0 }) => {
     const turn = head.turns?.[version - 1];
-    return turn && `${line} switch ${turn}`;
+    return turn && `${line} switch ${shortId(turn)}`;
   },
 };
 

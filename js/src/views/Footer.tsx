@@ -45,6 +45,6 @@ export function Footer({ document, runAction }: FooterProps): JSX.Element {
 /** How to read omitted text; the same line as `rest_line` of nbtool/blocks/render/omission.py. */
 export function omissionNotice({ turn_id, chat = "main" }: Head): string {
   const chatOption = chat !== "main" && CHAT_NAME.test(chat) ? ` -c ${chat}` : "";
-  const turn = turn_id && TURN_ID.test(turn_id) ? ` ${turn_id}` : "";
+  const turn = turn_id && TURN_ID.test(turn_id) ? ` ${turn_id.slice(0, 13)}` : "";
   return `Not all of this turn is shown here: \`%chat${chatOption} show${turn} --whole\` prints all of it.`;
 }

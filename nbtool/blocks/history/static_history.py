@@ -17,6 +17,7 @@ from nbtool.blocks.protocol import UsageData
 from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.static_html import to_html as turn_html
 from nbtool.events import TurnStatus
+from nbtool.messages import short_id
 from nbtool.text import shorten
 from nbtool.turn_view import TurnView
 
@@ -96,9 +97,8 @@ class _TurnWriter:
     def _turn(self, version: Version) -> str:
         turn = self._turns.get(version["turn_id"])
         if turn is None or self._bytes_left < TURN_LIMIT:
-            return (
-                f'<div style="{_MUTED_STYLE}">Too large to include: <code>%chat show {version["turn_id"]}</code></div>'
-            )
+            command = f"<code>%chat show {short_id(version['turn_id'])}</code>"
+            return f'<div style="{_MUTED_STYLE}">Too large to include: {command}</div>'
         transcript = Transcript()
         for event in list(turn.log):
             transcript.feed(event)

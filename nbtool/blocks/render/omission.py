@@ -6,6 +6,7 @@ import re
 
 from nbtool.blocks.protocol import Document, Head
 from nbtool.blocks.protocol_schema import CHAT_PATTERN, ID_PATTERN
+from nbtool.messages import short_id
 
 WHOLE_FLAG = "--whole"
 """The option of `%chat show` that prints all of a turn."""
@@ -14,7 +15,7 @@ WHOLE_FLAG = "--whole"
 def whole_turn_command(head: Head) -> str:
     """Return the line of a cell that prints all of a turn."""
     chat, turn_id = head.get("chat", "main"), head["turn_id"]
-    turn = f" {turn_id}" if re.fullmatch(ID_PATTERN, turn_id) else ""
+    turn = f" {short_id(turn_id)}" if re.fullmatch(ID_PATTERN, turn_id) else ""
     chat_option = f" -c {chat}" if chat != "main" and re.fullmatch(CHAT_PATTERN, chat) else ""
     return f"%chat{chat_option} show{turn} {WHOLE_FLAG}"
 

@@ -11,7 +11,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TreeOp
 from nbtool.loop import reset_after_fork, run_sync
-from nbtool.messages import new_id
+from nbtool.messages import new_id, short_id
 from nbtool.text import shorten
 
 MAX_DIGITS = 9
@@ -133,7 +133,7 @@ class Conversation:
     def _check_ended(self, node: Node[Turn], version: Turn, *, below: bool) -> None:
         among = self.tree.turns_from(node) if below else [version]
         if running := next((one for one in among if not one.done.done()), None):
-            raise BadUsage(f"{running.turn_id} is still running.", fix="Stop it first.")
+            raise BadUsage(f"{short_id(running.turn_id)} is still running.", fix="Stop it first.")
 
     def _change(self, op: TreeOp, node: Node[Turn], turn_id: str = "") -> Node[Turn]:
         self._apply(TreeChanged(op, node.node_id, turn_id))

@@ -54,7 +54,8 @@ _OPEN: weakref.WeakSet[Journal] = weakref.WeakSet()
 class Journal:
     """An append-only list of events, on disk or, without a path, in memory.
 
-    `notebook` is the path or the name of the notebook of its chats, if known; a turn waits for the disk for at most
+    `notebook` is the path or the name of the notebook of its chats, if known, and `opened` is when this process began
+    to use it, in seconds since the epoch; a turn waits for the disk for at most
     `wait_seconds`; events of more than `max_behind` characters do not wait for a locked or slow file.
     """
 
@@ -69,6 +70,7 @@ class Journal:
         self.path = path
         self._wait_seconds, self._max_behind = wait_seconds, max_behind
         self.notebook = notebook[:1_000]
+        self.opened = time.time()
         self._store = open_store(path, notebook=self.notebook)
         self._closing = weakref.finalize(self, self._store.close)
         self._closing.atexit = False

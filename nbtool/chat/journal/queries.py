@@ -14,6 +14,9 @@ from nbtool.events import Event, TurnEnded, TurnStarted
 MAX_CHATS = 1_000
 """Maximum chats of a list, the latest first."""
 
+MAX_LATEST = 50
+"""The latest chats of a notebook among which the one of its cells is searched."""
+
 MAX_TURNS = 100_000
 """Maximum turns of a table, the latest ones."""
 
@@ -73,6 +76,29 @@ def chats_of_turn(connection: sqlite3.Connection, begin: str) -> list[str]:
     """Return the chats that have a turn whose id has this prefix."""
     query = "SELECT DISTINCT chat_id FROM events WHERE turn_id >= ? AND turn_id < ? AND chat_id != '' LIMIT 2"
     return [str(chat_id) for (chat_id,) in connection.execute(query, (begin, f"{begin}\U0010ffff")).fetchall()]
+
+
+def last_cell_chat(connection: sqlite3.Connection, notebook: str, before: float) -> list[tuple[str, float]]:
+    """Return the chat of a notebook whose cells were used last before a time, and when that was; empty if it has none.
+
+    Chats that no cell has asked, such as those of a tool, are skipped.
+    """
+    latest = "(SELECT max(seq) FROM events WHERE events.chat_id = chats.chat_id)"
+    query = f"""
+        SELECT chat_id, at FROM (SELECT {latest} AS last FROM chats WHERE notebook = ?) JOIN events ON seq = last
+        WHERE at < ? ORDER BY seq DESC LIMIT ?
+    """
+    for chat_id, at in connection.execute(query, (notebook, before, MAX_LATEST)).fetchall():
+        if _is_of_cells(connection, chat_id):
+            return [(str(chat_id), as_number(at))]
+    return []
+
+
+def _is_of_cells(connection: sqlite3.Connection, chat_id: Any) -> bool:
+    query = "SELECT seq FROM events WHERE chat_id = ? AND kind = 'turn_started' ORDER BY seq LIMIT 1"
+    row = connection.execute(query, (chat_id,)).fetchone()
+    first = _event_at(connection, row[0]) if row else None
+    return isinstance(first, TurnStarted) and bool(first.cell_id)
 
 
 def event_times(connection: sqlite3.Connection, turn_id: str) -> list[tuple[float, Event]]:

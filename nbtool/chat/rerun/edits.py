@@ -9,6 +9,7 @@ from typing import Any
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.version_diff import CallEdit
 from nbtool.errors import BadUsage
+from nbtool.messages import short_id
 from nbtool.tools.calls.record import CallRecord
 
 
@@ -52,5 +53,5 @@ def _call(turn: Turn, call_id: str) -> CallRecord:
             ", ".join(f"{call.call_id} ({call.name})" for call in turn.calls if call.call_id in call_ids) or "none"
         )
         many = "Several calls begin" if matches else "No call begins"
-        raise BadUsage(f"{many} with {call_id!r} in {turn.turn_id}.", fix=f"Its calls: {available}.")
+        raise BadUsage(f"{many} with {call_id!r} in {short_id(turn.turn_id)}.", fix=f"Its calls: {available}.")
     return matches[0]

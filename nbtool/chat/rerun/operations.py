@@ -22,7 +22,7 @@ from nbtool.chat.rerun.recovery import complete_rounds, is_pending, recover, rou
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.version_diff import CallEdit, VersionDiff
 from nbtool.errors import BadUsage
-from nbtool.messages import Message
+from nbtool.messages import Message, short_id
 from nbtool.plugins.structured import Structured
 
 
@@ -140,9 +140,11 @@ class Resume:
         """Return the plan; raises BadUsage if the turn does not exist or is complete."""
         node, turn = conversation.find_turn(self.turn)
         if not turn.done.done():
-            raise BadUsage(f"{turn.turn_id} is still running.", fix="Wait for it, or stop it first.")
+            raise BadUsage(f"{short_id(turn.turn_id)} is still running.", fix="Wait for it, or stop it first.")
         if turn.status == "completed":
-            raise BadUsage(f"{turn.turn_id} is complete, so nothing is pending.", fix="Use a rerun to send it again.")
+            raise BadUsage(
+                f"{short_id(turn.turn_id)} is complete, so nothing is pending.", fix="Use a rerun to send it again."
+            )
         rounds = recover(turn, lambda turn_id: conversation.find_turn(turn_id)[1])
         carry = carry_over(rounds, runs=lambda _, record: is_pending(record))
         return _new_version(node, turn, carry, VersionDiff("Resumed", turn.turn_id, len(rounds)))
@@ -172,7 +174,9 @@ class Reexecute:
             )
         numbers = {call.call_id: number for number, round in enumerate(rounds, 1) for call in round.reply.calls}
         if not any(number >= first for number in numbers.values()):
-            raise BadUsage(f"{turn.turn_id} called no tools from round {first} on, so there is nothing to run again.")
+            raise BadUsage(
+                f"{short_id(turn.turn_id)} called no tools from round {first} on, so there is nothing to run again."
+            )
         carry = carry_over(
             rounds,
             runs=lambda call, _: numbers[call.call_id] >= first,
@@ -194,7 +198,7 @@ def _checked_round(turn: Turn, number: int | None) -> int:
     rounds = max(len(turn.rounds), 1)
     if number is not None and not 1 <= number <= rounds:
         how_many = "1 round" if rounds == 1 else f"{rounds} rounds"
-        raise BadUsage(f"{turn.turn_id} has {how_many}, and no round {number}.", fix="Rounds count from 1.")
+        raise BadUsage(f"{short_id(turn.turn_id)} has {how_many}, and no round {number}.", fix="Rounds count from 1.")
     return number or 1
 
 

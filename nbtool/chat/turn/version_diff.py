@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from nbtool.messages import short_id
 from nbtool.text import shorten
 
 MAX_SHOWN = 200
@@ -47,4 +48,4 @@ class VersionDiff:
         first = {0: "", 1: "; its first round is reused"}
         summary = first.get(self.kept_rounds, f"; its first {self.kept_rounds} rounds are reused")
         edits = "".join(f"\n{edit}" for edit in self.edits)
-        return f"{self.label} from {self.turn_id}{summary}.{edits}"
+        return f"{self.label} from {short_id(self.turn_id)}{summary}.{edits}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.events import Event, Notice
+from nbtool.magics.cell.earlier_chat import earlier_chat_note
 from nbtool.magics.cell.reruns import former_run_note
 from nbtool.magics.flags.flag_parser import mentions
 from nbtool.magics.names.name_undo import TurnChanges
@@ -15,10 +16,11 @@ from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.inserted_cell import CellSource
 
 
-def notices_before(chat: Chat, names: NotebookNamespace, flags: Flags, turn: Turn) -> list[str]:
+def notices_before(chat: Chat, names: NotebookNamespace, flags: Flags, turn: Turn, magic: str) -> list[str]:
     """Return the notices before a turn begins; empty texts for what does not apply."""
     cells = names.cell_contexts.get(chat.chat_id)
     return [
+        earlier_chat_note(magic) if flags.begins_chat else "",
         former_run_note(turn.cell_id),
         f"The prompt contains {cells.describe()}." if cells else "",
         names.describe_rebound(chat),

@@ -27,7 +27,7 @@ from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import choose_model
 from nbtool.magics.flags.flag_parser import budget, mentions
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id
-from nbtool.magics.names.name_restoration import former_needs, restore_for_turn, settle_names
+from nbtool.magics.names.name_restoration import former_needs, restore_for_turn, restore_later_names, settle_names
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.page_notebook import PageNotebook
@@ -120,7 +120,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     turn.caller_thread.report_blocked = print
     watch = names.changes.watch()
     turn.caller_thread.before_first_job = watch.read_contents
-    turn.add_listener(after_start(notices_before(chat, names, flags, turn), view.feed))
+    turn.add_listener(after_start(notices_before(chat, names, flags, turn, magic), view.feed))
     turn.add_listener(rerun.feed)
     try:
         poll = partial(_poll, interrupts, notebook.poll if flags.quiet else view.poll)
@@ -242,6 +242,7 @@ def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> 
     check_hidden(flags, exposed, former.variables)
     chat.model = model
     names.refresh_tools(chat)
+    restore_later_names(names, chat, flags)
     names.add_tools(chat, (*flags.tool, *tool_names))
     names.remove_tools(chat, [word for word in flags.no_tool if word not in former.tools or word in chat.tools])
     names.expose(chat, (*flags.var, *(name for name in mentioned.variables if name not in exposed)))

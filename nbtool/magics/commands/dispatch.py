@@ -35,7 +35,8 @@ def run(context: CommandContext, args: list[str]) -> str:
     if rest and name in WITHOUT_ARGS:
         raise BadUsage(f"%chat {name} takes no arguments, not {shorten(' '.join(rest), 80)!r}.", fix=f"`%chat {name}`")
     for turn in rest if name in TURN_COMMANDS else _values_of(bind.TURN, rest):
-        if note := reopen_chat_of(context, turn):
+        context, note = reopen_chat_of(context, turn)
+        if note:
             print(note)  # noqa: T201 - a notice for the person, which an error of the command must not suppress
     return COMMANDS[name](context, rest)
 
@@ -67,7 +68,10 @@ def help_command(_: CommandContext, __: list[str]) -> str:
 def _format_help(*rows: tuple[str, str]) -> str:
     """Format commands with their helps as two columns; a page breaks longer lines within words."""
     indent = " " * (max(len(name) for name, _ in rows) + 2)
-    wrapped = [textwrap.fill(text, HELP_WIDTH, initial_indent=indent, subsequent_indent=indent) for _, text in rows]
+    wrapped = [
+        textwrap.fill(text, HELP_WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        for _, text in rows
+    ]
     return "\n".join(name + text[len(name) :] for (name, _), text in zip(rows, wrapped, strict=True))
 
 

@@ -120,7 +120,8 @@ def cell_parser() -> Parser:
     )
     for add_flags in (_add_chat, _add_context, _add_model, _add_run):
         add_flags(parser)
-    parser.set_defaults(cell_context=None)  # the cells that `%chat fix` adds: no flag names them
+    # set by the kernel, not by a flag: the cells that `%chat fix` adds; whether it is the first cell, with a plain chat
+    parser.set_defaults(cell_context=None, begins_chat=False)
     return parser
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace as Flags
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -27,17 +27,20 @@ def restore_names(names: NotebookNamespace, chat: Chat) -> str:
     missing = _missing(chat, wanted)
     results = len({call.dead_reference for turn in turns for call in turn.calls if call.dead_reference})
     texts = [_describe_restored(back)]
-    if missing.variables:
-        texts.append(
-            f" Missing variables: {format_names(sorted(missing.variables))}; "
-            "first run the cells that define them, then expose them with `-v NAME`."
-        )
     if results:
         texts.append(f" {results} {'result was' if results == 1 else 'results were'} lost with the earlier kernel.")
-    if missing.tools:
-        first = "first run the cells that define them, then " if missing.tools - _standard_tools().keys() else ""
-        texts.append(f" Missing tools: {_with_toolsets(missing.tools)}; {first}add them with `-t NAME`.")
+    if missing.tools or missing.variables:
+        texts.append(f" Missing: {_describe(missing)}. {steps(missing, 'the next cell of this chat uses them again')}")
     return "".join(texts)
+
+
+def restore_later_names(names: NotebookNamespace, chat: Chat, flags: Flags) -> None:
+    """Restore names of an earlier kernel that the notebook has only now, except for a cell's flags; print which."""
+    if former := names.earlier.get(chat.chat_id):
+        settled = former.settle((*flags.no_tool, *flags.tool), (*flags.hide, *flags.var, *flags.read)).settled
+        wanted = Needs(former.needs.tools - settled.tools, former.needs.variables - settled.variables)
+        if note := _describe_restored(_restore(names, chat, wanted)).strip():
+            print(note)  # noqa: T201 - a notice for the person
 
 
 def restore_for_turn(names: NotebookNamespace, chat: Chat, turn: Turn, flags: Flags) -> None:
@@ -56,7 +59,7 @@ def restore_for_turn(names: NotebookNamespace, chat: Chat, turn: Turn, flags: Fl
     back = _restore(names, chat, Needs(wanted.tools & former.needs.tools, wanted.variables & former.needs.variables))
     missing = _missing(chat, wanted)
     if missing.tools or missing.variables:
-        raise _refusal(turn, missing)
+        raise _refusal(missing)
     if note := _describe_restored(back).strip():
         print(note)  # noqa: T201 - a notice for the person
 
@@ -74,6 +77,16 @@ def former_needs(names: NotebookNamespace, chat: Chat) -> Needs:
     turns = (turn for node in chat.tree.nodes() for turn in node.versions) if former.turn_ids else ()
     had = [former.needs, *(needs_of(turn) for turn in turns if turn.turn_id in former.turn_ids)]
     return Needs(frozenset().union(*(one.tools for one in had)), frozenset().union(*(one.variables for one in had)))
+
+
+def steps(missing: Needs, then: str) -> str:
+    """Return what a person does about names of an earlier kernel, in this order, and what `then` is possible."""
+    toolsets = {name: toolset for name, toolset in _standard_tools().items() if name in missing.tools}
+    own = [*sorted(missing.tools - toolsets.keys()), *sorted(missing.variables)]
+    cells = f"run the cell{'' if len(own) == 1 else 's'} that define{'s' if len(own) == 1 else ''} {format_names(own)}"
+    flags = " ".join(f"-t {toolset}" for toolset in sorted(set(toolsets.values())))
+    first = " and ".join(filter(None, [cells if own else "", f"add `{flags}` to the cell" if flags else ""]))
+    return f"{first[:1].upper()}{first[1:]}; then {then}."
 
 
 def called_and_absent(chat: Chat, turn: Turn, notebook: Mapping[str, Any]) -> list[str]:
@@ -111,25 +124,23 @@ def _describe_restored(back: Needs) -> str:
     return f"{variables}{tools}"
 
 
-def _refusal(turn: Turn, missing: Needs) -> BadUsage:
-    tools = (
-        [f"the tool{'' if len(missing.tools) == 1 else 's'} {_with_toolsets(missing.tools)}"] if missing.tools else []
-    )
-    names = format_names(sorted(missing.variables))
-    variables = [f"the variable{'' if len(missing.variables) == 1 else 's'} {names}"] if missing.variables else []
-    add_flags = [*(["`-t NAME`"] if missing.tools else []), *(["`-v NAME`"] if missing.variables else [])]
-    drop_flags = [*(["`-T NAME`"] if missing.tools else []), *(["`--hide NAME`"] if missing.variables else [])]
+def _refusal(missing: Needs) -> BadUsage:
+    drop_flags = [
+        *(f"-T {name}" for name in sorted(missing.tools)),
+        *(f"--hide {name}" for name in sorted(missing.variables)),
+    ]
     return BadUsage(
-        f"{turn.turn_id} had {' and '.join([*tools, *variables])}, missing in this chat; nothing was sent.",
-        fix=f"Run the cells that define them and then this cell again, or add {' and '.join(add_flags)}; "
-        f"{' and '.join(drop_flags)} runs it without.",
+        f"This turn had {_describe(missing)}, missing in this chat; nothing was sent.",
+        fix=f"{steps(missing, 'run this cell again')} `{' '.join(drop_flags)}` runs it without.",
     )
 
 
-def _with_toolsets(tools: Iterable[str]) -> str:
-    """Format tool names; a tool of a standard toolset with the argument that adds the toolset."""
-    toolsets = _standard_tools()
-    return format_names(f"{name} (`-t {toolsets[name]}`)" if name in toolsets else name for name in sorted(tools))
+def _describe(missing: Needs) -> str:
+    """Describe missing names in words."""
+    parts = (("tool", missing.tools), ("variable", missing.variables))
+    return " and ".join(
+        f"the {kind}{'' if len(of) == 1 else 's'} {format_names(sorted(of))}" for kind, of in parts if of
+    )
 
 
 def _standard_tools() -> dict[str, str]:

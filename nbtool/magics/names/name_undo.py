@@ -17,6 +17,7 @@ from typing import Any, Literal
 from nbtool.errors import BadUsage
 from nbtool.magics.names.object_contents import content_digests, left_tokens, read_token
 from nbtool.magics.notebook.cell_changes import CellChange, ChangesCells, describe_cells, undo_cells
+from nbtool.messages import short_id
 from nbtool.text import list_names
 from nbtool.tools.content_hash.change_token import ChangeToken
 from nbtool.tools.values.memory_size import UNKNOWN_SIZE, size_of
@@ -230,7 +231,7 @@ class NameChanges:
             _blocked_text(
                 [change for change in blocked if states[id(change)] == "changed"],
                 [change for change in blocked if states[id(change)] == "unknown"],
-                command or f"%chat undo {turn_id}",
+                command or f"%chat undo {short_id(turn_id)}",
             ),
         ]
         text = " ".join(filter(None, texts))

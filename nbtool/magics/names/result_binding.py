@@ -38,8 +38,15 @@ def bind_reference(
         UnknownReference: the reference cannot be resolved.
     """
     reference = _reference(reference_text)
-    value = resolve_one(reference, chat.variables)
-    chosen = name or _name_of(reference)
+    return bind_value(resolve_one(reference, chat.variables), names, name or _name_of(reference), replace=replace)
+
+
+def bind_value(value: object, names: MutableMapping[str, Any], chosen: str, *, replace: bool = False) -> str:
+    """Bind a value to a name in the notebook and return the name.
+
+    Raises:
+        BadUsage: the name is invalid or taken.
+    """
     if not is_valid_name(chosen):
         raise BadUsage(f"{chosen!r} is not a valid variable name.", fix="Add another name after it.")
     if chosen in names and names[chosen] is not value and not replace:

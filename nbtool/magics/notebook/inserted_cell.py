@@ -9,6 +9,7 @@ from typing import Literal
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.messages import short_id
 
 RerunKind = Literal["rerun", "edit", "execute", "resume"]
 
@@ -41,10 +42,10 @@ class CellSource:
 
     def turn_command(self, command: str, turn: Turn) -> str:
         """Return the line of a command about the turn."""
-        return self.line(f"{command} {turn.turn_id}")
+        return self.line(f"{command} {short_id(turn.turn_id)}")
 
     def rerun_cell(self, kind: RerunKind, turn: Turn, *, from_round: int = 0) -> str:
         """Return the cell that repeats the turn: unchanged, edited, with its tools run again, or resumed."""
         first = f" --from {from_round}" if kind in ("rerun", "execute") and from_round > 1 else ""
         prompt = f"\n{escape_invisible(turn.prompt.text)}" if kind == "edit" else ""
-        return f"%{self.line(f'{_FLAGS[kind]} {turn.turn_id}{first}')}{prompt}"
+        return f"%{self.line(f'{_FLAGS[kind]} {short_id(turn.turn_id)}{first}')}{prompt}"

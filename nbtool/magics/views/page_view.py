@@ -148,8 +148,8 @@ class WidgetView(OutputView):
                 self._copy.update(line, raw=True)
                 outputs.append((self._widget.place, line))
             self._replace_when_loaded(self._widget, *outputs)
-            _shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript))
-            _shown_turns.update_versions(turn, self._chat)
+            _shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript, self._cells))
+            _shown_turns.update_others(turn, self._chat)
             return
         note = _notice_block(PARKED_NOTICE.format(at=self._parked_at, end=_clock()))
         transcript = self._widget.transcript

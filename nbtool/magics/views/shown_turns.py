@@ -1,27 +1,43 @@
-"""The outputs of finished turns in this kernel: each shows how many versions there are, also those of other cells."""
+"""The outputs of finished turns in this kernel, kept up to date when other cells change the conversation.
+
+Each shows how many versions there are, and says when it is no longer part of the active branch.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.blocks.fold.turn_events import Transcript
+from nbtool.blocks.protocol import Document, NoticeBlock
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
+from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.turn_output import version_fields
 
 MAX_SHOWN = 64
 """Outputs that are kept up to date, the latest ones; an older one shows the versions of when it ended."""
 
+LEFT = "This turn is on another branch now: later prompts do not see it. `{command}` makes its branch the active one."
+
 
 @dataclass(frozen=True, slots=True)
 class ShownTurn:
-    """A finished turn in the output of a cell: the handle of its display, and the turn as blocks."""
+    """A finished turn in the output of a cell: the handle of its display, its blocks, and cells about its chat."""
 
     turn: Turn
     handle: Any
     transcript: Transcript
+    cells: CellSource = field(default_factory=CellSource)
+
+    def update(self, *, has_left: bool) -> None:
+        """Show the turn as it is now."""
+        document = self.transcript.document()
+        if has_left:
+            document = _with_notice(document, LEFT.format(command=self.cells.turn_command("switch", self.turn)))
+        self.handle.update(turn_mimebundle(document, self.transcript.media), raw=True)
 
 
 class ShownTurns:
@@ -29,6 +45,7 @@ class ShownTurns:
 
     def __init__(self, max_shown: int = MAX_SHOWN) -> None:
         self._shown: dict[str, ShownTurn] = {}
+        self._left: set[str] = set()
         self._max_shown = max_shown
 
     def add(self, shown: ShownTurn) -> None:
@@ -36,17 +53,35 @@ class ShownTurns:
         cell = shown.turn.cell_id
         former = [key for key, one in self._shown.items() if cell and one.turn.cell_id == cell]
         for key in former:
-            del self._shown[key]
+            self._remove(key)
         self._shown[shown.turn.turn_id] = shown
         while len(self._shown) > self._max_shown:
-            del self._shown[next(iter(self._shown))]
+            self._remove(next(iter(self._shown)))
 
-    def update_versions(self, turn: Turn, chat: Chat) -> None:
-        """Show the number of versions in the outputs of the other versions of a turn."""
-        for version in chat.tree.find(turn.turn_id).versions:
-            shown = self._shown.get(version.turn_id)
-            if shown is None or version is turn:
-                continue
-            shown.transcript.update_head(**version_fields(version, chat))
-            bundle = turn_mimebundle(shown.transcript.document(), shown.transcript.media)
-            shown.handle.update(bundle, raw=True)
+    def update_others(self, turn: Turn, chat: Chat) -> None:
+        """Show in the outputs of other turns what a turn changed: the number of its versions, and the active branch."""
+        versions = {version.turn_id for version in chat.tree.find(turn.turn_id).versions}
+        left = set(self._ids_beside_active(chat))
+        for turn_id in versions & self._shown.keys() - {turn.turn_id}:
+            shown = self._shown[turn_id]
+            shown.transcript.update_head(**version_fields(shown.turn, chat))
+        changed = (left ^ self._left) & {version.turn_id for node in chat.tree.nodes() for version in node.versions}
+        self._left = self._left - changed | left & changed
+        for turn_id in [key for key in self._shown if key in changed | versions and key != turn.turn_id]:
+            self._shown[turn_id].update(has_left=turn_id in self._left)
+
+    def _ids_beside_active(self, chat: Chat) -> Iterator[str]:
+        """Yield the shown turns of a chat that are not on its active branch."""
+        active = set(chat.tree.active_path)
+        for node in chat.tree.nodes():
+            if node not in active:
+                yield from (version.turn_id for version in node.versions if version.turn_id in self._shown)
+
+    def _remove(self, turn_id: str) -> None:
+        del self._shown[turn_id]
+        self._left.discard(turn_id)
+
+
+def _with_notice(document: Document, text: str) -> Document:
+    block: NoticeBlock = {"id": "left", "kind": "notice", "text": text, "level": "info"}
+    return {**document, "blocks": [*document["blocks"], block]}

@@ -17,6 +17,7 @@ from nbtool import Chat
 from nbtool.chat.journal import journal
 from nbtool.errors import NbtoolError
 from nbtool.magics.cell.endings import TurnFailed
+from nbtool.messages import short_id
 from nbtool.plugins.privacy import Privacy
 from nbtool.settings import data_dir
 from nbtool.wire.endpoints.model_endpoint import make_endpoint
@@ -110,7 +111,10 @@ def test_a_chat_of_the_notebook_takes_the_place_of_one_that_cells_made_before_an
         note = capsys.readouterr().out
     cell(shell, "-c mine")
 
-    assert f"'mine' is now the Chat of this name in the notebook. `%chat open {earlier.chat_id}` continues" in note
+    assert (
+        f"'mine' is now the Chat of this name in the notebook. `%chat open {short_id(earlier.chat_id)}` continues"
+        in note
+    )
     assert "is now the Chat" not in capsys.readouterr().out
     assert chats(shell).chats["mine"] is own
     assert len(seen.prompts) == 2

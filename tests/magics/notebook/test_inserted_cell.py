@@ -10,6 +10,7 @@ import pytest
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.magics.notebook.inserted_cell import CellSource, RerunKind
+from nbtool.messages import short_id
 from nbtool.testing import ScriptedWire
 
 
@@ -21,13 +22,13 @@ def test_a_cell_says_which_conversation_it_is_about(name: str, flag: str) -> Non
 
 def test_each_action_is_the_cell_that_a_person_would_write() -> None:
     turn = Chat(wire=ScriptedWire(["Hello."])).send("Say hello.\nBriefly.")
-    cells, others = CellSource(), CellSource("a b")
+    cells, others, id_ = CellSource(), CellSource("a b"), short_id(turn.turn_id)
 
-    assert cells.rerun_cell("rerun", turn) == f"%%chat --rerun {turn.turn_id}"
-    assert cells.rerun_cell("rerun", turn, from_round=2) == f"%%chat --rerun {turn.turn_id} --from 2"
-    assert cells.rerun_cell("resume", turn, from_round=2) == f"%%chat --resume {turn.turn_id}"
-    assert others.rerun_cell("edit", turn) == f"%%chat -c 'a b' --edit {turn.turn_id}\nSay hello.\nBriefly."
-    assert shlex.split(others.turn_command("switch", turn)) == ["%chat", "-c", "a b", "switch", turn.turn_id]
+    assert cells.rerun_cell("rerun", turn) == f"%%chat --rerun {id_}"
+    assert cells.rerun_cell("rerun", turn, from_round=2) == f"%%chat --rerun {id_} --from 2"
+    assert cells.rerun_cell("resume", turn, from_round=2) == f"%%chat --resume {id_}"
+    assert others.rerun_cell("edit", turn) == f"%%chat -c 'a b' --edit {id_}\nSay hello.\nBriefly."
+    assert shlex.split(others.turn_command("switch", turn)) == ["%chat", "-c", "a b", "switch", id_]
 
 
 def test_nothing_hides_in_a_prompt_that_is_written_into_a_cell() -> None:

@@ -1,4 +1,4 @@
-"""The outputs of finished turns show the versions that other cells added."""
+"""The outputs of finished turns show the versions that other cells added, and say when they left the active branch."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from nbtool import Chat
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.turn import Turn
 from nbtool.magics.views.shown_turns import ShownTurn, ShownTurns
+from nbtool.messages import short_id
 from nbtool.testing import ScriptedWire
 
 
@@ -28,7 +29,7 @@ def show(shown: ShownTurns, chat: Chat, turn: Turn, cell: str = "") -> Handle:
     handle = Handle()
     turn.cell_id = cell
     shown.add(ShownTurn(turn, handle, turn.transcript()))
-    shown.update_versions(turn, chat)
+    shown.update_others(turn, chat)
     return handle
 
 
@@ -72,3 +73,20 @@ def test_only_the_latest_outputs_are_updated(limit: int, updated: list[int]) -> 
         show(shown, chat, chat.rerun(turn), "b")
 
     assert [bundle[TURN_MIME]["head"]["version"] for bundle in former.updates] == updated
+
+
+def test_turns_that_left_the_active_branch_say_so_until_they_are_back() -> None:
+    shown = ShownTurns()
+    with ScriptedWire(["One.", "Two.", "Three.", "Four."]) as wire:
+        chat = Chat(wire=wire)
+        first, second = chat.send("Go."), chat.send("Go on.")
+        outputs = [show(shown, chat, first, "a"), show(shown, chat, second, "b")]
+        edited = chat.edit(first, "Go elsewhere.")
+        outputs.append(show(shown, chat, edited, "c"))
+        chat.switch(second)
+        show(shown, chat, chat.send("Go back."), "d")
+
+    texts = [[bundle["text/plain"] for bundle in handle.updates] for handle in outputs]
+    assert [["on another branch" in text for text in told] for told in texts] == [[True, False], [True, False], [True]]
+    assert f"`%chat switch {short_id(second.turn_id)}` makes its branch the active one." in texts[1][0]
+    assert "Two." in texts[1][0]

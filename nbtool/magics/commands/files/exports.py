@@ -18,6 +18,7 @@ from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
 from nbtool.magics.notebook.turn_code import export_context, turn_code
 from nbtool.magics.notebook.turn_output import chat_field
+from nbtool.messages import short_id
 
 FORCE = ("--overwrite", "--force")
 ALL = "--all"
@@ -86,7 +87,11 @@ def open_file(context: CommandContext, path: Path) -> str:
         BadUsage: the file is not such a conversation, or a turn is still running.
     """
     tree = document.load_conversation(files.read_bounded(path, document.MAX_BYTES))
-    former = f" The former conversation: `%chat open {context.chat.chat_id}`." if context.chat.tree.active_path else ""
+    former = (
+        f" The former conversation: `%chat open {short_id(context.chat.chat_id)}`."
+        if context.chat.tree.active_path
+        else ""
+    )
     chat = context.restart_chat()
     restore.adopt_tree(chat.conversation, chat.variables, tree, "it was of another kernel")
     count = sum(len(node.versions) for node in tree.nodes())

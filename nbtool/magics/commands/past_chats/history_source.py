@@ -23,6 +23,7 @@ from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.notebook.turn_code import turn_code
+from nbtool.messages import short_id
 from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest
 
 LIVE_ACTIONS = tuple(action for action in CELL_ACTIONS if action != "go_on")
@@ -78,9 +79,9 @@ class HistorySource:
             BadUsage: the action is not available for this conversation or turn.
         """
         if request.action not in self.actions:
-            raise BadUsage("This is a past chat.", fix=f"`%chat open {self._chat_id}` continues it.")
+            raise BadUsage("This is a past chat.", fix=f"`%chat open {short_id(self._chat_id)}` continues it.")
         if request.action == "go_on":
-            return self._context.cells.line(f"open {self._chat_id}")
+            return self._context.cells.line(f"open {short_id(self._chat_id)}")
         if request.action == "export":
             return self._context.cells.line("export md")
         return self._cell_for(request, self._turn(request.turn_id))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import count
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import restore
@@ -10,29 +12,38 @@ from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.names.name_restoration import restore_names
+from nbtool.messages import short_id
 from nbtool.text import shorten
 
 TURN_ID = re.compile(r"turn_\w+")
 
+BESIDE = "earlier"
+"""The name of a chat that is continued beside the current one; a second one gets a number."""
 
-def reopen_chat_of(context: CommandContext, turn: str) -> str:
-    """Continue the chat of a turn here if this kernel does not have the turn; return the message for the person.
 
-    The buttons of a notebook that was saved in an earlier kernel need this. Only an empty chat is replaced.
+def reopen_chat_of(context: CommandContext, turn: str) -> tuple[CommandContext, str]:
+    """Return the context of the chat that has a turn, and a message for the person if that is not this chat as it was.
+
+    The buttons of a notebook that was saved in an earlier kernel need this: the chat of the journal continues as this
+    one if it is empty, else beside it.
 
     Raises:
-        BadUsage: the turn is not in the journal, or this chat has turns already.
+        BadUsage: the turn is not in the journal, or it was deleted from a chat of this kernel.
         nbtool.errors.JournalError: the journal cannot be read.
     """
     if not TURN_ID.fullmatch(turn) or has_turn(context.chat, turn):
-        return ""
+        return context, ""
+    chats = context.kernel.chats
+    if name := next((name for name, chat in chats.items() if has_turn(chat, turn)), ""):
+        return replace(context, name=name), f"This turn is of the chat {name!r}, so it is used here."
     chat_id = chat_of_turn(turn)
-    if context.chat.tree.roots:
-        raise BadUsage(
-            f"The turn {shorten(turn, 60)} belongs to an earlier chat.",
-            fix=f"`%chat open {chat_id}` continues it here, `%chat -c earlier open {chat_id}` beside this chat.",
-        )
-    return continue_chat(context, context.chat, chat_id)
+    if any(chat.chat_id == chat_id for chat in chats.values()):
+        raise BadUsage(f"The turn {shorten(turn, 60)} was deleted.", fix="`%chat undo` restores what was deleted last.")
+    if not context.chat.tree.roots:
+        return context, continue_chat(context, context.chat, chat_id)
+    beside = replace(context, name=_free_name(context))
+    message = continue_chat(beside, beside.chat, chat_id)
+    return beside, f"{message} Cells without `-c` stay with {context.name!r}; `%chat use {beside.name}` changes that."
 
 
 def chat_of_turn(turn: str) -> str:
@@ -62,13 +73,21 @@ def continue_chat(context: CommandContext, chat: Chat, chat_id: str) -> str:
     events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
     restore.restore_into(chat.conversation, chat.variables, chat_id, events)
     turns = len(chat.tree.active_path)
-    message = f"{chat_id} continues here as {context.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line."
+    title, many = short_id(chat_id), "" if turns == 1 else "s"
+    message = f"{title} continues here as {context.name!r}: {turns} turn{many} on its line."
     return f"{message}{restore_names(context.kernel.names, chat)}{_interrupted_note(chat)}"
 
 
 def has_turn(chat: Chat, turn: str) -> bool:
     """Return whether a chat has a turn whose id starts with this text."""
     return any(version.turn_id.startswith(turn) for node in chat.tree.nodes() for version in node.versions)
+
+
+def _free_name(context: CommandContext) -> str:
+    """Return a name for another chat that neither a chat of this kernel nor an object of the notebook has."""
+    kernel = context.kernel
+    names = (f"{BESIDE}{number if number > 1 else ''}" for number in count(1))
+    return next(name for name in names if name not in kernel.chats and name not in kernel.shell.user_ns)
 
 
 def _interrupted_note(chat: Chat) -> str:

@@ -6,12 +6,15 @@ import shlex
 from contextlib import suppress
 
 from nbtool.chat.chat import Chat
+from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
-from nbtool.magics.names.earlier_names import format_names
-from nbtool.magics.names.name_restoration import called_and_absent
-from nbtool.magics.names.result_binding import bind_reference
+from nbtool.magics.names.earlier_names import Needs
+from nbtool.magics.names.name_restoration import called_and_absent, steps
+from nbtool.magics.names.recorded_result import recorded_result
+from nbtool.magics.names.result_binding import bind_reference, bind_value
 from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.references import Reference, parse
 
 REPLACE = "--replace"
@@ -41,8 +44,44 @@ def _bind(context: CommandContext, reference: str, name: list[str], args: list[s
     try:
         bound = bind_reference(context.chat, reference, names, *name, replace=REPLACE in args)
     except UnknownReference as error:
-        raise _with_chat_hint(context, reference, error, turn) from None
+        return _bind_recorded(context, reference, name, args, turn, error)
     return f"Bound {bound} in the notebook."
+
+
+def _bind_recorded(
+    context: CommandContext, reference: str, name: list[str], args: list[str], turn: str, error: UnknownReference
+) -> str:
+    """Bind what the journal has of a result whose object was lost with an earlier kernel.
+
+    Raises:
+        UnknownReference: it has nothing, or a part only; the error names the command that helps.
+        BadUsage: the name is invalid or taken.
+    """
+    lost = _call_of_lost_result(context.chat, reference, turn)
+    recorded = recorded_result(lost[1]) if lost else None
+    if lost is None or recorded is None:
+        raise _with_chat_hint(context, reference, error, turn) from None
+    names, (chosen,) = context.kernel.shell.user_ns, name or [reference]
+    former = names.get(chosen)
+    is_same = type(former) is type(recorded.value) and former == recorded.value  # of a former run of this cell
+    bound = bind_value(recorded.value, names, chosen, replace=is_same or REPLACE in args)
+    again = f" {_compute_again(context, lost[0])}" if recorded.is_text else ""
+    return f"Bound {bound} in the notebook: {recorded.description}. Its object was lost with the earlier kernel.{again}"
+
+
+def _call_of_lost_result(chat: Chat, name: str, turn_id: str) -> tuple[Turn, CallRecord] | None:
+    """Return the call of an earlier kernel whose result had this name, and its turn: the one with an id, if given."""
+    turns = (turn for node in chat.tree.nodes() for turn in node.versions if turn.turn_id.startswith(turn_id))
+    calls = ((turn, call) for turn in turns for call in turn.calls if call.dead_reference)
+    return next((found for found in calls if found[1].dead_reference == name), None)
+
+
+def _compute_again(context: CommandContext, turn: Turn) -> str:
+    """Return the steps that compute the results of a turn of an earlier kernel again."""
+    command = context.cells.turn_command("code", turn)
+    code = f"`{command}` writes the calls of its turn as a cell; run that to compute it again."
+    absent = called_and_absent(context.chat, turn, context.kernel.shell.user_ns)
+    return steps(Needs(frozenset(absent)), code.removesuffix(".")) if absent else code
 
 
 def _with_chat_hint(context: CommandContext, reference: str, error: UnknownReference, turn: str) -> UnknownReference:
@@ -59,24 +98,14 @@ def _with_chat_hint(context: CommandContext, reference: str, error: UnknownRefer
     ]
     where = f"In the chat {context.name!r}: {error.message}"
     if not others and turn:
-        line = CellSource(context.name, context.kernel.magic).line(f"code {shlex.quote(turn)}")
-        absent = _absent_functions(context, turn)
-        first = f"Run the cells that define {format_names(absent)}, then " if absent else ""
-        writes = "writes the calls of its turn as a cell; run that to compute it again."
-        return UnknownReference(where, fix=f"{first}`{line}` {writes}")
+        with suppress(BadUsage):  # no such turn
+            return UnknownReference(where, fix=_compute_again(context, find_turn(context.chat, [turn])))
     if not others:
         return UnknownReference(where, fix=error.fix)
     lines = " or ".join(
         f"`{CellSource(other, context.kernel.magic).line(f'bind {shlex.quote(reference)}')}`" for other in others
     )
     return UnknownReference(where, fix=f"It is in another chat: {lines}.")
-
-
-def _absent_functions(context: CommandContext, turn: str) -> list[str]:
-    """Return the functions that a turn called and that neither the chat nor the notebook has."""
-    with suppress(BadUsage):  # no such turn
-        return called_and_absent(context.chat, find_turn(context.chat, [turn]), context.kernel.shell.user_ns)
-    return []
 
 
 def _variable_name(reference: str) -> str:

@@ -9,6 +9,7 @@ from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext, format_table
+from nbtool.messages import short_id
 
 MAX_PROMPT = 60
 """Characters of a prompt shown in lists."""
@@ -140,7 +141,7 @@ def turn_label(chat: Chat, turn: Turn) -> str:
     """Return the number of a turn, or its id on another branch, and its prompt."""
     number = chat.tree.number_of(turn)
     prompt = one_line(turn.prompt.text, MAX_PROMPT)
-    return f"turn {number} ({prompt})" if number else f"{turn.turn_id} ({prompt})"
+    return f"turn {number} ({prompt})" if number else f"{short_id(turn.turn_id)} ({prompt})"
 
 
 def _sentence(context: CommandContext, node: Node[Turn], what: str) -> str:

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from nbtool import Chat
-from nbtool.messages import Media
+from nbtool.messages import Media, short_id
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import ScriptedWire, call
 from tests.magics.commands.saying import run_command
@@ -191,7 +191,7 @@ def test_an_exported_conversation_is_opened_again_without_its_approvals(
 
     chat = runtime.chat("main")
     assert "1 turn imported; nothing was run, and no approval was imported." in text
-    assert f"`%chat open {before.chat_id}`" in text
+    assert f"`%chat open {short_id(before.chat_id)}`" in text
     assert (chat.tree.active_path[0].turn.text, chat.chat_id != before.chat_id) == ("Eight and three.", True)
     assert chat.approvals is not before.approvals
     assert chat.model == before.model

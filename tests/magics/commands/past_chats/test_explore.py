@@ -9,6 +9,7 @@ from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.past_chats.explore import turn_to_open
 from nbtool.magics.commands.past_chats.history_source import HistorySource
+from nbtool.messages import short_id
 from nbtool.testing import ScriptedWire, call
 from nbtool.view.explorer_messages import CellRequest
 from tests.magics.commands.saying import run_command
@@ -64,10 +65,10 @@ def test_a_chat_that_is_not_there_and_too_many_words_are_refused(chat_shell: Any
 
 def test_what_acts_is_a_cell_with_the_words_of_the_magics(chat_shell: Any) -> None:
     history, turn = history_source(chat_shell), chat_shell.user_ns["first"]
-    turn_id = turn.turn_id
+    turn_id = short_id(turn.turn_id)
 
     def cell(action: Any, **more: Any) -> str:
-        return history.cell(CellRequest(action, turn_id, **more))
+        return history.cell(CellRequest(action, turn.turn_id, **more))
 
     assert cell("rerun") == f"%%chat --rerun {turn_id}"
     assert cell("rerun", round=2) == f"%%chat --rerun {turn_id} --from 2"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nbtool.chat.journal import journal
+from nbtool.messages import short_id
 from tests.magics.commands.saying import run_command
 
 CELLS = (Path(__file__).parents[4] / "js" / "src" / "lab" / "actions.ts").read_text()
@@ -77,31 +78,61 @@ def test_with_its_tool_in_the_notebook_it_works(
     assert (len(tree.roots), len(tree.roots[0].versions)) == said_now
 
 
-def test_a_lost_result_names_the_command_that_gets_it_again(
+def test_a_result_of_an_earlier_kernel_is_bound_as_the_journal_has_it(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shell.run_cell(PRICE)
     said = run_cell(shell, WRITTEN["bind"].format(turn=yesterday), capsys)
-    line = f"%chat code {yesterday}"
+
+    assert "Bound price_1_result in the notebook: as the model saw it, a value of type float." in said
+    assert shell.user_ns["price_1_result"] == 1.5
+    assert "Bound price_1_result" in run_cell(shell, WRITTEN["bind"].format(turn=yesterday), capsys)
+    shell.run_cell("price_1_result = 'mine'")
+    assert "already exists" in run_cell(shell, WRITTEN["bind"].format(turn=yesterday), capsys)
+    assert shell.user_ns["price_1_result"] == "mine"
+
+
+LISTING = "def listing(ticker: str) -> str:\n    'Describe a ticker.'\n    return f'{ticker} at length. ' * {COUNT}"
+
+
+def listing_of_yesterday(shell: Any, count: int) -> tuple[str, str]:
+    """Ask with a tool that returns a text, end the kernel, and return the turn and the function's source."""
+    source = LISTING.replace("{COUNT}", str(count))
+    shell.run_cell(source)
+    shell.run_cell("%%chat -q -m practice:fast -t listing -o answer --approve auto\nUse &`listing` for AAPL.")
+    turn = str(shell.user_ns.pop("answer").turn_id)
+    shell.user_ns.pop("listing")
+    shell.run_line_magic("reload_ext", "nbtool")
+    return turn, source
+
+
+def test_of_an_object_the_text_is_bound_with_the_command_that_computes_it_again(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turn, _ = listing_of_yesterday(shell, 20)
+    said = run_cell(shell, f"%chat bind listing_1_result text --turn {turn}", capsys)
+
+    assert "Bound text in the notebook: the text that the model saw." in said
+    assert f"Run the cell that defines listing; then `%chat code {short_id(turn)}` writes the calls of its turn" in said
+    assert shell.user_ns["text"] == "AAPL at length. " * 20
+
+
+def test_a_result_that_the_model_saw_in_part_names_the_steps_that_compute_it_again(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turn, source = listing_of_yesterday(shell, 2_000)
+    bind = f"%chat bind listing_1_result --turn {turn}"
+    line = f"%chat code {short_id(turn)}"
+    said = run_cell(shell, bind, capsys)
+    shell.run_cell(source)
+    after = run_cell(shell, bind, capsys)
     shell.run_cell(line)
     shell.run_cell(shell.rl_next_input)
 
-    assert f"`{line}` writes the calls of its turn as a cell; run that to compute it again." in said
-    assert shell.user_ns["r1"] == 1.5
-    assert f"`{line}`" in run_cell(shell, "%chat bind price_1_result", capsys)
-
-
-def test_a_lost_result_of_a_function_that_is_not_defined_says_to_define_it_first(
-    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = f"%chat code {yesterday}"
-    said = run_cell(shell, WRITTEN["bind"].format(turn=yesterday), capsys)
-    shell.run_cell(PRICE)
-    after = run_cell(shell, WRITTEN["bind"].format(turn=yesterday), capsys)
-
-    assert f"Run the cells that define price, then `{line}` writes the calls" in said
-    assert "`%chat code" in after
-    assert "Run the cells" not in after
+    assert f"Run the cell that defines listing; then `{line}` writes the calls of its turn as a cell" in said
+    assert f"`{line}` writes the calls" in after
+    assert "Run the cell" not in after
+    assert "listing_1_result" not in shell.user_ns
+    assert shell.user_ns["r1"] == "AAPL at length. " * 2_000
 
 
 DRAW = """
@@ -176,21 +207,70 @@ def test_without_its_tool_it_says_which_is_missing(
 ) -> None:
     actual = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert "Missing tools: price; first run the cells that define them, then add them with `-t NAME`." in actual
+    assert (
+        "Missing: the tool price. Run the cell that defines price; then the next cell of this chat uses them again."
+        in actual
+    )
     assert "no turn begins" not in actual
 
 
 @pytest.mark.parametrize("button", CONTINUING)
-def test_in_a_chat_that_has_turns_of_its_own_it_says_the_command_that_helps(
+def test_in_a_chat_that_has_turns_of_its_own_the_earlier_one_continues_beside_it(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
     started = run_command(shell, "history chats", capsys).split()[0]
+    shell.run_cell("earlier = 'a name that is taken'")
+    shell.run_cell(PRICE)
     shell.run_cell("%%chat -q\nGood morning")
     actual = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    again = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    chats = shell.magics_manager.registry["ChatMagics"].chats
 
-    assert f"`%chat open {started}` continues it here" in actual
-    assert "1 turn on its line" in run_command(shell, f"open {started}", capsys)
-    assert "no turn" not in run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    assert f"{short_id(started)} continues here as 'earlier2': 1 turn on its line. Tools added again: price." in actual
+    assert "Cells without `-c` stay with 'main'; `%chat use earlier2` changes that." in actual
+    assert "This turn is of the chat 'earlier2', so it is used here." in again
+    assert [node.turn.prompt.text for node in chats["main"].tree.active_path] == ["Good morning"]
+    assert chats["earlier2"].chat_id == started
+    said_now = {"rerun": (1, 3), "edit": (3, 1)}.get(button, (1, 1))
+    assert (len(chats["earlier2"].tree.roots), len(chats["earlier2"].tree.roots[0].versions)) == said_now
+
+
+def test_a_deleted_turn_is_not_continued_a_second_time(
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command(shell, f"delete {yesterday}", capsys)
+
+    actual = run_cell(shell, WRITTEN["rerun"].format(turn=yesterday), capsys)
+
+    assert f"The turn {yesterday} was deleted. `%chat undo` restores what was deleted last." in actual
+    assert list(shell.magics_manager.registry["ChatMagics"].chats) == ["main"]
+
+
+def test_a_tool_that_is_defined_after_the_chat_was_opened_is_there_at_its_next_turn(
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command(shell, f"switch {yesterday}", capsys)
+    before = run_cell(shell, "%%chat -q\nGood morning", capsys)
+    shell.run_cell(PRICE)
+    shell.run_cell("price.is_of_this_kernel = True")
+    said = run_cell(shell, "%%chat -q --approve deny -o answer\nUse &`price` for MSFT.", capsys)
+    after = run_cell(shell, "%%chat -q --approve deny\nUse &`price` for MSFT.", capsys)
+
+    assert "added again" not in before
+    assert said.count("Tools added again: price.") == 1
+    assert [call.status for call in shell.user_ns["answer"].calls] == ["denied"]  # it asks as any tool of this kernel
+    assert "added again" not in after
+
+
+def test_a_tool_that_was_removed_on_purpose_does_not_come_back(
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command(shell, f"switch {yesterday}", capsys)
+    run_cell(shell, "%%chat -q -T price\nGood morning", capsys)
+    shell.run_cell(PRICE)
+
+    assert "added again" not in run_cell(shell, "%%chat -q\nGood evening", capsys)
+    assert chat_of(shell).tools.tools() == {}
 
 
 @pytest.mark.parametrize("has_turns", [False, True])
@@ -230,7 +310,8 @@ def test_a_tool_that_comes_with_nbtool_is_listed_with_the_name_of_its_toolset(
     shell.run_line_magic("reload_ext", "nbtool")
     capsys.readouterr()
 
-    assert "run_python (`-t nbtool:python`)" in run_cell(shell, f"%chat switch {turn}", capsys)
+    said = run_cell(shell, f"%chat switch {turn}", capsys)
+    assert "Missing: the tool run_python. Add `-t nbtool:python` to the cell; then" in said
 
 
 def chat_of(shell: Any) -> Any:
@@ -246,8 +327,8 @@ def test_a_turn_is_not_replayed_without_its_tools_and_finds_them_once_they_are_d
     shell.run_cell(PRICE)
     again = run_cell(shell, f"%%chat --{action} {yesterday} --approve auto", capsys)
 
-    assert "had the tool price, missing in this chat; nothing was sent." in refused
-    assert "Run the cells that define them and then this cell again, or add `-t NAME`; `-T NAME`" in refused
+    assert "This turn had the tool price, missing in this chat; nothing was sent." in refused
+    assert "Run the cell that defines price; then run this cell again. `-T price` runs it without." in refused
     assert versions == 1
     assert "Tools added again: price." in again
     last = chat_of(shell).tree.roots[0].versions[-1]
@@ -315,8 +396,7 @@ def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_cou
 ) -> None:
     actual = run_command(shell, f"switch {with_frames}", capsys)
 
-    assert "Missing variables: given, penguins, readable; first run the cells that define them, then expose" in actual
-    assert "`-v NAME`" in actual
+    assert "Missing: the tool price and the variables given, penguins, readable. Run the cells that define" in actual
     assert "_result" not in actual
     assert "result was lost with the earlier kernel." in actual
     refused = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)

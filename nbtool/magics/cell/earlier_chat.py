@@ -1,0 +1,43 @@
+"""The chat that a notebook had in an earlier kernel: the first cell of a new one says how to continue it."""
+
+from __future__ import annotations
+
+import time
+
+from nbtool.chat.journal import journal, queries
+from nbtool.errors import JournalError
+from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.messages import short_id
+
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+
+
+def earlier_chat_note(magic: str = "chat") -> str:
+    """Return the command that continues the chat of cells that this notebook had last; empty if none is known.
+
+    It names no file and no prompt: the note is saved with the notebook.
+    """
+    book = journal()
+    if not book.notebook:
+        return ""
+    try:
+        found = book.read(lambda connection: queries.last_cell_chat(connection, book.notebook, book.opened))
+    except JournalError:
+        return ""  # the turn itself warns of it
+    if not found:
+        return ""
+    chat_id, ended = found[-1]
+    command = CellSource(magic=magic).line(f"open {short_id(chat_id)}")
+    return (
+        f"This cell begins a new chat. The earlier one of this notebook, last used {_age(time.time() - ended)} ago, "
+        f"continues with `{command}`."
+    )
+
+
+def _age(seconds: float) -> str:
+    """Format an age in its largest whole unit."""
+    for length, unit in _UNITS:
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count:,} {unit}{'' if count == 1 else 's'}"
+    return "less than a minute"
