@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
+from benchmarks import saved_turn
 from benchmarks.goals import Goal, goal_table
 from nbtool.events import Event, RequestStarted, TextDelta, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
@@ -35,6 +36,7 @@ from tests.browser.bare import open_bare
 from tests.browser.chromium import find_chromium
 from tests.browser.states import show, states
 
+SAVED = "saved with a notebook: a turn of seven calls, two tables, a plot and a reply of 12 KB"
 SIZE = 1_000_000
 PIECE = 100_000
 """Characters between two measured sections."""
@@ -207,6 +209,7 @@ def table() -> str:
         Goal("a click on *Approve*, to the frame that shows it", click, 150, "{:.0f} ms"),
         Goal("sent with every widget, gzipped", first / 1000, 20, "{:.1f} KB"),
         Goal("sent once a page, gzipped", later / 1000, 160, "{:.1f} KB"),
+        Goal(SAVED, saved_turn.measure() / 1000, saved_turn.MAX_BYTES / 1000, "{:.0f} KB"),
     ]
     lines = [
         *goal_table(goals),

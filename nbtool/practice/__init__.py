@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from nbtool.practice.in_process import InProcessServer
     from nbtool.practice.server import PracticeServer
 
-__all__ = ["Practice", "start", "stop"]
+__all__ = ["Practice", "describe", "start", "stop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,13 @@ def start() -> Practice:
             atexit.register(stop)
         server = _running[0]
     return Practice(f"http://127.0.0.1:{server.port}/v1", SecretStr(server.key))
+
+
+def describe() -> str:
+    """Return what the practice model understands, a line for each thing."""
+    from nbtool.practice.phrases import UNDERSTOOD  # noqa: PLC0415 - needed only by the practice model
+
+    return "\n".join(f"{what}: {example}" for what, example in UNDERSTOOD)
 
 
 def stop() -> None:

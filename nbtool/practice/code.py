@@ -1,4 +1,4 @@
-"""Find Python in a prompt, for the tool that runs code: in fences or quotes, or an expression."""
+"""Find Python in a prompt, in fences or quotes or as an expression; and write a cell where a prompt asks for one."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ _ATOM = r"(?:\$`[^\W\d]\w*`|[^\W\d]\w*)"
 _TAIL = r"(?:\.[^\W\d]\w*|\((?:[^()\n]|\([^()\n]*\)){0,200}\)|\[[^\[\]\n]{0,200}\])"
 EXPRESSION = re.compile(rf"(?<![\w`$&@.]){_ATOM}{_TAIL}+")
 ARITHMETIC = re.compile(r"(?<![\w.])-?\d[\d.]*(?: ?(?:\*\*|//|[-+*/%]) ?-?\d[\d.]*)+(?<!\.)")
+CODE_REQUEST = re.compile(
+    r"\b(?:write|show|give|draft|suggest)\b(?:[^.?!\n]{0,80}?\b)(?:code|cells?|snippets?|scripts?|functions?|python)\b"
+    r"|\bcode (?:for|that|to)\b",
+    re.IGNORECASE,
+)
+"""A request for code, in words."""
+
+NO_CODE_FOUND = (
+    "# The practice model writes no code of its own: put Python in `backticks` in the prompt, and it writes that."
+)
 _TOOL = re.compile(r"[&@]`([^\W\d][\w.]*)`")
 
 
@@ -36,6 +46,14 @@ def find_code(prompt: str, variables: Collection[str]) -> Iterator[tuple[int, in
         if snippets:
             break
     yield from snippets or [(*match.span(), match[1]) for match in MENTION.finditer(prompt)]
+
+
+def write_cell(prompt: str, variables: Collection[str]) -> str:
+    """Return a cell for a prompt that asks for code: the last Python that the prompt contains, else an example."""
+    found = [code for _, _, code in find_code(prompt, variables)]
+    if not found:
+        return f'{NO_CODE_FOUND}\nanswer = "an example"\nanswer'
+    return found[-1].strip("\n")
 
 
 def strip_mention_marks(text: str) -> str:

@@ -26,6 +26,22 @@ THINKING_VALUE = (
     "The answer is to be JSON of a given form. I fill it from the words of the prompt, and where they"
     " say nothing with the plainest value."
 )
+THINKING_CODE = "The prompt asks for code. I write the Python that it contains as a cell."
+UNDERSTOOD = (
+    (
+        "a tool that the prompt names",
+        "``Use &`price` for AAPL.`` calls it; its arguments are words of the prompt, or `ticker=AAPL`",
+    ),
+    ("several tools", "one after another where the prompt says *then*, else together"),
+    ("a variable", "``Describe $`df` with &`describe`.`` passes it by reference"),
+    (
+        "code",
+        "``Write a cell that runs `df.head()`.`` answers with that Python in a block that *Insert* puts into a cell",
+    ),
+    ("a form of the answer", "`--as` with a type: fields are filled from the words of the prompt"),
+    ("an image", "`-m practice:image` draws a pattern of the prompt"),
+)
+"""What a prompt may ask of the practice model, and what comes of it; docs/practice.md has the same table."""
 THINKING_RESULTS = "The results are here. I put them together."
 
 
@@ -44,7 +60,15 @@ def introduction(request: ParsedRequest) -> str:
     variables = _join_names(request.variables) or "none"
     attachments = "".join(f"\n- I was shown: {attachment}." for attachment in request.attachments)
     tool_list = f"- Tools I was offered: {tools}.{hint}"
-    return f"{SELF_DESCRIPTION}\n\n{tool_list}\n- Variables I know of: {variables}.{attachments}\n\n{REAL_MODEL_HINT}"
+    understood = "\n".join(f"- {what}: {example}." for what, example in UNDERSTOOD)
+    known = f"{tool_list}\n- Variables I know of: {variables}.{attachments}"
+    return f"{SELF_DESCRIPTION}\n\n{known}\n\nWhat I understand:\n\n{understood}\n\n{REAL_MODEL_HINT}"
+
+
+def code_answer(cell: str) -> str:
+    """Return an answer with a cell in a fence, which a page offers to insert."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", cell)), default=0))
+    return f"{fence}python\n{cell}\n{fence}\n\n{SELF_DESCRIPTION} I write no code of my own."
 
 
 def missing_argument(tool: OfferedTool, parameter: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from nbtool.practice import phrases
 from nbtool.practice.arguments import ArgumentContext, fill_arguments
-from nbtool.practice.code import FENCED, QUOTED
+from nbtool.practice.code import CODE_REQUEST, FENCED, QUOTED, write_cell
 from nbtool.practice.request import MENTION, REFERENCE, OfferedTool, ParsedRequest, ToolOutcome
 from nbtool.practice.schema_values import answer_for
 
@@ -94,6 +94,9 @@ def has_failed(outcome: ToolOutcome) -> bool:
 def _answer(request: ParsedRequest, skipped: Sequence[str] = ()) -> Plan:
     if request.schema:
         return Plan(_answer_value(request, request.schema), thinking=phrases.THINKING_VALUE)
+    if not request.outcomes and CODE_REQUEST.search(request.prompt):
+        cell = write_cell(request.prompt, request.variables)
+        return Plan(phrases.code_answer(cell), thinking=phrases.THINKING_CODE)
     if not request.outcomes:
         return Plan(phrases.introduction(request), thinking=phrases.THINKING_NO_TOOL)
     spelled = _spellings(request)

@@ -45,8 +45,8 @@ def test_an_exported_document_is_named_after_the_notebook_and_renders_with_its_f
     notebook.page.evaluate(OPEN, {"path": name, "factory": "Markdown Preview"})
     document = notebook.page.locator(".jp-MarkdownViewer .jp-RenderedMarkdown")
 
-    expect(document.get_by_role("heading", name="Totals")).to_be_visible()
-    expect(document).to_contain_text("Use &plot_masses and &masses.")
+    expect(document.get_by_role("heading", name="Totals of these turns")).to_be_visible()
+    expect(document).to_contain_text("Use &`plot_masses` and &`masses`.")
     document.locator("summary", has_text="masses() · ").last.click()
     expect(document.get_by_role("cell", name="Gentoo")).to_be_visible()
     expect(document.get_by_role("cell", name="5076.0")).to_be_visible()

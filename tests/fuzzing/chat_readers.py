@@ -10,6 +10,7 @@ from collections.abc import Callable
 from nbtool.chat.export import model_code
 from nbtool.chat.export.document import load_conversation
 from nbtool.chat.export.literals import NotLiteral, text_literal
+from nbtool.chat.export.local_paths import without_local_paths
 from nbtool.chat.export.names import is_name
 from nbtool.chat.image_location import has_location
 from nbtool.chat.journal import blobs, redaction, schema, search
@@ -19,7 +20,8 @@ from nbtool.chat.turn.compact import end_note
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.plugins.masks import Masks
 from nbtool.plugins.pii_patterns import PII_TYPES, select_types
-from nbtool.practice.code import find_code
+from nbtool.practice.code import find_code, write_cell
+from nbtool.practice.phrases import code_answer
 from nbtool.practice.pictures import make_png
 from tests.fuzzing.test_fuzz import EVENTS, JSON
 
@@ -70,6 +72,7 @@ CHAT: dict[str, tuple[Read, list[str]]] = {
         lambda text: (text_literal(text), is_name(text), model_code.compiles(text_literal(text))),
         ["'", '"', "\\", "\x00", "\u202e"],
     ),
+    "paths in an export": (without_local_paths, ["File ", '"', "/", "~", "a", ":1", ", line 1", "\n", " "]),
     "conversation in a file": (_conversation, [*EVENTS, *JSON]),
     "location of an image": (
         lambda text: has_location(text.encode("latin-1", errors="replace")),
@@ -86,6 +89,9 @@ CHAT: dict[str, tuple[Read, list[str]]] = {
         lambda text: (system_prompt(text, text), as_message(text, ()), end_note("error", text)),
         ["\n", " ", "**"],
     ),
-    "code in a prompt": (lambda text: (list(find_code(text, {"a"})), make_png(text)), PROMPT),
+    "code in a prompt": (
+        lambda text: (list(find_code(text, {"a"})), code_answer(write_cell(text, {"a"})), make_png(text)),
+        PROMPT,
+    ),
 }
 """Readers, and the pieces that each is about."""

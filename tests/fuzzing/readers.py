@@ -249,7 +249,7 @@ EXCLUDED: dict[str, str] = {
          "report", "main", "kill_group", "unknown_tool", "refusal_message", "skip_call", "record",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example",
-         "notebook_of_cell", "model_choices"],
+         "notebook_of_cell", "model_choices", "steps", "notices_before", "bind_value"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
@@ -301,7 +301,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["run_cell", "dry_run", "configure"], "takes a cell whose line and body were read"),
     **dict.fromkeys(
         ["turn_code", "saved_turn_bundle", "chat_field", "reopen_chat_of", "chat_of_turn", "has_turn",
-         "continue_chat", "adopt_tree", "restore_into",
+         "continue_chat", "adopt_tree", "restore_into", "last_cell_chat", "earlier_chat_note",
          "events", "chat_events", "chats_of_turn", "event_times", "erase"],
         "looks up a turn or a chat by its name",
     ),

@@ -80,7 +80,7 @@ def test_the_models_for_its_prompt_are_listed_as_first_lines_of_a_cell(
         "name": "practice:fast", "note": "the model of this chat", "magic": f"%%chat --edit {short_id(turn)}",
     }  # fmt: skip
     lines = {one["name"]: one["magic"] for one in others}
-    assert lines["practice:default"] == f"%%chat --edit {turn} -m practice:default"
+    assert lines["practice:default"] == f"%%chat --edit {short_id(turn)} -m practice:default"
     assert [name for name in lines if name.startswith("openai:")]
     assert not any(line for name, line in lines.items() if name.startswith("openai:")), "there is no key"
     assert ask(shell, "models", turn, action="code") is None

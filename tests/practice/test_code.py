@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nbtool.practice.code import MAX_TRIES, find_code
-from nbtool.practice.plan import make_plan
+from nbtool.practice.phrases import UNDERSTOOD
+from nbtool.practice.plan import Plan, make_plan
 from nbtool.practice.request import parse_request
-from tests.practice.asking import FRAME, TEXT, tool
+from tests.practice.asking import FRAME, TEXT, request, tool
 
 TOOLS = [
     tool("run_python", "code", code=TEXT),
@@ -63,3 +65,40 @@ def test_a_prompt_of_very_many_expressions_is_searched_to_a_limit() -> None:
     found = list(find_code("a.b " * (2 * MAX_TRIES), {"a"}))
 
     assert len(found) == MAX_TRIES
+
+
+def answer(prompt: str) -> Plan:
+    return make_plan(parse_request(request(prompt, tools=[])))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "cell"),
+    [
+        ("Write a cell that runs `sum(range(10))`.", "sum(range(10))"),
+        ("Show me code for 2 + 3", "2 + 3"),
+        ("Fix this and write the corrected cell in full:\n```python\nx = 1\nprint(x)\n```", "x = 1\nprint(x)"),
+        ("Give me some Python for $`df`.", "df"),
+    ],
+)
+def test_a_request_for_code_is_answered_with_the_python_of_the_prompt(prompt: str, cell: str) -> None:
+    reply = answer(prompt)
+
+    assert reply.text.startswith(f"```python\n{cell}\n```\n\n")
+    assert "not a language model" in reply.text
+
+
+def test_without_python_in_the_prompt_the_cell_is_an_example_that_runs() -> None:
+    reply = answer("Write a function that doubles a number.")
+    cell = reply.text.removeprefix("```python\n").partition("\n```")[0]
+
+    assert "writes no code of its own" in cell
+    exec(compile(cell, "cell", "exec"), {})
+
+
+def test_the_introduction_and_the_documentation_list_what_it_understands() -> None:
+    documentation = (Path(__file__).parents[2] / "docs" / "practice.md").read_text()
+    reply = answer("Good morning.").text
+
+    for what, example in UNDERSTOOD:
+        assert f"| {what} | {example} |" in documentation
+        assert f"- {what}: {example}." in reply

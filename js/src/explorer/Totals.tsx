@@ -18,8 +18,12 @@ export class TotalsView extends Component<{ totals: Totals | null }, { metric: M
     const { all, tools, rounds, models, waited } = totals;
     return (
       <article aria-label="Totals">
+        <p class="nb-muted">All versions of all turns, on all branches.</p>
         <p class="nb-x-figures">
-          <Figure value={totals.turns.toLocaleString("en")} noun={totals.turns === 1 ? "turn" : "turns"} />
+          <Figure
+            value={totals.turns.toLocaleString("en")}
+            noun={totals.turns === 1 ? "version" : "versions"}
+          />
           <Figure value={all.count.toLocaleString("en")} noun={all.count === 1 ? "round" : "rounds"} />
           <Figure value={countTotal(tools, "count").toLocaleString("en")} noun="calls" />
           <Figure value={(all.input_tokens + all.output_tokens).toLocaleString("en")} noun="tokens" />

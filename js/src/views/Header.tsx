@@ -16,7 +16,7 @@ export function Header({ state, stop }: { state: TurnState; stop: () => void }):
     <header class="nb-header">
       <span class={`nb-sign nb-sign-${document.head.status}`} aria-hidden="true" />
       <span role="status">{activityOf(document)}</span>
-      <Elapsed />
+      <Elapsed isPaused={document.head.status === "waiting"} />
       <button type="button" class="nb-button" disabled={stopping} title="Stop the turn" onClick={stop}>
         {stopping ? "Stopping" : "Stop"}
       </button>
@@ -51,14 +51,15 @@ function problemOf(link: LinkState, sent: RequestState | undefined): string {
   return sent?.state === "refused" ? sent.text : "";
 }
 
-/** Seconds since this page saw the turn run. */
-class Elapsed extends Component<object, { seconds: number }> {
+/** Seconds in which this page saw the turn run, without those in which it waited for the person. */
+class Elapsed extends Component<{ isPaused: boolean }, { seconds: number }> {
   override state = { seconds: 0 };
   #startedAt = Date.now();
-  #timer = setInterval(
-    () => this.setState({ seconds: Math.floor((Date.now() - this.#startedAt) / 1000) }),
-    1000,
-  );
+  #timer = setInterval(() => {
+    const seconds = Math.floor((Date.now() - this.#startedAt) / 1000);
+    if (this.props.isPaused) this.#startedAt += (seconds - this.state.seconds) * 1000;
+    else this.setState({ seconds });
+  }, 1000);
 
   override componentWillUnmount(): void {
     clearInterval(this.#timer);

@@ -44,7 +44,7 @@ _FORMULA = re.compile(
     r"\$\$([^$]{1,2000}?)\$\$|\$(?=\S)([^$\n]{1,1000}?)(?<=\S)\$(?!\d)"
     r"|\\\[([^$]{1,2000}?)\\\]|\\\(([^$\n]{1,1000}?)\\\)"
 )
-_MENTION = re.compile(r"(?<![\\\w])([$&])`([A-Za-z_][\w./-]{0,200})`")
+_MENTION = re.compile(r"(?<![\\\w`])[$&]`[A-Za-z_][\w./-]{0,200}`(?!`)")
 """A variable or a tool that a prompt mentions. Outside of a span of code, GitHub reads two of `$` as a formula."""
 
 _UNSAFE_FORMULA = re.compile(
@@ -58,7 +58,7 @@ _UNSAFE_FORMULA = re.compile(
 def rewrite(text: str, *, has_mentions: bool = False) -> str:
     """Return Markdown that renders like a text, as blocks separated by blank lines.
 
-    In a prompt, which `has_mentions`, each of them is one span of code: `` $`birds` `` becomes `` `$birds` ``.
+    In a prompt, which `has_mentions`, each of them is in a span of code, as the person typed it.
     """
     budget = Budget()
     text, rest = split(strip_stacks(escape_invisible(text)))
@@ -240,7 +240,7 @@ def _read_mention(state: StateInline, silent: bool) -> bool:
     if match is None:
         return False
     if not silent:
-        state.push("code_inline", "code", 0).content = f"{match[1]}{match[2]}"
+        state.push("code_inline", "code", 0).content = match[0]
     state.pos = match.end()
     return True
 

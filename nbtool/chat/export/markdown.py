@@ -24,12 +24,15 @@ from nbtool.blocks.labels import (
     omitted_arguments,
     reason_line,
     status_line,
+    turn_seconds,
 )
 from nbtool.blocks.protocol import Block, CallBlock, NoticeBlock, ProseBlock, TablePreview
 from nbtool.blocks.render.markdown_source import escape, fenced, quoted, rewrite, span, table
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.export.figures import Figures, unsaved_media
+from nbtool.chat.export.title import Origin, title_blocks
 from nbtool.chat.turn import Turn
+from nbtool.events import TurnEnded
 from nbtool.messages import Media
 from nbtool.text import left_out
 
@@ -37,12 +40,11 @@ CELL_LIMIT = 200
 """Characters of a cell of a table."""
 
 
-def as_markdown(turns: Sequence[Turn], figures: Figures | None = None) -> str:
+def as_markdown(turns: Sequence[Turn], figures: Figures | None = None, origin: Origin | None = None) -> str:
     """Return turns as Markdown; the files of its images and sounds are added to `figures`."""
     own = figures or Figures()
-    models = ", ".join(dict.fromkeys(span(turn.model) for turn in turns)) or "no model"
     pieces = [piece for number, turn in enumerate(turns, 1) for piece in _turn(turn, number, own)]
-    document = [f"# A chat with {models}", *pieces, *(_totals(turns) if turns else ())]
+    document = [*title_blocks(turns, origin or Origin()), *pieces, *(_totals(turns) if turns else ())]
     return "\n\n".join(piece for piece in document if piece) + "\n"
 
 
@@ -148,10 +150,11 @@ def _totals(turns: Sequence[Turn]) -> Iterator[str]:
     ]
     whole = sums["all"]
     cost = escape(total_cost(whole))
-    seconds = format_seconds(sum(turn.stats.seconds for turn in turns))
+    waited = sum(event.waited for turn in turns for event in turn.log if isinstance(event, TurnEnded))
+    seconds = turn_seconds(sum(turn.stats.seconds for turn in turns), waited)
     tokens = [f"{whole['input_tokens']:,}", f"{whole['output_tokens']:,}"]
-    rows.append(["all", _plural(sums["turns"], "turn"), *tokens, cost, seconds])
-    yield "## Totals"
+    rows.append(["all, from prompt to answer", _plural(sums["turns"], "turn"), *tokens, cost, seconds])
+    yield "## Totals of these turns"
     yield table(["&nbsp;", "number", "tokens in", "tokens out", "cost", "time"], rows, ["---", *["--:"] * 5])
 
 

@@ -12,6 +12,7 @@ from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.export.call_code import ExportContext
 from nbtool.chat.export.figures import Figures, unsaved_media
 from nbtool.chat.export.python import export_python
+from nbtool.chat.export.title import Origin, title_blocks
 from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
@@ -21,9 +22,13 @@ LOAD = "%load_ext nbtool"
 
 
 def as_notebook(
-    turns: Sequence[Turn], context: ExportContext, plugins: Sequence[object] = (), figures: Figures | None = None
+    turns: Sequence[Turn],
+    context: ExportContext,
+    plugins: Sequence[object] = (),
+    figures: Figures | None = None,
+    origin: Origin | None = None,
 ) -> str:
-    """Return turns as a notebook of format 4, without timestamps and with stable cell ids.
+    """Return turns as a notebook of format 4, with a title and stable cell ids.
 
     `figures` counts the images and sounds that are missing in it; below each turn a line names them.
 
@@ -38,7 +43,9 @@ def as_notebook(
     untyped: Any = nbformat  # nbformat has no type hints
     new = untyped.v4
     code, missing = export_python(turns, context), figures or Figures()
-    cells = [new.new_code_cell(LOAD, id="load"), new.new_code_cell(code.cells[0].source, id="before")]
+    title = "\n\n".join(filter(None, title_blocks(turns, origin or Origin())))
+    cells = [new.new_markdown_cell(title, id="title"), new.new_code_cell(LOAD, id="load")]
+    cells.append(new.new_code_cell(code.cells[0].source, id="before"))
     for turn in turns:
         shareable = shareable_turn(turn, plugins)
         transcript = shareable.transcript()

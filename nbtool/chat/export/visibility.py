@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nbtool.chat.conversation import restore
+from nbtool.chat.export.local_paths import without_local_paths
 from nbtool.chat.journal import redactor_for
 from nbtool.chat.journal.redaction import redact_event
 from nbtool.chat.turn import Turn
@@ -25,7 +26,10 @@ from nbtool.events import (
 
 
 def shareable_turn(turn: Turn, plugins: Sequence[object] = ()) -> Turn:
-    """Return a turn without withheld and private content, with the images and tables that a person was shown."""
+    """Return a turn for a document to be read: without withheld and private content, and without paths of this machine.
+
+    It has the images and tables that a person was shown.
+    """
     return restore.restore_turn(shareable_events(turn, plugins, with_views=True))
 
 
@@ -45,8 +49,10 @@ def shareable_events(turn: Turn, plugins: Sequence[object] = (), *, with_views: 
         for event in turn.log
         if not (isinstance(event, CallProgress) and event.call_id in withheld) and not _says_imported(event)
     ]
-    hide = redactor_for(plugins, turn.turn_id)
-    return events if hide is None else [load_event(redact_event(dump_event(event), hide)) for event in events]
+    functions = [redactor_for(plugins, turn.turn_id), without_local_paths if with_views else None]
+    for hide in filter(None, functions):
+        events = [load_event(redact_event(dump_event(event), hide)) for event in events]
+    return events
 
 
 def is_imported(turn: Turn) -> bool:

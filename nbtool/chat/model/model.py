@@ -41,7 +41,10 @@ from nbtool.wire.transport.request.expiring_keys import KeySource
 
 ToolMode = Literal["auto", "native", "prompted"]
 
-register_local_server("practice", practice.start)
+PRACTICE = "practice"
+"""The provider of the practice model."""
+
+register_local_server(PRACTICE, practice.start)
 
 REFRESH_SECONDS = 3.0
 """Time limit for the list of models from which the default one is chosen."""
@@ -207,6 +210,17 @@ class Model:
         if self.wire is not None and not isinstance(self.wire, str):
             return self.wire.host
         return parse_server_url(self.base_url).netloc if self.base_url else destination(self.name)[0]
+
+    @property
+    def is_in_kernel(self) -> bool:
+        """Whether it is the practice model, which runs in this process: it charges nothing, and nothing leaves."""
+        has_server = bool(self.base_url) or not (self.wire is None or isinstance(self.wire, str))
+        return not has_server and self.name.partition(":")[0].lower() == PRACTICE
+
+    @property
+    def guidance(self) -> str:
+        """What the practice model understands; empty for any other model."""
+        return practice.describe() if self.is_in_kernel else ""
 
     @property
     def foreign_host(self) -> str:

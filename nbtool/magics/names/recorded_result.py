@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.mime import IMAGES, sniff
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.result import EDITED_NOTICE
 
 MAX_CHARS = 1_000_000
 """Characters of a recorded text that are read as data; a longer one stays a text."""
 
-_WHOLE = re.compile(r"\n\[Whole result: \$VAR_REF\{\{[^}\n]{1,200}\}\}\]\Z")
-_IN_PART = re.compile(r"\n\[Shown in part; the whole \([^\n]{0,2000}\): \$VAR_REF\{\{[^}\n]{1,200}\}\}\]\Z")
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
 
@@ -33,20 +28,27 @@ def recorded_result(call: CallRecord) -> RecordedResult | None:
 
     A number, a text, JSON data or one image is the value; of any other object it is the text that the model saw.
     """
-    if call.status != "ok" or call.whole or _IN_PART.search(call.shown):
+    if call.status != "ok" or call.whole:
         return None
     if call.images:
-        data = call.images[0].data
-        return RecordedResult(call.images[0], "the image") if len(call.images) == 1 and _is_image(data) else None
-    text = _WHOLE.sub("", call.shown.removeprefix(EDITED_NOTICE).removeprefix("\n"))
+        is_whole = len(call.images) == 1 and call.images[0].data is not None
+        return RecordedResult(call.images[0], "the image") if is_whole else None
+    text = _own_text(call)
+    as_text = RecordedResult(text, "the text that the model saw", is_text=True)
+    if len(text) > MAX_CHARS:
+        return as_text
     try:
-        value = _CONSTANTS[text] if text in _CONSTANTS else json.loads(text[: MAX_CHARS + 1])
+        value = _CONSTANTS[text] if text in _CONSTANTS else json.loads(text)
     except (ValueError, RecursionError):
-        return RecordedResult(text, "the text that the model saw", is_text=True)
+        return as_text
     if isinstance(value, str):  # the text of a result is written without quotes
-        return RecordedResult(text, "the text that the model saw", is_text=True)
+        return as_text
     return RecordedResult(value, f"as the model saw it, a value of type {type(value).__name__}")
 
 
-def _is_image(data: bytes | None) -> bool:
-    return data is not None and sniff(data) in IMAGES
+def _own_text(call: CallRecord) -> str:
+    """Return the text of a result without its first line if arguments were edited, and that of its reference."""
+    first, *others = call.shown.split("\n")
+    lines = others if call.edited else [first, *others]
+    *before, last = lines or [""]
+    return "\n".join(before if before and f"$VAR_REF{{{{{call.dead_reference}}}}}" in last else lines)

@@ -23,10 +23,17 @@ SHOWN_DIGEST = 12
 """Characters of a question's digest that are shown as its id."""
 
 
+IN_KERNEL = "in this kernel: free, nothing is sent"
+"""Follows the name of the model that has no host and no price."""
+
+
 def host_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
-    """Return the model with the host that it is reached at, if that is not the provider's own; for a turn's head."""
-    is_current = turn.model == chat.model.name and not turn.replayed
-    host = chat.model.foreign_host if is_current else ""
+    """Return the model with where it is reached, if that is not the provider's own host; for a turn's head."""
+    if turn.model != chat.model.name or turn.replayed:
+        return {}
+    if chat.model.is_in_kernel:
+        return {"model": f"{turn.model} ({IN_KERNEL})"}
+    host = chat.model.foreign_host
     return {"model": f"{turn.model} at {host}"} if host else {}
 
 

@@ -54,10 +54,10 @@ FRAGMENTS = [
 @pytest.mark.parametrize(
     ("text", "written"),
     [
-        ("Use &`select` on $`birds`, not `$birds`.", "Use `&select` on `$birds`, not `$birds`."),
-        ("- &`files.read` of $`a` and $`b`", "- `&files.read` of `$a` and `$b`"),
+        ("Use &`select` on $`birds`, not `$birds`.", "Use `` &`select` `` on `` $`birds` ``, not `$birds`."),
+        ("- &`files.read` of $`a` and $`b`", "- `` &`files.read` `` of `` $`a` `` and `` $`b` ``"),
         ("costs 5$`x`, \\$`y` and $`not a name`", "costs 5\\$`x`, \\$`y` and \\$`not a name`"),
-        ("| a |\n|---|\n| $`b` |", "| a |\n| --- |\n| `$b` |"),
+        ("| a |\n|---|\n| $`b` |", "| a |\n| --- |\n| `` $`b` `` |"),
     ],
 )
 def test_a_mention_in_a_prompt_is_one_span_of_code(text: str, written: str) -> None:

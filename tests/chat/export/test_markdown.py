@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import re
 from itertools import pairwise
 
@@ -11,7 +12,9 @@ from markdown_it.token import Token
 from nbtool import Chat, Withheld, tool
 from nbtool.chat.export.figures import Figures
 from nbtool.chat.export.markdown import as_markdown
+from nbtool.chat.export.title import Origin
 from nbtool.chat.export.visibility import shareable_turn
+from nbtool.events import TurnEnded
 from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from tests.chat.export.saying import SECRET, make_chat
@@ -45,7 +48,14 @@ def exported(chat: Chat, own: Figures | None = None) -> str:
 def test_a_conversation_is_a_document() -> None:
     text = exported(make_chat())
 
-    assert headings(text) == ["A chat with `scripted`", "1. Prompt", "Reply", "2. Prompt", "Reply", "Totals"]
+    assert headings(text) == [
+        "A chat with `scripted`",
+        "1. Prompt",
+        "Reply",
+        "2. Prompt",
+        "Reply",
+        "Totals of these turns",
+    ]
     assert "> First *thing*" in text
     assert [re.sub(" · [\\d.]+ m?s\\b", "", fold) for fold in folds(text)] == [
         "Thinking",
@@ -169,7 +179,62 @@ def test_the_totals_have_the_cost() -> None:
     text = as_markdown([make_turn(number, node=f"n_{number}") for number in range(2)])
     rows = dict(line.removeprefix("| ").split(" | ", 1) for line in text.partition("## Totals")[2].splitlines()[4:])
 
-    assert list(rows) == ["model `scripted:tiny`", "tool `price`", "tool `order`", "all"]
-    assert re.fullmatch(r"2 turns \| [\d,]+ \| [\d,]+ \| about \\\$0\.0\d{3} \| .* \|", rows["all"])
+    assert list(rows) == ["model `scripted:tiny`", "tool `price`", "tool `order`", "all, from prompt to answer"]
+    assert re.fullmatch(
+        r"2 turns \| [\d,]+ \| [\d,]+ \| about \\\$0\.0\d{3} \| .* \|", rows["all, from prompt to answer"]
+    )
     assert rows["model `scripted:tiny`"].startswith("4 requests | ")
     assert rows["tool `price`"].startswith("2 calls |  |  |  | ")
+
+
+def test_a_document_names_its_notebook_its_dates_and_what_it_leaves_out() -> None:
+    with ScriptedWire(["One.", "Two."]) as wire:
+        chat = Chat(wire=wire)
+        chat.rerun(chat.send("Ask &`price` about $`df`, @`price` too."))
+    turn = chat.tree.active_path[0].turn
+    assert turn is not None
+    assert turn.started
+    today = dt.datetime.fromtimestamp(turn.started).date().isoformat()
+
+    first, facts, others, *_ = as_markdown([turn], origin=Origin("my_birds", 1)).split("\n\n")
+    whole = as_markdown([turn])
+
+    assert first == "# my_birds: a chat with `scripted`"
+    assert facts == f"*{today} · 1 turn of the active branch*"
+    assert others.startswith("1 other version or turn of another branch is not in this document: `%chat switch`")
+    assert whole.startswith("# A chat with `scripted`\n\n*")
+    assert "not in this document" not in whole
+    assert "> Ask `` &`price` `` about `` $`df` ``, @`price` too." in whole
+
+
+def test_the_time_of_all_turns_leaves_out_what_they_waited_for_the_person() -> None:
+    turn = make_turn(1, node="n_1")
+    ended = next(event for event in turn.log if isinstance(event, TurnEnded))
+    ended.seconds, ended.waited = 25.0, 22.0
+
+    assert "| 3.0 s (+ 22.0 s waiting for you) |" in as_markdown([shareable_turn(turn)])
+
+
+def test_no_document_has_the_folders_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    text = (
+        'In /home/ada/work it says:\n  File "/home/ada/work/a b.py", line 3, in f\n'
+        "File /opt/lib/python3/x.py:10, in g(y)\nbut /home/adam is another one, and ~/c a third."
+    )
+
+    @tool(run="auto")
+    def read() -> str:
+        "Read."
+        return text
+
+    with ScriptedWire([call("read"), f"As {text}"]) as wire:
+        chat = Chat(wire=wire, tools=[read])
+        turn = chat.send(text)
+    written = as_markdown([shareable_turn(turn)])
+
+    assert "/home/ada/" not in written
+    assert "/opt/lib" not in written
+    assert written.count("In \\~/work it says") + written.count("In ~/work it says") == 3
+    assert 'File "a b.py", line 3, in f' in written
+    assert "File x.py:10, in g(y)" in written
+    assert "/home/adam" in written

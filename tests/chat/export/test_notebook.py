@@ -35,10 +35,11 @@ def test_a_notebook_holds_prompts_saved_outputs_and_code() -> None:
     nbformat.validate(notebook)
 
     sources = [cell.source for cell in notebook.cells]
-    assert [sources[0], sources[2]] == ["%load_ext nbtool", "%%chat\nFirst *thing*"]
-    assert sources[1].startswith("# The calls of a chat as plain Python.")
+    assert [sources[1], sources[3]] == ["%load_ext nbtool", "%%chat\nFirst *thing*"]
+    assert sources[0].startswith("# A chat with `scripted`")
+    assert sources[2].startswith("# The calls of a chat as plain Python.")
     assert any("r1 = double(n=4)" in source for source in sources)
-    html = notebook.cells[2].outputs[0].data["text/html"]
+    html = notebook.cells[3].outputs[0].data["text/html"]
     assert "<script" not in html
     assert "All" in html
     assert SECRET not in written
@@ -57,7 +58,7 @@ def test_a_prompt_holds_nothing_invisible_and_stays_in_its_cell() -> None:
     notebook = nbformat.reads(as_notebook(line(chat), around(chat)), as_version=4)
     assert notebook.metadata.language_info.pygments_lexer == "ipython3"
 
-    assert notebook.cells[2].source == "%%chat\n%%bash\n\\u{202e} rm"
+    assert notebook.cells[3].source == "%%chat\n%%bash\n\\u{202e} rm"
 
 
 def test_without_nbformat_the_error_names_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +85,7 @@ def test_figures_and_tables_are_outputs() -> None:
         chat = Chat(wire=wire, tools=[plot, frame])
         chat.send("Draw.")
     notebook = nbformat.reads(as_notebook(line(chat), around(chat)), as_version=4)
-    turn, large = notebook.cells[2].outputs
+    turn, large = notebook.cells[3].outputs
 
     assert f'src="data:image/png;base64,{b64encode(PNG).decode()}"' in turn.data["text/html"]
     assert "<table><tr><th>n</th></tr><tr><td>1</td></tr><tr><td>2</td></tr></table>" in turn.data["text/html"]
@@ -100,7 +101,7 @@ def test_a_line_names_the_figures_that_only_their_own_kernel_had() -> None:
             event.media_unsaved = 1  # as the journal of another kernel says
     figures = Figures()
     notebook = nbformat.reads(as_notebook(line(chat), around(chat), figures=figures), as_version=4)
-    _, missing = notebook.cells[2].outputs
+    _, missing = notebook.cells[3].outputs
 
     assert missing.data["text/plain"] == (
         "[1 image or sound of this result is not here: only the kernel that made it had the bytes]"

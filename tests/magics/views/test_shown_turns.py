@@ -87,6 +87,10 @@ def test_turns_that_left_the_active_branch_say_so_until_they_are_back() -> None:
         show(shown, chat, chat.send("Go back."), "d")
 
     texts = [[bundle["text/plain"] for bundle in handle.updates] for handle in outputs]
-    assert [["on another branch" in text for text in told] for told in texts] == [[True, False], [True, False], [True]]
+    assert [["on another branch" in text for text in shown_texts] for shown_texts in texts] == [
+        [True, False],
+        [True, False],
+        [True],
+    ]
     assert f"`%chat switch {short_id(second.turn_id)}` makes its branch the active one." in texts[1][0]
     assert "Two." in texts[1][0]

@@ -12,6 +12,7 @@ from nbtool.chat.export import document, files
 from nbtool.chat.export.figures import Figures
 from nbtool.chat.export.markdown import as_markdown
 from nbtool.chat.export.python import export_python
+from nbtool.chat.export.title import Origin
 from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
@@ -55,8 +56,9 @@ def export(context: CommandContext, args: list[str]) -> str:
 
     `export FORMAT [FILE] [--overwrite]`, or `export FILE`, whose ending is the format; json includes all branches.
 
-    Except for json it is the active line of the chat. `py` is another name of `code`. The images of `md` are files
-    in the folder FILE_files beside it. Without FILE the name is that of the notebook, as in `analysis-chat.md`.
+    Except for json it is the active line of the chat: `switch` makes another one active first. `py` is another name of
+    `code`. The images of `md` are files in the folder FILE_files beside it. Without FILE the name is that of the
+    notebook, as in `analysis-chat.md`.
 
     Raises:
         BadUsage: the arguments are invalid, the chat is empty, or the file exists.
@@ -109,24 +111,31 @@ def _export_text(context: CommandContext, kind: str, figures: Figures) -> str:
         case "json":
             return document.dump_conversation(chat.tree, chat.plugins)
         case "md":
-            return as_markdown([shareable_turn(turn, chat.plugins) for turn in turns], figures)
+            return as_markdown([shareable_turn(turn, chat.plugins) for turn in turns], figures, _origin(chat, turns))
         case "ipynb":
             from nbtool.chat.export.notebook import as_notebook  # noqa: PLC0415 - nbformat is slow to load
 
-            return as_notebook(turns, export_context(turns, chat, names, is_file=True), chat.plugins, figures)
+            exported = export_context(turns, chat, names, is_file=True)
+            return as_notebook(turns, exported, chat.plugins, figures, _origin(chat, turns))
     return export_python(turns, export_context(turns, chat, names, script=True, is_file=True)).text
+
+
+def _origin(chat: Chat, turns: list[Turn]) -> Origin:
+    versions = sum(len(node.versions) for node in chat.tree.nodes())
+    return Origin(_notebook_name(), versions - len(turns))
+
+
+def _notebook_name() -> str:
+    """Return the name of the notebook without its folder and its ending; empty where it is not known, or too long."""
+    path = (settings.env("JPY_SESSION_NAME") or "").removeprefix("RTC:")  # set by Jupyter Server
+    name = re.sub(r"[^\w. -]", "_", PurePosixPath(path).stem)
+    return name if PurePosixPath(path).suffix == ".ipynb" and len(name) <= MAX_NOTEBOOK_NAME else ""
 
 
 def _default_stem(chat: str) -> str:
     """Return the name of a file for a chat without its ending: after the notebook where that is known."""
-    name = re.sub("[^A-Za-z0-9_-]", "_", chat)
-    session = (settings.env("JPY_SESSION_NAME") or "").removeprefix(
-        "RTC:"
-    )  # the path of the notebook, in Jupyter Server
-    notebook = re.sub(r"[^\w. -]", "_", PurePosixPath(session).stem)
-    if PurePosixPath(session).suffix != ".ipynb" or len(notebook) > MAX_NOTEBOOK_NAME:
-        return name
-    return f"{notebook}-{name if chat_field(chat) else 'chat'}"
+    name, notebook = re.sub("[^A-Za-z0-9_-]", "_", chat), _notebook_name()
+    return f"{notebook}-{name if chat_field(chat) else 'chat'}" if notebook else name
 
 
 def _count_media(count: int) -> str:

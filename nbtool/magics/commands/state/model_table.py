@@ -40,7 +40,10 @@ def list_models(model: Model, pattern: str, names: list[str]) -> str:
         return f"None of the {len(listed):,} models matches {pattern!r}."
     has_prices = any("$" in description for _, description in rows)
     note = "\n\nPrices are US dollars per million tokens, input / output, from genai-prices." if has_prices else ""
-    return format_table(*rows) + note
+    guidance = (
+        f"\n\nThe practice model is no language model. It understands:\n{model.guidance}" if model.guidance else ""
+    )
+    return f"{format_table(*rows)}{note}{guidance}"
 
 
 def _describe(provider: str, model: ListedModel, price: ModelPrice) -> str:

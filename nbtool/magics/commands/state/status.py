@@ -12,6 +12,7 @@ from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.files.recordings import describe_recording
 from nbtool.magics.commands.serve import describe_client
 from nbtool.magics.commands.state.model_table import list_models
+from nbtool.magics.commands.turns.branches import count_versions
 from nbtool.magics.flags.config import FLAGS
 from nbtool.policy import site_policy
 from nbtool.settings import data_dir, display_path
@@ -22,6 +23,9 @@ from nbtool.wire.transport.traffic import totals
 
 IN_THIS_KERNEL = "127.0.0.1: the practice model runs in this kernel"
 """The host of the model that has no server outside."""
+
+COSTS_NOTHING = "none: the practice model is free"
+"""The cost of the model that has no server outside."""
 
 WRITABLE_POLICY = " (you can change this file, so it does not bind you)"
 
@@ -44,9 +48,9 @@ def status(context: CommandContext, _: list[str]) -> str:
         ("variables", "" if chat.exposed_variables() else "none"),
         *((f"  {entry.name}", _visibility(chat, entry)) for entry in chat.exposed_variables()),
         ("results", _results(chat)),
-        ("turns", f"{len(turns)} on the active line"),
+        ("turns", _count_turns(chat, len(turns))),
         ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
-        *_unknown_cost(chat, turns),
+        *_cost(chat, turns),
         ("cells", _cells(context)),
         *_settings(context),
         ("plugins", ", ".join(type(plugin).__name__ for plugin in chat.plugins) or "none"),
@@ -142,6 +146,14 @@ COMMANDS: dict[str, Command] = {
 }
 
 
+def _count_turns(chat: Chat, active: int) -> str:
+    """Return how many turns the active line has, which the rows below it count too, and how many the whole chat."""
+    versions = count_versions(chat.conversation)
+    return f"{active} on the active line" + (
+        f"; {versions} with all versions and branches" if versions > active else ""
+    )
+
+
 def _tool_names(chat: Chat) -> str:
     """Return the tool names that a turn offers: the chat's own, and those that read its variables."""
     readers = [name for name in chat.turn_tools().tools() if name not in chat.tools.tools()]
@@ -182,10 +194,11 @@ def _settings(context: CommandContext) -> list[tuple[str, str]]:
     return [("history", history), *((name, f"{one.value} ({one.source})") for name, one in others)]
 
 
-def _unknown_cost(chat: Chat, turns: list[Turn]) -> list[tuple[str, str]]:
-    """Return how to give the price of the model, if turns have an unknown cost."""
-    unknown = sum(turn.usage.is_cost_unknown for turn in turns)
-    return [("cost", f"unknown in {unknown} of them. {price_example(chat.model.name)}")] if unknown else []
+def _cost(chat: Chat, turns: list[Turn]) -> list[tuple[str, str]]:
+    """Return that the practice model is free, or how to give the price of the model if turns have an unknown cost."""
+    if unknown := sum(turn.usage.is_cost_unknown for turn in turns):
+        return [("cost", f"unknown in {unknown} of them. {price_example(chat.model.name)}")]
+    return [("cost", COSTS_NOTHING)] if chat.model.is_in_kernel else []
 
 
 def _cells(context: CommandContext) -> str:

@@ -45,7 +45,7 @@ def test_the_names_that_a_turn_changed_are_listed_under_it_with_the_command_that
     said = capsys.readouterr().out
 
     assert "Names: added `new`; replaced `df`; changed in place `log`." in said
-    assert f"`%chat -c mine undo {changed}` takes this back." in said
+    assert f"`%chat -c mine undo {changed[:13]}` takes this back." in said
     assert "`answer`" not in said.split("Names:")[1]
 
 
@@ -70,7 +70,7 @@ def test_names_that_the_person_changed_since_are_left_alone(
     said = run_command(shell, f"-c mine undo {changed}", capsys)
 
     assert shell.user_ns["df"] == "mine"
-    assert f"You have changed `df` since: `%chat -c mine undo {changed} --replace` overwrites that." in said
+    assert f"You have changed `df` since: `%chat -c mine undo {changed[:13]} --replace` overwrites that." in said
     assert "Put back `df`." in run_command(shell, f"-c mine undo {changed} --replace", capsys)
     assert shell.user_ns["df"] == [1, 2]
 
@@ -113,7 +113,7 @@ def test_the_button_of_a_saved_turn_that_changed_cells_writes_the_cell_that_take
 
     assert answer
     assert answer["ok"]
-    assert answer["source"] == f"%chat -c mine undo {changed}"
+    assert answer["source"] == f"%chat -c mine undo {changed[:13]}"
     assert shell.user_ns["df"] == [3]
 
 
