@@ -39,7 +39,7 @@ FRONT_ENDS = {
 WAY_NAMES: dict[Way, str] = {"comm": "click by comm", "control": "click by control"}
 HEARD_ADVICE: dict[Way, str] = {
     "comm": "The way of every widget; cards and buttons work with it.",
-    "control": "Preferred: the kernel reads this channel whatever its main thread does.",
+    "control": "Preferred: the kernel reads it in a thread of its own, also while a tool runs.",
 }
 WITHOUT_CLICKS = "Calls are asked for by a line of input; or use `--approve park`, and click once the cell has ended."
 THREAD_SECONDS = 2.0
@@ -173,7 +173,8 @@ def _threads() -> Finding:
     try:
         thread.start()
     except RuntimeError as error:  # a browser's Python
-        return Finding("threads", False, str(error), "nbtool's engine needs threads.")
+        advice = "Turns run on the thread of the cell: a tool that computes holds back the view, *Stop* and time limits."
+        return Finding("threads", False, f"none: {error}", advice)
     thread.join(THREAD_SECONDS)
     advice = "`@tool(thread=True)` runs a tool in one, so that it does not occupy the notebook."
     return Finding("threads", not thread.is_alive(), f"{threading.active_count()} in this process", advice)
@@ -204,7 +205,8 @@ def _keyring() -> Finding:
 def _extras() -> Finding:
     installed = [extra for extra, package in EXTRAS.items() if _version_of(package)]
     missing = [extra for extra in EXTRAS if extra not in installed]
-    advice = f"`%pip install 'nbtool-chat[{','.join(missing)}]'` adds the others." if missing else "All are there."
+    packages = " ".join(EXTRAS[extra] for extra in missing)
+    advice = f"For {', '.join(missing)}: `%pip install {packages}`." if missing else "All are there."
     return Finding("extras", bool(installed), ", ".join(installed) or "none", advice)
 
 
