@@ -8,6 +8,8 @@ SLOW_TESTS := browser chat/journal campaigns compat fuzzing magics mcp_server no
 	providers/test_prompt_cache.py tools/calls/test_gates_machine.py tools/execution tools/test_frozen.py wire/test_cut_short.py \
 	wire/test_large_replies.py wire/test_many_calls.py wire/prompted/test_segments.py wire/transport/response/test_decompression.py \
 	wire/transport/test_http_endpoint_faults.py plugins/test_ways_out.py plugins/test_spellings.py test_pytest_plugin.py
+OLDEST_TESTS := $(addprefix tests/,blocks chain chat magics plugins tools toolsets view wire)
+OLDEST_MCP_TESTS := tests/tools/mcp tests/magics/commands/test_serve.py tests/magics/flags/test_tool_choice.py
 UNIT_SECONDS := 180
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
 COLLABORATION_PACKAGES := jupyter-collaboration==5.0.4 jupyter-collaboration-ui==3.0.4 jupyter-docprovider==3.0.4 \
@@ -26,7 +28,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table oldest weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -89,6 +91,7 @@ coverage-unit: build/.nbtool # the other half, at the same time
 	$(BIN)/coverage run --parallel-mode -m pytest $(addprefix --ignore=tests/,$(SLOW_TESTS))
 nightly: coverage build/.old lite install-chromium compat-env ## coverage, and the tests that take minutes
 	$(BIN)/pytest -m "nightly and not weekly"
+	$(MAKE) oldest
 servers: build/.nbtool $(VENV_SERVERS)/.locked ## test against a real llama.cpp server (compiled on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_llama_cpp.py -m nightly
 gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Portkey (installed on first use, which takes minutes)
@@ -102,6 +105,9 @@ compat-env: build/.nbtool build/places/colab/.installed ## install other kernels
 	test -d build/places/marimo || $(BIN)/pip install --quiet --target build/places/marimo marimo==0.25.2
 	test -d build/places/tools || $(BIN)/pip install --quiet --no-deps --target build/places/tools $(TOOL_PACKAGES)
 	test -d build/places/together || $(BIN)/pip install --quiet --no-deps --target build/places/together $(COLLABORATION_PACKAGES)
+oldest: build/.nbtool build/oldest/core/.locked build/oldest/mcp/.locked ## run tests with the oldest of everything that pyproject.toml allows; the extra mcp, which needs newer packages, by itself
+	build/oldest/core/bin/python -m pytest $(OLDEST_TESTS) $(addprefix --ignore=,$(OLDEST_MCP_TESTS)) $(PYTEST_PARALLEL)
+	build/oldest/mcp/bin/python -m pytest $(OLDEST_MCP_TESTS) $(PYTEST_PARALLEL)
 compat-table: build/.old lite install-chromium compat-env ## run the compatibility tests and write the table of docs/compatibility.md
 	$(BIN)/python -m tests.compat.where $(PLACE)
 	$(BIN)/python -m tests.compat.tools $(PLACE)
@@ -124,6 +130,9 @@ lock: ## renew the Python lock files, with uv (js/package-lock.json: run npm ins
 	$(UV) --custom-compile-command 'make lock' --group servers -o requirements-servers.lock
 	$(UV) --custom-compile-command 'make lock' --only-binary :all: --group litellm -o requirements-litellm.lock
 	$(UV) --custom-compile-command 'make lock' --group lite -o requirements-lite.lock
+	$(UV) --custom-compile-command 'make lock' --resolution lowest-direct pyproject.toml --extra ipynb --extra login --extra telemetry --extra web \
+		--group oldest -o requirements-oldest-core.lock
+	$(UV) --custom-compile-command 'make lock' --resolution lowest-direct pyproject.toml --all-extras --group oldest -o requirements-oldest-mcp.lock
 	$(subst --universal --python-version 3.11,--python-platform wasm32-pyodide2024 --python-version 3.14,$(UV)) \
 		--custom-compile-command 'make lock' pyproject.toml --group browser -o requirements-browser.lock
 clean: ## remove everything that was generated
@@ -139,6 +148,8 @@ build/.nbtool: .venv/.locked $(JS_SOURCES) # hatch_build.py builds the page's sc
 	@mkdir -p build && touch $@
 $(VENV_IPYKERNEL6)/.locked: requirements-ipykernel6.lock
 	$(PYTHON) -m venv --clear --without-pip $(VENV_IPYKERNEL6) && $(PYTHON) -m pip --python $(VENV_IPYKERNEL6) install --quiet --no-compile -r $< && touch $@
+build/oldest/%/.locked: requirements-oldest-%.lock
+	$(PYTHON) -m venv --clear --without-pip $(@D) && $(PYTHON) -m pip --python $(@D) install --quiet -r $< && touch $@
 build/places/colab/.installed: tests/compat/requirements-colab.txt | build/.old # with nbtool's wheel: its metadata has to allow these versions
 	$(PYTHON) -m venv --clear --without-pip $(@D)
 	$(PYTHON) -m pip --python $(@D) install --quiet -r $< build/dist/*.whl && touch $@
