@@ -173,7 +173,7 @@ def _threads() -> Finding:
     try:
         thread.start()
     except RuntimeError as error:  # a browser's Python
-        advice = "Turns run on the thread of the cell: a tool that computes holds back the view, *Stop* and time limits."
+        advice = "Turns run on the cell's thread: a tool that computes holds back the view, *Stop* and time limits."
         return Finding("threads", False, f"none: {error}", advice)
     thread.join(THREAD_SECONDS)
     advice = "`@tool(thread=True)` runs a tool in one, so that it does not occupy the notebook."
