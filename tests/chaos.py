@@ -82,7 +82,8 @@ class Received:
 
 @dataclass
 class ChaosServer:
-    """The running server: its address and what it saw. `left` is set when a client leaves in mid-answer."""
+    """The running server: its address and what it saw. `asked` is set by the first request, `left`
+    when a client leaves in mid-answer."""
 
     answers: Sequence[Sequence[Step]]
     port: int = 0
@@ -90,6 +91,7 @@ class ChaosServer:
     tls: ssl.SSLContext | None = None
     requests: list[Received] = field(default_factory=list)
     connections: int = 0
+    asked: threading.Event = field(default_factory=threading.Event)
     left: threading.Event = field(default_factory=threading.Event)
     flag: threading.Event = field(default_factory=threading.Event)
 
@@ -109,6 +111,7 @@ class ChaosServer:
             while request := await _receive(reader):
                 answer = self._next_answer(request)
                 self.requests.append(request)
+                self.asked.set()
                 await self._answer(answer, reader, writer)
                 if not any(isinstance(step, bytes) and b"content-length:" in step for step in answer):
                     break

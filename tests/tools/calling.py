@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ class ToolHarness:
     runtime: ToolRuntime
     notebook: dict[str, Any]
     events: list[Event] = field(default_factory=list)
+    has_finished: threading.Event = field(default_factory=threading.Event)
+    """Set when the first call has finished."""
 
     def run(self, *calls: ToolCall) -> CallRecord:
         """Run calls one after another where nobody waits, and give the record of the last."""
@@ -72,9 +75,12 @@ def make_harness(
     for name in expose:
         variables.expose(name)
     events: list[Event] = []
+    has_finished = threading.Event()
 
     async def emit(event: Event) -> None:
         events.append(event)
+        if event.kind == "call_finished":
+            has_finished.set()
 
     runtime = ToolRuntime(Toolset("test", tools), variables, emit, caller_thread=CallerThread(), **settings)
-    return ToolHarness(runtime, names, events)
+    return ToolHarness(runtime, names, events, has_finished)

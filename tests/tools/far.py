@@ -12,7 +12,7 @@ def where(n: int = 0) -> list[int]:
 
 
 def slow(mark: str, seconds: float = 30) -> str:
-    Path(mark).touch()
+    Path(mark).write_text("begun", encoding="utf-8")
     time.sleep(seconds)
     return "done"
 

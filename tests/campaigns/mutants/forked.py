@@ -12,9 +12,9 @@ from __future__ import annotations
 import gc
 import json
 import os
+import select
 import signal
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -152,15 +152,22 @@ def _forked(work: Callable[[], str], seconds: float) -> str:
             verdict.write_text(work(), encoding="utf-8")
         finally:
             os._exit(0)
-    until = time.monotonic() + seconds
-    while not os.waitpid(child, os.WNOHANG)[0]:
-        if time.monotonic() > until:
-            os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return "took too long"
-        time.sleep(0.02)
+    if not _has_ended(child, seconds):
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return "took too long"
+    os.waitpid(child, 0)
     _end_group(child)
     return verdict.read_text(encoding="utf-8") if verdict.is_file() else "the process died"
+
+
+def _has_ended(child: int, seconds: float) -> bool:
+    """Wait until a process ends; whether it has within so many seconds."""
+    process = os.pidfd_open(child)
+    try:
+        return bool(select.select([process], [], [], seconds)[0])
+    finally:
+        os.close(process)
 
 
 def _end_group(child: int) -> None:

@@ -11,7 +11,7 @@ from tests.magics.kernel.cell_page import CellPage, open_cell_page
 
 SETUP = """
 import asyncio, threading, time
-from nbtool.magics.kernel.main_thread import MainThreadExecutor
+from nbtool.magics.kernel.main_thread import RETRY_SECONDS, MainThreadExecutor
 executor = MainThreadExecutor(get_ipython())
 log, started = [], threading.Event()
 
@@ -42,6 +42,15 @@ def page() -> Iterator[CellPage]:
         yield page
 
 
+BUSY = """
+future, tried = executor.submit(where, 'work'), asyncio.Event()
+loop = get_ipython().kernel.io_loop
+loop.add_callback(lambda: loop.call_later(RETRY_SECONDS, tried.set))  # comes after the second try of the work
+await tried.wait()
+where('cell')
+"""
+
+
 def run_until(page: CellPage, source: str, expected: str) -> None:
     """Run a cell until it prints what is expected: each run lets the kernel do what waits between two cells."""
     deadline = time.monotonic() + 20
@@ -50,7 +59,7 @@ def run_until(page: CellPage, source: str, expected: str) -> None:
 
 
 def test_work_of_a_thread_runs_on_the_main_thread_and_not_while_a_cell_runs(page: CellPage) -> None:
-    page.run("future = executor.submit(where, 'work')\nawait asyncio.sleep(0.3)\nwhere('cell')")
+    page.run(BUSY)
 
     run_until(page, "print(log, future.done() and future.result())", "[('cell', True), ('work', True)] work")
 

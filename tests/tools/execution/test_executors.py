@@ -5,9 +5,9 @@ import functools
 import multiprocessing
 import os
 import pickle
+import select
 import sys
 import threading
-import time
 import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -51,12 +51,15 @@ def notebook_function() -> Iterator[Callable[..., Any]]:
     sys.modules["__main__"] = before
 
 
-def wait_for_file(path: Path) -> Callable[[], bool]:
+def mark_signal(path: Path) -> Callable[[], bool]:
+    """Make the mark of `far.slow` a pipe; what is given waits until the function has written it, in any process."""
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
     def wait() -> bool:
-        deadline = time.monotonic() + 10
-        while not path.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return path.exists()
+        is_written = bool(select.select([reader], [], [], 10)[0])
+        os.close(reader)
+        return is_written
 
     return wait
 
@@ -145,7 +148,7 @@ def test_a_call_past_its_deadline_is_reported_to_be_still_running(
 def test_a_cancelled_call_that_runs_in_a_pool_is_unknown(threads: ThreadPoolExecutor, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     harness = make_harness(tool(far.slow, run="auto", executor=threads))
-    record = cancelled(harness, ask_for("slow", mark=str(mark), seconds=0.5), wait_for_file(mark))
+    record = cancelled(harness, ask_for("slow", mark=str(mark), seconds=0.5), mark_signal(mark))
 
     assert record.status == "unknown"
     assert "still" in record.shown  # and perhaps only perhaps, where the pool had not yet said that it took the call
@@ -163,7 +166,7 @@ def test_an_executor_that_says_cancelled_of_what_may_run_is_not_believed(tmp_pat
     late = make_harness(tool(far.slow, run="auto", executor=Cluster(), timeout=0.1))
     stopped = make_harness(tool(far.slow, run="auto", executor=Cluster()))
     timed_out = late.run(ask_for("slow", mark=str(tmp_path / "late"), seconds=0.3))
-    record = cancelled(stopped, ask_for("slow", mark=str(mark), seconds=0.3), wait_for_file(mark))
+    record = cancelled(stopped, ask_for("slow", mark=str(mark), seconds=0.3), mark_signal(mark))
 
     assert timed_out.status == "timed_out"
     assert timed_out.shown.endswith("and was cancelled; if it had started in its executor, it may still be running.")
@@ -247,7 +250,7 @@ def at_cluster(executor: Executor, function: Callable[..., Any], mark: Path, *, 
     )
     ran = harness.run(ask_for("where", n=3))
     unsent = harness.run(ask_for("text_of", thing="$VAR_REF{{lock}}"))
-    stopped = cancelled(harness, ask_for("slow", mark=str(mark), seconds=1), wait_for_file(mark))
+    stopped = cancelled(harness, ask_for("slow", mark=str(mark), seconds=1), mark_signal(mark))
 
     assert ran.status == "ok"
     assert (ran.result[0] != os.getpid()) is is_far

@@ -369,8 +369,7 @@ def test_a_tool_on_a_caller_thread_that_no_signal_reaches_is_unknown() -> None:
     )
     thread.start()
     started.wait(10)
-    while not harness.of("call_finished"):
-        time.sleep(0.01)
+    assert harness.has_finished.wait(10)
     release.set()
     thread.join(10)
 

@@ -32,8 +32,10 @@ def test_async_work_runs_on_the_one_loop_and_its_error_is_its_outcome(suspended:
 
 def test_cancelling_returns_when_the_work_has_ended(suspended: Suspension) -> None:
     ended: list[bool] = []
+    started = asyncio.Event()
 
     async def work() -> None:
+        started.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -42,7 +44,7 @@ def test_cancelling_returns_when_the_work_has_ended(suspended: Suspension) -> No
 
     async def cancel_it() -> bool:
         running = asyncio.ensure_future(run_on_tool_loop(work, "work"))
-        await asyncio.sleep(0.01)
+        await started.wait()
         was_free = is_tool_loop_free()
         running.cancel()
         outcome, _ = await running

@@ -19,6 +19,20 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 TOOL = {"name": "say", "description": "What it was.", "inputSchema": {"type": "object"}}
 
 
+class ReadyServer(uvicorn.Server):
+    """Says when it listens, or that it never will."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_ready = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            await super().startup(sockets)
+        finally:
+            self.is_ready.set()
+
+
 class HttpServer:
     """Speaks just enough MCP; `fails` names what goes wrong with the next question of `fails_at`.
 
@@ -40,7 +54,7 @@ class HttpServer:
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self._port = _free_port()
-        self._uvicorn: uvicorn.Server | None = None
+        self._uvicorn: ReadyServer | None = None
         self._thread = threading.Thread()
 
     @property
@@ -53,13 +67,13 @@ class HttpServer:
             "lifespan": "on" if self._make_app else "off",
             "timeout_graceful_shutdown": 1,
         }
-        self._uvicorn = uvicorn.Server(
+        self._uvicorn = ReadyServer(
             uvicorn.Config(self._make_app() if self._make_app else self, port=self._port, **how)
         )
         self._thread = threading.Thread(target=self._uvicorn.run)
         self._thread.start()
-        while not self._uvicorn.started:
-            time.sleep(0.005)
+        assert self._uvicorn.is_ready.wait(20)
+        assert self._uvicorn.started
 
     def stop(self) -> None:
         if self._uvicorn:

@@ -29,7 +29,7 @@ from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
 from nbtool.tools.toolset import Toolset
 from tests.tools.calling import ToolHarness, ask_for, make_harness
-from tests.tools.mcp.serving import HttpServer
+from tests.tools.mcp.serving import HttpServer, ReadyServer
 
 HERE = Path(__file__).parent
 Start = Callable[..., McpServers]
@@ -646,13 +646,11 @@ def serve_app(app: Any) -> Iterator[str]:
     import uvicorn  # noqa: PLC0415 - only here
 
     # a client that follows its changes holds a stream open, which the end of this server does not wait for
-    serving = uvicorn.Server(
-        uvicorn.Config(app, port=0, log_level="critical", lifespan="on", timeout_graceful_shutdown=0)
-    )
+    serving = ReadyServer(uvicorn.Config(app, port=0, log_level="critical", lifespan="on", timeout_graceful_shutdown=0))
     thread = threading.Thread(target=serving.run)
     thread.start()
-    while not serving.started:
-        time.sleep(0.01)
+    assert serving.is_ready.wait(20)
+    assert serving.started
     yield f"http://127.0.0.1:{serving.servers[0].sockets[0].getsockname()[1]}/mcp"
     serving.should_exit = True
     thread.join()

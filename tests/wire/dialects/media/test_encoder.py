@@ -401,8 +401,7 @@ def test_a_body_that_never_ends_is_cut_off_at_its_bound() -> None:
 def test_a_cancelled_request_closes_its_socket() -> None:
     async def run(server: ChaosServer) -> None:
         task = asyncio.ensure_future(anext(at(server, "gpt-image-1").stream(Prompt((user("a cat"),)))))
-        while not server.requests:
-            await asyncio.sleep(0.01)
+        assert await asyncio.to_thread(server.asked.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
