@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
-from nbtool.view.page_messages import CLOSED, is_for_widget
+from nbtool.view.message_envelope import CLOSED, is_for_widget, validate_content
 from nbtool.view.protocol import CellAction, ExplorerRequest
 
 MessageKind = Literal["hello", "open", "search", "totals", "cell", "rich", "media"]
 
 CELL_ACTIONS: tuple[CellAction, ...] = get_args(CellAction)
-
-_ENVELOPE = frozenset(("v", "nonce", "id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +45,8 @@ def parse_message(content: Any, *, nonce: str) -> ExplorerMessage | None:
     """Parse a message of the page; None if it is not ours, incomplete, or out of bounds."""
     if not is_for_widget(content, nonce):
         return None
-    try:
-        message = _validator().validate_python({key: content[key] for key in content.keys() - _ENVELOPE})
-    except ValidationError:
+    message = validate_content(_validator(), content)
+    if message is None:
         return None
     message_id: str = content["id"]
     if message["kind"] == "cell":

@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired, final
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
-from nbtool.view.page_messages import CLOSED
+from nbtool.view.message_envelope import CLOSED, validate_content
 from nbtool.view.protocol import Id
 
 MAX_CELLS = 2_000
@@ -169,17 +169,10 @@ class RefusedAnswer(TypedDict):
 NotebookAnswer = CellsAnswer | DoneAnswer | RefusedAnswer
 """Page → kernel; the channel checks version, nonce and id."""
 
-_ENVELOPE = frozenset(("v", "nonce", "id"))
-
 
 def parse_answer(content: object) -> NotebookAnswer | None:
     """Parse an answer of a page; None if it is none of these, or out of bounds."""
-    if not isinstance(content, dict):
-        return None
-    try:
-        return _validator().validate_python({key: content[key] for key in content.keys() - _ENVELOPE})
-    except ValidationError:
-        return None
+    return validate_content(_validator(), content) if isinstance(content, dict) else None
 
 
 @cache

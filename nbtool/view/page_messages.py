@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import keyword
-import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
-from nbtool.blocks.protocol import VERSION
 from nbtool.tools.approval import BY_BUTTON, ApprovalQueue, Approved, Decision, Denied, Released, Withheld
+from nbtool.view.message_envelope import CLOSED, TURN_ENVELOPE, is_for_widget, validate_content
 from nbtool.view.protocol import PageDecision, PageMessage, TurnAction
 
 NAME_LIMIT = 100
@@ -23,12 +22,6 @@ MessageKind = Literal[
 ]  # fmt: skip
 
 TURN_ACTIONS: tuple[TurnAction, ...] = get_args(TurnAction)
-
-CLOSED = ConfigDict(extra="forbid", strict=True)
-"""No unknown keys, and no conversion between types."""
-
-_ENVELOPE = frozenset(("v", "turn", "nonce", "id"))
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +58,8 @@ def parse_message(content: Any, *, turn_id: str, nonce: str) -> TurnMessage | No
     """Parse a message of the page; None if it is not ours, not for this turn, incomplete, or out of bounds."""
     if not is_for_widget(content, nonce) or content.get("turn") != turn_id:
         return None
-    try:
-        message = _validator().validate_python({key: content[key] for key in content.keys() - _ENVELOPE})
-    except ValidationError:
-        return None
-    return _to_turn_message(message, content["id"])
+    message = validate_content(_validator(), content, TURN_ENVELOPE)
+    return _to_turn_message(message, content["id"]) if message else None
 
 
 def _to_turn_message(message: PageMessage, message_id: str) -> TurnMessage | None:
@@ -98,14 +88,6 @@ def _verdict(message: PageDecision) -> dict[str, Any]:
         return {"verdict": "released", "text": message.get("text")}
     word = "denied" if message["kind"] == "deny" else "withheld"
     return {"verdict": word, "reason": message.get("reason") or ""}
-
-
-def is_for_widget(content: Any, nonce: str) -> bool:
-    """Return whether the envelope of a message is valid and has this widget's nonce."""
-    if not isinstance(content, dict) or content.get("v") != VERSION or content.get("nonce") != nonce:
-        return False
-    message_id = content.get("id")
-    return isinstance(message_id, str) and _ID.fullmatch(message_id) is not None
 
 
 @cache

@@ -11,16 +11,14 @@ from uuid import uuid4
 
 import anywidget
 import traitlets
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from nbtool.view.page_messages import CLOSED, is_for_widget
+from nbtool.view.message_envelope import CLOSED, is_for_widget, validate_content
 from nbtool.view.protocol import PageReport
 from nbtool.view.turn_widget import read_asset
 
 Way = Literal["comm", "control"]
 """A way of a page's messages to the kernel: the widget's comm, or the kernel's control channel."""
-
-_ENVELOPE = frozenset(("v", "nonce", "id"))
 
 
 class ProbeWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
@@ -73,12 +71,7 @@ class ProbeWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships
 
 def parse_report(content: Any, *, nonce: str) -> PageReport | None:
     """Parse a report of the page; None if it is not ours, or invalid."""
-    if not is_for_widget(content, nonce):
-        return None
-    try:
-        return _validator().validate_python({key: content[key] for key in content.keys() - _ENVELOPE})
-    except ValidationError:
-        return None
+    return validate_content(_validator(), content) if is_for_widget(content, nonce) else None
 
 
 @cache

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
 from nbtool.blocks.render.whole_conversation import ModelChoice
-from nbtool.view.page_messages import CLOSED
+from nbtool.view.message_envelope import CLOSED
 from nbtool.view.protocol import Id
 
 ChatName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$")]

@@ -235,6 +235,15 @@ class Page:
                 return answer["content"]
 
 
+def park_and_approve(page: Page) -> str:
+    """Park a turn of the tool `double`, approve its call after the cell, and give what it had come to before."""
+    page.run("%%chat -m practice:fast -o answer --approve park\nUse &`double` with 21.")
+    parked = page.run("print(answer.status, received)")
+    page.click("approve")
+    page.run("%chat wait")
+    return parked
+
+
 @contextmanager
 def open_page(*, overlay: Path | None = None, python: str = sys.executable, **how: Any) -> Iterator[Page]:
     """Give a page with a kernel of its own, of `python`; packages in `overlay` stand before the installed ones."""

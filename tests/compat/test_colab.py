@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from nbtool.blocks.render.mimebundle import TURN_MIME
-from tests.compat.page import SECONDS, WIDGET_MIME, Page, open_page
+from tests.compat.page import SECONDS, WIDGET_MIME, Page, open_page, park_and_approve
 from tests.compat.test_control_channel import BLOCK, BLOCKING, ENDED, STOP_SECONDS
-from tests.compat.test_held_back import PARK
 from tests.compat.test_kernels import SETUP, USE
 
 pytestmark = pytest.mark.nightly
@@ -107,12 +106,8 @@ def test_a_stop_arrives_while_a_synchronous_tool_runs() -> None:
 def test_a_parked_cell_ends_and_a_later_click_sets_it_going() -> None:
     with colab(holds_back=True) as page:
         page.run(SETUP)
-        page.run(PARK)
-        parked = page.run("print(answer.status, received)")
-        page.click("approve")
-        page.run("%chat wait")
 
-        assert parked == "parked []\n"
+        assert park_and_approve(page) == "parked []\n"
         assert page.run(DECIDED) == "[21] completed button\n"
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.chaos import ChaosServer, finish, head, serve, text
 from tests.shells import end_shell, new_shell
 
 CELLS = """
@@ -38,3 +39,10 @@ def shell() -> Iterator[Any]:
     assert shell.run_cell(CELLS).success
     yield shell
     end_shell()
+
+
+@pytest.fixture
+def server() -> Iterator[ChaosServer]:
+    """Give a server that answers every request with one word."""
+    with serve(head(), text("Hello"), finish()) as running:
+        yield running

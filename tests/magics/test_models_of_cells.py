@@ -11,25 +11,10 @@ from IPython.core.error import UsageError
 from nbtool import Chat
 from nbtool.chat.model import Model
 from tests.chaos import ChaosServer, finish, head, serve, serve_each, text, whole
-from tests.shells import end_shell, new_shell
 
 GOOD = (head(), text("Hello"), finish())
 LIST = whole(200, {"data": [{"id": "large"}, {"id": "small"}, {"id": "lab/tiny:1b"}]})
 SECRET = "listed-canary-0123456789"
-
-
-@pytest.fixture
-def shell() -> Iterator[Any]:
-    shell = new_shell()
-    shell.run_line_magic("load_ext", "nbtool")
-    yield shell
-    end_shell()
-
-
-@pytest.fixture
-def server() -> Iterator[ChaosServer]:
-    with serve(*GOOD) as running:
-        yield running
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,24 +24,9 @@ from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS
 from tests.chaos import ChaosServer, finish, head, serve, serve_each, text, whole
 from tests.company import Authority, proxy
-from tests.shells import end_shell, new_shell
 
 GOOD = (head(), text("Hello"), finish())
 SECRET = "config-canary-0123456789"
-
-
-@pytest.fixture
-def shell() -> Iterator[Any]:
-    shell = new_shell()
-    shell.run_line_magic("load_ext", "nbtool")
-    yield shell
-    end_shell()
-
-
-@pytest.fixture
-def server() -> Iterator[ChaosServer]:
-    with serve(*GOOD) as running:
-        yield running
 
 
 def chats(shell: Any) -> Any:
