@@ -98,12 +98,15 @@ def test_a_call_beside_one_that_blocks_is_moved_and_the_blocking_one_is_named(
 ) -> None:
     reached = threading.Event()
     function = blocking(reached, release)[0]
+    ended: list[str] = []
 
     @tool(run="auto")
     async def quick() -> str:
-        "End at once, and let the other go."
+        "End at once, and let the other go when all of these have ended."
         await asyncio.sleep(0)
-        release.set()
+        ended.append("quick")
+        if len(ended) == others:
+            release.set()
         return "quick"
 
     replies: Any = [[call("coroutine"), *(call("quick") for _ in range(others))], "Done."]
