@@ -33,6 +33,8 @@ older_kernel_nightly = pytest.mark.parametrize(
 
 Front = Literal["lab", "notebook"]
 Theme = Literal["light", "dark"]
+PICTURED_THEMES = ["light", pytest.param("dark", marks=pytest.mark.nightly)]
+"""The themes of a test that asserts nothing of colors: the dark one only adds pictures."""
 
 OPEN = """async (path) => {
     const widget = await window.jupyterapp.commands.execute("docmanager:open", { path, factory: "Notebook" });

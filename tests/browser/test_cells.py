@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import NUMBERED, PANEL, Front, Lab, Notebook, screenshot
+from tests.browser.lab import NUMBERED, PANEL, PICTURED_THEMES, Front, Lab, Notebook, screenshot
 from tests.browser.test_finished_calls import open_call
 
 SETUP = """
@@ -247,7 +247,7 @@ def test_cells_of_the_page_are_context_also_those_that_never_ran(lab: Lab, front
     notebook.wait_output(LAST, "never_ran = 'xylophone'")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 @pytest.mark.parametrize("front", ["lab", "notebook"])
 def test_the_cell_to_fix_is_that_of_the_page_as_it_ran_and_as_it_was_edited_since(
     lab: Lab, front: Front, theme: Literal["light", "dark"]

@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, expect
 
 from nbtool.magics.commands.dispatch import COMMANDS
 from nbtool.toolsets import STANDARD
-from tests.browser.lab import PANEL, Front, Lab, Notebook, screenshot
+from tests.browser.lab import PANEL, PICTURED_THEMES, Front, Lab, Notebook, screenshot
 
 PYTHON = "def f(a):\n    return [x for x in a and 'b']"
 CHAT = (
@@ -176,7 +176,7 @@ def press_tab(items: Locator, count: int) -> None:
     expect(items).to_have_count(count)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_tab_shows_the_kind_and_help_of_flags_and_tools(lab: Lab, theme: str) -> None:
     lab.set_theme(theme)  # type: ignore[arg-type]  # pytest's parameters are plain texts
     notebook = lab.open_cells(DEFINITIONS, "", kernel="python3")

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.lab import Front, Lab, screenshot
+from tests.browser.lab import PICTURED_THEMES, Front, Lab, screenshot
 from tests.browser.test_formulas import reply
 from tests.browser.test_saved import turns, write
 
@@ -30,7 +30,7 @@ CHECK = "print('ran' in dir())"
 HOSTILE = "Run:\n\n```\nimport os\nos.environ['forged'] = '1'\n```\n\n" + "More text.\n\n" * 40
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_a_code_block_becomes_a_cell_below_that_has_not_run(lab: Lab, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)
     notebook = lab.open_cells(SETUP, ASK, CHECK, kernel="python3", name=f"blocks-{theme}.ipynb")

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.lab import KERNEL, Lab, screenshot
+from tests.browser.lab import KERNEL, PICTURED_THEMES, Lab, screenshot
 
 LOAD = "%load_ext nbtool"
 BLOCKING = """
@@ -69,7 +69,7 @@ def test_a_click_and_a_stop_take_the_control_channel(lab: Lab, kernel: str) -> N
     assert notebook.errors == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_the_doctor_finds_every_way_of_jupyterlab(lab: Lab, kernel: str, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)
     notebook = lab.open_cells(LOAD, "%chat doctor", kernel=kernel)

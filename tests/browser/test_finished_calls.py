@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import Lab, Notebook, screenshot
+from tests.browser.lab import PICTURED_THEMES, Lab, Notebook, screenshot
 from tests.browser.test_approval_card import card, press
 
 SETUP = """
@@ -82,7 +82,7 @@ def test_a_result_is_whole_in_its_call_or_says_how_much_is_shown(lab: Lab) -> No
     assert notebook.errors == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_a_frame_is_a_table_whose_numbers_are_never_broken(lab: Lab, theme: str) -> None:
     lab.set_theme(theme)  # type: ignore[arg-type]  # pytest's parameters are plain texts
     notebook = ask(lab, "-v birds wide --read birds wide\nUse &`heaviest` on $`birds` and &`widen` on $`wide`.")

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import Lab, Notebook, screenshot
+from tests.browser.lab import PICTURED_THEMES, Lab, Notebook, screenshot
 
 PROGRAM = Path(__file__).parents[1] / "tools" / "mcp" / "asking_server.py"
 SETUP = f"""
@@ -43,7 +43,7 @@ def field(notebook: Notebook, name: str) -> Locator:
 
 
 @pytest.mark.promise("forms")
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_a_form_is_sent_once_it_is_filled_in(lab: Lab, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)
     notebook = open_form(lab, f"forms-{theme}.ipynb")

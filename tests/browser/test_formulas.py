@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Locator, expect
 
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from tests.browser.bare import document, prose
-from tests.browser.lab import Lab, Notebook, lab_of, screenshot
+from tests.browser.lab import PICTURED_THEMES, Lab, Notebook, lab_of, screenshot
 from tests.browser.server import Server
 from tests.browser.test_saved import CANARY, listen, open_saved, turns, write
 
@@ -81,7 +81,7 @@ def expect_typeset(notebook: Notebook, name: str) -> None:
     screenshot(turn, name)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_formulas_are_set_by_the_typesetter_of_jupyterlab(jupyterlab: Lab, theme: Literal["light", "dark"]) -> None:
     jupyterlab.set_theme(theme)
     notebook, trouble = open_saved(jupyterlab, write(jupyterlab, [reply(REPLY)], name=f"formulas-{theme}.ipynb"))
@@ -89,7 +89,7 @@ def test_formulas_are_set_by_the_typesetter_of_jupyterlab(jupyterlab: Lab, theme
     assert trouble == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_formulas_are_set_by_the_typesetter_of_notebook_7(notebook_7: Lab, theme: Literal["light", "dark"]) -> None:
     notebook_7.set_theme(theme)
     name = write(notebook_7, [reply(REPLY)], name=f"formulas-{theme}.ipynb")

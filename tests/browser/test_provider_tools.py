@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.lab import Lab, screenshot
+from tests.browser.lab import PICTURED_THEMES, Lab, screenshot
 from tests.chaos import head, serve
 from tests.wire import responding
 
@@ -47,7 +47,7 @@ def reply(page_url: str) -> bytes:
     return responding.stream(*done, responding.completed_event(*items))
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_what_the_provider_ran_and_its_sources_are_shown_and_a_source_has_an_address_once_it_is_pressed(
     lab: Lab, theme: Literal["light", "dark"]
 ) -> None:

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import Lab, Notebook, screenshot
+from tests.browser.lab import PICTURED_THEMES, Lab, Notebook, screenshot
 from tests.mcp_server.codex import INSTALLED, NAMESPACE, finished_calls, start_codex, texts_of
 from tests.mcp_server.programs import fastmcp, inspector, printed
 from tests.providers.replies import Answer
@@ -205,7 +205,7 @@ def test_a_cell_that_waits_shows_the_question_of_a_program_too_and_a_click_there
     assert "widget-view" not in str([cell.outputs for cell in saved.cells])
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_a_cell_that_computes_shows_the_question_until_it_is_denied_elsewhere(
     lab: Lab, theme: Literal["light", "dark"]
 ) -> None:

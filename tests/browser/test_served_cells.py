@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import PANEL, Front, Lab, Notebook, screenshot
+from tests.browser.lab import PANEL, PICTURED_THEMES, Front, Lab, Notebook, screenshot
 from tests.browser.test_served import ADDRESS, call
 
 LOAD, SERVE, SHOW, TARGET, BUSY, END, UNDO = range(7)
@@ -79,7 +79,7 @@ def test_a_program_reads_and_edits_cells_after_clicks_and_undo_takes_it_back(
     assert not [error for error in notebook.errors if "nbtool" in error]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_the_change_of_a_cell_is_shown_below_the_cell_that_serves(lab: Lab, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)
     notebook, url, token = serve_cells(lab)

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import Lab, Notebook, screenshot
+from tests.browser.lab import PICTURED_THEMES, Lab, Notebook, screenshot
 
 SETUP = """
 %load_ext nbtool
@@ -63,7 +63,7 @@ def row(turn: Locator, text: str) -> Locator:
     return turn.locator("details.nb-call", has_text=text)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_a_synchronous_call_is_stopped_alone_and_the_turn_goes_on(lab: Lab, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)
     notebook = opened(lab, f"one-{theme}", "%%chat -c one\nFit it.", AFTER)

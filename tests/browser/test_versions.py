@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from nbtool.blocks.render.mimebundle import TURN_MIME
-from tests.browser.lab import Front, Lab, Notebook, screenshot
+from tests.browser.lab import PICTURED_THEMES, Front, Lab, Notebook, screenshot
 
 LOAD = """%load_ext nbtool
 from nbtool import tool
@@ -35,7 +35,7 @@ def two_versions(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, L
     return notebook, notebook.output(TURN)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_an_arrow_shows_the_other_version_in_the_same_place_and_the_notebook_saves_it(
     lab: Lab, theme: Literal["light", "dark"]
 ) -> None:
