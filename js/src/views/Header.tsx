@@ -51,15 +51,10 @@ function problemOf(link: LinkState, sent: RequestState | undefined): string {
   return sent?.state === "refused" ? sent.text : "";
 }
 
-/** Seconds in which this page saw the turn run, without those in which it waited for the person. */
+/** The seconds that this page counted while the turn ran: not those in which it waited for the person, and fewer while it is hidden. */
 class Elapsed extends Component<{ isPaused: boolean }, { seconds: number }> {
   override state = { seconds: 0 };
-  #startedAt = Date.now();
-  #timer = setInterval(() => {
-    const seconds = Math.floor((Date.now() - this.#startedAt) / 1000);
-    if (this.props.isPaused) this.#startedAt += (seconds - this.state.seconds) * 1000;
-    else this.setState({ seconds });
-  }, 1000);
+  #timer = setInterval(() => this.props.isPaused || this.setState({ seconds: this.state.seconds + 1 }), 1000);
 
   override componentWillUnmount(): void {
     clearInterval(this.#timer);
