@@ -31,6 +31,7 @@ MODERN = ("--protocol-era", "modern")
 
 pytestmark = [
     pytest.mark.nightly,
+    pytest.mark.timeout(300),  # each program starts Node, Rust or Python anew
     pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients."),
 ]
 SCENARIOS = (
@@ -172,7 +173,6 @@ def test_a_program_that_is_interrupted_during_its_call_cancels_it_in_the_noteboo
     assert view.end_of_last() == "cancelled"
 
 
-@pytest.mark.timeout(200)
 @pytest.mark.parametrize(("transport", "words"), [("http", MODERN), ("stdio", ())])
 def test_a_call_of_the_inspector_that_reaches_its_deadline_is_cancelled_in_the_notebook(
     served: Any, view: SignallingView, transport: str, words: tuple[str, ...]
