@@ -80,6 +80,8 @@ class Server:
         ]
         if self.overlay:
             command.append(f"--app-dir={self.overlay / 'share' / 'jupyter' / 'lab'}")
+        if self.extensions:  # what is edited together is stored in the current folder else, also for the next server
+            command.append(f"--SQLiteYStore.db_path={self.root / '.ystore.db'}")
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.append("--allow-root")
         self._process = subprocess.Popen(
