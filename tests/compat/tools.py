@@ -106,7 +106,14 @@ TOOLS = (
         nightly=False,
         packages=("ruff",),
     ),
-    Tool("Voilà", "", "", ()),
+    Tool(
+        "Voilà",
+        "finished turns, with their Markdown as plain text; a call that asks is denied, as the cells run before"
+        " there is a page",
+        '`run="auto"` on the tools of an app, or an `approver=` in Python',
+        ("tests/compat/test_voila.py",),
+        packages=("voila",),
+    ),
     Tool("Quarto", "its package on the index fetches the program from elsewhere", "", ()),
 )
 
