@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
-import type { NotebookModel } from "../src/notebook/notebookModel";
+import { setCellLink } from "../src/kernel/cellLink";
+import type { Cell, NotebookModel } from "../src/notebook/notebookModel";
 import type { ProseBlock } from "../src/protocol";
 import { dangers, drawn, Kernel, shown, start } from "./page";
 
@@ -12,7 +13,7 @@ async function reply(text: string, { state = "whole" as ProseBlock["state"], not
   const kernel = new Kernel({ ...start(), blocks: [prose(text, state)] });
   const put = vi.fn();
   const view = { "application/vnd.jupyter.widget-view+json": { model_id: "place" } };
-  const cells = [{ outputs: [{ data: view }] }];
+  const cells: Cell[] = [{ outputs: [{ data: view }] }];
   const model: NotebookModel = { sharedModel: { cells, insertCell: put } };
   if (notebook) Object.assign(kernel, { widget_manager: { context: { model } } });
   kernel.traits.place = "place";
@@ -21,7 +22,7 @@ async function reply(text: string, { state = "whole" as ProseBlock["state"], not
   const buttons = (): HTMLButtonElement[] => [
     ...page.el.querySelectorAll<HTMLButtonElement>("[aria-label='Insert as cell']"),
   ];
-  return { ...page, kernel, put, buttons };
+  return { ...page, kernel, put, buttons, cells };
 }
 
 test("a code block is inserted below as text, and the page says that it has not run", async () => {
@@ -74,4 +75,34 @@ test("what hides in a code is visible in the cell, and the page says so; markup 
   expect(el.querySelector(".nb-inserted-cell")?.textContent).toContain("are written as escapes");
   expect(dangers(el)).toEqual([]);
   close();
+});
+
+test("the new cell is selected, and the notice about it goes when the cell has run or is deleted", async () => {
+  const shownCells: unknown[] = [];
+  setCellLink((_, id) => shownCells.push(id) > 0);
+  for (const end of [
+    (cell: Cell) => Object.assign(cell, { executionState: "running" }),
+    (_: Cell, cells: Cell[]) => cells.splice(1, 1),
+  ]) {
+    const listeners = new Set<() => void>();
+    const changed = {
+      connect: (listener: () => void) => void listeners.add(listener),
+      disconnect: (listener: () => void) => void listeners.delete(listener),
+    };
+    const { el, put, buttons, cells, close } = await reply("```python\nprint(1)\n```");
+    const cell: Cell = { id: "new", execution_count: null, changed };
+    put.mockImplementation((at: number) => cells.splice(at, 0, cell));
+    buttons()[0]?.click();
+    await drawn();
+    expect(el.querySelector(".nb-inserted-cell")).not.toBeNull();
+
+    end(cell, cells);
+    for (const listener of listeners) listener();
+    await drawn();
+
+    expect(el.querySelector(".nb-inserted-cell")).toBeNull();
+    expect(listeners.size).toBe(0);
+    close();
+  }
+  expect(shownCells).toEqual(["new", "new"]);
 });

@@ -119,6 +119,20 @@ test("a failed, a denied and a stopped call are told apart in a folded line, by 
   close();
 });
 
+test("a folded line says how many of its calls a person edited", async () => {
+  const decision = { gate: "run", digest: "", verdict: "approved", by: "button", reason: "" } as const;
+  const { el, close } = await page([
+    call({ id: "c1", started: 1, seconds: 0.5, asked_arguments: "{}" }),
+    call({ id: "c2", started: 2, seconds: 0.5, decisions: [{ ...decision, edited: true }] }),
+    call({ id: "c3", started: 3, seconds: 0.5, decisions: [{ ...decision, edited: false }] }),
+  ]);
+
+  expect(el.querySelector(".nb-group > summary")?.textContent).toBe(
+    "3 calls price ×3 2 edited by you · 1.5 s",
+  );
+  close();
+});
+
 test("the seconds in which calls ran side by side count once", async () => {
   const times = [1, 1.2, 9].map((started, n) => call({ id: `c${n}`, started, seconds: 0.5 }));
   const { el, close } = await page(times);

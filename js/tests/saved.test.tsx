@@ -382,6 +382,63 @@ test.each([
   },
 );
 
+test("a notice that nbtool is not loaded, or that a cell waits, is withdrawn when that is no longer true", async () => {
+  const node = globalThis.document.createElement("div");
+  const listeners = new Map<string, () => void>();
+  const signal = (name: string) => ({
+    connect: (listener: () => void) => void listeners.set(name, listener),
+    disconnect: () => void listeners.delete(name),
+  });
+  let isLoaded = false;
+  const kernel = {
+    requestInspect: async () => ({ content: { status: "ok", found: isLoaded } }),
+    iopubMessage: {
+      connect: (listener: (...about: unknown[]) => void) =>
+        listeners.set("iopub", () =>
+          listener(null, {
+            header: { msg_type: "status" },
+            parent_header: { msg_type: "execute_request" },
+            content: { execution_state: "idle" },
+          }),
+        ),
+      disconnect: () => listeners.delete("iopub"),
+    },
+  };
+  const cell = { execution_count: null as number | null, changed: signal("cell"), getSource: () => "" };
+  const cells = [{ getSource: () => "%%chat\nHello" }];
+  const sharedModel = {
+    cells,
+    changed: signal("notebook"),
+    getCell: (at: number) => cells[at],
+    insertCell: (at: number, { source }: { source: string }) =>
+      cells.splice(at, 0, source.startsWith("%load_ext") ? { getSource: () => source } : cell),
+  };
+  const content = { widgets: [{ node }], model: { sharedModel }, activeCellIndex: 0 };
+  const panel = { node, content, sessionContext: { session: { kernel } } } as unknown as NotebookPanel;
+  const el = globalThis.document.body.appendChild(globalThis.document.createElement("div"));
+  const closed = vi.fn();
+  const say = (one: InsertedCell) => render(<InsertedCellNotice cell={one} close={closed} />, el);
+
+  await insertActionCell(node, panel, "code", head, {}, say);
+  await drawn();
+  expect(el.textContent).toContain("nbtool is not loaded in this kernel");
+  listeners.get("iopub")?.();
+  await drawn();
+  expect(el.textContent).toContain("nbtool is not loaded in this kernel");
+  isLoaded = true;
+  listeners.get("iopub")?.();
+  await drawn();
+  expect(el.textContent).toContain("Added as a new cell below. Review, then run it.");
+  listeners.get("cell")?.();
+  expect(closed).not.toHaveBeenCalled();
+  cell.execution_count = 3;
+  listeners.get("cell")?.();
+
+  expect(closed).toHaveBeenCalledOnce();
+  expect([...listeners.keys()]).toEqual([]);
+  render(null, el);
+});
+
 test("where the kernel does not know its magic, the cell that loads nbtool is above what was inserted last, selected and not doubled", async () => {
   const turns = [0, 1].map(() => globalThis.document.createElement("div"));
   const cells = turns.map((node) => ({ node, source: "%%chat\nHello" }));

@@ -8,6 +8,7 @@ import {
   shortArguments,
   singleLine,
 } from "../src/text/format";
+import seconds from "./seconds.json";
 
 test.each([
   ['{"ticker": "ACME", "n": 3}', 'ticker="ACME", n=3'],
@@ -21,6 +22,10 @@ test.each([
   ["[1, 2]", "[1, 2]"],
 ])("%j is shown on one line as %j", (text, line) => {
   expect(shortArguments(text)).toBe(line);
+});
+
+test.each(seconds as [number, string][])("%d seconds are %s, as in Python", (value, text) => {
+  expect(formatSeconds(value)).toBe(text);
 });
 
 test.each([

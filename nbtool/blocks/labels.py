@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from nbtool.blocks.display_limits import NOTICE_LIMIT, omitted_marker
@@ -231,10 +232,16 @@ def with_marker(text: str, omitted: int) -> str:
 
 
 def format_seconds(value: float) -> str:
-    """Format a duration."""
-    if value < 60:
-        return f"{value:.1f} s" if value >= 0.05 else f"{value * 1000:.0f} ms"
-    return f"{value // 60:.0f} min {value % 60:.0f} s"
+    """Format a duration, rounded as `formatSeconds` of the page rounds it."""
+    whole = int(value + 0.05)
+    if whole >= 60:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{_round(value, '0.1')} s" if value >= 0.05 else f"{_round(value * 1000, '1')} ms"
+
+
+def _round(value: float, step: str) -> Decimal:
+    """Round a number as JavaScript's `toFixed` does: exactly, and a half upwards."""
+    return Decimal(value).quantize(Decimal(step), ROUND_HALF_UP)
 
 
 def turn_seconds(seconds: float, waited: float) -> str:

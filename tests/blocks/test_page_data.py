@@ -44,5 +44,13 @@ def test_the_page_has_the_data_of_python(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == generated
 
 
+SECONDS: list[tuple[float, str]] = json.loads((FOLDER.parents[1] / "tests" / "seconds.json").read_text())
+
+
+@pytest.mark.parametrize(("value", "text"), SECONDS)
+def test_a_duration_is_written_as_on_the_page(value: float, text: str) -> None:
+    assert labels.format_seconds(value) == text
+
+
 def test_the_page_has_no_other_data_of_its_own() -> None:
     assert {path.name for path in FOLDER.glob("*.json")} == set(PAGE_DATA)

@@ -68,6 +68,23 @@ def test_a_chat_cell_is_coloured_as_markdown_with_mentions_and_flags(lab: Lab, f
     assert not [error for error in notebook.errors if "nbtool" in error]
 
 
+BREAKS = "el => getComputedStyle(el).wordBreak"
+
+
+def test_the_messages_of_a_command_break_between_words_and_other_outputs_as_jupyterlab_does(lab: Lab) -> None:
+    notebook = lab.open_cells("%load_ext nbtool", "%chat help", "print('a line')", kernel="python3", name="words.ipynb")
+    for cell in range(3):
+        notebook.run_cell(cell)
+
+    said, other = (notebook.output(cell).locator(".jp-RenderedText pre").first for cell in (1, 2))
+    expect(said).to_be_visible()
+    assert said.evaluate(BREAKS) == "normal"
+    assert other.evaluate(BREAKS) == "break-all"
+    notebook.write_cell(2, "%chat help")
+    assert other.evaluate(BREAKS) == "normal"
+    assert notebook.errors == []
+
+
 def test_a_cell_changes_its_colours_when_it_becomes_a_chat_cell_and_back(lab: Lab) -> None:
     notebook = lab.open_cells(PYTHON, kernel="python3")
     editor = notebook.cell(0).locator(".cm-content")

@@ -21,6 +21,7 @@ TURNS = 1_000
 MOST_NODES = 900
 """Elements that the explorer may have in the page, whatever is opened of it."""
 
+ACTIVE = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
 HISTORY_MODULE = re.compile(r"/nbtool-chat/static/history\.")
 """The address of the module that draws saved conversations."""
 
@@ -126,9 +127,17 @@ def test_two_turns_are_compared_and_what_acts_is_a_cell_below_that_has_not_run(l
 
     found.get_by_role("tab", name="Turn").click()
     found.get_by_role("button", name="Rerun").click()
-    expect(found).to_contain_text("Added as a new cell below")
+    said = found.get_by_role("status").filter(has_text="Added as a new cell below")
+    expect(said).to_be_in_viewport()
+    expect(notebook.cell(3)).to_be_in_viewport()
+    assert notebook.page.evaluate(ACTIVE) == 3
     assert re.fullmatch(r"%%chat --rerun turn_0+6", notebook.source(3))
     expect(notebook.cell(3).locator(".jp-InputPrompt")).to_have_text("[ ]:")
+    screenshot(notebook.page, "explorer-inserted")
+
+    notebook.write_cell(3, "1 + 1")
+    notebook.run_cell(3)
+    expect(said).to_have_count(0)
     assert notebook.errors == []
 
 

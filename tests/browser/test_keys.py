@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import Lab, Notebook
+from tests.browser.lab import Lab, Notebook, screenshot
+from tests.browser.test_approval_card import RAN, THREE
+from tests.browser.test_approval_card import card as approval_card
+from tests.browser.test_approval_card import chat as approval_chat
 from tests.browser.test_chat import ASK, card, chat
 
 COMMANDS = ["d", "d", "a", "b", "x", "m", "y", "1", "z", "ArrowDown", "k", "Shift+M"]
@@ -57,6 +60,31 @@ def test_the_keys_of_a_question_are_shown_where_it_has_the_focus_and_the_last_de
     live.locator(".nb-call > summary").first.click()
     notebook.cell(1).locator(".jp-InputPrompt").click()
     expect(live.locator(".nb-turn")).not_to_have_attribute("tabindex", "-1")
+    assert notebook.errors == []
+
+
+def test_of_several_questions_the_keys_decide_the_one_that_is_marked(lab: Lab) -> None:
+    notebook = approval_chat(lab, THREE, RAN)
+    asked = approval_card(notebook, 1)
+    hint = asked.locator(".nb-card-head .nb-keys")
+    items = asked.locator(".nb-item")
+    mark = "el => getComputedStyle(el, '::before').borderLeftStyle"
+    expect(hint).to_be_hidden()
+
+    items.nth(1).get_by_role("button", name="Approve", exact=True).focus()
+    expect(hint).to_be_visible()
+    expect(hint).to_have_text("Only the marked call: Ctrl+Enter approve · Ctrl+Shift+Enter deny")
+    assert [items.nth(n).evaluate(mark) for n in range(3)] == ["none", "solid", "none"]
+    screenshot(asked, "card-keys")
+    notebook.page.keyboard.press("Control+Enter")
+    expect(items).to_have_count(2)
+    expect(asked).to_contain_text('price(ticker="BBB"): The call was approved.')
+    asked.get_by_role("button", name="Deny all 2").click()
+
+    expect(asked).to_have_count(0)
+    notebook.wait_ended(1)
+    notebook.run_cell(2)
+    notebook.wait_output(2, "['BBB'] ['denied', 'ok', 'denied']")
     assert notebook.errors == []
 
 

@@ -16,6 +16,7 @@ def price(ticker: str) -> float:
 ASK = "%%chat -t price -m practice:fast -o answer\nUse &`price` for NVDA."
 TURN, BELOW, NEXT = 1, 2, 3
 ACTIVE = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
+DELETE = "() => window.jupyterapp.commands.execute('notebook:delete-cell')"
 FOLLOW = 2
 
 
@@ -147,6 +148,29 @@ def test_where_nbtool_is_not_loaded_the_versions_are_cells_and_the_view_says_so(
             expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(TURN + 4)
     notebook.run_cell(BELOW)
     expect(notebook.run_cell(NEXT)).to_contain_text("version 1 of 2")
+
+
+def test_a_notice_is_withdrawn_when_it_is_no_longer_true(lab: Lab) -> None:
+    notebook = lab.open_cells(LOAD, ASK, kernel="python3", name="withdrawn.ipynb")
+    for cell in (0, TURN):
+        notebook.run_cell(cell)
+    notebook.save()
+    notebook.restart()
+    turn = notebook.output(TURN)
+    turn.get_by_role("button", name="Rerun").click()
+    expect(turn).to_contain_text("nbtool is not loaded in this kernel")
+
+    notebook.run_cell(BELOW)
+    expect(turn).not_to_contain_text("nbtool is not loaded in this kernel")
+    expect(turn).to_contain_text("Added as a new cell below. Review, then run it.")
+    notebook.run_cell(NEXT)
+    expect(turn).not_to_contain_text("Added as a new cell below")
+
+    turn.get_by_role("button", name="Explore").click()
+    expect(turn).to_contain_text("Added as a new cell below")
+    notebook.page.evaluate(DELETE)
+    expect(turn).not_to_contain_text("Added as a new cell below")
+    assert notebook.errors == []
 
 
 TWO_ASKS = (ASK, "%%chat -m practice:fast\nUse &`price` for AMD.")

@@ -74,6 +74,30 @@ def test_an_arrow_shows_the_other_version_in_the_same_place_and_the_notebook_sav
     assert notebook.errors == []
 
 
+LONG = "%%chat -m practice:fast -o answer\n" + "A long prompt that the reply repeats. " * 60
+TOP = "el => el.getBoundingClientRect().top"
+LEFT = "el => el.getBoundingClientRect().left"
+
+
+def test_an_arrow_stays_where_it_is_however_long_the_other_version_is(lab: Lab) -> None:
+    notebook = lab.open_cells(LOAD, LONG, *["1"] * 9, kernel="python3", name="arrow-place.ipynb")
+    notebook.run_cell(0)
+    notebook.run_cell(TURN)
+    notebook.write_cell(TURN, EDITED)
+    notebook.run_cell(TURN)
+    turn = notebook.output(TURN)
+    expect(turn).to_contain_text("AMDAMD")
+    for name, shown in (("Previous version", "1/2"), ("Next version", "2/2"), ("Previous version", "1/2")):
+        arrow = turn.get_by_role("button", name=name)
+        arrow.scroll_into_view_if_needed()
+        before = [arrow.evaluate(where) for where in (TOP, LEFT)]
+        arrow.click()
+        expect(turn.locator(".nb-versions")).to_contain_text(shown)
+        expect(arrow).to_be_focused()
+        assert [arrow.evaluate(where) for where in (TOP, LEFT)] == pytest.approx(before, abs=2)
+    assert notebook.errors == []
+
+
 def test_a_version_that_was_deleted_is_refused_and_the_view_stays(lab: Lab) -> None:
     notebook, turn = two_versions(lab, "deleted.ipynb")
     first = notebook.save().cells[TURN].outputs[-1].data[TURN_MIME]["head"]["turns"][0]

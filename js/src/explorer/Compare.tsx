@@ -5,11 +5,11 @@ import {
   decisionFacts,
   END_REASON_LABELS,
   formatCost,
-  formatSeconds,
   indentJson,
   parseObject,
   plural,
   singleLine,
+  turnSeconds,
 } from "../text/format";
 import { LongText } from "../views/text/AppendOnlyText";
 import type { ExplorerClient } from "./client";
@@ -187,7 +187,7 @@ function FactsRow({ left, right }: { left: Document; right: Document }): JSX.Ele
     ["reason", ({ head }) => END_REASON_LABELS.get(head.end_reason ?? "") ?? ""],
     ["model", ({ head }) => singleLine(head.model, 60)],
     ["rounds", ({ head }) => String(head.round)],
-    ["time", ({ head }) => (head.seconds === null ? "" : formatSeconds(head.seconds))],
+    ["time", ({ head }) => (head.seconds === null ? "" : turnSeconds(head))],
     ["tokens", ({ head: { usage } }) => String(usage.input_tokens + usage.output_tokens)],
     ["cost", ({ head: { usage } }) => formatCost(usage)],
   ];

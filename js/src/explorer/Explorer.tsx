@@ -187,13 +187,13 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
             />
             <div class="nb-x-side">
               <Tabs view={view} choose={this.#selectView} />
-              {insertedCell && <InsertedCellNotice cell={insertedCell} close={client.dismissCell} />}
               <div class="nb-x-pane" role="tabpanel" id="nb-x-panel" aria-label={view}>
                 {this.#renderPane(index, rows)}
               </div>
             </div>
           </div>
         )}
+        {insertedCell && <InsertedCellNotice cell={insertedCell} close={client.dismissCell} />}
       </section>
     );
   }

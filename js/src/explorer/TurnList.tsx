@@ -1,5 +1,5 @@
 import { Component, createRef, type JSX } from "preact";
-import { formatSeconds, plural, singleLine } from "../text/format";
+import { plural, singleLine, turnSeconds } from "../text/format";
 import { failedCalls, turnSign } from "./icons";
 import { openRow, type RowState, searchWords, shownVersion, type VisibleRow } from "./listRows";
 import type { Index, Version } from "./protocol";
@@ -281,7 +281,7 @@ function facts(version: Version, snippet: string | undefined): string {
     snippet && `found: ${snippet}`,
     version.model,
     version.status,
-    version.seconds !== null && formatSeconds(version.seconds),
+    version.seconds !== null && turnSeconds(version),
     version.calls > 0 && plural(version.calls, "call"),
     failedCalls(version),
     version.tokens > 0 && plural(version.tokens, "token"),

@@ -1,7 +1,7 @@
 import type { InsertedCell } from "../notebook/insertCell";
 import { type Head, type PageAction, VERSION } from "../protocol";
 import { requestFromKernel } from "./kernelRequest";
-import type { NotebookPanel, NotebookTracker } from "./types";
+import type { IopubMessage, NotebookPanel, NotebookTracker } from "./types";
 
 /** What an action applies to, where it is not the whole turn. */
 interface ActionDetail {
@@ -79,7 +79,11 @@ export async function insertActionCell(
   if (inserted.state !== "below" || !panel || !below) return;
   if (await isMagicMissing(panel, source)) {
     selectLoadCell(node, panel);
-    showOutcome({ state: "belowWithLoad", text: source });
+    showOutcome({
+      ...inserted,
+      state: "belowWithLoad",
+      onLoaded: (callback) => onMagic(panel, source, callback),
+    });
   } else if (action === "edit" || action === "rerun") {
     const { chat = "main", turn_id: turn } = head;
     const request = { v: VERSION, kind: "models", chat, turn, action } as const;
@@ -103,10 +107,11 @@ export function insertCell(node: Node, panel: NotebookPanel | undefined, source:
   if (!content?.model || at < 0) return { state: "here", text: source };
   // A cell that loads nbtool and was inserted before stays above the cells that need it.
   const index = isLoadCell(content, at + 1) ? at + 2 : at + 1;
-  content.model.sharedModel.insertCell(index, { cell_type: "code", source, metadata: { trusted: true } });
+  const notebook = content.model.sharedModel;
+  notebook.insertCell(index, { cell_type: "code", source, metadata: { trusted: true } });
   content.activeCellIndex = index; // it also scrolls there
   content.mode = "command";
-  return { state: "below", text: source };
+  return { state: "below", text: source, placed: { notebook, cell: notebook.cells?.[index] } };
 }
 
 /** Select a cell by its id, and scroll to it; return whether the notebook has it. */
@@ -139,6 +144,20 @@ async function isMagicMissing(panel: NotebookPanel, source: string): Promise<boo
   if (!kernel || !magic) return false;
   const { content } = await kernel.requestInspect({ code: magic, cursor_pos: magic.length, detail_level: 0 });
   return content.status === "ok" && content.found === false;
+}
+
+/** Call back when the kernel knows the magic of a cell, which is looked at after each cell that has run; return what stops that. */
+function onMagic(panel: NotebookPanel, source: string, callback: () => void): () => void {
+  const messages = panel.sessionContext.session?.kernel?.iopubMessage;
+  const onMessage = async (_: unknown, { header, parent_header, content }: IopubMessage): Promise<void> => {
+    const isEnd = header.msg_type === "status" && content.execution_state === "idle";
+    if (!isEnd || parent_header.msg_type !== "execute_request") return;
+    if (await isMagicMissing(panel, source)) return;
+    messages?.disconnect(onMessage);
+    callback();
+  };
+  messages?.connect(onMessage);
+  return () => messages?.disconnect(onMessage);
 }
 
 /** Select the cell that loads nbtool, which has to run before the one inserted below it; it is inserted if there is none. */

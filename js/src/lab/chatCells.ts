@@ -1,5 +1,5 @@
 /** Colours `%%chat` cells as what they are: Markdown with mentions, below a line of flags. */
-import { chatSyntax, isChatCell, MAX_BLANK, onMagicLearnt } from "./chatSyntax";
+import { chatSyntax, isChatCell, isCommandCell, MAX_BLANK, onMagicLearnt } from "./chatSyntax";
 import type {
   CodeMirror,
   EditorView,
@@ -14,6 +14,9 @@ const MARKDOWN = "text/x-ipythongfm";
 const PYTHON = /^text\/x-i?python$/;
 const NAME = "nbtool-chat-cells";
 const LANGUAGE = "nbtool-chat";
+
+/** Of a cell that begins with nbtool's magic: its messages are prose, whose words lab.css does not break. */
+const CELL_CLASS = "nb-command-cell";
 
 /** Characters at the start of a cell that say whether it is a `%%chat` cell. */
 const MAX_START = MAX_BLANK + 50;
@@ -102,7 +105,13 @@ function chatCells(
   });
   const loader = ViewPlugin.define((view: EditorView) => {
     let isRequested = false;
+    const mark = (): void => {
+      const isOurs = isPython() && isCommandCell(view.state.doc.sliceString(0, MAX_START));
+      view.dom.closest(".jp-Cell")?.classList.toggle(CELL_CLASS, isOurs);
+    };
+    requestAnimationFrame(mark); // once the editor is in its cell
     const update = (): void => {
+      mark();
       if (isRequested || !isChat(view.state.doc)) return;
       isRequested = true; // and a transaction, for a cell that was one from the start
       source.load().then(() => view.dispatch({}), console.warn);

@@ -34,6 +34,11 @@ export function isChatCell(start: string): boolean {
   return magics.has(MAGIC.exec(start)?.[1] ?? "");
 }
 
+/** Whether a cell begins with nbtool's own magic, for a whole cell or for one line. */
+export function isCommandCell(start: string): boolean {
+  return isChatCell(start.replace(/^\s*%(?=\w)/, "%%"));
+}
+
 /**
  * Take the magic of a cell for nbtool's own, because a turn of nbtool is below it: a name set in ipython_config.py is
  * known to the kernel alone. A turn may be forged, so that this decides about colours and nothing else.

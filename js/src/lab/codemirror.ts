@@ -28,6 +28,7 @@ export interface Compartment {
 
 export interface EditorView {
   readonly state: EditorState;
+  readonly dom: HTMLElement;
   dispatch(transaction: object): void;
 }
 

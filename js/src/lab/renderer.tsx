@@ -5,6 +5,7 @@ import { type OfflineConnection, offlineConnection } from "../saved/offline";
 import { parseSavedTurn, TURN_MIME } from "../saved/parse";
 import { Saved } from "../saved/Saved";
 import { announce } from "../views/LiveRegion";
+import { keepAt } from "../views/scroller";
 import { actionsFor, cellSource, findPanel, insertActionCell, insertCell, isAlive } from "./actions";
 import { learnMagic } from "./chatSyntax";
 import { takeLostFocus } from "./focus";
@@ -12,14 +13,32 @@ import { requestFromKernel } from "./kernelRequest";
 import { applyAnswer, requestFor } from "./savedTurnRequests";
 import type { MimeModel, NotebookPanel, Renderer, RendererContext, RendererFactory } from "./types";
 
-/** What switching to a version did, and the name of its button if it had the focus: until JupyterLab draws the new output. */
-const switched = new Map<string, { outcome: InsertedCell; focused: string }>();
+/** What switching to a version did, and the button that had the focus, if one had: until JupyterLab draws the new output. */
+const switched = new Map<string, { outcome: InsertedCell; focused: FocusedButton | undefined }>();
 
-/** The name of the button of a version that has the focus; empty for none. */
-function focusedVersionButton(node: Node): string {
+/** The name of the button of a version, and its distance from the top of the window. */
+interface FocusedButton {
+  name: string | null;
+  top: number;
+}
+
+/** Return the button of a version that has the focus. */
+function focusedVersionButton(node: Node): FocusedButton | undefined {
   const { activeElement } = globalThis.document;
   const button = node.contains(activeElement) ? activeElement?.closest(".nb-versions button") : null;
-  return button?.getAttribute("aria-label") ?? "";
+  return button
+    ? { name: button.getAttribute("aria-label"), top: button.getBoundingClientRect().top }
+    : undefined;
+}
+
+/** Focus the same button of the new view, at the same place of the window; what is said below it is in sight. */
+function restoreButton(node: HTMLElement, { name, top }: FocusedButton): void {
+  const buttons = [...node.querySelectorAll<HTMLElement>(".nb-versions button")];
+  const button = buttons.find((one) => one.getAttribute("aria-label") === name);
+  if (!button) return;
+  button.focus({ preventScroll: true });
+  keepAt(button, top);
+  node.querySelector(".nb-inserted-cell")?.scrollIntoView({ block: "nearest" });
 }
 
 /** Make what draws saved turns. It may draw in notebooks that are not trusted: what it draws is checked, and is text. */
@@ -62,8 +81,7 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
       const { version = 1, versions = 1 } = document.head;
       if (versions > 1) announce(change ? `Version ${version} of ${versions}.` : "");
       requestAnimationFrame(() => {
-        const buttons = [...this.node.querySelectorAll<HTMLElement>(".nb-versions button")];
-        buttons.find((button) => button.getAttribute("aria-label") === change?.focused)?.focus();
+        if (change?.focused) restoreButton(this.node, change.focused);
         takeLostFocus(this.node);
       });
     }

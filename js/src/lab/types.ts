@@ -1,9 +1,5 @@
 /** The parts of JupyterLab's objects that are used here: https://jupyterlab.readthedocs.io/en/stable/api/ */
-
-export interface Signal {
-  connect(listener: () => void): void;
-  disconnect(listener: () => void): void;
-}
+import type { Cell, Signal } from "../notebook/notebookModel";
 
 /** One output of a notebook, with all forms of it. */
 export interface MimeModel {
@@ -75,6 +71,13 @@ export interface CommOpen {
   content: { data: unknown };
 }
 
+/** A message for all clients of a kernel; its parent is the request that it came of. */
+export interface IopubMessage {
+  header: { msg_type: string };
+  parent_header: { msg_type?: string };
+  content: { execution_state?: string };
+}
+
 /** A kernel: https://jupyter-client.readthedocs.io/en/stable/messaging.html#introspection describes its answers. */
 export interface Kernel {
   readonly connectionStatus: string;
@@ -85,6 +88,11 @@ export interface Kernel {
     detail_level: 0 | 1;
   }): Promise<{ content: { status: string; found?: boolean } }>;
   readonly clientId?: string;
+  /** Emits every message of the kernel that is for all clients. */
+  readonly iopubMessage?: {
+    connect(listener: (kernel: unknown, message: IopubMessage) => void): void;
+    disconnect(listener: (kernel: unknown, message: IopubMessage) => void): void;
+  };
   createComm?(target: string): Comm;
   registerCommTarget?(target: string, onOpen: (comm: Comm, message: CommOpen) => void): void;
 }
@@ -99,7 +107,7 @@ export interface SessionContext {
 }
 
 /** One cell of the document; the methods of its outputs are those of a code cell. */
-export interface SharedCell {
+export interface SharedCell extends Cell {
   getSource(): string;
   setSource(source: string): void;
   getOutputs?(): { data?: Record<string, unknown> }[];
@@ -107,7 +115,8 @@ export interface SharedCell {
 }
 
 export interface SharedModel {
-  readonly cells?: readonly { id?: string }[];
+  readonly changed?: Signal;
+  readonly cells?: Cell[];
   getCell(at: number): SharedCell;
   insertCell(at: number, cell: object): unknown;
 }

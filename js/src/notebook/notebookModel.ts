@@ -1,6 +1,12 @@
 /** JupyterLab's notebook model, from a widget: only its own widget manager has it. ../lab reads it from the panel. */
 import type { Model } from "../model";
 
+/** A signal of Lumino: https://lumino.readthedocs.io/en/latest/api/interfaces/signaling.ISignal.html */
+export interface Signal {
+  connect(listener: () => void): void;
+  disconnect(listener: () => void): void;
+}
+
 /** The parts of an output that are used here. */
 export interface Output {
   output_type?: string;
@@ -16,6 +22,9 @@ export interface Cell {
   id?: string;
   cell_type?: string;
   execution_count?: number | null;
+  /** Since JupyterLab 4.3. */
+  executionState?: string;
+  readonly changed?: Signal;
   outputs?: Output[];
   undoManager?: { stopCapturing?(): void } | null;
   getSource?(): string;
@@ -30,6 +39,7 @@ export interface Cell {
 
 export interface NotebookModel {
   sharedModel?: {
+    readonly changed?: Signal;
     cells?: Cell[];
     insertCell?(index: number, cell: { cell_type: string; source: string }): unknown;
     deleteCell?(index: number): void;

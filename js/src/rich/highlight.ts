@@ -2,7 +2,6 @@ import core from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
 import cpp from "highlight.js/lib/languages/cpp";
-import css from "highlight.js/lib/languages/css";
 import diff from "highlight.js/lib/languages/diff";
 import go from "highlight.js/lib/languages/go";
 import ini from "highlight.js/lib/languages/ini";
@@ -25,7 +24,6 @@ const LANGUAGES = {
   bash,
   c,
   cpp,
-  css,
   diff,
   go,
   ini,

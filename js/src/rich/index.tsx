@@ -2,13 +2,15 @@ import { type ComponentType, render } from "preact";
 import type { LazyModule, Mount } from "../kernel/lazy";
 import { InsertedCellNotice } from "../views/InsertedCell";
 import type { LazyMounts } from "../views/LazyView";
-import { LiveRegion } from "../views/LiveRegion";
 import { MediaList } from "../views/MediaList";
 import { TurnActions } from "./actions/TurnActions";
-import { BindResult } from "./approval/BindResult";
 import { Card } from "./approval/QuestionList";
+import { Elapsed } from "./Elapsed";
+import { mountLiveTurn } from "./LiveTurn";
+import { CallControls } from "./log/CallControls";
 import { CallDetails } from "./log/CallDetails";
-import { StopCall } from "./log/StopCall";
+import { GroupSummary } from "./log/GroupSummary";
+import { Omission } from "./Omission";
 import { Prose } from "./Prose";
 import { withStyles } from "./styles";
 
@@ -19,14 +21,16 @@ function asMount<P extends object>(View: ComponentType<P>): Mount<P> {
 
 const views: LazyMounts = {
   approval: asMount(Card),
-  toNotebook: asMount(BindResult),
   media: asMount(MediaList),
-  announcements: asMount(LiveRegion),
+  elapsed: asMount(Elapsed),
+  liveTurn: mountLiveTurn,
+  groupSummary: asMount(GroupSummary),
+  omission: asMount(Omission),
   actions: asMount(TurnActions),
   insertedCell: asMount(InsertedCellNotice),
   prose: asMount(Prose),
   call: asMount(CallDetails),
-  stopCall: asMount(StopCall),
+  callControls: asMount(CallControls),
 };
 
 /** The second module: what is too large to send with every widget. */

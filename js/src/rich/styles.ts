@@ -1,3 +1,4 @@
+import conditions from "../styles/conditions.css";
 import insertedCell from "../styles/insertedCell.css";
 import media from "../styles/media.css";
 import actions from "./actions/actions.css";
@@ -16,7 +17,7 @@ export function withStyles(el: HTMLElement): HTMLElement {
   if (!styledRoots.has(target)) {
     styledRoots.add(target);
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(prose + code + log + media + actions + insertedCell + card);
+    sheet.replaceSync(prose + code + log + media + actions + insertedCell + card + conditions);
     target.adoptedStyleSheets.push(sheet);
   }
   return el;

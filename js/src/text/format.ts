@@ -22,7 +22,9 @@ export const CALL_STATE_LABELS = callStates as unknown as Record<
 export const TURN_STATUS_LABELS: Record<Head["status"], string> = turnStatuses;
 
 /** Why a turn has no finished answer, in a few words for its footer. */
-export const END_REASON_LABELS: ReadonlyMap<string, string> = new Map(Object.entries(endReasons));
+export const END_REASON_LABELS: ReadonlyMap<string, string> = /* @__PURE__ */ new Map(
+  /* @__PURE__ */ Object.entries(endReasons),
+);
 
 /** Shown for a call whose arguments a person edited. */
 export const EDITED_LABEL = edited;
@@ -134,9 +136,10 @@ export function formatCost({ cost, is_cost_estimated, is_cost_unknown, lacks_too
   return `${is_cost_estimated ? "about " : ""}$${cost.toFixed(4)}${lacks_tool_cost ? toolsNotPriced : ""}`;
 }
 
-/** A length of time as people read it. */
+/** A length of time as people read it; the same as `format_seconds` of nbtool/blocks/labels.py. */
 export function formatSeconds(value: number): string {
-  if (value >= 60) return `${Math.floor(value / 60)} min ${Math.floor(value % 60)} s`;
+  const whole = Math.floor(value + 0.05);
+  if (whole >= 60) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
   return value >= 0.05 ? `${value.toFixed(1)} s` : `${(value * 1000).toFixed(0)} ms`;
 }
 

@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
-import { bindRequestKey, type Connection, isLive, stopRequestKey } from "../kernel/turn";
+import { type Connection, isLive } from "../kernel/turn";
 import type { Block, CallBlock } from "../protocol";
-import { CALL_STATE_LABELS, formatSeconds, plural, singleLine } from "../text/format";
+import { plural } from "../text/format";
 import { Call } from "./Call";
-import { LazyMedia } from "./LazyMedia";
+import { MediaNames } from "./LazyMedia";
 import { LazyView } from "./LazyView";
 import { Notice } from "./Notice";
 import { Reply } from "./Reply";
@@ -66,47 +66,21 @@ function isSettledCall(block: Block | undefined): boolean {
   return block?.kind === "call" && !block.question && !block.media && SETTLED_STATES.includes(block.state);
 }
 
-/** Many calls in one line: how many of which, how those ended that are not done, and how long they took. */
+/** Many calls in one line. */
 function CallGroup({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] }): JSX.Element {
-  const names = new Map<string, number>();
-  for (const { name } of calls) names.set(name, (names.get(name) ?? 0) + 1);
-  const labels = [...names].map(([name, count]) => singleLine(name, 40) + (count > 1 ? ` ×${count}` : ""));
-  const outcomes = new Map<CallBlock["state"], number>();
-  for (const { state } of calls) if (state !== "ok") outcomes.set(state, (outcomes.get(state) ?? 0) + 1);
   return (
     <details class="nb-fold nb-group">
       <summary>
-        {plural(calls.length, "call")} <code class="nb-line">{singleLine(labels.join(", "), 120)}</code>{" "}
-        <span class="nb-muted nb-facts">
-          {[...outcomes].map(([state, count]) => (
-            <span class={`nb-is-${state}`}>
-              <span class="nb-state" aria-hidden="true">
-                {CALL_STATE_LABELS[state][0]}
-              </span>{" "}
-              {count} {CALL_STATE_LABELS[state][1]} ·{" "}
-            </span>
-          ))}
-          {formatSeconds(busySeconds(calls))}
-        </span>
+        <LazyView view="groupSummary" props={{ calls }}>
+          {plural(calls.length, "call")}
+        </LazyView>
       </summary>
       <div class="nb-fold-body">{views}</div>
     </details>
   );
 }
 
-/** The seconds in which at least one of the calls ran: calls that run side by side count once. */
-function busySeconds(calls: CallBlock[]): number {
-  const spans = calls.map(({ started, seconds }) => ({ start: started ?? 0, seconds: seconds ?? 0 }));
-  let [total, end] = [0, 0];
-  for (const { start, seconds } of spans.sort((one, other) => one.start - other.start)) {
-    total += Math.max(0, start + seconds - Math.max(start, end));
-    end = Math.max(end, start + seconds);
-  }
-  return total;
-}
-
 function renderBlock(block: Block, connection: Connection): JSX.Element | null {
-  const { bind, requestMedia, runAction, state, stopCall } = connection;
   switch (block.kind) {
     case "text":
       return <Reply block={block} insertCell={connection.insertCell} />;
@@ -115,49 +89,28 @@ function renderBlock(block: Block, connection: Connection): JSX.Element | null {
     case "notice":
       return <Notice block={block} />;
     case "call":
-      if (block.question?.gate === "run" && isLive(state().document)) return null; // it is on the card
+      if (block.question?.gate === "run" && isLive(connection.state().document)) return null; // it is on the card
       return (
         <>
           <Call block={block} />
-          {block.state === "running" && isLive(state().document) && (
-            <LazyView
-              view="stopCall"
-              props={{
-                callId: block.call_id,
-                name: block.name,
-                request: state().requests[stopRequestKey(block.call_id)],
-                stopCall,
-              }}
-            />
-          )}
-          {(block.media || block.media_left_out) && (
-            <LazyMedia
-              media={block.media ?? []}
-              omitted={block.media_left_out ?? 0}
-              bytes={state().media}
-              requestMedia={requestMedia}
-            />
-          )}
-          {block.reference && state().link !== "offline" && (
-            <div class="nb-bind-row">
-              <LazyView
-                view="toNotebook"
-                props={{ call: block, request: state().requests[bindRequestKey(block.call_id)], bind }}
-              />
-            </div>
-          )}
-          {block.reference && state().document.head.acts?.includes("bind") && (
-            <p class="nb-bind-row nb-row">
-              <button
-                type="button"
-                class="nb-text-button"
-                onClick={() => runAction("bind", undefined, block.reference)}
-              >
-                Add to notebook
-              </button>
-            </p>
-          )}
+          {hasControls(block) && <Controls block={block} connection={connection} />}
         </>
       );
   }
+}
+
+/** Whether something may stand beside or below the row of a call. */
+function hasControls({ state, media, media_left_out, reference }: CallBlock): boolean {
+  return Boolean(state === "running" || media || media_left_out || reference);
+}
+
+/** The images of a call by their names, until the second module draws them and the buttons of the call. */
+function Controls({ block, connection }: { block: CallBlock; connection: Connection }): JSX.Element {
+  const { document, link, media, requests } = connection.state();
+  const { acts, status } = document.head;
+  return (
+    <LazyView view="callControls" props={{ block, connection, link, media, requests, acts, status }}>
+      {block.media && <MediaNames media={block.media} />}
+    </LazyView>
+  );
 }

@@ -1,10 +1,18 @@
-import { Component, type JSX } from "preact";
+import type { JSX } from "preact";
 import { isLive, type LinkState, type RequestState, type TurnState } from "../kernel/turn";
 import type { Document } from "../protocol";
-import { formatSeconds, NO_REPLY, plural, singleLine } from "../text/format";
+import { NO_REPLY, plural, singleLine } from "../text/format";
+import { LazyView } from "./LazyView";
+
+interface HeaderProps {
+  state: TurnState;
+  /** When this page first showed the turn, in milliseconds. */
+  since: number;
+  stop: () => void;
+}
 
 /** While the turn runs: its activity, its duration, and the stop button. */
-export function Header({ state, stop }: { state: TurnState; stop: () => void }): JSX.Element | null {
+export function Header({ state, since, stop }: HeaderProps): JSX.Element | null {
   const { document, link, requests } = state;
   if (!isLive(document)) return null;
   const stopping = requests.stop?.state === "sent" || requests.stop?.state === "accepted";
@@ -16,7 +24,7 @@ export function Header({ state, stop }: { state: TurnState; stop: () => void }):
     <header class="nb-header">
       <span class={`nb-sign nb-sign-${document.head.status}`} aria-hidden="true" />
       <span role="status">{activityOf(document)}</span>
-      <Elapsed isPaused={document.head.status === "waiting"} />
+      <LazyView view="elapsed" props={{ since, isPaused: document.head.status === "waiting" }} />
       <button type="button" class="nb-button" disabled={stopping} title="Stop the turn" onClick={stop}>
         {stopping ? "Stopping" : "Stop"}
       </button>
@@ -49,22 +57,4 @@ function problemOf(link: LinkState, sent: RequestState | undefined): string {
   if (link === "lost") return "The kernel does not respond: it has stopped, or is busy.";
   if (sent?.state === "noReply") return NO_REPLY;
   return sent?.state === "refused" ? sent.text : "";
-}
-
-/** The seconds that this page counted while the turn ran: not those in which it waited for the person, and fewer while it is hidden. */
-class Elapsed extends Component<{ isPaused: boolean }, { seconds: number }> {
-  override state = { seconds: 0 };
-  #timer = setInterval(() => this.props.isPaused || this.setState({ seconds: this.state.seconds + 1 }), 1000);
-
-  override componentWillUnmount(): void {
-    clearInterval(this.#timer);
-  }
-
-  render(): JSX.Element {
-    return (
-      <span class="nb-muted">
-        {this.state.seconds > 1 && formatSeconds(this.state.seconds).replace(".0", "")}
-      </span>
-    );
-  }
 }

@@ -1,4 +1,6 @@
 import { Component, createRef, type JSX } from "preact";
+import { cellLink } from "../kernel/cellLink";
+import { followCell } from "../notebook/followCell";
 import type { InsertedCell } from "../notebook/insertCell";
 import type { ModelChoice } from "../protocol";
 import { Copy } from "./Copy";
@@ -21,22 +23,53 @@ const BELOW: ReadonlySet<InsertedCell["state"]> = new Set(["below", "belowWithLo
 /** The states whose text is for the person, and not a cell. */
 const WITH_TEXT: ReadonlySet<InsertedCell["state"]> = new Set(["done", "refused"]);
 
+interface State {
+  model: ModelChoice | undefined;
+  /** Whether the kernel has loaded nbtool since. */
+  isLoaded: boolean;
+}
+
 /** What an action on the turn did: where its cell is and that it has not run, or its outcome. */
-export class InsertedCellNotice extends Component<
-  { cell: InsertedCell; close: () => void },
-  { model: ModelChoice | undefined }
-> {
-  override state = { model: undefined };
+export class InsertedCellNotice extends Component<{ cell: InsertedCell; close: () => void }, State> {
+  override state: State = { model: undefined, isLoaded: false };
   #el = createRef<HTMLDivElement>();
+  #unfollow = (): void => {};
+  #unwatch = (): void => {};
 
   override componentDidMount(): void {
+    this.#unwatch = this.#watchLoaded();
+    this.#showPlaced();
     this.#scrollToCell();
   }
 
   override componentDidUpdate(previous: { cell: InsertedCell }): void {
-    if (previous.cell === this.props.cell) return;
-    this.setState({ model: undefined });
+    const { cell } = this.props;
+    if (previous.cell === cell) return;
+    this.setState({ model: undefined, isLoaded: false });
+    this.#unwatch();
+    this.#unwatch = this.#watchLoaded();
+    if (previous.cell.placed !== cell.placed) this.#showPlaced();
     this.#scrollToCell();
+  }
+
+  override componentWillUnmount(): void {
+    this.#unfollow();
+    this.#unwatch();
+  }
+
+  /** Say that nbtool is not loaded only until it is. */
+  #watchLoaded(): () => void {
+    return this.props.cell.onLoaded?.(() => this.setState({ isLoaded: true })) ?? (() => {});
+  }
+
+  /** Select the new cell, and close this notice once it has run or is gone: it is no longer true then. */
+  #showPlaced(): void {
+    const { cell, close } = this.props;
+    this.#unfollow();
+    if (!cell.placed) return;
+    const id = cell.placed.cell?.id;
+    if (cell.state === "below" && this.#el.current && id) cellLink()?.(this.#el.current, id);
+    this.#unfollow = followCell(cell.placed, close);
   }
 
   /** Scroll to the cell below; after the page has laid out this notice, which moves that cell. */
@@ -50,7 +83,8 @@ export class InsertedCellNotice extends Component<
 
   render(): JSX.Element {
     const { cell, close } = this.props;
-    const { state, text, note, models, setFirstLine } = cell;
+    const { text, note, models, setFirstLine } = cell;
+    const state = this.state.isLoaded ? "below" : cell.state;
     const parts = [STATE_TEXT[state], WITH_TEXT.has(state) && text, note];
     return (
       <div class="nb-inserted-cell" role="status" ref={this.#el}>

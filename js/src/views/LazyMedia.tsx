@@ -7,7 +7,12 @@ import type { MediaListProps } from "./MediaList";
 export function LazyMedia(props: MediaListProps): JSX.Element {
   return (
     <LazyView view="media" props={props}>
-      <p class="nb-muted">{props.media.map(({ name, mime }) => singleLine(`${name} ${mime}`)).join(", ")}</p>
+      <MediaNames media={props.media} />
     </LazyView>
   );
+}
+
+/** The names of images and sounds. */
+export function MediaNames({ media }: Pick<MediaListProps, "media">): JSX.Element {
+  return <p class="nb-muted">{media.map(({ name, mime }) => singleLine(`${name} ${mime}`)).join(", ")}</p>;
 }

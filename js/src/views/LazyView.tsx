@@ -1,8 +1,8 @@
 import { Component, type ComponentChildren, createRef, type JSX } from "preact";
 import { lazyModule, type Mount, onModule } from "../kernel/lazy";
-import type { Connection, RequestState, TurnState } from "../kernel/turn";
+import type { Connection, TurnState } from "../kernel/turn";
 import type { InsertedCell } from "../notebook/insertCell";
-import type { Block, CallBlock, ProseBlock } from "../protocol";
+import type { Block, CallBlock, Head, ProseBlock } from "../protocol";
 import type { Rope } from "../text/rope";
 import type { MediaListProps } from "./MediaList";
 
@@ -10,12 +10,6 @@ import type { MediaListProps } from "./MediaList";
 export interface LazyViews {
   prose: { block: ProseBlock; text: Rope; insertCell?: Connection["insertCell"] };
   call: { block: CallBlock };
-  stopCall: {
-    callId: string;
-    name: string;
-    request: RequestState | undefined;
-    stopCall: Connection["stopCall"];
-  };
   /** The connection is enough: the other values only cause a new rendering when they change. */
   approval: {
     connection: Pick<Connection, "state" | "decide" | "drafts" | "requestMedia" | "stopCall">;
@@ -24,11 +18,23 @@ export interface LazyViews {
     link: TurnState["link"];
     media: TurnState["media"];
   };
+  /** As above. */
+  callControls: {
+    block: CallBlock;
+    connection: Pick<Connection, "state" | "bind" | "requestMedia" | "runAction" | "stopCall">;
+    link: TurnState["link"];
+    media: TurnState["media"];
+    requests: TurnState["requests"];
+    acts: Head["acts"];
+    status: Head["status"];
+  };
   media: MediaListProps;
-  announcements: { blocks: Block[]; status: TurnState["document"]["head"]["status"] };
+  elapsed: { since: number; isPaused: boolean };
+  groupSummary: { calls: readonly CallBlock[] };
+  liveTurn: { blocks: Block[]; status: TurnState["document"]["head"]["status"] };
+  omission: { head: Pick<Head, "turn_id" | "chat"> };
   actions: { document: TurnState["document"]; runAction: Connection["runAction"] };
   insertedCell: { cell: InsertedCell; close: () => void };
-  toNotebook: { call: CallBlock; request: RequestState | undefined; bind: Connection["bind"] };
 }
 
 /** A function for each view, which renders it into an element. */

@@ -1,9 +1,8 @@
-import { Component, createRef, type JSX } from "preact";
+import { Component, type JSX } from "preact";
 import { type Connection, isLive } from "../kernel/turn";
 import { mayAsk } from "./approval/pending";
 import { Blocks } from "./Blocks";
 import { Footer } from "./Footer";
-import { followScroll } from "./followScroll";
 import { Header } from "./Header";
 import { LazyMedia } from "./LazyMedia";
 import { LazyView } from "./LazyView";
@@ -13,26 +12,15 @@ import { PlainApproval } from "./PlainApproval";
 /** One turn: its state, its blocks in order, and what it cost. */
 export class Turn extends Component<{ connection: Connection }> {
   #unsubscribe = (): void => {};
-  #el = createRef<HTMLElement>();
   #wasLive = false;
-  #follow: ReturnType<typeof followScroll> | undefined;
+  #since = Date.now();
 
   override componentDidMount(): void {
     this.#unsubscribe = this.props.connection.subscribe(() => this.forceUpdate());
-    if (this.#el.current && isLive(this.props.connection.state().document))
-      this.#follow = followScroll(this.#el.current);
-  }
-
-  override componentDidUpdate(): void {
-    this.#follow?.onChange();
-    if (isLive(this.props.connection.state().document)) return;
-    this.#follow?.stop();
-    this.#follow = undefined;
   }
 
   override componentWillUnmount(): void {
     this.#unsubscribe();
-    this.#follow?.stop();
   }
 
   render(): JSX.Element {
@@ -46,9 +34,8 @@ export class Turn extends Component<{ connection: Connection }> {
         aria-label="Chat turn"
         data-lm-suppress-shortcuts="true"
         onFocusCapture={suppressNotebookKeys}
-        ref={this.#el}
       >
-        <Header state={shown} stop={connection.stop} />
+        <Header state={shown} since={this.#since} stop={connection.stop} />
         {head.attached && (
           <LazyMedia media={head.attached} bytes={shown.media} requestMedia={connection.requestMedia} />
         )}
@@ -71,7 +58,7 @@ export class Turn extends Component<{ connection: Connection }> {
         {shown.insertedCell && (
           <LazyView view="insertedCell" props={{ cell: shown.insertedCell, close: connection.dismissCell }} />
         )}
-        {this.#wasLive && <LazyView view="announcements" props={{ blocks, status: head.status }} />}
+        {this.#wasLive && <LazyView view="liveTurn" props={{ blocks, status: head.status }} />}
       </section>
     );
   }

@@ -16,6 +16,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+/** What is read to who cannot see. */
+const announced = (): unknown => desk.el.querySelector(".nb-visually-hidden")?.textContent;
+
 test("all calls that wait are on one card, and are approved or denied one by one", async () => {
   desk = await ask(calls({}, {}, {}));
   const items = (): unknown[] =>
@@ -190,16 +193,22 @@ test("what may not be remembered is not offered to be", async () => {
   expect(desk.el.querySelector("select")).toBeNull();
 });
 
-test("a question that was decided elsewhere shows by whom, and stays until the next question", async () => {
-  desk = await ask(calls({}));
+test("a question that was decided elsewhere shows by whom while others wait", async () => {
+  desk = await ask(calls({}, {}));
 
   await desk.decided("c1", "d1", "denied", "%chat");
 
   expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe(`${FIRST}: The call was denied by %chat.`);
-  expect(desk.el.querySelector(".nb-visually-hidden")?.textContent).toBe(
-    `${FIRST}: The call was denied by %chat.`,
-  );
-  expect(desk.el.querySelectorAll(".nb-card button")).toHaveLength(0);
+});
+
+test("after the last decision the log alone has it, and a screen reader is told", async () => {
+  desk = await ask(calls({}));
+
+  await desk.decided("c1", "d1", "denied", "%chat");
+
+  expect(desk.el.querySelector(".nb-card")).toBeNull();
+  expect(announced()).toBe(`${FIRST}: The call was denied by %chat.`);
+  expect(desk.el.querySelector(".nb-call > summary")?.textContent).toContain("denied by %chat");
 
   const [next] = calls({ digest: "d9" });
   if (next) desk.kernel.patches({ op: "open", block: { ...next, id: "c9" } });
@@ -212,9 +221,7 @@ test("a question that expired shows that", async () => {
 
   await desk.decided("c1", "d1", "denied", "expired");
 
-  expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe(
-    `${FIRST}: denied, because nobody decided in time.`,
-  );
+  expect(announced()).toBe(`${FIRST}: denied, because nobody decided in time.`);
 });
 
 test("a question that was withdrawn says what became of its call", async () => {
@@ -223,7 +230,7 @@ test("a question that was withdrawn says what became of its call", async () => {
   desk.kernel.patches({ op: "update", id: "c1", set: { question: null, state: "cancelled" } });
   await vi.advanceTimersByTimeAsync(10);
 
-  expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe(`${FIRST}: not run; withdrawn.`);
+  expect(announced()).toBe(`${FIRST}: not run; withdrawn.`);
 });
 
 test("a question about a result that was withdrawn says that its call had run", async () => {
@@ -232,7 +239,7 @@ test("a question about a result that was withdrawn says that its call had run", 
   desk.kernel.patches({ op: "update", id: "c1", set: { question: null, state: "cancelled" } });
   await vi.advanceTimersByTimeAsync(10);
 
-  expect(desk.el.querySelector(".nb-outcome")?.textContent).toContain(": cancelled; withdrawn.");
+  expect(announced()).toContain(": cancelled; withdrawn.");
 });
 
 test("of calls that read the same, the line about a decision has the number", async () => {
@@ -338,6 +345,27 @@ test("the keys of a decision are in the tooltips of its buttons, for screen read
   expect(desk.button("Approve").getAttribute("aria-keyshortcuts")).toBe("Control+Enter");
   expect(desk.button("Deny").getAttribute("aria-keyshortcuts")).toBe("Control+Shift+Enter");
   expect(desk.el.querySelector(".nb-keys")?.textContent).toBe("Ctrl+Enter approve · Ctrl+Shift+Enter deny");
+});
+
+test("of several questions the keys decide the one that has the focus, and the hint says so", async () => {
+  desk = await ask(calls({}, {}));
+  const hint = (): unknown => desk.el.querySelector(".nb-card-head .nb-keys")?.textContent;
+
+  expect(hint()).toBe("Only the marked call: Ctrl+Enter approve · Ctrl+Shift+Enter deny");
+  await desk.key(".nb-item:last-of-type button", "Enter", { ctrlKey: true });
+
+  expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d2" }]);
+});
+
+test("the hint names what the keys do to each of several questions", async () => {
+  desk = await ask(calls({ gate: "result", shown: "4.2" }, {}));
+
+  expect(desk.el.querySelector(".nb-card-head .nb-keys")?.textContent).toBe(
+    "Only the marked call: Ctrl+Enter release or approve · Ctrl+Shift+Enter withhold or deny",
+  );
+  expect(desk.el.querySelector(".nb-item .nb-keys")?.textContent).toBe(
+    "This call: Ctrl+Enter release · Ctrl+Shift+Enter withhold",
+  );
 });
 
 test("the title of the page counts what waits, also after the page has changed its title", async () => {

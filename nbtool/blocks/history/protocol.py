@@ -14,8 +14,9 @@ Party = Literal["model", "person", "tool"]
 class Version(TypedDict):
     """One turn in a row: its prompt, status, and usage.
 
-    `failed` counts the calls that raised or could not run. `tools` are the distinct names of the called tools, and
-    `more_tools` counts the omitted ones. `cost` is in US
+    `seconds` contain the `waited` ones, in which the turn only waited for the person. `failed` counts the calls that
+    raised or could not run. `tools` are the distinct names of the called tools, and `more_tools` counts the omitted
+    ones. `cost` is in US
     dollars, `started` seconds since the epoch; unknown values are None. `replayed` is the date of the recording that it
     was replayed from, `made` its origin, another version; both may be empty.
     """
@@ -26,6 +27,7 @@ class Version(TypedDict):
     model: str
     started: float | None
     seconds: float | None
+    waited: NotRequired[float]
     rounds: int
     calls: int
     failed: NotRequired[int]

@@ -12,7 +12,7 @@ from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.history.protocol import Index, Row, TotalRow, Totals, Version
-from nbtool.blocks.labels import format_cost, format_seconds
+from nbtool.blocks.labels import format_cost, format_seconds, turn_seconds
 from nbtool.blocks.protocol import UsageData
 from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.static_html import to_html as turn_html
@@ -133,7 +133,7 @@ def _line(row: Row, version: Version, numbers: Mapping[str, int]) -> str:
         "hidden" if row["hidden"] else "",
         "pinned" if row["pinned"] else "",
         _counted_calls(version),
-        format_seconds(version["seconds"]) if version["seconds"] is not None else "",
+        turn_seconds(version["seconds"], version.get("waited", 0.0)) if version["seconds"] is not None else "",
         version["status"] if version["status"] != "completed" else "",
     ]
     return " · ".join([f"{_sign(version)} {number}{version['said'] or '(no text)'}", *filter(None, facts)])

@@ -75,6 +75,8 @@ def version_row(turn: TurnView) -> Version:
         "replayed": one_line(began.replayed, 40) if began else "",
         "made": origin_of(turn),
     }
+    if ended and ended.waited:
+        row["waited"] = ended.waited
     if len(names) > MAX_TOOLS:
         row["more_tools"] = len(names) - MAX_TOOLS
     failed = sum(call.status in FAILED_STATUSES for call in calls)

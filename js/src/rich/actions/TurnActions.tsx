@@ -21,14 +21,17 @@ interface Props {
   runAction: Connection["runAction"];
 }
 
+/** As wide as a digit. */
+const FIGURE_SPACE = "\u2007";
+
 /** What a turn cost, and what can be done with it: its versions, and its buttons as icons. */
 export function TurnActions({ document, runAction }: Props): JSX.Element {
   const reply = document.blocks.findLast((block) => block.kind === "text");
   return (
     <>
+      <Versions head={document.head} runAction={runAction} />
       <span title={footerDetails(document.head)}>{footerFacts(document.head)}</span>
       <span class="nb-actions">
-        <Versions head={document.head} runAction={runAction} />
         {!isLive(document) && reply?.kind === "text" && (
           <Copy text={() => reply.text} label="Copy reply">
             <span class="nb-icon nb-icon-copy" />
@@ -68,7 +71,8 @@ function offeredActions(document: Document): (keyof typeof ACTION_LABELS)[] {
 
 /**
  * Which of how many versions of its place this turn is, and the way to the others. The arrow at an end does nothing, but
- * keeps the focus that it has, so that pressing it once more changes nothing.
+ * keeps the focus that it has, so that pressing it once more changes nothing. It is the first thing of its line, and as wide
+ * for each version, so that the arrows stay under the pointer.
  */
 function Versions({
   head: { version = 1, versions = 1, acts },
@@ -103,7 +107,7 @@ function Versions({
     <span class="nb-versions">
       {button("‹", "Previous version", version - 1)}
       <span role="img" aria-label={`Version ${version} of ${versions}`}>
-        {version}/{versions}
+        {String(version).padStart(String(versions).length, FIGURE_SPACE)}/{versions}
       </span>
       {button("›", "Next version", version + 1)}
     </span>

@@ -91,7 +91,7 @@ export class ArgumentsForm extends Component<Props, State> {
             problem={ownProperty(draft.problems, entry.name) ?? ""}
             id={`${call.question.digest.slice(0, 12)}-${entry.name}`}
             set={this.#set}
-            remove={isRequired(schema, entry.name) && is_form ? null : this.#remove}
+            remove={isRequired(schema, entry.name) ? null : this.#remove}
           />
         ))}
         {hiddenCount > 0 && (

@@ -36,6 +36,7 @@ interface Props {
   draft: Draft;
   state: TurnState;
   isArmed: boolean;
+  isOneOfSeveral: boolean;
   /** Whether it is one line of several. */
   isCompact: boolean;
   change: (change: Partial<Draft>) => void;
@@ -136,7 +137,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   };
 
   render(): JSX.Element {
-    const { call, draft, state, isCompact } = this.props;
+    const { call, draft, state, isCompact, isOneOfSeveral } = this.props;
     const { digest, gate, is_form, tool } = call.question;
     const labels = labelsOf(call.question);
     const readable = isReadable(call, draft);
@@ -163,7 +164,13 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           <p class="nb-muted nb-status" role="status">
             {status}
           </p>
-          {!isCompact && <KeyHint yes={labels.yes.toLowerCase()} no={labels.no.toLowerCase()} />}
+          {!isCompact && (
+            <KeyHint
+              where={isOneOfSeveral ? "This call" : ""}
+              yes={labels.yes.toLowerCase()}
+              no={labels.no.toLowerCase()}
+            />
+          )}
         </div>
       </fieldset>
     );

@@ -19,6 +19,7 @@ import { scrollToCard, setWaiting } from "./attention";
 import { approveMessage, type Draft, denyMessage, EMPTY_DRAFT, isOneLine, isReadable } from "./drafts";
 import { KeyHint } from "./KeyHint";
 import { Question } from "./Question";
+import { labelsOf } from "./SignIn";
 
 /** Pixels within which two clicks are at the same place. */
 const SAME_PLACE = 10;
@@ -212,7 +213,6 @@ export class Card extends Component<Props, State> {
     const calls = this.#calls();
     const resolved = this.#resolvedQuestions(state);
     this.#hadFocus = this.#el.current?.contains(document.activeElement) ?? false;
-    const isVisible = calls.length > 0 || resolved.some(({ elsewhere }) => elsewhere);
     return (
       <div ref={this.#root}>
         <p class="nb-visually-hidden" role="status">
@@ -220,7 +220,7 @@ export class Card extends Component<Props, State> {
             ? `${approvalTitle(calls)} for ${plural(calls.length, "call")}: ${toolNames(calls)}.`
             : resolved.map(({ line }) => line).join(" ")}
         </p>
-        {isVisible && (
+        {calls.length > 0 && (
           <fieldset
             ref={this.#el}
             class={cardClass(calls)}
@@ -245,6 +245,7 @@ export class Card extends Component<Props, State> {
                 draft={this.#draft(call)}
                 state={state}
                 isArmed={this.state.armed === questionKey(calls)}
+                isOneOfSeveral={calls.length > 1}
                 isCompact={calls.length > 1 && isOneLine(call) && !this.#draft(call).isExpanded}
                 change={(change) => this.#changeDraft(call.question.digest, change)}
                 decide={this.props.connection.decide}
@@ -263,8 +264,8 @@ export class Card extends Component<Props, State> {
     if (calls.length === 1) return null;
     return (
       <div class="nb-card-head">
-        <p class="nb-card-title">{calls.length ? `${calls.length} calls wait for you` : "Decided"}</p>
-        {calls.length > 0 && <KeyHint />}
+        <p class="nb-card-title">{calls.length} calls wait for you</p>
+        <KeyHint where="Only the marked call" {...decisionNames(calls)} />
         {open.length > 1 && this.#renderBulkButtons(open)}
       </div>
     );
@@ -315,11 +316,8 @@ export class Card extends Component<Props, State> {
     );
   }
 
-  /** The outcomes of the former questions; `elsewhere` if they were not decided on this page. */
-  #resolvedQuestions({
-    document,
-    requests,
-  }: TurnState): { digest: string; line: string; elsewhere: boolean }[] {
+  /** The outcomes of the former questions. Once nothing waits, they are in the log alone, and read to who cannot see. */
+  #resolvedQuestions({ document }: TurnState): { digest: string; line: string }[] {
     const pending = new Set(pendingCalls(document).map(({ question }) => question.digest));
     return Object.entries(this.state.questions)
       .filter(([digest, { round }]) => !pending.has(digest) && round >= document.head.round)
@@ -328,7 +326,6 @@ export class Card extends Component<Props, State> {
         return {
           digest,
           line: `${callName(block, document.blocks) || singleLine(tool, 60)}: ${outcomeText(digest, block)}`,
-          elsewhere: !["sent", "accepted"].includes(requests[digest]?.state ?? ""),
         };
       });
   }
@@ -354,6 +351,14 @@ function callName(block: Block | undefined, blocks: readonly Block[]): string {
   const name = names[at] ?? "";
   const isUnique = names.indexOf(name) === names.lastIndexOf(name);
   return isUnique ? name : `${name}, call ${at + 1} of ${round.length}`;
+}
+
+/** What the keys do, whichever question has the focus. */
+function decisionNames(calls: PendingCall[]): { yes: string; no: string } {
+  const labels = calls.map(({ question }) => labelsOf(question));
+  const names = (which: "yes" | "no"): string =>
+    [...new Set(labels.map((label) => label[which].toLowerCase()))].join(" or ");
+  return { yes: names("yes"), no: names("no") };
 }
 
 function toolNames(calls: PendingCall[]): string {

@@ -1,9 +1,16 @@
 import type { JSX } from "preact";
+import type { Connection, RequestState } from "../../kernel/turn";
 import { singleLine } from "../../text/format";
-import type { LazyViews } from "../../views/LazyView";
+
+interface Props {
+  callId: string;
+  name: string;
+  request: RequestState | undefined;
+  stopCall: Connection["stopCall"];
+}
 
 /** The button beside the row of a running call that stops this call alone. */
-export function StopCall({ callId, name, request, stopCall }: LazyViews["stopCall"]): JSX.Element {
+export function StopCall({ callId, name, request, stopCall }: Props): JSX.Element {
   const isStopping = request?.state === "sent" || request?.state === "accepted";
   const label = `${isStopping ? "Stopping" : "Stop"} ${singleLine(name, 64)}`;
   return (

@@ -1,21 +1,27 @@
 import { Component, type ComponentChildren, createRef, type JSX, type VNode } from "preact";
 import { skipWhenOffscreen } from "../../views/text/skipOffscreen";
 
-/** Nodes that lie in one box, and boxes in the box around them. */
+/** Nodes that lie in one box. */
 export const CHUNK_SIZE = 64;
+
+/** Boxes in the box around them, and how many such boxes are around each other. */
+const GROUP_SIZE = 8;
+const GROUP_LEVELS = 3;
 
 /** Draws one box of nodes; one that is full never changes again. */
 export type RenderChunk = (nodes: ComponentChildren[], index: number, isFull: boolean) => VNode;
 
 /**
  * Nodes in boxes, and these in boxes again, so that a flush looks at a few of them however many there are: what is full
- * is the same object for ever, which Preact passes over, and the browser skips what is out of sight.
+ * is the same object for ever, which Preact passes over, and the browser skips what is out of sight. Each box that it may
+ * skip costs at every frame, so that only the last few have one of their own.
  */
 export class ChunkList {
   #renderChunk: RenderChunk;
-  #groups: VNode[] = [];
-  #chunks: VNode[] = [];
-  #count = 0;
+  /** The full boxes of each level that are in no full box; the chunks first. */
+  #levels: VNode[][] = Array.from({ length: GROUP_LEVELS + 1 }, () => []);
+  /** How many boxes of each level are in full ones. */
+  #enclosed: number[] = this.#levels.map(() => 0);
 
   constructor(draw: RenderChunk = renderChunk) {
     this.#renderChunk = draw;
@@ -23,27 +29,43 @@ export class ChunkList {
 
   /** Add nodes that never change again, as many as fill boxes. */
   append(nodes: ComponentChildren[]): void {
-    for (let at = 0; at < nodes.length; at += CHUNK_SIZE) {
-      this.#chunks.push(this.#renderChunk(nodes.slice(at, at + CHUNK_SIZE), this.#count++, true));
-      if (this.#chunks.length === CHUNK_SIZE)
-        this.#groups.push(renderGroup(this.#chunks.splice(0), this.#groups.length, true));
-    }
+    for (let at = 0; at < nodes.length; at += CHUNK_SIZE)
+      this.#push(0, this.#renderChunk(nodes.slice(at, at + CHUNK_SIZE), this.#count(0), true));
+  }
+
+  #push(level: number, box: VNode): void {
+    const boxes = this.#levels[level];
+    boxes?.push(box);
+    if (level === GROUP_LEVELS || boxes?.length !== GROUP_SIZE) return;
+    this.#enclosed[level] = this.#count(level);
+    this.#push(level + 1, renderGroup(boxes.splice(0), this.#count(level + 1), true));
+  }
+
+  /** How many boxes of a level there are. */
+  #count(level: number): number {
+    return (this.#enclosed[level] ?? 0) + (this.#levels[level]?.length ?? 0);
   }
 
   /** All of them, and below them what may yet change. */
   render(rest: ComponentChildren[]): VNode[] {
-    const chunks = [...this.#chunks];
-    for (let at = 0; at < rest.length; at += CHUNK_SIZE) {
-      const index = this.#count + at / CHUNK_SIZE;
-      chunks.push(this.#renderChunk(rest.slice(at, at + CHUNK_SIZE), index, at + CHUNK_SIZE < rest.length));
-    }
-    const groups = [...this.#groups];
-    for (let at = 0; at < chunks.length; at += CHUNK_SIZE)
-      groups.push(
-        renderGroup(chunks.slice(at, at + CHUNK_SIZE), groups.length, at + CHUNK_SIZE < chunks.length),
+    let below = pack(rest, CHUNK_SIZE, this.#count(0), this.#renderChunk);
+    for (let level = 0; level < GROUP_LEVELS; level++)
+      below = pack(
+        [...(this.#levels[level] ?? []), ...below],
+        GROUP_SIZE,
+        this.#count(level + 1),
+        renderGroup,
       );
-    return groups;
+    return [...(this.#levels[GROUP_LEVELS] ?? []), ...below];
   }
+}
+
+/** Draw boxes of so many nodes each, from an index on; all but the last are full. */
+function pack(nodes: ComponentChildren[], size: number, first: number, draw: RenderChunk): VNode[] {
+  const boxes: VNode[] = [];
+  for (let at = 0; at < nodes.length; at += size)
+    boxes.push(draw(nodes.slice(at, at + size), first + at / size, at + size < nodes.length));
+  return boxes;
 }
 
 function renderChunk(nodes: ComponentChildren[], index: number, isFull: boolean): VNode {

@@ -1,3 +1,5 @@
+import { findScroller } from "../views/scroller";
+
 /** Pixels that the end of a turn may lie below the edge and still be in sight. */
 const NEAR_PIXELS = 48;
 
@@ -25,13 +27,6 @@ export function followScroll(el: HTMLElement): { onChange: () => void; stop: () 
       target.removeEventListener("scroll", onScroll);
     },
   };
-}
-
-function findScroller(el: HTMLElement): Element {
-  for (let at = el.parentElement; at; at = at.parentElement) {
-    if (/auto|scroll/.test(getComputedStyle(at).overflowY) && at.scrollHeight > at.clientHeight) return at;
-  }
-  return document.scrollingElement ?? document.documentElement;
 }
 
 function bottom(el: Element): number {
