@@ -29,7 +29,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table oldest site weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help modules lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table oldest site weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -75,6 +75,8 @@ lite: build/.lite ## build the live demo, a JupyterLite site of static files, in
 site: build/.site ## build the documentation, with the executed notebooks and the live demo, in build/site; a broken link is an error
 docs: build/.nbtool ## write the API reference to build/docs
 	$(BIN)/python docs/reference.py build/docs
+modules: build/.nbtool ## write docs/modules.md, the list of all modules, from their docstrings
+	$(BIN)/python docs/modules.py
 screenshots: build/.old install-chromium ## write screenshots of the view to build/shots
 	$(BIN)/pytest tests/browser -m shots
 readme-images: build/.nbtool install-chromium ## renew the images of the README in docs/pictures

@@ -1,3 +1,4 @@
+/** The widget of one turn: the script that comes with each cell. */
 import { render as mount } from "preact";
 import { type Connection, connectTurn } from "./kernel/turn";
 import type { Model } from "./model";

@@ -1,3 +1,4 @@
+/** The widget of `%chat show`: a whole conversation, with a box for the next prompt. */
 import { render as mount } from "preact";
 import type { Model } from "../model";
 import "../styles.css";

@@ -1,3 +1,4 @@
+/** The widget of `%chat explore`: the history of a conversation. */
 import { render as mount } from "preact";
 import type { Model } from "../model";
 import "../styles.css";

@@ -1,3 +1,4 @@
+/** The second module, loaded once a page: what is too large to send with every widget. */
 import { type ComponentType, render } from "preact";
 import type { LazyModule, Mount } from "../kernel/lazy";
 import { InsertedCellNotice } from "../views/InsertedCell";
