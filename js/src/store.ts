@@ -1,3 +1,4 @@
+/** The document of a turn in the page: patches of the kernel applied to it, unchanged parts shared. */
 import type { Block, Document, EncodedPatch, Patch } from "./protocol";
 import { Rope } from "./text/rope";
 

@@ -1,3 +1,4 @@
+/** The state of `%chat show`: the turns of a conversation, as received from the kernel. */
 import type { ModelChoice } from "../generated";
 import { createClient, INITIAL_STATE, type ClientState as Known } from "../kernel/client";
 import type { Model } from "../model";

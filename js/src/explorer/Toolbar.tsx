@@ -1,3 +1,4 @@
+/** The explorer's toolbar: search, filters and tabs. */
 import type { JSX } from "preact";
 import { plural } from "../text/format";
 import { countTurnsWithOmittedTools, type Filter, filterOptions, isFiltered } from "./listRows";

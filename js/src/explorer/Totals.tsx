@@ -1,3 +1,4 @@
+/** The explorer's totals, drawn as bars and texts: tokens, cost and time by tool, round and model. */
 import { Component, type JSX } from "preact";
 import { formatCost, formatSeconds, plural, singleLine } from "../text/format";
 import type { Party, TotalRow, Totals } from "./protocol";

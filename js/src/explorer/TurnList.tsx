@@ -1,3 +1,7 @@
+/**
+ * The explorer's list of turns: a tree of which only the visible rows are drawn, with their heights
+ * and keys.
+ */
 import { Component, createRef, type JSX } from "preact";
 import { plural, singleLine, turnSeconds } from "../text/format";
 import { failedCalls, turnSign } from "./icons";

@@ -1,3 +1,4 @@
+/** The geometry of the timeline: spans in lanes, times of waiting, ticks of the axis. */
 import type { Span } from "./protocol";
 
 /** Lanes of tools that run beside each other; what is more shares the last one. */

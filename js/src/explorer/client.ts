@@ -1,3 +1,4 @@
+/** The state of the explorer, and its requests to the kernel. */
 import { createClient, INITIAL_STATE, type ClientState as Known } from "../kernel/client";
 import type { Model } from "../model";
 import { insertOrShow } from "../notebook/insertCell";

@@ -1,3 +1,4 @@
+/** Differences of two turns for the comparison: words, lists and calls side by side. */
 import { diffArrays, diffWordsWithSpace } from "diff";
 import type { CallBlock, Document } from "../protocol";
 

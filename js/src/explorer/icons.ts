@@ -1,3 +1,4 @@
+/** The symbols of a turn's status in the explorer, with their words. */
 import type { TurnStatus } from "../protocol";
 import { plural } from "../text/format";
 import type { Version } from "./protocol";

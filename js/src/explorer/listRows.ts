@@ -1,3 +1,4 @@
+/** Which rows the explorer's list shows: folding, filters, versions, and finding a turn among them. */
 import type { Index, Row, Version } from "./protocol";
 
 /** A listed row: its position in the index, and the number of rows that its folded branch hides. */

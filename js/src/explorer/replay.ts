@@ -1,3 +1,4 @@
+/** A turn folded up to one of its steps, for the replay slider. */
 import type { Block, Document } from "../protocol";
 import { VERSION } from "../protocol";
 import { apply } from "../store";

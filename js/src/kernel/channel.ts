@@ -1,3 +1,7 @@
+/**
+ * The one way from a view to the kernel and back: messages, their acknowledgements, whether the kernel
+ * answers.
+ */
 import type { Model } from "../model";
 import type { InsertedCell } from "../notebook/insertCell";
 import { VERSION } from "../protocol";

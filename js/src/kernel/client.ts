@@ -1,3 +1,4 @@
+/** Requests of a view to the kernel, and what is known of each: sent, accepted, refused. */
 import type { Model } from "../model";
 import { type InsertedCell, insertOrShow } from "../notebook/insertCell";
 import { openChannel } from "./channel";

@@ -1,3 +1,4 @@
+/** Messages over the kernel's control channel, which is read while the main thread is busy. */
 import type { Model } from "../model";
 
 /** The type of these messages; the same as in nbtool/magics/kernel/control_channel.py. */

@@ -1,3 +1,7 @@
+/**
+ * The connection of a turn's view to the kernel: its document, its requests, and whether it is live,
+ * lost or saved.
+ */
 import type { Model } from "../model";
 import { insertOrShow } from "../notebook/insertCell";
 import { notebookOf } from "../notebook/notebookModel";

@@ -1,3 +1,4 @@
+/** The buttons of a saved turn in JupyterLab: which there are, and the cells that they insert. */
 import type { InsertedCell } from "../notebook/insertCell";
 import { type Head, type PageAction, VERSION } from "../protocol";
 import { requestFromKernel } from "./kernelRequest";

@@ -1,4 +1,4 @@
-/** The syntax of a `%%chat` cell: a line of flags, and below it Markdown with mentions and references. */
+/** The marks of a `%%chat` cell that its parser knows: flags of the first line, mentions and references. */
 import type { BlockContext, InlineContext, MarkdownConfig, SyntaxElement, Tags } from "./codemirror";
 
 /** Blank characters before the magic of a cell that are looked at. */

@@ -1,3 +1,4 @@
+/** The focus on a turn, which is kept when JupyterLab draws its cell's output anew. */
 import { focusTurn } from "../views/notebookKeys";
 
 /**

@@ -1,3 +1,4 @@
+/** The renderer of saved turns in JupyterLab, by their media type. */
 import { render } from "preact";
 import type { InsertedCell } from "../notebook/insertCell";
 import type { Document, PageAction } from "../protocol";

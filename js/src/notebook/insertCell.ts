@@ -1,3 +1,4 @@
+/** Inserting a cell from a widget: below its own cell, or shown to be copied where the page cannot. */
 import type { Model } from "../model";
 import type { ModelChoice } from "../protocol";
 import { type Cell, findWidget, type NotebookModel, notebookOf } from "./notebookModel";

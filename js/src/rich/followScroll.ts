@@ -1,3 +1,4 @@
+/** Scrolling along with the end of a growing turn, unless the reader scrolled up. */
 import { findScroller } from "../views/scroller";
 
 /** Pixels that the end of a turn may lie below the edge and still be in sight. */

@@ -1,3 +1,4 @@
+/** Syntax highlighting of code, within a limit. */
 import core from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";

@@ -1,3 +1,4 @@
+/** Formulas as MathML, within limits. */
 import temml from "temml";
 
 /** Maximum characters of a formula that is rendered; a longer one is shown as its source. */

@@ -1,3 +1,4 @@
+/** The style sheet of the second module. */
 import conditions from "../styles/conditions.css";
 import insertedCell from "../styles/insertedCell.css";
 import media from "../styles/media.css";

@@ -1,3 +1,4 @@
+/** The connection of a saved turn, which has no kernel, in the form that the views need. */
 import type { Connection, TurnState } from "../kernel/turn";
 import type { InsertedCell } from "../notebook/insertCell";
 import type { Document, PageAction } from "../protocol";

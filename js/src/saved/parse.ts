@@ -1,3 +1,4 @@
+/** Reads saved turns and conversations: their media types, their check by the schema. */
 import { type Schema, Validator } from "@cfworker/json-schema";
 import { type Document, VERSION } from "../protocol";
 import schema from "./schema.json";

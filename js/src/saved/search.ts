@@ -1,3 +1,4 @@
+/** The search in a saved turn: which blocks contain the words, and their highlighting. */
 import type { Block, CallBlock } from "../protocol";
 
 const HIGHLIGHT = "nb-search-match";

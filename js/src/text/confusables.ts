@@ -1,3 +1,4 @@
+/** Finds letters that look like Latin ones, and escapes them. */
 import letters from "./confusables.json";
 
 /**

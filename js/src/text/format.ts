@@ -1,3 +1,4 @@
+/** Texts of the view: states of calls and turns, numbers, seconds, cost, arguments in one line. */
 import type { CallBlock, CallState, DecisionData, Head, UsageData } from "../protocol";
 import { limitStacks } from "./combining";
 import {

@@ -1,3 +1,4 @@
+/** Arguments that are references, as texts. */
 import type { ResolvedReferenceShape, ResolvedShape } from "../protocol";
 
 /** The reference that an argument is, where it is nothing else. */

@@ -1,3 +1,4 @@
+/** One call of the log: its line, and its details in a fold. */
 import { Component, type JSX } from "preact";
 import type { CallBlock } from "../protocol";
 import {

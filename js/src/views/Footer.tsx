@@ -1,3 +1,4 @@
+/** The footer of a turn: its model, how it ended, and what was omitted. */
 import type { JSX } from "preact";
 import { type Connection, isLive } from "../kernel/turn";
 import type { Document } from "../protocol";

@@ -1,3 +1,4 @@
+/** Images and sounds: their names alone until the second module is loaded. */
 import type { JSX } from "preact";
 import { singleLine } from "../text/format";
 import { LazyView } from "./LazyView";

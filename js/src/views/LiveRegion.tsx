@@ -1,3 +1,4 @@
+/** Announcements to screen readers. */
 import { Component } from "preact";
 import type { Block, Head } from "../protocol";
 

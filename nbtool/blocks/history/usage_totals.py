@@ -1,4 +1,4 @@
-"""The usage of a conversation: tokens, cost and time, by tool, round and model."""
+"""Sum up the usage of a conversation: tokens, cost and time, by tool, round and model (`Totals.tsx` draws them)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn's view in a page: the widget, its clicks, the card of a turn that outlives its cell, the static output."""
+"""A turn's view in a page: the widget and its copy in another output, its clicks, and the static output at the end."""
 
 from __future__ import annotations
 

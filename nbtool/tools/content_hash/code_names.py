@@ -1,4 +1,4 @@
-"""Names in code: which ones it looks up, and which of these objects it passes on."""
+"""Names and constants in compiled code: which globals it looks up, and which of these objects it passes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameters of a tool: a JSON schema, a validator, and the conversion to a Python call.
+"""The parameters of a tool in use: check what a model sent, say what is wrong with it, and bind it to a Python call.
 
 JSON is validated strictly: `"3"` is not an integer, and an integer is a valid float. Types with a JSON form get the
 schema of pydantic; all others (a DataFrame, a connection, any class) are passed by reference.

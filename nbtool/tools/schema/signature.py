@@ -1,4 +1,4 @@
-"""Read the parameters of a tool from a signature and its docstring."""
+"""Build the parameters of a tool and their JSON schemas from a function: its signature, annotations and docstring."""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+/** The texts of a turn's footer: model, end, cost, and the details of its tooltip. */
 import type { Head } from "../../protocol";
 import { END_REASON_LABELS, formatCost, plural, singleLine, turnSeconds } from "../../text/format";
 

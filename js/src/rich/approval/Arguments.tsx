@@ -1,3 +1,4 @@
+/** The arguments of a call on its card, each by its kind. */
 import { Component, createRef, type JSX, type VNode } from "preact";
 import { limitStacks } from "../../text/combining";
 import { indentJson, plural } from "../../text/format";

@@ -1,3 +1,4 @@
+/** Line diffs on the card: of an edit, of changed arguments, of an effect. */
 import { diffLines } from "diff";
 import { Component, type JSX, type VNode } from "preact";
 import { indentJson, plural } from "../../text/format";

@@ -1,3 +1,4 @@
+/** The keys of a question and the hint that shows them. */
 import type { JSX } from "preact";
 
 /** The keys of a question, as in `aria-keyshortcuts`; Cmd counts as Ctrl. */

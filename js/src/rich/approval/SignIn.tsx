@@ -1,3 +1,4 @@
+/** The card's part about a login page: its address with the host in bold, and opening it. */
 import type { JSX } from "preact";
 import type { QuestionData } from "../../protocol";
 import { escapeConfusables } from "../../text/confusables";

@@ -1,3 +1,4 @@
+/** What a person has changed about a question and not yet sent, and the message that sends it. */
 import type { Decision } from "../../protocol";
 import { parseObject, plural } from "../../text/format";
 import { type PendingCall, summarizeArguments, unopenedLimit } from "../../views/approval/pending";

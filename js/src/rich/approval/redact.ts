@@ -1,3 +1,4 @@
+/** Redacting a selection of a result. */
 import { hiddenRanges } from "./hiddenCharacters";
 
 /** The replacement of redacted text. */

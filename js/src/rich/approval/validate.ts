@@ -1,3 +1,4 @@
+/** Checks edited arguments against the tool's schema. */
 import { type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
 import { ownProperty } from "../../views/approval/pending";
 import { type ArgumentEntry, parseJson } from "./argumentText";

@@ -1,3 +1,4 @@
+/** The link from a call about a cell to that cell. */
 import { Component, type JSX } from "preact";
 import { cellLink } from "../../kernel/cellLink";
 import type { CallBlock } from "../../protocol";

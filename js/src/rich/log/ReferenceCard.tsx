@@ -1,3 +1,4 @@
+/** What a reference in the log points to: its type, shape, columns and first rows. */
 import type { JSX } from "preact";
 import type { ResolvedShape, TablePreview } from "../../protocol";
 import { escapeInvisible, plural } from "../../text/format";

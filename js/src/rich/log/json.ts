@@ -1,3 +1,4 @@
+/** Parses JSON without losing digits of its numbers. */
 import { nameReferences } from "../../text/format";
 
 /** A number or the name of a reference as text: numbers in JavaScript lose precision for large integers. */

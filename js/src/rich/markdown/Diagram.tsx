@@ -1,3 +1,4 @@
+/** Mermaid diagrams of a reply, drawn by the page. */
 import { Component, type ComponentChildren, createRef, type JSX } from "preact";
 import { type Drawing, diagramDrawer } from "../../kernel/diagrams";
 import { singleLine } from "../../text/format";

@@ -1,3 +1,4 @@
+/** Renders the blocks of Markdown: paragraphs, lists, tables, quotes. */
 import type { Token, Tokens } from "marked";
 import type { ComponentChildren, JSX } from "preact";
 import { LongText } from "../../views/text/AppendOnlyText";

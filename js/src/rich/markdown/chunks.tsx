@@ -1,3 +1,4 @@
+/** Long lists of nodes in boxes that stay as they are once full, so that appending is cheap. */
 import { Component, type ComponentChildren, createRef, type JSX, type VNode } from "preact";
 import { skipWhenOffscreen } from "../../views/text/skipOffscreen";
 

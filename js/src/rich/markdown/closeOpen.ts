@@ -1,3 +1,5 @@
+/** Closes what is still open at the end of a growing text: marks, fences, tables. */
+
 /** A line that may yet become anything: a list, a heading, a rule, a fence, a table. */
 const UNDECIDED =
   /^[ \t]*(?:[-+*=_#>|`~:]{1,3}|(?:```|~~~).*|#{4,6}|\d{1,9}[.)]?|[-+*>] \[?[ xX]?\]?|\|?[ :|-]*[:-][ :|-]*)[ \t]*$/;

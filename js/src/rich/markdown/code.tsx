@@ -1,3 +1,4 @@
+/** Code blocks of a reply, with their buttons to copy them and to insert them as a cell. */
 import { Component, createContext, createRef, type JSX } from "preact";
 import { diagramDrawer } from "../../kernel/diagrams";
 import type { Connection } from "../../kernel/turn";

@@ -1,3 +1,4 @@
+/** A code fence that is still growing. */
 import { Rope } from "../../text/rope";
 import { language } from "./blocks";
 

@@ -1,3 +1,4 @@
+/** Renders a reply that grows: only what is new is parsed. */
 import type { Token, Tokens } from "marked";
 import { type ComponentChildren, Fragment, type VNode } from "preact";
 import { AppendOnlyText } from "../../views/text/AppendOnlyText";

@@ -1,3 +1,4 @@
+/** The tokenizer of Markdown without raw HTML, with limits of marks, columns, cells and nesting. */
 import { Lexer, type Token, Tokenizer, type Tokens } from "marked";
 
 /** Maximum marks in a paragraph, heading or cell; one with more is shown unformatted. */

@@ -1,3 +1,4 @@
+/** The first tokens of a growing text that later text cannot change. */
 import type { Token } from "marked";
 
 const COMPLETE = new Set(["heading", "hr", "code", "math", "table"]);

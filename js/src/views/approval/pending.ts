@@ -1,3 +1,4 @@
+/** Pending questions of a turn as plain sentences: who asks what, with which arguments. */
 import type { TurnState } from "../../kernel/turn";
 import type { CallBlock, Document, QuestionData } from "../../protocol";
 import { escapeConfusables } from "../../text/confusables";

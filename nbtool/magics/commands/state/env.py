@@ -1,4 +1,4 @@
-"""The nearest `.env` and whether it may select models and addresses: `env`."""
+"""The command `env`: whether the nearest `.env` may select models and addresses; allow or revoke it."""
 
 from __future__ import annotations
 
