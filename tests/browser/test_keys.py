@@ -66,7 +66,7 @@ def test_the_keys_of_a_question_are_shown_where_it_has_the_focus_and_the_last_de
 def test_of_several_questions_the_keys_decide_the_one_that_is_marked(lab: Lab) -> None:
     notebook = approval_chat(lab, THREE, RAN)
     asked = approval_card(notebook, 1)
-    hint = asked.locator(".nb-card-head .nb-keys")
+    hint = asked.locator(":scope > .nb-keys")
     items = asked.locator(".nb-item")
     mark = "el => getComputedStyle(el, '::before').borderLeftStyle"
     expect(hint).to_be_hidden()

@@ -1,4 +1,4 @@
-/** Colours `%%chat` cells as what they are: Markdown with mentions, below a line of flags. */
+/** The parser and colours of `%%chat` cells in JupyterLab's editor: Markdown with mentions, below a line of flags. */
 import { chatSyntax, isChatCell, isCommandCell, MAX_BLANK, onMagicLearnt } from "./chatSyntax";
 import type {
   CodeMirror,

@@ -349,7 +349,7 @@ test("the keys of a decision are in the tooltips of its buttons, for screen read
 
 test("of several questions the keys decide the one that has the focus, and the hint says so", async () => {
   desk = await ask(calls({}, {}));
-  const hint = (): unknown => desk.el.querySelector(".nb-card-head .nb-keys")?.textContent;
+  const hint = (): unknown => desk.el.querySelector(".nb-card > .nb-keys")?.textContent;
 
   expect(hint()).toBe("Only the marked call: Ctrl+Enter approve · Ctrl+Shift+Enter deny");
   await desk.key(".nb-item:last-of-type button", "Enter", { ctrlKey: true });
@@ -360,7 +360,7 @@ test("of several questions the keys decide the one that has the focus, and the h
 test("the hint names what the keys do to each of several questions", async () => {
   desk = await ask(calls({ gate: "result", shown: "4.2" }, {}));
 
-  expect(desk.el.querySelector(".nb-card-head .nb-keys")?.textContent).toBe(
+  expect(desk.el.querySelector(".nb-card > .nb-keys")?.textContent).toBe(
     "Only the marked call: Ctrl+Enter release or approve · Ctrl+Shift+Enter withhold or deny",
   );
   expect(desk.el.querySelector(".nb-item .nb-keys")?.textContent).toBe(

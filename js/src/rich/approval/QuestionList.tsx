@@ -253,6 +253,7 @@ export class Card extends Component<Props, State> {
                 stopCall={this.props.connection.stopCall}
               />
             ))}
+            {calls.length > 1 && <KeyHint where="Only the marked call" {...decisionNames(calls)} />}
           </fieldset>
         )}
       </div>
@@ -265,7 +266,6 @@ export class Card extends Component<Props, State> {
     return (
       <div class="nb-card-head">
         <p class="nb-card-title">{calls.length} calls wait for you</p>
-        <KeyHint where="Only the marked call" {...decisionNames(calls)} />
         {open.length > 1 && this.#renderBulkButtons(open)}
       </div>
     );
