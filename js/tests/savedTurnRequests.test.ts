@@ -112,7 +112,12 @@ test("the code of an answer is a cell as it is, and a refusal changes nothing", 
   });
   const refused = applyAnswer(notebook.node, notebook.panel, head, { v: 1, ok: false, text: "No." });
 
-  expect(code).toEqual({ state: "below", text: "price()", note: "1 call." });
+  expect(code).toMatchObject({
+    state: "below",
+    text: "price()",
+    note: "1 call.",
+    placed: { cell: undefined },
+  });
   expect(refused).toEqual({ state: "refused", text: "No." });
   expect(notebook.insertCell.mock.calls).toEqual([
     [1, { cell_type: "code", source: "price()", metadata: { trusted: true } }],

@@ -1,4 +1,4 @@
-/** The focus on a turn, which is kept when JupyterLab draws its cell's output anew. */
+/** The focus on a turn, which is kept when JupyterLab redraws the output of its cell. */
 import { focusTurn } from "../views/notebookKeys";
 
 /**
