@@ -7,6 +7,7 @@ import pytest
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.errors import BadUsage
 from nbtool.events import CallStarted, RequestStarted
+from nbtool.messages import short_id
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from tests.chat.again import Market, make_chat, notices, outcomes, results, sell
 
@@ -22,7 +23,7 @@ def test_re_executing_runs_the_tools_again_and_asks_no_model_while_nothing_chang
     assert outcomes(again) == outcomes(first)
     assert [event.given for event in again.log if isinstance(event, RequestStarted)] == [True, True, True]
     assert again.usage.total_tokens == 0
-    assert notices(again) == [f"Re-executed from {first.turn_id}."]
+    assert notices(again) == [f"Re-executed from {short_id(first.turn_id)}."]
 
 
 def test_the_model_is_asked_from_where_a_call_comes_out_otherwise(asked_tickers: list[str]) -> None:

@@ -243,6 +243,7 @@ def pieces_of(row: Row) -> list[Piece]:
     return [piece for piece in pieces if not isinstance(piece, PendingSegment)]
 
 
+@pytest.mark.timeout(300)  # thousands of recorded texts, slow where coverage is measured
 def test_nothing_without_the_own_mark_runs_and_every_clear_call_is_hidden() -> None:
     read = [(row, pieces_of(row)) for row in rows("tool_text")]
     hidden = {id(row) for row, pieces in read if any(isinstance(piece, MalformedSegment) for piece in pieces)}
