@@ -17,6 +17,7 @@ from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.commands.turns.undo import undo_command, undo_turn
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.notebook.turn_output import saved_turn_bundle, version_fields
+from nbtool.magics.views.shown_turns import shown_turns
 from nbtool.messages import short_id
 from nbtool.view.saved_turn_messages import ModelsRequest, SavedTurnAnswer, VersionRequest, parse_request
 
@@ -76,6 +77,7 @@ def _switch(context: CommandContext, request: VersionRequest, note: str) -> Save
         raise BadUsage("That version is still running.", fix="Stop it, or wait until it has ended.")
     was_active = node in chat.tree.active_path
     chat.switch(turn)
+    shown_turns.update_branch(chat)
     branch = "" if was_active else " It is on another branch, which is the active one now."
     text = f"Switched to {_describe_version(turn, context)}.{branch}"
     data = saved_turn_bundle(turn, chat, context.name)

@@ -185,16 +185,18 @@ def test_after_a_restart_a_reference_is_dead_and_no_other_object_takes_its_name(
     capsys.readouterr()
     again.run_cell("%chat history chats")
     again.run_cell(f"%chat open {capsys.readouterr().out.split()[0]}")
-    again.user_ns["df"] = frame  # it comes too late: only what is there when the chat goes on is exposed, and said
+    again.user_ns["df"] = frame  # defined after the chat was opened: exposed again at its next cell, which says so
+    capsys.readouterr()
     old = [call("keep", data="$VAR_REF{{rows_1_result}}"), call("keep", data="$VAR_REF{{df}}"), call("rows", n=901)]
     with model(*old, "Gone.") as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         again.run_cell("%%chat -m ollama:tiny -t rows keep -o turn\nGo on.")
 
     calls = again.user_ns["turn"].calls
-    assert [made.status for made in calls] == ["invalid", "invalid", "ok"]
+    assert [made.status for made in calls] == ["invalid", "ok", "ok"]
     assert "it belongs to an earlier kernel" in calls[0].shown
-    assert again.user_ns["got"] == []
+    assert [one is frame for one in again.user_ns["got"]] == [True]
+    assert "Exposed again, by reference: df;" in capsys.readouterr().out
     assert calls[2].reference == "rows_2_result"
 
 

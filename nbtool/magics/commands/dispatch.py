@@ -16,6 +16,7 @@ from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.commands.prompting import fix_explain, mcp_prompts
 from nbtool.magics.commands.state import doctor, env, status
 from nbtool.magics.commands.turns import approvals, bind, branches, show, turn_list, undo
+from nbtool.magics.views.shown_turns import shown_turns
 from nbtool.text import shorten
 
 
@@ -38,7 +39,10 @@ def run(context: CommandContext, args: list[str]) -> str:
         context, note = reopen_chat_of(context, turn)
         if note:
             print(note)  # noqa: T201 - a notice for the person, which an error of the command must not suppress
-    return COMMANDS[name](context, rest)
+    output = COMMANDS[name](context, rest)
+    if name in BRANCH_COMMANDS:
+        shown_turns.update_branch(context.chat)
+    return output
 
 
 def _values_of(option: str, args: list[str]) -> list[str]:
@@ -88,6 +92,9 @@ HELP_FLAGS = frozenset({"--help", "-h"})
 
 TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, *undo.COMMANDS, "code"))
 """Commands that take a turn, and first continue the earlier chat that it belongs to."""
+
+BRANCH_COMMANDS = frozenset((*branches.COMMANDS, *undo.COMMANDS))
+"""Commands after which other turns may be on the active branch."""
 
 TURN_ARGUMENTS = (TURN_COMMANDS | {*explore.COMMANDS}) - {"open"}
 """Commands whose first argument is a turn of this kernel."""

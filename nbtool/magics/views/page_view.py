@@ -21,9 +21,9 @@ from nbtool.magics.kernel.control_channel import control_channel_for
 from nbtool.magics.names.result_binding import bind_result
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.turn_code import turn_code
-from nbtool.magics.notebook.turn_output import chat_field, version_fields
-from nbtool.magics.views.pageless_views import OutputView, host_fields
-from nbtool.magics.views.shown_turns import ShownTurn, ShownTurns
+from nbtool.magics.notebook.turn_output import chat_field, host_fields, version_fields
+from nbtool.magics.views.pageless_views import OutputView
+from nbtool.magics.views.shown_turns import ShownTurn, shown_turns
 from nbtool.view.page_messages import TURN_ACTIONS, decide_by_click
 
 if TYPE_CHECKING:
@@ -47,10 +47,6 @@ MAX_CLOSING = 16
 
 _closing_widgets: dict[str, TurnWidget] = {}
 """Those widgets, by their cells."""
-
-
-_shown_turns = ShownTurns()
-"""The outputs of the finished turns of this kernel."""
 
 
 class WidgetView(OutputView):
@@ -148,8 +144,8 @@ class WidgetView(OutputView):
                 self._copy.update(line, raw=True)
                 outputs.append((self._widget.place, line))
             self._replace_when_loaded(self._widget, *outputs)
-            _shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript, self._cells))
-            _shown_turns.update_others(turn, self._chat)
+            shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript, self._cells))
+            shown_turns.update_others(turn, self._chat)
             return
         note = _notice_block(PARKED_NOTICE.format(at=self._parked_at, end=_clock()))
         transcript = self._widget.transcript

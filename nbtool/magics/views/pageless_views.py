@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from IPython.display import display
 
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.render.terminal import Terminal
 from nbtool.events import Event, Notice
+from nbtool.magics.notebook.turn_output import host_fields
 from nbtool.threadless import WaitEvent
 
 if TYPE_CHECKING:
@@ -21,20 +22,6 @@ if TYPE_CHECKING:
 PARKED = "Parked: the cell has ended, and the turn needs a decision. {ways}; `%chat approvals` lists pending calls."
 SHOWN_DIGEST = 12
 """Characters of a question's digest that are shown as its id."""
-
-
-IN_KERNEL = "in this kernel: free, nothing is sent"
-"""Follows the name of the model that has no host and no price."""
-
-
-def host_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
-    """Return the model with where it is reached, if that is not the provider's own host; for a turn's head."""
-    if turn.model != chat.model.name or turn.replayed:
-        return {}
-    if chat.model.is_in_kernel:
-        return {"model": f"{turn.model} ({IN_KERNEL})"}
-    host = chat.model.foreign_host
-    return {"model": f"{turn.model} at {host}"} if host else {}
 
 
 class View(Protocol):

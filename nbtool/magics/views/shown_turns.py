@@ -60,15 +60,26 @@ class ShownTurns:
 
     def update_others(self, turn: Turn, chat: Chat) -> None:
         """Show in the outputs of other turns what a turn changed: the number of its versions, and the active branch."""
-        versions = {version.turn_id for version in chat.tree.find(turn.turn_id).versions}
-        left = set(self._ids_beside_active(chat))
-        for turn_id in versions & self._shown.keys() - {turn.turn_id}:
+        others = {version.turn_id for version in chat.tree.find(turn.turn_id).versions} - {turn.turn_id}
+        for turn_id in others & self._shown.keys():
             shown = self._shown[turn_id]
             shown.transcript.update_head(**version_fields(shown.turn, chat))
+        self._update(self._change_branch(chat) - {turn.turn_id} | others)
+
+    def update_branch(self, chat: Chat) -> None:
+        """Show in the outputs of turns that they left the active branch, or are on it again."""
+        self._update(self._change_branch(chat))
+
+    def _update(self, turn_ids: set[str]) -> None:
+        for turn_id in [key for key in self._shown if key in turn_ids]:
+            self._shown[turn_id].update(has_left=turn_id in self._left)
+
+    def _change_branch(self, chat: Chat) -> set[str]:
+        """Note which turns are beside the active branch now; return those for which that changed."""
+        left = set(self._ids_beside_active(chat))
         changed = (left ^ self._left) & {version.turn_id for node in chat.tree.nodes() for version in node.versions}
         self._left = self._left - changed | left & changed
-        for turn_id in [key for key in self._shown if key in changed | versions and key != turn.turn_id]:
-            self._shown[turn_id].update(has_left=turn_id in self._left)
+        return changed
 
     def _ids_beside_active(self, chat: Chat) -> Iterator[str]:
         """Yield the shown turns of a chat that are not on its active branch."""
@@ -80,6 +91,10 @@ class ShownTurns:
     def _remove(self, turn_id: str) -> None:
         del self._shown[turn_id]
         self._left.discard(turn_id)
+
+
+shown_turns = ShownTurns()
+"""The outputs of the finished turns of this kernel."""
 
 
 def _with_notice(document: Document, text: str) -> Document:

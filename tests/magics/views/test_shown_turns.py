@@ -94,3 +94,21 @@ def test_turns_that_left_the_active_branch_say_so_until_they_are_back() -> None:
     ]
     assert f"`%chat switch {short_id(second.turn_id)}` makes its branch the active one." in texts[1][0]
     assert "Two." in texts[1][0]
+
+
+def test_turns_are_marked_at_once_when_another_branch_becomes_the_active_one() -> None:
+    shown = ShownTurns()
+    with ScriptedWire(["One.", "Two.", "Three."]) as wire:
+        chat = Chat(wire=wire)
+        first, second = chat.send("Go."), chat.send("Go on.")
+        outputs = [show(shown, chat, first, "a"), show(shown, chat, second, "b")]
+        outputs.append(show(shown, chat, chat.edit(first, "Go elsewhere."), "c"))
+        chat.switch(second)
+        shown.update_branch(chat)
+        shown.update_branch(chat)
+
+    assert [["on another branch" in bundle["text/plain"] for bundle in handle.updates] for handle in outputs] == [
+        [True, False],
+        [True, False],
+        [True],
+    ]
