@@ -5,7 +5,7 @@ import functools
 import multiprocessing
 import os
 import pickle
-import select
+import selectors
 import sys
 import threading
 import types
@@ -57,7 +57,9 @@ def mark_signal(path: Path) -> Callable[[], bool]:
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
 
     def wait() -> bool:
-        is_written = bool(select.select([reader], [], [], 10)[0])
+        with selectors.DefaultSelector() as selector:  # select() takes no descriptor above 1,023
+            selector.register(reader, selectors.EVENT_READ)
+            is_written = bool(selector.select(10))
         os.close(reader)
         return is_written
 
