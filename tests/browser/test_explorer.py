@@ -131,7 +131,7 @@ def test_two_turns_are_compared_and_what_acts_is_a_cell_below_that_has_not_run(l
     expect(said).to_be_in_viewport()
     expect(notebook.cell(3)).to_be_in_viewport()
     assert notebook.page.evaluate(ACTIVE) == 3
-    assert re.fullmatch(r"%%chat --rerun turn_0+6", notebook.source(3))
+    assert re.fullmatch(r"%%chat --rerun turn_0{8}", notebook.source(3))
     expect(notebook.cell(3).locator(".jp-InputPrompt")).to_have_text("[ ]:")
     screenshot(notebook.page, "explorer-inserted")
 

@@ -147,7 +147,7 @@ ENDED = """
   - paragraph:
     - code: price("BBB")
     - text: "gave no result: The user did not approve this call. Reason: not now"
-  - text: /practice:fast · [\\d,]+ tokens · .* s \\(\\+ .* s waiting for you\\)/
+  - text: /practice:fast .* · [\\d,]+ tokens · .* s \\(\\+ .* s waiting for you\\)/
   - button "Copy reply"
   - button "Rerun"
   - button "Edit prompt"
