@@ -137,13 +137,14 @@ ENDED = """
   - group:
     - text: 3 calls
     - code: order, price, owner
-    - text: /1 denied · .*/
-  - paragraph:
-    - code: owner("CCC")
-  - paragraph:
-    - code: order("AAA", 3)
-  - button "Copy"
-  - region "Code, text"
+    - text: /1 denied · 1 edited by you · .*/
+  - region "Table":
+    - table:
+      - rowgroup:
+        - row "call result"
+      - rowgroup:
+        - row "order, with the arguments that you changed, ordered 7"
+        - row /owner/
   - paragraph:
     - code: price("BBB")
     - text: "gave no result: The user did not approve this call. Reason: not now"
