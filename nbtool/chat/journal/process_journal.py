@@ -262,7 +262,7 @@ class Journal:
             " history stays in memory.",
             stacklevel=2,
         )
-        self._store.abandon()
+        committing = self._store.abandon()
         self._closing.detach()
         self._store.close()  # not waited for: the disk may hang
         self._abandoned_store, self.path = self.path, None
@@ -271,8 +271,16 @@ class Journal:
         self._closing.atexit = False
         with self._lock:
             behind, self._behind, self._size_behind = self._behind, {}, 0
-        for rows in behind.values():
-            self._store.write(rows)
+        for write, rows in behind.items():
+            if write not in committing or not self._is_written(write):
+                self._store.write(rows)
+
+    def _is_written(self, write: Future[None]) -> bool:
+        """Whether a write that is being committed reaches the file in the usual time; else it may be listed twice."""
+        try:
+            return write.exception(self._wait_seconds) is None
+        except TimeoutError:
+            return False
 
 
 @cache

@@ -31,6 +31,8 @@ RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5)
 CHANGE_SECONDS = 30.0
 """Longest time that one statement of a change waits for a lock of another process."""
 
+ABANDONED = "the journal has continued in memory"
+
 MAX_BATCH = 100
 """Maximum writes in one transaction."""
 
@@ -64,7 +66,10 @@ class Store:
         self._file = OpenFile(None, None)
         self._carried: list[Row] = []  # of a file that was deleted or replaced, to be written to the next one
         self._change: Change = "unchanged"
-        self._abandoned = threading.Event()
+        self._stop_retries = threading.Event()
+        self._deciding = threading.Lock()  # whether a batch is committed or abandoned
+        self._is_abandoned = False
+        self._committing: list[_Write] = []
         self._has_sidecar = False
         self.is_locked = False  # the last attempt found the file locked by another process
 
@@ -124,9 +129,13 @@ class Store:
         change, self._change = self._change, "unchanged"
         return change
 
-    def abandon(self) -> None:
-        """Stop retrying a locked file: waiting writes fail."""
-        self._abandoned.set()
+    def abandon(self) -> set[Future[None]]:
+        """Let every waiting write fail; return those that are being committed, which can still reach the file."""
+        with self._deciding:
+            self._is_abandoned = True
+            committing = {write.done for write in self._committing}
+        self._stop_retries.set()
+        return committing
 
     def close(self) -> Future[None]:
         """Close the file and end the thread; later writes open it again."""
@@ -182,28 +191,45 @@ class Store:
             try:
                 self._commit(batch)
             except BaseException as error:  # noqa: BLE001 - passed to the futures of the writes
+                self._committing = []
                 self.is_locked = schema.is_locked(error)
-                if self.is_locked and not self._abandoned.wait(next(pauses)):
+                if self.is_locked and not self._stop_retries.wait(next(pauses)):
                     continue
                 for write in batch:
                     write.done.set_exception(error)
             else:
+                self._committing = []
                 self.is_locked = False
                 for write in batch:
                     write.done.set_result(None)
             return
 
     def _commit(self, batch: list[_Write]) -> None:
+        """Write a batch.
+
+        Raises:
+            JournalError: the file has been abandoned, or does not belong to its log.
+            sqlite3.Error: it is locked or cannot be written.
+        """
+        if self._is_abandoned:
+            raise JournalError(ABANDONED)
         connection = self._open()
         connection.execute("BEGIN IMMEDIATE")
         try:
             with connection:  # commits, or rolls back after an exception
+                self._decide_to_commit(batch)
                 for write in batch:
                     if not (self._has_sidecar and is_recorded(connection, write.rows)):
                         self._insert(connection, write.rows, self._notebook)
         except BaseException:
             self._known_chats.clear()  # the chats of this transaction were rolled back
             raise
+
+    def _decide_to_commit(self, batch: list[_Write]) -> None:
+        with self._deciding:
+            if self._is_abandoned:  # while this waited for the lock: the rows are in memory now
+                raise JournalError(ABANDONED)
+            self._committing = batch
 
     def _insert(self, connection: sqlite3.Connection, rows: list[Row], notebook: str) -> None:
         for row in rows:
@@ -275,7 +301,7 @@ class InlineStore(Store):
     def __init__(self, path: Path | None, *, notebook: str = "") -> None:
         super().__init__(path, notebook=notebook)
         self._is_working = False
-        self.abandon()  # nobody else could unlock the file while this thread waits
+        self._stop_retries.set()  # nobody else could unlock the file while this thread waits
 
     def _enqueue(self, job: _Write | _Job) -> None:
         """Do it now, or after the running job: garbage collection may call `close` inside one."""

@@ -137,7 +137,8 @@ async def _fill_in(
     notice = _notice(server, params.message, parameters)
     problem = ""
     for _ in range(MAX_ATTEMPTS):
-        tool = _form_tool(server, parameters, "\n\n".join(filter(None, (notice, problem))))
+        shown = "\n\n".join(filter(None, (notice, problem)))
+        tool = form_tool(server, FORM_TOOL, parameters, shown, _return_values)
         record = await ask_form(call, tool, parameters)
         if record.status != "ok":
             ways = [decision.by for decision in record.decisions]
@@ -170,17 +171,24 @@ async def ask_form(call: RunningCall, tool: Tool, parameters: FormParameters) ->
             stop_request.remove_done_callback(withdraw)
 
 
-def _form_tool(server: str, parameters: FormParameters, notice: str) -> Tool:
+def form_tool(
+    server: str,
+    name: str,
+    parameters: FormParameters,
+    notice: str,
+    function: Callable[[dict[str, Any]], Awaitable[object]],
+) -> Tool:
+    """Return a form as a tool: a call of it asks a person every time, and its result stays out of the chat."""
     asks = f"{server} asks"
     return Tool(
-        function=_return_values,
-        name=FORM_TOOL,
+        function=function,
+        name=name,
         description="",
         parameters=parameters,
         policy=Policy("ask_always", sensitive=True),
         notice=notice,
         qualified_name=asks,
-        identity=f"mcp.{asks}",
+        identity=f"mcp.{asks}.{name}",
         digest=make_digest(schema=parameters.schema, notice=notice),
         resolves_references=False,
         stores_result=False,

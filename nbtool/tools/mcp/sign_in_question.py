@@ -11,9 +11,8 @@ from typing import Any
 from nbtool.errors import ToolFailed
 from nbtool.events import Notice
 from nbtool.sign_in import SIGN_IN_KEY, LoginRequest
-from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.calls.runtime import current_call
-from nbtool.tools.mcp.elicitation import ask_form
+from nbtool.tools.mcp.elicitation import ask_form, form_tool
 from nbtool.tools.mcp.form import FormParameters
 from nbtool.tools.mcp.login_prompt import page_text
 from nbtool.tools.mcp.tool_list import server_label
@@ -40,21 +39,7 @@ def sign_in_form(request: LoginRequest) -> tuple[Tool, FormParameters]:
     parameters = FormParameters({}, None, schema, is_form=True)
     introduction = INTRODUCTION.format(server=server_label(request.server), host=request.host)
     notice = "\n\n".join(filter(None, (introduction, request.warning)))
-    asks = f"{request.server} asks"
-    tool = Tool(
-        function=_agree,
-        name=SIGN_IN_TOOL,
-        description="",
-        parameters=parameters,
-        policy=Policy("ask_always", sensitive=True),
-        notice=notice,
-        qualified_name=asks,
-        identity=f"mcp.{asks}.{SIGN_IN_TOOL}",
-        digest=make_digest(schema=schema, notice=notice),
-        resolves_references=False,
-        stores_result=False,
-    )
-    return tool, parameters
+    return form_tool(request.server, SIGN_IN_TOOL, parameters, notice, _agree), parameters
 
 
 def login_for_call() -> Callable[[LoginRequest], Awaitable[bool]] | None:

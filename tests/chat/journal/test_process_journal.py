@@ -12,16 +12,19 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nbtool.chat.journal import WAIT_SECONDS, Journal, journal, queries
+from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import BUSY_SECONDS
 from nbtool.chat.journal.store import CHANGE_SECONDS, Store
 from nbtool.errors import JournalError
 from nbtool.events import Notice, TurnStarted
 from nbtool.messages import user
 from tests.chat.journal.holding import held_by_another_process
+from tests.policy.in_force import policy_in_force
 
 Tell = Callable[[str, object], None]
 
@@ -207,6 +210,55 @@ def test_more_than_may_wait_for_a_locked_file_goes_to_memory_and_nothing_is_lost
     assert ["is locked" in str(one.message) for one in warned] == [True, False]
     assert "MiB wait for it" in str(warned[1].message)
     assert [str(event["text"]).split()[0] for event in book.events("t")] == ["before", *map(str, range(20))]
+
+
+def test_what_went_to_memory_while_a_slow_disk_had_it_is_not_written_to_the_file_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    book = Journal(path, max_behind=2_000, wait_seconds=0.01)
+    responds, is_blocked = threading.Event(), threading.Event()
+    former = book._store
+
+    def block(_: object) -> None:
+        is_blocked.set()
+        responds.wait(30)
+
+    def record() -> None:
+        for number in range(5):
+            asyncio.run(book.write("c", "t", [Notice(f"{number} {'x' * 900}")]))
+
+    blocked = former.change(block)
+    assert is_blocked.wait(30)
+    with pytest.warns(UserWarning, match="history stays in memory"):
+        record()
+    responds.set()
+    blocked.result(30)
+    former.close().result(30)
+
+    assert [str(event["text"]).split()[0] for event in book.events("t")] == list("01234")
+    assert Journal(path).events("t") == []
+
+
+def test_a_write_that_is_being_committed_when_the_file_is_abandoned_is_in_the_file_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path / "journal.sqlite")
+    committing, goes_on = threading.Event(), threading.Event()
+    decide = store._decide_to_commit
+
+    def wait_then_decide(batch: list[Any]) -> None:
+        decide(batch)
+        committing.set()
+        goes_on.wait(30)
+
+    store._decide_to_commit = wait_then_decide  # type: ignore[method-assign]  # the moment between decision and commit
+    row = Row(0.0, "c", "t", "notice", "{}")
+    first = store.write([row])
+    assert committing.wait(30)
+    second = store.write([row])
+
+    assert store.abandon() == {first}
+    goes_on.set()
+
+    assert first.exception(30) is None
+    assert isinstance(second.exception(30), JournalError)
 
 
 def test_a_process_that_ends_while_its_file_is_locked_waits_a_while_to_write_what_it_has(tmp_path: Path) -> None:
@@ -412,3 +464,44 @@ def test_a_journal_that_was_closed_leaves_no_thread_and_writes_again(tmp_path: P
 
     assert [event["text"] for event in book.events("t")] == [str(number) for number in range(20)]
     book.close()
+
+
+@pytest.mark.promise("policy-limits")
+def test_turns_older_than_a_policy_allows_are_deleted_when_the_journal_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    former = Journal(tmp_path / "journal.sqlite")
+    write_events(former, Notice("recent"), turn_id="recent")
+    former.execute(old_turn)
+    former.close()
+
+    journal.cache_clear()
+    try:
+        with policy_in_force(tmp_path, "[journal]\ndays = 30"):
+            book = journal()
+            left = {turn_id: len(book.events(turn_id)) for turn_id in ("old", "recent")}
+    finally:
+        journal.cache_clear()
+    assert left == {"old": 0, "recent": 1}
+
+
+def old_turn(connection: sqlite3.Connection) -> None:
+    with connection:
+        connection.execute(
+            "INSERT INTO events (at, chat_id, turn_id, kind, body) VALUES (?, 'c', 'old', 'notice', ?)",
+            (time.time() - 31 * 86_400, '{"kind": "notice", "text": "old"}'),
+        )
+
+
+def test_a_failure_to_delete_old_turns_is_reported_and_harms_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    path.write_bytes(b"no database" * 100)
+    book = Journal(path)
+
+    def expire() -> None:
+        book.expire(30)
+        book.close()
+
+    with pytest.warns(UserWarning, match=r"Turns of more than 30 days were not deleted \("):
+        expire()

@@ -6,6 +6,7 @@ import asyncio
 import io
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
 
 import anyio
 import httpx2
@@ -17,8 +18,9 @@ from nbtool.errors import McpFailed
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.failures import parse_exit_report, to_tool_failure
-from nbtool.tools.mcp.http_transport import Body, Exchange, describe_status
+from nbtool.tools.mcp.http_transport import Body, Exchange, Transport, describe_status, exchange
 from nbtool.tools.mcp.stdio_process import report
+from tests.policy.in_force import policy_in_force
 
 STDIO = ServerSpec("lab", command="lab")
 CLOSED = MCPError(CONNECTION_CLOSED, "Connection closed")
@@ -82,6 +84,32 @@ def test_of_the_body_of_an_error_only_the_start_is_read() -> None:
 
     assert asyncio.run(start()) == b"x" * 70
     assert read == [0, 1]
+
+
+@pytest.mark.promise("policy-hosts")
+def test_a_login_that_leads_to_a_host_which_a_policy_does_not_list_sends_nothing(tmp_path: Path) -> None:
+    spec = ServerSpec("lab", url="https://lab.example/mcp")
+    sent: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request.url.host)
+        return httpx2.Response(200)
+
+    async def post(url: str) -> tuple[int, Exchange]:
+        with exchange() as current:
+            response = await Transport(spec, httpx2.MockTransport(answer)).handle_async_request(
+                httpx2.Request("POST", url)
+            )
+        return response.status_code, current
+
+    with policy_in_force(tmp_path, "[hosts]\nmcp = ['https://lab.example']") as path:
+        own, _ = asyncio.run(post("https://lab.example/mcp"))
+        refused, current = asyncio.run(post("https://login.example/token"))
+    failure = to_tool_failure(CLOSED, spec, current, io.StringIO(), is_call=False)
+
+    assert (own, refused, sent) == (200, 503, ["lab.example"])
+    assert str(failure).startswith("The MCP server 'lab' was not reached. ")
+    assert f"The policy {path} does not allow an MCP server at https://login.example" in str(failure)
 
 
 @pytest.mark.parametrize("event", [b"data: {}\n\n", b"data: {}\r\n\r\n"])

@@ -220,3 +220,11 @@ def test_without_nbtool_in_a_notebook_a_person_is_asked_by_a_line_and_else_by_wh
         assert login_prompt.ask_person(REQUEST) is True
     finally:
         set_login_asker(None)
+
+
+def test_a_way_back_that_was_never_opened_can_be_closed() -> None:
+    browser = BrowserReturn()
+
+    browser.close()
+
+    assert asyncio.run(browser.receive()) == {}

@@ -1,0 +1,24 @@
+"""A policy that is in force in the process of the tests, as long as a test needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from nbtool.policy.site import SitePolicy, site_policy
+
+
+@contextmanager
+def policy_in_force(folder: Path, text: str) -> Iterator[Path]:
+    """Apply a policy, which a process reads once, and give its file."""
+    path = folder / "policy.toml"
+    path.write_text(text)
+    policy = SitePolicy.read(str(path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SitePolicy, "read", lambda *_: policy)
+        site_policy.cache_clear()
+        yield path
+    site_policy.cache_clear()

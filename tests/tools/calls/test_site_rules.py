@@ -1,0 +1,91 @@
+"""What an administrator's policy changes about the calls of tools."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nbtool.tools import tool
+from nbtool.tools.approval import Approved, Question
+from nbtool.tools.tool import as_tools
+from tests.policy.in_force import policy_in_force
+from tests.tools.calling import ask_for, make_harness
+
+NO_VALUES = "[values]\nmay_leave = false"
+
+
+@pytest.mark.promise("policy-asks")
+def test_a_tool_that_a_policy_names_is_not_approved_by_python(tmp_path: Path) -> None:
+    runs: list[str] = []
+    asked: list[Question] = []
+
+    def approve(question: Question) -> Approved:
+        asked.append(question)
+        return Approved()
+
+    drop = tool(lambda: runs.append("drop"), name="drop", run="auto")
+    keep = tool(lambda: runs.append("keep"), name="keep", run="auto")
+    with policy_in_force(tmp_path, "[approval]\nalways_ask = ['dr*']") as path:
+        harness = make_harness(drop, keep, approver=approve)
+        record = harness.run(ask_for("drop"))
+        harness.run(ask_for("keep"))
+
+    assert record.status == "denied"
+    assert str(path) in record.shown
+    assert ([question.tool for question in asked], runs) == (["drop"], ["keep"])
+
+
+@pytest.mark.promise("policy-values")
+def test_where_no_values_may_leave_a_result_is_described_and_an_error_named(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise LookupError("SECRET of the error")
+
+    harness = make_harness(tool(lambda: "SECRET result", name="get", run="auto"), tool(fail, name="fail", run="auto"))
+    with policy_in_force(tmp_path, NO_VALUES):
+        result, error = harness.run(ask_for("get")), harness.run(ask_for("fail"))
+
+    assert (result.status, error.status) == ("ok", "error")
+    assert "SECRET" not in result.shown + error.shown
+    assert "str" in result.shown
+    assert error.shown.startswith("LookupError was raised. Its text is not sent")
+
+
+@pytest.mark.promise("policy-values")
+def test_the_result_of_a_tool_that_returns_no_values_is_sent(tmp_path: Path) -> None:
+    names = replace(as_tools(tool(lambda: "df, ax", name="names", run="auto"))[0], is_value_free=True)
+    with policy_in_force(tmp_path, NO_VALUES):
+        record = make_harness(names).run(ask_for("names"))
+
+    assert record.shown == "df, ax"
+
+
+@pytest.mark.promise("policy-values")
+def test_where_no_values_may_leave_none_is_sent_by_reference_to_a_server(tmp_path: Path) -> None:
+    received: list[str] = []
+
+    def send(text: str) -> None:
+        """Send a text."""
+        received.append(text)
+
+    to_server = replace(as_tools(tool(send, run="auto"))[0], sends_to="server")
+    harness = make_harness(to_server, notebook={"note": "SECRET"}, expose=["note"])
+    with policy_in_force(tmp_path, NO_VALUES) as path:
+        record = harness.run(ask_for("send", text="$VAR_REF{{note}}"))
+
+    assert received == []
+    assert f"The policy {path} allows no values to leave" in record.shown
+
+
+@pytest.mark.promise("policy-values")
+def test_without_a_policy_the_same_call_is_sent() -> None:
+    received: list[str] = []
+    to_server = replace(
+        as_tools(tool(lambda text: received.append(text), name="send", run="auto"))[0], sends_to="server"
+    )
+    record = make_harness(to_server, notebook={"note": "public"}, expose=["note"], approver=lambda _: Approved()).run(
+        ask_for("send", text="$VAR_REF{{note}}")
+    )
+
+    assert (record.status, received) == ("ok", ["public"])
