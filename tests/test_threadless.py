@@ -11,8 +11,9 @@ from concurrent.futures import CancelledError, Future
 
 import pytest
 
+from nbtool.caller_thread import CallerThread
 from nbtool.errors import NbtoolError
-from nbtool.loop import CallerThread, background_loop, run_sync, wait_for_future
+from nbtool.loop import background_loop, run_sync, wait_for_future
 from nbtool.threadless import (
     SharedLoop,
     SuspendedEvent,

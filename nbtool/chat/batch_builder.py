@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from nbtool.caller_thread import CallerThread
 from nbtool.chain.price_check import REPORTS_COST
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.batch import Batch, BatchDriver
@@ -17,7 +18,6 @@ from nbtool.chat.model import Model
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.chat.turn_settings import TurnSettings
-from nbtool.loop import CallerThread
 from nbtool.plugins.budget import Budget
 from nbtool.policy import site_policy
 from nbtool.tools.approval import Approver

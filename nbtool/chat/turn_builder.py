@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nbtool.caller_thread import CallerThread
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chat.attachments import as_parts
 from nbtool.chat.chat_parts import ChatParts
@@ -18,7 +19,7 @@ from nbtool.chat.turn_run import TurnRun
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage
 from nbtool.events import Event
-from nbtool.loop import CallerThread, run_sync
+from nbtool.loop import run_sync
 from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
 from nbtool.policy import site_policy

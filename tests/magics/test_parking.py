@@ -9,6 +9,7 @@ from concurrent.futures import Future
 import pytest
 
 from nbtool import Chat, tool
+from nbtool.caller_thread import CallerThread
 from nbtool.chain.hooks import TurnContext
 from nbtool.chat.chat import wait_for_turn
 from nbtool.chat.conversation import restore
@@ -16,7 +17,7 @@ from nbtool.chat.journal import journal
 from nbtool.chat.subchat import subchat
 from nbtool.errors import AlreadyDecided, BadUsage
 from nbtool.events import TurnParked
-from nbtool.loop import CallerThread, background_loop
+from nbtool.loop import background_loop
 from nbtool.magics.cell.approver import PARKED_SECONDS, CellApprover
 from nbtool.magics.flags.flag_parser import cell_parser, parse
 from nbtool.testing import ScriptedWire, call

@@ -10,8 +10,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from nbtool.caller_thread import CallerThread
 from nbtool.events import Event
-from nbtool.loop import CallerThread, background_loop
+from nbtool.loop import background_loop
 from nbtool.messages import ToolCall, new_id
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord

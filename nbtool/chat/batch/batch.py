@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Self
 
+from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.progress import ProgressLine
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, LimitReached, NbtoolError
-from nbtool.loop import CallerThread, background_loop
+from nbtool.loop import background_loop
 from nbtool.messages import Message, Usage
 from nbtool.threadless import new_queue
 

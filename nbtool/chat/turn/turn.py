@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nbtool.blocks.display_limits import DISPLAY_LIMITS, Limits
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.mimebundle import turn_mimebundle
+from nbtool.caller_thread import CallerThread
 from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chat.turn import compact
 from nbtool.chat.turn.event_queue import EventQueue
@@ -38,7 +39,7 @@ from nbtool.events import (
     TurnStarted,
     TurnStatus,
 )
-from nbtool.loop import CallerThread, background_loop, reset_after_fork
+from nbtool.loop import background_loop, reset_after_fork
 from nbtool.messages import Citation, Media, Message, ProviderCall, Usage, new_id
 from nbtool.text import shorten
 from nbtool.tools.calls.stops import CallStops

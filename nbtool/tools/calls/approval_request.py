@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from nbtool.caller_thread import CallerThread
 from nbtool.errors import AlreadyDecided, NbtoolError
 from nbtool.events import CallAsked, CallDecided, Emit, Gate, Notice
-from nbtool.loop import CallerThread, is_cancelling
+from nbtool.loop import is_cancelling
 from nbtool.text import shorten
 from nbtool.thread_pool import capture, run_with_timeout
 from nbtool.tools.approval import (

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from nbtool.caller_thread import CallerThread
 from nbtool.errors import ToolFailed
 from nbtool.events import CallDecided, Emit
-from nbtool.loop import CallerThread
 from nbtool.messages import ToolCall
 from nbtool.policy import site_policy
 from nbtool.thread_pool import Outcome, run_with_timeout

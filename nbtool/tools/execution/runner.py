@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from nbtool.caller_thread import CallerThread
 from nbtool.events import CallStatus
-from nbtool.loop import CallerThread
 from nbtool.thread_pool import Outcome
 from nbtool.tools.execution.async_loop import is_tool_loop_free, run_on_tool_loop
 from nbtool.tools.execution.executors import ExecutorRunner

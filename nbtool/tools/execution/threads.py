@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
+from nbtool.caller_thread import CallerThread
 from nbtool.errors import Cancelled
-from nbtool.loop import CallerThread
 from nbtool.thread_pool import Outcome, capture, run_in_worker
 
 STOP_GRACE_SECONDS = 0.6

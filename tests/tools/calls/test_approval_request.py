@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nbtool.caller_thread import CallerThread
 from nbtool.events import Event
-from nbtool.loop import CallerThread
 from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
 from nbtool.tools.approval import ApprovalQueue, Question, Resolution

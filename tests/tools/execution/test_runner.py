@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from nbtool.caller_thread import CallerThread
 from nbtool.errors import Cancelled
-from nbtool.loop import CallerThread, background_loop, run_sync
+from nbtool.loop import background_loop, run_sync
 from nbtool.messages import ToolCall
 from nbtool.thread_pool import run_in_worker
 from nbtool.tools import Progress, tool
