@@ -29,9 +29,10 @@ from benchmarks import saved_turn
 from benchmarks.goals import Goal, goal_table
 from nbtool.events import Event, RequestStarted, TextDelta, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
+from nbtool.view.assets import STATIC
 from nbtool.view.lazy_module import load_lazy_module
 from nbtool.view.patch_batching import FLUSHES_PER_SECOND
-from nbtool.view.turn_widget import STATIC, TurnWidget
+from nbtool.view.turn_widget import TurnWidget
 from tests.browser.bare import open_bare
 from tests.browser.chromium import find_chromium
 from tests.browser.states import show, states

@@ -13,9 +13,9 @@ import traitlets
 from nbtool.blocks.protocol import VERSION
 from nbtool.blocks.render.whole_conversation import ConversationData
 from nbtool.errors import NbtoolError
+from nbtool.view.assets import read_asset
 from nbtool.view.explorer_messages import ExplorerMessage, parse_message
 from nbtool.view.lazy_module import load_lazy_module
-from nbtool.view.turn_widget import read_asset
 
 KINDS = frozenset(("hello", "rich", "media"))
 """What the page may request: the current conversation, the second module, an image or a sound."""

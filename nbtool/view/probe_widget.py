@@ -13,9 +13,9 @@ import anywidget
 import traitlets
 from pydantic import TypeAdapter
 
+from nbtool.view.assets import read_asset
 from nbtool.view.message_envelope import CLOSED, is_for_widget, validate_content
 from nbtool.view.protocol import PageReport
-from nbtool.view.turn_widget import read_asset
 
 Way = Literal["comm", "control"]
 """A way of a page's messages to the kernel: the widget's comm, or the kernel's control channel."""

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -28,6 +27,7 @@ from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
 from nbtool.threadless import new_event
+from nbtool.view.assets import read_asset
 from nbtool.view.lazy_module import load_lazy_module
 from nbtool.view.page_messages import BindRequest, TurnMessage, parse_message
 from nbtool.view.patch_batching import LoopClock, PatchQueue, Throttle, encode_patch
@@ -38,22 +38,6 @@ MAX_REMEMBERED_IDS = 256
 
 REPLACE_SECONDS = 2.0
 """Seconds for each page to load the final output; pages load it one after the other, the newest first."""
-
-STATIC = Path(__file__).parent / "static"
-
-
-def read_asset(name: str) -> str:
-    """Return a built file of the page as text: given a path, anywidget keeps every widget alive.
-
-    Raises:
-        ImportError: it is not built.
-    """
-    path = STATIC / name
-    if not path.is_file():
-        msg = f"The front-end files of nbtool are not built: {path} is missing. Run `npm ci && node build.mjs` in js/."
-        raise ImportError(msg)
-    return path.read_text(encoding="utf-8")
-
 
 Receive = Callable[[object], bool]
 """Handles a message of the page, on any thread; returns whether it was valid and new."""

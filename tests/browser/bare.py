@@ -14,8 +14,8 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Route
 
+from nbtool.view.assets import STATIC
 from nbtool.view.lazy_module import load_lazy_module
-from nbtool.view.turn_widget import STATIC
 
 MODULES = {path.stem: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
 """The scripts that the kernel sends to a page."""

@@ -25,10 +25,11 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Media, Usage, user
+from nbtool.view.assets import STATIC
 from nbtool.view.lazy_module import MAX_LAZY_BYTES, load_lazy_module
 from nbtool.view.page_messages import BindRequest
 from nbtool.view.protocol import TurnAction
-from nbtool.view.turn_widget import STATIC, TurnWidget
+from nbtool.view.turn_widget import TurnWidget
 from tests.samples import PNG
 
 BUNDLE_LIMIT = 20_000

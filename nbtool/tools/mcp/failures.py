@@ -15,7 +15,8 @@ from nbtool.text import shorten
 from nbtool.tools.mcp import stdio_messages
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
-from nbtool.tools.mcp.http_transport import MAX_EVENTS, Exchange, describe_status
+from nbtool.tools.mcp.exchange import Exchange
+from nbtool.tools.mcp.http_transport import MAX_EVENTS, describe_status
 from nbtool.tools.mcp.tool_list import server_label
 from nbtool.tools.values.model_text import format_error
 from nbtool.tools.values.sanitize import single_line, without_paths

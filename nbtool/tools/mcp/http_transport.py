@@ -10,12 +10,10 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
@@ -26,6 +24,7 @@ from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
 from nbtool.tools.mcp import stdio_messages
 from nbtool.tools.mcp.config import ServerSpec
+from nbtool.tools.mcp.exchange import Exchange, current_exchange
 from nbtool.tools.values.sanitize import single_line
 
 HTTP_SECONDS = 30.0
@@ -56,51 +55,6 @@ _SSE_FIX = (
     "Use its streamable HTTP address (often the same one with /mcp), or a bridge on stdio such as "
     '{"command": "npx", "args": ["-y", "mcp-remote", "<url>"]}.'
 )
-
-
-@dataclass(slots=True)
-class Exchange:
-    """The outcome of the requests of one operation; the last one counts.
-
-    `is_at_end`: the whole body was received; for a stream, the server ended it.
-    """
-
-    status: int = 0
-    problem: Literal[
-        "", "unsent", "refused", "broken", "too_large", "too_complex", "too_many", "compressed", "login"
-    ] = ""
-    detail: str = ""
-    content_type: str = ""
-    had_session: bool = False
-    is_rpc_error: bool = False
-    is_stream: bool = False
-    is_at_end: bool = False
-    challenge: str = ""
-    retry_after: str = ""
-
-    @property
-    def is_session_gone(self) -> bool:
-        """Whether the server no longer knows the session; then a client must start another one."""
-        return self.had_session and self.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
-
-
-_exchange: ContextVar[Exchange | None] = ContextVar("nbtool_mcp_exchange", default=None)
-
-
-@contextmanager
-def exchange() -> Iterator[Exchange]:
-    """Record the outcome of the requests made in the context."""
-    current = Exchange()
-    token = _exchange.set(current)
-    try:
-        yield current
-    finally:
-        _exchange.reset(token)
-
-
-def current_exchange() -> Exchange:
-    """Return where the outcome of the current request is recorded."""
-    return _exchange.get() or Exchange()
 
 
 def http_client(
@@ -144,7 +98,7 @@ class Transport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; the public URL is replaced by the real one."""
-        current = (_exchange.get() if request.method == "POST" else None) or Exchange()
+        current = current_exchange() if request.method == "POST" else Exchange()
         current.had_session = SESSION_ID in request.headers
         current.status, current.problem, current.is_rpc_error, current.is_at_end = 0, "", False, False
         url = httpx2.URL(self._spec.url) if request.url == self._public else request.url

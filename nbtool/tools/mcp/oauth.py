@@ -24,7 +24,8 @@ from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.sign_in import LoginRequest
 from nbtool.text import shorten
 from nbtool.tools.mcp.config import ServerSpec
-from nbtool.tools.mcp.http_transport import MAX_MESSAGE_CHARS, current_exchange
+from nbtool.tools.mcp.exchange import current_exchange
+from nbtool.tools.mcp.http_transport import MAX_MESSAGE_CHARS
 from nbtool.tools.mcp.login_prompt import BrowserReturn, LoginPrompt
 from nbtool.tools.mcp.token_store import TokenStore
 from nbtool.tools.values.sanitize import single_line

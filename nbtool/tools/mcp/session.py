@@ -25,6 +25,7 @@ from nbtool.tools.mcp import stdio_process
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.elicitation import Answer, complete_call
 from nbtool.tools.mcp.errors import SessionLost
+from nbtool.tools.mcp.exchange import Exchange, exchange
 from nbtool.tools.mcp.result_content import result_value
 from nbtool.tools.mcp.tool_list import MAX_PAGES, RemoteTool, parse_tools, server_label
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
     from mcp.types import ElicitRequestParams, ElicitResult, LoggingMessageNotificationParams
 
-    from nbtool.tools.mcp.http_transport import Exchange, WrapTransport
+    from nbtool.tools.mcp.http_transport import WrapTransport
 
 T = TypeVar("T")
 OnLog = Callable[["LoggingMessageNotificationParams"], object]
@@ -127,8 +128,6 @@ class Session:
             SessionLost: the session has ended.
             McpFailed: the server returned an error, or timed out.
         """
-        from nbtool.tools.mcp.http_transport import exchange  # noqa: PLC0415 - loaded only if there is a server
-
         client, seconds = self._running(), self.spec.limits.list_seconds
         with exchange() as current:
             try:
@@ -151,8 +150,6 @@ class Session:
             McpFailed: the server returned an error, or an invalid response.
             ToolFailed: the tool failed, with its own message.
         """
-        from nbtool.tools.mcp.http_transport import exchange  # noqa: PLC0415 - loaded only if there is a server
-
         client = self._running()
         with exchange() as current:
             try:
@@ -169,8 +166,6 @@ class Session:
         return self._client
 
     async def _run(self) -> None:
-        from nbtool.tools.mcp.http_transport import exchange  # noqa: PLC0415 - loaded only if there is a server
-
         with self._stderr:
             try:
                 with exchange() as current:

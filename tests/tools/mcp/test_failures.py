@@ -17,8 +17,9 @@ from mcp.types import CONNECTION_CLOSED
 from nbtool.errors import McpFailed
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
+from nbtool.tools.mcp.exchange import Exchange, exchange
 from nbtool.tools.mcp.failures import parse_exit_report, to_tool_failure
-from nbtool.tools.mcp.http_transport import Body, Exchange, Transport, describe_status, exchange
+from nbtool.tools.mcp.http_transport import Body, Transport, describe_status
 from nbtool.tools.mcp.stdio_process import report
 from tests.policy.in_force import policy_in_force
 
