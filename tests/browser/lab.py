@@ -110,14 +110,14 @@ class Notebook:
         """Run a cell by its keys, and return when the page has sent it."""
         self.page.evaluate(
             f"""at => {{
-                const cell = {PANEL}.content.widgets[at].model;
-                window.sent = new Promise(done => cell.stateChanged.connect(() => done()));
+                window.isSent = false;
+                {PANEL}.content.widgets[at].model.stateChanged.connect(() => {{ window.isSent = true; }});
             }}""",
             index,
         )
         self.cell(index).locator(".jp-InputPrompt").click()
         self.page.keyboard.press("Control+Enter")
-        self.page.evaluate("() => window.sent")
+        self.page.wait_for_function("() => window.isSent", timeout=CELL_SECONDS * 1000)
 
     def run_cell(self, index: int, *, seconds: float = CELL_SECONDS) -> Locator:
         """Run a cell to its end and give its output."""
