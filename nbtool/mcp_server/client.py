@@ -13,8 +13,8 @@ from nbtool.chat.chat import Chat, TurnSettings
 from nbtool.chat.model import Model
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided, BadUsage
-from nbtool.events import CallProgress, Event
-from nbtool.mcp_server.endpoint import ClientEndpoint
+from nbtool.events import CallFinished, CallProgress, CallStatus, Event
+from nbtool.mcp_server.endpoint import RETURNED, ClientEndpoint
 from nbtool.messages import ToolResult
 from nbtool.tools.approval import ApprovalQueue, Decision, Question
 
@@ -28,6 +28,15 @@ NOBODY = "Nobody can be asked in this notebook (no page, no terminal), so the ca
 UNANSWERED = "Nobody answered within {seconds:g} s."
 BUSY = "{count} calls of this client already run or wait in the notebook, which is the limit."
 NO_RESULT = "The call has no result: {reason}"
+
+CLOSINGS: dict[CallStatus, str] = {
+    "ok": RETURNED,
+    "denied": "{client} was told that the call was denied.",
+    "withheld": "{client} was told that the result was withheld.",
+}
+"""The last sentence of a turn by what came of its call."""
+
+FAILED = "{client} was told why the call has no result."
 
 ReportProgress = Callable[[str, float | None], None]
 
@@ -112,6 +121,7 @@ class Client:
 
     async def _run(self, endpoint: ClientEndpoint, tool: str, report: ReportProgress | None) -> Answer:
         turn = self._compose(endpoint, tool)
+        turn.add_listener(_closing_listener(endpoint))
         if report:
             turn.add_listener(_progress_listener(report))
         self.view.show(turn, self.chat, self.name)
@@ -143,6 +153,14 @@ def _reason(turn: Turn, tool: str) -> str:
 def _result_name(turn: Turn) -> str:
     """Return the variable with the result of a call that may be handed on."""
     return next((call.reference for call in turn.calls if call.status == "ok"), "")
+
+
+def _closing_listener(endpoint: ClientEndpoint) -> Callable[[Event], None]:
+    def listen(event: Event) -> None:
+        if isinstance(event, CallFinished):
+            endpoint.closing = CLOSINGS.get(event.status, FAILED)
+
+    return listen
 
 
 def _progress_listener(report: ReportProgress) -> Callable[[Event], None]:

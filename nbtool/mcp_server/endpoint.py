@@ -20,7 +20,7 @@ class ClientEndpoint:
     """Has the interface of a model: its first reply is the client's call, and its second ends the turn.
 
     So a client's call meets what a model's call meets: plugins, both gates, limits, the journal, the view. `result` is
-    what a model would have received for it, and `closing` the last sentence.
+    what a model would have received for it, and `closing` the last sentence, with the client's name as `{client}`.
     """
 
     abilities: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ class ClientEndpoint:
 
     def __init__(self, client: str, tool: str, arguments: Mapping[str, Any], *, closing: str = RETURNED) -> None:
         self.model = client
-        self._closing = closing
+        self.closing = closing
         self.result: ToolResult | None = None
         self._call = CallDelta("0", new_id(DIALECT), tool, json.dumps(arguments, ensure_ascii=False))
         self._is_requested = False
@@ -43,5 +43,5 @@ class ClientEndpoint:
             return
         results = (result for message in reversed(prompt.messages) for result in message.results)
         self.result = next(results, None)
-        yield TextDelta(self._closing.format(client=self.model))
+        yield TextDelta(self.closing.format(client=self.model))
         yield ReplyEnd("end", "stop")

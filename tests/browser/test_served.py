@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 from playwright.sync_api import Locator, expect
 
+from nbtool.magics.views.call_log import DROPPED_AT_ONCE, MAX_SHOWN
 from tests.browser.lab import PICTURED_THEMES, Lab, Notebook, screenshot
 from tests.mcp_server.codex import INSTALLED, NAMESPACE, finished_calls, start_codex, texts_of
 from tests.mcp_server.programs import fastmcp, inspector, printed
@@ -242,6 +244,30 @@ def test_calls_at_once_are_asked_about_each_in_its_place_and_one_is_denied(lab: 
     assert sorted(one.is_error for one in results) == [False, True]
     denied = next(one for one in results if one.is_error)
     assert "did not approve" in denied.content[0].text
+
+
+def test_calls_are_listed_in_order_of_time_around_an_open_question_and_a_line_says_how_many_are_not(lab: Lab) -> None:
+    notebook, url, token = serve(lab)
+    asked = call(url, token, name="first")
+    expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
+
+    for number in range(MAX_SHOWN):
+        call(url, token, "ListVars", {}, name=f"reader{number}").result(60)
+    notebook.wait_output(1, f"to reader{MAX_SHOWN - 1}.")
+    screenshot(notebook.output(1), "served-many")
+    expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
+    buttons(notebook, "Approve").click()
+    assert asked.result(60)[0].content[0].text == "emu"
+    notebook.wait_output(1, "to first.")
+
+    shown = notebook.output(1).inner_text()
+    readers = [f"reader{number}" for number in range(DROPPED_AT_ONCE, MAX_SHOWN)]
+    assert re.findall(r"returned to (\w+)\.", shown) == ["first", *readers]
+    assert f"{DROPPED_AT_ONCE} earlier calls are not shown here: `%chat -c mcp:reader0 history` (1)" in shown
+    saved = str(notebook.save().cells[1].outputs)
+    assert f"{DROPPED_AT_ONCE} earlier calls are not shown here" in saved
+    assert "widget-view" not in saved
+    assert notebook.errors == []
 
 
 def test_the_notebook_that_served_is_saved_without_its_token(lab: Lab) -> None:

@@ -62,6 +62,7 @@ def test_a_call_returns_what_a_model_would_receive_and_the_name_of_its_result() 
     assert not result.is_error
     assert texts(result) == ["8", "Kept as $VAR_REF{{double_1_result}}."]
     assert [(turn.status, client) for turn, client in view.shown] == [("completed", "tester")]
+    assert view.shown[0][0].text == "The result was returned to tester."
 
 
 def test_a_result_is_handed_on_by_reference_and_never_through_the_client() -> None:
@@ -106,8 +107,10 @@ def test_the_person_decides_on_a_call_and_on_a_result_and_the_client_reads_why()
 
     paying = tool(pay, result="always")
 
+    view = decide_by(decide)
+
     async def use() -> list[Any]:
-        with serve(lambda: Chat(tools=[paying]), decide_by(decide)) as server:
+        with serve(lambda: Chat(tools=[paying]), view) as server:
             async with connect(server) as session:
                 return [await session.call_tool("pay", {"amount": amount}) for amount in (3, 30)]
 
@@ -116,6 +119,10 @@ def test_the_person_decides_on_a_call_and_on_a_result_and_the_client_reads_why()
     assert [question.gate for question in asked] == ["run", "result", "run"]
     assert (withheld.is_error, "too much" in texts(withheld)[0], "paid" in str(withheld)) == (False, True, False)
     assert (denied.is_error, "too dear" in texts(denied)[0]) == (True, True)
+    assert [turn.text for turn, _ in view.shown] == [
+        "tester was told that the result was withheld.",
+        "tester was told that the call was denied.",
+    ]
 
 
 @pytest.mark.promise("served")

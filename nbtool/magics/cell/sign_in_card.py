@@ -11,8 +11,9 @@ from nbtool.errors import NbtoolError
 from nbtool.magics.cell.approver import CellApprover
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id, has_front_end
 from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.magics.views.call_log import empty_place
 from nbtool.magics.views.page_view import WidgetView
-from nbtool.magics.views.served import chat_name, empty_place
+from nbtool.magics.views.served import chat_name
 from nbtool.mcp_server.endpoint import ClientEndpoint
 from nbtool.sign_in import LoginRequest
 from nbtool.tools.mcp.login_prompt import LOGIN_SECONDS, ask_by_line, page_text

@@ -13,7 +13,7 @@ from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.magics.cell.notebook_session import ServedNotebook, uses_cells
 from nbtool.magics.commands.context import Command, CommandContext, Kernel, format_table
-from nbtool.magics.views.served import PLACES, ServedView, chat_name
+from nbtool.magics.views.served import MAX_RUNNING, ServedView, chat_name
 
 if TYPE_CHECKING:
     from nbtool.mcp_server.client import Client
@@ -142,7 +142,7 @@ def _make_server(
         from nbtool.mcp_server.http_server import KernelServer  # noqa: PLC0415 - the same
     except ImportError:
         raise BadUsage(MISSING, fix=INSTALL) from None
-    running = asyncio.Semaphore(PLACES)
+    running = asyncio.Semaphore(MAX_RUNNING)
 
     def open_client(name: str) -> Client:
         chat = _open_chat(kernel, fill, name)

@@ -1,15 +1,12 @@
-"""Where the turns of clients are shown: below the cell that serves, in a few places that are used in turn.
+"""Where the turns of clients are shown: below the cell that serves, in order of time.
 
 A turn that asks something is shown in the cell that runs at that time too.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
-
-from IPython.display import display
 
 from nbtool.blocks.question import summarize_call, summarize_sign_in
 from nbtool.blocks.sanitize import one_line
@@ -18,41 +15,40 @@ from nbtool.chat.turn import Turn
 from nbtool.events import CallAsked, CallDecided, Event, Notice
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, has_front_end
 from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.magics.views.call_log import CallLog
 from nbtool.magics.views.page_view import WidgetView
 from nbtool.magics.views.pageless_views import SHOWN_DIGEST
 from nbtool.magics.views.running_cell import RunningCell
 from nbtool.sign_in import sign_in_page
 
-PLACES = 4
-"""Number of turns of clients that are shown, and run, at a time; a further call waits for one of them to end."""
+MAX_RUNNING = 4
+"""Number of turns of clients that run at a time; a further call waits for one of them to end."""
 
 ASKED_BY = "Asked by {client}, a client of `%chat serve`."
 ASKED_IN_TERMINAL = "{client}: {question} `%chat approve {digest}` or `%chat deny {digest} REASON`"
 DECIDED_HERE = "{client} called {tool}: {verdicts}. The call is shown below `%chat serve`."
 WITHDRAWN = "ended without a decision"
-EMPTY = {"text/plain": ""}
 
 
 class ServedView:
     """Shows the turns of clients in the output of the cell that serves, while other cells run or none.
 
-    A finished turn stays until its place is needed. Once a turn asks something, the cell that runs shows it too, and
-    at its end one line instead. Without a page, a terminal gets a line for each question. `prepare` is called with
-    each turn before it starts.
+    The newest is the last, and finished ones stay as the log says. Once a turn asks something, the cell that runs
+    shows it too, and at its end one line instead. Without a page, a terminal gets a line for each question. `prepare`
+    is called with each turn before it starts.
     """
 
     def __init__(self, shell: Any, magic: str, prepare: Callable[[Turn, Chat], object]) -> None:
         self._shell, self._magic, self._prepare = shell, magic, prepare
         self._has_page = has_front_end(shell)
         self._has_terminal = getattr(shell, "kernel", None) is None and can_ask_for_input(shell)
-        self._lock = threading.Lock()
-        self._free: list[Any] = []
+        self._log = CallLog()
         self._running_cell = RunningCell(shell)
 
     def open(self) -> None:
-        """Display the places, below what the cell has printed."""
-        self._free = [empty_place() for _ in range(PLACES)] if self._has_page else []
+        """Display the outputs of the calls, below what the cell has printed."""
         if self._has_page:
+            self._log.open()
             self._running_cell.watch()
 
     def close(self) -> None:
@@ -64,15 +60,15 @@ class ServedView:
         return self._has_page or self._has_terminal
 
     def show(self, turn: Turn, chat: Chat, client: str) -> None:
-        """Prepare a turn, and show it in the place that was free for longest."""
+        """Prepare a turn, and show it below those before it."""
         self._prepare(turn, chat)
         if self._has_terminal:
             turn.add_listener(lambda event: _print_question(event, client))
         if not self._has_page:
             return
-        with self._lock:
-            place = self._free.pop(0) if self._free else empty_place()
-        view = WidgetView(self._shell, turn, chat, CellSource(chat_name(client), self._magic), place=place)
+        cells = CellSource(chat_name(client), self._magic)
+        place = self._log.add(cells)
+        view = WidgetView(self._shell, turn, chat, cells, place=place)
 
         notices = [Notice(ASKED_BY.format(client=client))]
 
@@ -85,8 +81,7 @@ class ServedView:
 
         def end(_: object) -> None:
             view.on_finished(turn, in_copy=_describe_decisions(turn, client))
-            with self._lock:
-                self._free.append(place)
+            place.has_ended = True
 
         turn.add_listener(feed)
         turn.done.add_done_callback(end)
@@ -103,11 +98,6 @@ def _describe_decisions(turn: Turn, client: str) -> str:
     verdicts = [event.verdict for event in turn.log if isinstance(event, CallDecided)]
     tool = one_line(names[0], 100) if names else ""
     return DECIDED_HERE.format(client=client, tool=tool, verdicts=", ".join(verdicts) or WITHDRAWN)
-
-
-def empty_place() -> Any:
-    """Display an empty output in the running cell and return its handle."""
-    return display(EMPTY, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
 
 
 def _print_question(event: Event, client: str) -> None:
