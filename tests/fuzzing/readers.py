@@ -306,7 +306,7 @@ EXCLUDED: dict[str, str] = {
         "looks up a turn or a chat by its name",
     ),
     **dict.fromkeys(
-        ["describe_media", "media_bundle", "response_format", "read_asset", "files"],
+        ["describe_media", "media_bundle", "response_format", "read_asset", "files", "form_tool"],
         "takes words of the program or of a person",
     ),
     **dict.fromkeys(["command_arguments", "command_options", "flag_values"], "looks up the word before the cursor"),

@@ -29,6 +29,7 @@ from nbtool.magics.flags.flag_parser import budget, mentions
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id
 from nbtool.magics.names.name_restoration import former_needs, restore_for_turn, restore_later_names, settle_names
 from nbtool.magics.names.namespace import NotebookNamespace
+from nbtool.magics.notebook.cell_context import CHARACTERS_PER_TOKEN
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.magics.views import View, can_park, make_view
@@ -223,7 +224,10 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
         put_back()
     if cells:
         print(f"The prompt contains {cells.describe()}.")  # noqa: T201 - the requested output
-    print(f"POST {address}{request.path}")  # noqa: T201 - the requested output
+    size = len(json.dumps(request.body, ensure_ascii=False))
+    tokens = max(1, size // CHARACTERS_PER_TOKEN)
+    print(f"Nothing was sent. The request has {size:,} characters, about {tokens:,} tokens:")  # noqa: T201 - the same
+    print(f"POST {address}{request.path}")  # noqa: T201 - the same
     print(json.dumps(request.body, indent=2, ensure_ascii=False))  # noqa: T201 - the same
     for upload in request.uploads:
         print(f"{upload.field_name}: {upload.filename} ({upload.mime}, {len(upload.data):,} bytes)")  # noqa: T201 - the same

@@ -31,6 +31,9 @@ OMITTED = "[{count} {cells} left out: together they exceed {limit:,} characters.
 CHARACTERS_PER_TOKEN = 4
 """An estimate, for what is said about the size."""
 
+_INSTALLED = re.compile(r"(File \"?)\S*?[/\\](?:site|dist)-packages[/\\]")
+"""The folder of an installed package in a traceback, which is this machine's own and tells a model nothing."""
+
 Origin = Literal["page", "history"]
 
 
@@ -50,14 +53,17 @@ class ContextCell:
     edited: str = ""
 
     def format(self) -> str:
-        """Return the cell as Markdown, in fences that its text cannot close; of a long error the end is kept."""
+        """Return the cell as Markdown, in fences that its text cannot close; of a long error the end is kept.
+
+        The paths of installed packages begin with the package.
+        """
         number = " " if self.number is None else self.number
         title = f"In [{number}]:" if self.language == "python" else f"{self.language.title()}:"
         texts = [(title, self.language, _first(self.source, MAX_SOURCE))]
         if self.outputs:
             texts.append((f"Out [{number}]:", "", _first("\n".join(self.outputs), MAX_OUTPUT)))
         if self.error:
-            texts.append((f"Error of [{number}]:", "", _last(self.error, MAX_OUTPUT)))
+            texts.append((f"Error of [{number}]:", "", _last(_INSTALLED.sub(r"\1", self.error), MAX_OUTPUT)))
         if self.edited:
             texts.append((EDITED.format(number=number), self.language, _first(self.edited, MAX_SOURCE)))
         return "\n\n".join(f"{title}\n{_fenced(text, language)}" for title, language, text in texts)

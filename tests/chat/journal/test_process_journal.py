@@ -10,6 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,34 @@ def test_a_write_that_is_being_committed_when_the_file_is_abandoned_is_in_the_fi
 
     assert first.exception(30) is None
     assert isinstance(second.exception(30), JournalError)
+
+
+@pytest.mark.parametrize(("responds", "listed"), [(True, 1), (False, 2)])
+def test_an_event_whose_commit_is_under_way_when_memory_is_full_is_listed_twice_only_if_the_disk_hangs(
+    tmp_path: Path, responds: bool, listed: int
+) -> None:
+    book = Journal(tmp_path / "journal.sqlite", max_behind=100, wait_seconds=0.2)
+    store, goes_on = book._store, threading.Event()
+    decide, abandon = store._decide_to_commit, store.abandon
+
+    def decide_and_wait(batch: list[Any]) -> None:
+        decide(batch)
+        goes_on.wait(30)
+
+    def abandon_and_respond() -> set[Future[None]]:
+        committing = abandon()
+        if responds:
+            goes_on.set()
+        return committing
+
+    store._decide_to_commit = decide_and_wait  # type: ignore[method-assign]  # the moment between decision and commit
+    store.abandon = abandon_and_respond  # type: ignore[method-assign]  # the disk responds from now on
+    with pytest.warns(UserWarning, match="history stays in memory"):
+        asyncio.run(book.write("c", "t", [Notice("x" * 200)]))
+    goes_on.set()
+    store.close().result(30)
+
+    assert len(book.events("t")) == listed
 
 
 def test_a_process_that_ends_while_its_file_is_locked_waits_a_while_to_write_what_it_has(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ def test_dry_run_shows_the_request_and_sends_nothing(shell: Any, capsys: pytest.
     shell.run_cell("%%chat --dry-run -m practice:fast --option temperature=0.5\nHello")
 
     said = capsys.readouterr().out
-    assert said.startswith("POST http://127.0.0.1:")
+    assert said.startswith("Nothing was sent. The request has ")
+    assert "\nPOST http://127.0.0.1:" in said
     assert '"temperature": 0.5' in said
     assert shell.run_line_magic("chat", "history") is None
     assert "This chat is empty" in capsys.readouterr().out

@@ -163,6 +163,51 @@ def test_the_cell_that_ran_last_is_explained(shell: Any) -> None:
     assert "1 + 1" not in prompt
 
 
+@pytest.mark.parametrize(("command", "task"), [("fix", "x + undefined_name"), ("explain", "40 + 2")])
+def test_a_dry_run_of_fix_and_explain_shows_the_request_and_sends_nothing(
+    shell: Any, capsys: pytest.CaptureFixture[str], command: str, task: str
+) -> None:
+    run(shell, task)
+    capsys.readouterr()
+
+    shell.run_cell(f"%chat {command} --dry-run briefly", store_history=True)
+
+    printed = capsys.readouterr().out
+    assert "The prompt contains 1 cell from IPython's history, about" in printed
+    assert re.search(r"Nothing was sent\. The request has [\d,]+ characters, about [\d,]+ tokens:", printed)
+    assert task in printed
+    assert "briefly" in printed
+    assert "--dry-run" not in printed
+    shell.run_line_magic("chat", "history")
+    assert "This chat is empty" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["fix", "explain"])
+def test_an_unknown_option_of_fix_and_explain_is_not_sent_as_a_word(shell: Any, command: str) -> None:
+    wire = ScriptedWire([])
+    shell.user_ns["mine"] = Chat(wire=wire)
+    run(shell, "x + undefined_name")
+
+    result = shell.run_cell(f"%chat -c mine {command} --dryrun", store_history=True)
+
+    assert f"%chat {command} has no option '--dryrun'" in str(result.error_in_exec)
+    assert wire.prompts == []
+
+
+def test_the_paths_of_installed_packages_in_an_error_begin_with_the_package() -> None:
+    error = (
+        "File /home/ada/.venv/lib/python3.11/site-packages/pandas/core/frame.py:3807, in get\n"
+        'File "C:\\Users\\ada\\site-packages\\numpy\\x.py", line 3\nFile ~/own/site.py:1'
+    )
+
+    text = ContextCell(1, "df.x", error=error).format()
+
+    assert "File pandas/core/frame.py:3807, in get" in text
+    assert 'File "numpy\\x.py", line 3' in text
+    assert "File ~/own/site.py:1" in text
+    assert "ada" not in text
+
+
 def test_without_a_failed_cell_there_is_nothing_to_fix(shell: Any) -> None:
     run(shell, "x = 1")
 

@@ -16,6 +16,7 @@ from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.files.exports import open_file
 from nbtool.magics.commands.past_chats.reopen import continue_chat
 from nbtool.magics.commands.turns.bind import REPLACE
+from nbtool.messages import short_id
 from nbtool.text import shorten
 
 MAX_LISTED = 50
@@ -74,8 +75,11 @@ def open_chat(context: CommandContext, args: list[str]) -> str:
     if len(matches) != 1:
         many = "several chat ids start" if matches else "no chat id starts"
         raise BadUsage(f"In the journal {many} with {shorten(args[0], 60)!r}.", fix="`%chat history chats` lists them.")
-    chat_id = matches[0].chat_id
-    return continue_chat(context, context.restart_chat(), chat_id)
+    chat_id, present = matches[0].chat_id, context.chat
+    former = short_id(present.chat_id) if present.tree.roots and present.chat_id != chat_id else ""
+    message = continue_chat(context, context.restart_chat(), chat_id)
+    former_note = f" The chat that was {context.name!r} until now is kept: `%chat open {former}`." if former else ""
+    return f"{message}{former_note}"
 
 
 COMMANDS: dict[str, Command] = {"open": open_chat}

@@ -8,16 +8,22 @@ from nbtool.errors import BadUsage
 from nbtool.magics.cell.cell_prompt import last_cell, last_failed_cell
 from nbtool.magics.commands.context import Command, CommandContext
 from nbtool.magics.notebook.cell_context import ContextCell, Origin, cell_context
+from nbtool.text import shorten
 from nbtool.tools.values.masked_excerpt import masking
 
-FIX = "The last of the cells below failed. Say in one or two sentences why, and write the corrected cell in full."
-EXPLAIN = "Explain what the last of the cells below does, and what its output means."
+DRY_RUN = "--dry-run"
+
+TASKS = {
+    "fix": "The last of the cells below failed. Say in one or two sentences why, and write the corrected cell in full.",
+    "explain": "Explain what the last of the cells below does, and what its output means.",
+}
 
 
 def fix(context: CommandContext, args: list[str]) -> str:
-    """Ask about the cell that failed last: `fix [WORDS]`.
+    """Ask about the cell that failed last: `fix [--dry-run] [WORDS]`.
 
-    Sends it with its traceback, and asks for the reason and a corrected cell; the words are added to the prompt.
+    Sends it with its traceback, and asks for the reason and a corrected cell; the words are added to the prompt. With
+    `--dry-run` the request is printed, and nothing is sent.
     """
     found = last_failed_cell(context.kernel.shell, context.kernel.magic)
     if found is None:
@@ -25,25 +31,33 @@ def fix(context: CommandContext, args: list[str]) -> str:
             "No cell of the page shows an error of this kernel, and IPython has recorded none.",
             fix="`%chat explain` asks about the last one.",
         )
-    return _ask(context, FIX, args, *found)
+    return _ask(context, "fix", args, *found)
 
 
 def explain(context: CommandContext, args: list[str]) -> str:
-    """Ask about the cell that ran last: `explain [WORDS]`.
+    """Ask about the cell that ran last: `explain [--dry-run] [WORDS]`.
 
-    Sends it with its output, and asks what it does; the words are added to the prompt.
+    Sends it with its output, and asks what it does; the words are added to the prompt. With `--dry-run` the request is
+    printed, and nothing is sent.
     """
     found = last_cell(context.kernel.shell, context.kernel.magic)
     if found is None:
         raise BadUsage("No cell has run in this kernel yet.", fix="Run one first.")
-    return _ask(context, EXPLAIN, args, *found)
+    return _ask(context, "explain", args, *found)
 
 
 COMMANDS: dict[str, Command] = {"fix": fix, "explain": explain}
 
 
-def _ask(context: CommandContext, task: str, args: list[str], cell: ContextCell, origin: Origin) -> str:
+def _ask(context: CommandContext, name: str, args: list[str], cell: ContextCell, origin: Origin) -> str:
+    words = [word for word in args if word != DRY_RUN]
+    if options := [word for word in words if word.startswith("--")]:  # sent as a word, it would be no preview
+        raise BadUsage(
+            f"%chat {name} has no option {shorten(options[0], 60)!r}.",
+            fix=f"`%chat {name} [{DRY_RUN}] [WORDS]`; `%%chat --cells 1` takes all flags.",
+        )
     with masking(context.chat.plugins):
         cells = cell_context([cell], origin)
-    context.kernel.run_cell(f"-c {shlex.quote(context.name)}", " ".join([task, *args]), cells)
+    flags = f" {DRY_RUN}" if DRY_RUN in args else ""
+    context.kernel.run_cell(f"-c {shlex.quote(context.name)}{flags}", " ".join([TASKS[name], *words]), cells)
     return ""

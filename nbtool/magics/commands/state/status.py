@@ -16,10 +16,11 @@ from nbtool.magics.commands.turns.branches import count_versions
 from nbtool.magics.flags.config import FLAGS
 from nbtool.policy import site_policy
 from nbtool.settings import data_dir, display_path
+from nbtool.tools.tool import Tool
 from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.variable import Variable
 from nbtool.wire.providers.providers_toml import SETTINGS_FILE
-from nbtool.wire.transport.traffic import totals
+from nbtool.wire.transport.traffic import HostTraffic, totals
 
 IN_THIS_KERNEL = "127.0.0.1: the practice model runs in this kernel"
 """The host of the model that has no server outside."""
@@ -30,6 +31,9 @@ COSTS_NOTHING = "none: the practice model is free"
 WRITABLE_POLICY = " (you can change this file, so it does not bind you)"
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+DECIDED_BY_TOOL = "by its arguments"
+"""When a tool needs approval whose policy is a function of the arguments."""
 
 
 def status(context: CommandContext, _: list[str]) -> str:
@@ -60,7 +64,7 @@ def status(context: CommandContext, _: list[str]) -> str:
         ("journal", _journal()),
         *_policy(),
         ("data sent", "" if totals() else "nothing"),
-        *((f"  {host}", f"{one.requests} requests, {_format_size(one.size)}") for host, one in totals().items()),
+        *((f"  {host}", _traffic_line(host, one)) for host, one in totals().items()),
     ]
     return format_table(*rows)
 
@@ -78,7 +82,7 @@ def models(context: CommandContext, args: list[str]) -> str:
 def tools(context: CommandContext, _: list[str]) -> str:
     """List the tools and when they need approval."""
     offered = context.chat.tools.tools().values()
-    rows = [(tool.display_name, f"{tool.policy.run}; {one_line(tool.description, 80)}") for tool in offered]
+    rows = [(tool.display_name, _tool_line(tool)) for tool in offered]
     return (
         format_table(*rows) if rows else "No tools. Expose a function with `%%chat -t NAME` or &`name` in the prompt."
     )
@@ -233,6 +237,18 @@ def _results(chat: Chat) -> str:
     dropped = f"; {variables.evicted_count} dropped to make room" if variables.evicted_count else ""
     stored, limit = _format_size(variables.stored_bytes), _format_size(variables.max_bytes)
     return f"{count}{stored} of {limit} in total (result_bytes){dropped}"
+
+
+def _traffic_line(host: str, traffic: HostTraffic) -> str:
+    is_here = site_policy().is_own_server(f"http://{host}")  # the practice model, whose turns say that nothing is sent
+    place = " (in this kernel)" if is_here else ""
+    return f"{traffic.requests} requests, {_format_size(traffic.size)}{place}"
+
+
+def _tool_line(tool: Tool) -> str:
+    """Return when a tool needs approval, and its description."""
+    mode = DECIDED_BY_TOOL if callable(tool.policy.run) else tool.policy.run
+    return "; ".join(filter(None, (mode, one_line(tool.description, 80))))
 
 
 def _visibility(chat: Chat, entry: Variable) -> str:

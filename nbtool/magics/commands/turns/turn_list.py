@@ -17,8 +17,8 @@ def history(context: CommandContext, args: list[str]) -> str:
     """List the turns of the chat and its branches.
 
     A turn is selected by its number wherever a command takes one, a version of it as `2.1`. With `--ids`, each line
-    ends with the id of its turn, which also another kernel knows. With other arguments, query the journal of all chats
-    (`history chats` …).
+    ends with the id of its turn, which also another kernel knows. With other arguments, query the journal of all
+    chats: `history chats [--all]`, `history search TEXT`, `history frame`, `history vacuum`, `history erase`.
     """
     has_ids = args == [IDS]
     if args and not has_ids:

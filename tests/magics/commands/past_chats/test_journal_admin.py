@@ -43,15 +43,19 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     run_command(shell, "new", capsys)
     shell.run_cell("%%chat -q --new -m practice:fast\nAnother conversation")
 
+    another = chat_id(shell, capsys)
     opened = run_command(shell, f"open {has_started[:12]}", capsys)
 
     assert opened.startswith(f"{has_started[:13]} continues here")
+    assert opened.endswith(f"The chat that was 'main' until now is kept: `%chat open {another[:13]}`.\n")
     assert "2 turns" in opened
     assert "And the second" in run_command(shell, "history", capsys)
     assert "Exposed again, by reference: df; their values cannot be read until `--read NAME`" in opened
     assert run_command(shell, "vars", capsys).startswith("df  int; 28 bytes; values withheld")
     shell.run_cell("%%chat -q -m practice:fast\nThird")
-    assert "3 turns" in run_command(shell, f"open {has_started}", capsys)
+    again = run_command(shell, f"open {has_started}", capsys)
+    assert "3 turns" in again
+    assert "until now" not in again
 
 
 def test_a_turn_that_broke_off_is_reported_as_interrupted_with_what_goes_on_with_it(

@@ -49,7 +49,14 @@ def test_tools_and_variables_are_listed_as_the_model_receives_them(
     shell.run_cell("%%chat -q -m practice:fast -t double rows -v frame\nHello")
 
     assert "ask_always" in run_command(shell, "tools", capsys)
+    assert " (in this kernel)" in run_command(shell, "status", capsys)
     assert "Frame" in run_command(shell, "vars", capsys)
+
+
+def test_a_tool_whose_arguments_decide_on_approval_is_listed_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast -t nbtool:notebook\nHello")
+
+    assert re.search(r"^read_cell +by its arguments; ", run_command(shell, "tools", capsys), re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
