@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,6 +23,11 @@ CANCEL_SECONDS = 1.5
 
 LAST_ID = "nbtool-mcp-end"
 """The id of the last request, whose answer says that the ones before it have arrived."""
+
+NOT_SERVED = "The notebook no longer serves: run `%chat serve` again, then reconnect."
+
+FLUSH_SECONDS = 0.2
+"""Seconds for the last answers to be written before the process ends."""
 
 MISSING = "nbtool-mcp needs the package mcp: `pip install mcp`."
 
@@ -45,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ImportError:
         print(MISSING, file=sys.stderr)  # noqa: T201 - the output of a command
         return 1
+    logging.getLogger("mcp").addHandler(logging.NullHandler())  # a server that ends is told in one line
     asyncio.run(forward(address))
     return 0
 
@@ -81,14 +89,43 @@ class OpenRequests:
         await server.send(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=LAST_ID, method="ping")))
         await self._is_done.wait()  # the notebook has received what was sent before
 
+    async def fail(self, client: Any) -> None:
+        """Answer them that the notebook no longer serves."""
+        from mcp.shared.message import SessionMessage  # noqa: PLC0415 - a part of the extra
+        from mcp_types import CONNECTION_CLOSED, ErrorData, JSONRPCError  # noqa: PLC0415 - the same
+
+        for request in tuple(self._ids):
+            error = ErrorData(code=CONNECTION_CLOSED, message=NOT_SERVED)
+            await client.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error)))
+
 
 async def forward(address: ServerAddress) -> None:
-    """Pass messages on in both directions until one side closes; calls of a client that has ended are cancelled."""
+    """Pass messages on in both directions until one side closes; calls of a client that has ended are cancelled.
+
+    Where it is the notebook that has ended, the process ends here.
+    """
     import httpx2  # noqa: PLC0415 - a part of the extra
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - the same
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the same
 
     requests = OpenRequests()
+    headers = {"Authorization": f"Bearer {address.token.get_secret_value()}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(30, read=None), trust_env=False) as http_client,
+        stdio_server() as client,
+    ):
+        try:
+            async with streamable_http_client(address.url, http_client=http_client) as server:
+                await _forward_between(client, server, requests)
+        except* httpx2.TransportError:
+            pass  # the server has ended: what follows says so
+        if not requests.has_ended:
+            await _end_without_server(requests, client[1])
+
+
+async def _forward_between(client: Any, server: Any, requests: OpenRequests) -> None:
+    """Pass messages on until one side closes; each side is a stream to receive from, and one to send to."""
+    (from_client, to_client), (from_server, to_server) = client, server
 
     async def pump(source: Any, target: Any) -> None:
         async for message in source:
@@ -97,23 +134,27 @@ async def forward(address: ServerAddress) -> None:
                 if not requests.has_ended:
                     await target.send(message)
 
-    headers = {"Authorization": f"Bearer {address.token.get_secret_value()}"}
-    async with (
-        httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(30, read=None), trust_env=False) as http_client,
-        stdio_server() as (from_client, to_client),
-        streamable_http_client(address.url, http_client=http_client) as (from_server, to_server),
-    ):
-        client = asyncio.create_task(pump(from_client, to_server))
-        pumps = {client, asyncio.create_task(pump(from_server, to_client))}
-        _, remaining = await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-        if client.done():
+    reading = asyncio.create_task(pump(from_client, to_server))
+    pumps = {reading, asyncio.create_task(pump(from_server, to_client))}
+    try:
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        if reading.done() and not reading.exception():
             with suppress(Exception):  # the server ended too
                 async with asyncio.timeout(CANCEL_SECONDS):
                     await requests.cancel(to_server)
             await to_client.aclose()  # its writer would wait for more
-        for task in remaining:
+    finally:
+        for task in pumps:
             task.cancel()
         await asyncio.gather(*pumps, return_exceptions=True)
+
+
+async def _end_without_server(requests: OpenRequests, client: Any) -> None:
+    """End the process with a line, after an answer to each open request."""
+    await requests.fail(client)
+    await asyncio.sleep(FLUSH_SECONDS)
+    print(NOT_SERVED, file=sys.stderr, flush=True)  # noqa: T201 - the output of a command
+    os._exit(1)  # a thread reads standard input, which only the client could end
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -27,6 +28,7 @@ ANSWER_SECONDS = 300.0
 NOBODY = "Nobody can be asked in this notebook (no page, no terminal), so the call was denied."
 UNANSWERED = "Nobody answered within {seconds:g} s."
 BUSY = "{count} calls of this client already run or wait in the notebook, which is the limit."
+STOPPED = "The notebook stopped serving."
 NO_RESULT = "The call has no result: {reason}"
 
 CLOSINGS: dict[CallStatus, str] = {
@@ -96,6 +98,8 @@ class Client:
     characters: int = 0
     media: int = 0
     waiting: int = 0
+    _has_stopped: bool = False
+    _waits: set[Future[None]] = field(default_factory=set, repr=False)
     _starting: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     async def call(self, tool: str, arguments: Mapping[str, Any], report: ReportProgress | None = None) -> Answer:
@@ -104,7 +108,7 @@ class Client:
         Cancelling this cancels the turn.
 
         Raises:
-            BadUsage: too many calls are under way.
+            BadUsage: too many calls are under way, or the notebook stopped serving.
         """
         if self.waiting >= MAX_WAITING:
             raise BadUsage(BUSY.format(count=self.waiting), fix="Call again when one of them has ended.")
@@ -119,18 +123,38 @@ class Client:
         self.media += len(answer.result.media)
         return answer
 
+    def stop(self) -> None:
+        """Refuse further calls, and answer those under way that the notebook stopped serving."""
+        with self._starting:
+            self._has_stopped = True
+            waits = tuple(self._waits)
+        for waiting in waits:
+            _end_wait(waiting)
+
+    def _require_serving(self) -> None:
+        if self._has_stopped:
+            raise BadUsage(STOPPED)
+
     async def _run(self, endpoint: ClientEndpoint, tool: str, report: ReportProgress | None) -> Answer:
-        turn = self._compose(endpoint, tool)
+        turn, waiting = self._compose(endpoint, tool), Future[None]()
         turn.add_listener(_closing_listener(endpoint))
         if report:
             turn.add_listener(_progress_listener(report))
+        with self._starting:
+            self._require_serving()  # the call may have waited for others
+            self._waits.add(waiting)
         self.view.show(turn, self.chat, self.name)
+        turn.done.add_done_callback(lambda _: _end_wait(waiting))
         turn.start()
         try:
-            await asyncio.shield(asyncio.wrap_future(turn.done))
-        except asyncio.CancelledError:
+            await asyncio.shield(asyncio.wrap_future(waiting))
+            self._require_serving()
+        except (asyncio.CancelledError, BadUsage):
             turn.cancel()
             raise
+        finally:
+            with self._starting:
+                self._waits.discard(waiting)
         return Answer(endpoint.result or ToolResult(tool, _reason(turn, tool), is_error=True), _result_name(turn))
 
     def _compose(self, endpoint: ClientEndpoint, tool: str) -> Turn:
@@ -142,6 +166,11 @@ class Client:
             settings = TurnSettings(append=True, limits=limits, replay="off")
             turn = self.chat.compose(f"{self.name} calls {tool}.", settings=settings, approver=approver)
         return turn
+
+
+def _end_wait(waiting: Future[None]) -> None:
+    with suppress(InvalidStateError):  # its turn has ended, or the notebook stopped serving
+        waiting.set_result(None)
 
 
 def _reason(turn: Turn, tool: str) -> str:

@@ -50,6 +50,12 @@ class Handlers:
             on_read_resource=self.read_resource,
         )
 
+    def stop(self) -> None:
+        """Answer the calls under way, and all further ones, that the notebook stopped serving."""
+        with self._lock:
+            for client in self.clients.values():
+                client.stop()
+
     async def list_tools(
         self, context: ServerRequestContext[Any], _: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:

@@ -23,10 +23,14 @@ PATH = "/mcp"
 MAX_BODY = 4 * 1024 * 1024
 """Maximum size of a request in bytes; a larger one is refused with status 413."""
 
+ANSWER_SECONDS = 1
+"""Seconds for the answers to calls under way to be sent when the server stops."""
+
 STOP_SECONDS = 5.0
 """How long `stop` waits for the thread; it is a daemon, so the kernel never waits for it."""
 
-logging.getLogger("uvicorn.error").addHandler(logging.NullHandler())  # or any page fills the cell's output by requests
+for name in ("uvicorn.error", "mcp.server", "mcp.shared"):  # or requests, and their ends, fill the cell's output
+    logging.getLogger(name).addHandler(logging.NullHandler())
 
 
 class KernelServer:
@@ -55,7 +59,7 @@ class KernelServer:
             server_header=False,
             ws="none",
             lifespan="on",
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=ANSWER_SECONDS,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name="nbtool-mcp", daemon=True)
@@ -72,7 +76,11 @@ class KernelServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop to serve: calls under way are cancelled, and their questions withdrawn."""
+        """Stop to serve: calls under way are cancelled, their questions withdrawn, and their clients told so.
+
+        The server answers them within the time that uvicorn leaves to open connections, `ANSWER_SECONDS`.
+        """
+        self.handlers.stop()
         self._server.should_exit = True
         self._thread.join(STOP_SECONDS)
         self._socket.close()

@@ -5,6 +5,7 @@ import itertools
 import logging
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -198,7 +199,7 @@ def test_the_token_is_in_no_log_and_no_repr(
 
 def test_a_server_that_was_stopped_answers_nothing_and_withdraws_its_questions() -> None:
     view = ListView()
-    shown = asyncio.Event()
+    asked = asyncio.Event()
 
     def pay(amount: int) -> str:
         """Pay."""
@@ -206,16 +207,17 @@ def test_a_server_that_was_stopped_answers_nothing_and_withdraws_its_questions()
 
     async def use() -> None:
         loop = asyncio.get_running_loop()
-        view.on_show = lambda _turn, _chat: loop.call_soon_threadsafe(shown.set)  # type: ignore[assignment,return-value]  # a test's callback
+        is_asked = partial(loop.call_soon_threadsafe, asked.set)
+        view.on_show = lambda turn, _chat: turn.add_listener(lambda event: event.kind == "call_asked" and is_asked())
         with serve(lambda: Chat(tools=[pay]), view) as server:
             async with connect(server) as session:
                 call = asyncio.create_task(session.call_tool("pay", {"amount": 1}))
-                await shown.wait()
+                await asked.wait()
                 await asyncio.to_thread(server.stop)
                 with pytest.raises(httpx.ConnectError):
                     httpx.get(server.address.url, trust_env=False)
                 await asyncio.wrap_future(view.shown[0][0].done)
-                call.cancel()
+                assert (await call).is_error
 
     asyncio.run(use())
     turn = view.shown[0][0]

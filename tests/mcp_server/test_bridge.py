@@ -9,11 +9,13 @@ import threading
 from typing import Any
 
 import psutil
+import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from nbtool import Chat, tool
 from nbtool.chat.turn import Turn
+from nbtool.mcp_server.bridge import NOT_SERVED
 from nbtool.settings import data_dir
 from tests.mcp_server.clients import ListView, serve, texts
 
@@ -85,3 +87,30 @@ def test_the_calls_of_a_client_that_ends_are_cancelled_and_their_questions_withd
     assert opened
     assert [one for one in opened if one.status == psutil.CONN_LISTEN] == []  # nothing for a web page to reach
     assert {one.raddr for one in opened if one.raddr} == {("127.0.0.1", server.port)}
+
+
+@pytest.mark.parametrize("message", [{"id": 2, "method": "ping"}, {"method": "notifications/roots/list_changed"}])
+def test_the_command_ends_with_one_line_once_the_notebook_no_longer_serves(message: dict[str, Any]) -> None:
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
+    command = [sys.executable, "-m", "nbtool.mcp_server.bridge"]
+    environment = {**os.environ, "NBTOOL_HOME": str(data_dir())}
+    pipe = subprocess.PIPE
+    with (
+        serve(lambda: Chat(tools=[double])) as server,
+        subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as client,
+    ):
+        assert client.stdin
+        assert client.stdout
+        assert client.stderr
+        for first in ({"id": 1, "method": "initialize", "params": about}, {"method": "notifications/initialized"}):
+            client.stdin.write(json.dumps({"jsonrpc": "2.0", **first}) + "\n")
+        client.stdin.flush()
+        client.stdout.readline()
+        server.stop()
+        client.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        client.stdin.flush()  # standard input stays open, as with a client that waits
+
+        assert client.wait(30) == 1
+        assert client.stderr.read() == f"{NOT_SERVED}\n"
+        answers = [json.loads(line) for line in client.stdout.read().splitlines()]
+    assert [one["error"]["message"] for one in answers] == [NOT_SERVED] * ("id" in message)

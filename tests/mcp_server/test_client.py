@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from typing import Any
 
@@ -282,6 +283,43 @@ def test_only_so_many_calls_of_a_client_wait_and_only_so_many_run() -> None:
 
     assert "16 calls of this client already run or wait" in refused
     assert failed == "1"
+
+
+def test_open_calls_are_answered_when_the_notebook_stops_serving(caplog: pytest.LogCaptureFixture) -> None:
+    asked: set[str] = set()
+    are_asked = threading.Event()
+
+    def on_show(turn: Turn, _: Chat) -> None:
+        def listen(event: Any) -> None:
+            if event.kind == "call_asked":
+                asked.add(turn.turn_id)
+                if len(asked) == 2:
+                    are_asked.set()
+
+        turn.add_listener(listen)
+
+    view = ListView(on_show=on_show)
+
+    async def use() -> list[Any]:
+        with serve(lambda: Chat(tools=[pay]), view, places=2) as server:
+            async with connect(server) as session:
+                calls = [asyncio.create_task(session.call_tool("pay", {"amount": n})) for n in range(3)]
+                assert await asyncio.to_thread(are_asked.wait, 20)
+                await asyncio.to_thread(server.stop)
+                return await asyncio.gather(*calls)
+
+    results = asyncio.run(use())
+
+    assert [(result.is_error, texts(result)) for result in results] == [(True, ["The notebook stopped serving."])] * 3
+    assert [turn.done.result(20).status for turn, _ in view.shown] == ["cancelled", "cancelled"]
+    assert [record.getMessage() for record in caplog.records if "gave up" in record.getMessage()] == []
+
+
+def test_what_the_library_logs_is_not_printed_into_the_cell() -> None:
+    name = "mcp.shared.jsonrpc_dispatcher"
+    parents = [logging.getLogger(name.rsplit(".", count)[0]) for count in range(3)]
+
+    assert any(isinstance(one, logging.NullHandler) for logger in parents for one in logger.handlers)
 
 
 @pytest.mark.parametrize("asks", [True, False])
