@@ -71,10 +71,13 @@ describe.each([
   test("ignores clicks in its first half second", async () => {
     await ask({}, 450);
     const early = [desk.button("Approve").disabled, desk.button("Deny").disabled];
+    const titles = ["Approve", "Deny"].map((name) => desk.button(name).title);
     await desk.press("Approve");
     await vi.advanceTimersByTimeAsync(100);
 
     expect(early).toEqual([true, true]);
+    expect(titles).toEqual(Array(2).fill(expect.stringMatching(/^Can be clicked in a moment/)));
+    expect(["Approve", "Deny"].map((name) => desk.button(name).title).join()).not.toContain("moment");
     expect(desk.decisions()).toEqual([]);
     expect([desk.button("Approve").disabled, desk.button("Deny").disabled]).toEqual([false, false]);
   });
@@ -117,6 +120,37 @@ describe.each([
     expect(desk.el.querySelector(".nb-card")?.getAttribute("data-lm-suppress-shortcuts")).toBe("true");
     document.body.removeEventListener("keydown", notebook);
   });
+
+  test.each([
+    ["Ctrl+S", ".nb-reason", { key: "s", ctrlKey: true }, true],
+    ["Cmd+S", ".nb-card button", { key: "s", metaKey: true }, true],
+    ["F11", ".nb-reason", { key: "F11" }, true],
+    ["d", ".nb-card button", { key: "d" }, false],
+    ["Escape", ".nb-card button", { key: "Escape" }, false],
+    ["Ctrl+Enter", ".nb-reason", { key: "Enter", ctrlKey: true }, false],
+    ["Ctrl+Z in a field", ".nb-reason", { key: "z", ctrlKey: true }, false],
+    ["Ctrl+C in a field", ".nb-reason", { key: "C", ctrlKey: true }, false],
+    ["AltGr+Q", ".nb-reason", { key: "@", ctrlKey: true, altKey: true, modifierAltGraph: true }, false],
+  ])(
+    "of %s in %s the panel around the notebook gets what cannot be the turn's own",
+    async (_, at, key, isPassed) => {
+      await ask();
+      desk.el.className = "jp-MainAreaWidget";
+      const before: EventTarget[] = [];
+      const after: EventTarget[] = [];
+      const shortcuts = (event: Event): void => {
+        if (event.target) before.push(event.target);
+        if (event.target === desk.el) event.preventDefault();
+      };
+      document.addEventListener("keydown", shortcuts, true);
+      desk.el.addEventListener("keydown", ({ target }) => target && after.push(target));
+      await desk.key(at, key.key, key);
+      document.removeEventListener("keydown", shortcuts, true);
+
+      expect(before).toEqual([desk.el.querySelector(at), ...(isPassed ? [desk.el] : [])]);
+      expect(after).toEqual(isPassed ? [desk.el] : []);
+    },
+  );
 
   test("approves by the digest, and nothing twice", async () => {
     await ask();

@@ -1,10 +1,11 @@
-"""Keys that are pressed in a turn are the turn's: JupyterLab takes none of them for a command."""
+"""Keys that are pressed in a turn change no cell, and Ctrl+S and the like do there what they do everywhere."""
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import Lab, Notebook, screenshot
+from tests.browser.lab import PANEL, Front, Lab, Notebook, screenshot
 from tests.browser.test_approval_card import RAN, THREE
 from tests.browser.test_approval_card import card as approval_card
 from tests.browser.test_approval_card import chat as approval_chat
@@ -119,3 +120,58 @@ def test_no_key_that_is_pressed_in_a_turn_changes_the_notebook(lab: Lab) -> None
     expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(before))
     assert (notebook.page.evaluate(CELLS), notebook.page.evaluate(CHOSEN)) == (before, chosen)
     assert notebook.errors == []
+
+
+OF_CELLS = [*COMMANDS, "Escape", "Control+a", "Control+Backspace", "Control+Shift+m", "Control+Shift+ArrowUp"]
+"""Keys of JupyterLab's command mode, those with Ctrl too: they select, merge and move cells."""
+
+SOURCES = f"() => {PANEL}.content.widgets.map(({{ model }}) => model.sharedModel.getSource())"
+SELECTED = f"() => {PANEL}.content.selectedCells.length"
+MARK_DIRTY = f"() => {{ {PANEL}.context.model.dirty = true; }}"
+IS_SAVED = f"() => {PANEL}.context.model.dirty === false"
+
+
+def save_by_keys(notebook: Notebook) -> None:
+    """Press Ctrl+S where the focus is, and wait until nothing is left to be saved."""
+    notebook.page.evaluate(MARK_DIRTY)
+    notebook.page.keyboard.press("Control+s")
+    notebook.page.wait_for_function(IS_SAVED, timeout=10_000)
+
+
+@pytest.mark.parametrize("front", ["lab", "notebook"])
+def test_ctrl_s_saves_from_a_field_a_fold_and_a_button_of_a_turn_and_no_key_changes_a_cell(
+    lab: Lab, front: Front
+) -> None:
+    notebook = chat(lab, "python3", ASK, "1", front=front)
+    own_errors = [*notebook.errors]  # Notebook 7 has one of its own when it opens
+    notebook.start_cell(1)
+    live = card(notebook, 1)
+    keyboard = notebook.page.keyboard
+    before = notebook.page.evaluate(SOURCES), notebook.page.evaluate(CHOSEN), notebook.page.evaluate(SELECTED)
+
+    reason = live.get_by_label("Reason, if you deny")
+    reason.click()
+    keyboard.type("no")
+    save_by_keys(notebook)
+    expect(reason).to_have_value("no")
+    expect(reason).to_be_focused()
+    keyboard.press("Control+z")
+    expect(reason).to_have_value("")
+
+    live.get_by_role("button", name="Approve", exact=True).click()
+    notebook.wait_ended(1)
+    saved = notebook.wait_output(1, "BBB")
+    notebook.page.wait_for_function(IN_TURN)
+    save_by_keys(notebook)
+    for key in OF_CELLS:
+        keyboard.press(key)
+    saved.locator(".nb-call > summary").first.click()
+    save_by_keys(notebook)
+    for key in OF_CELLS:
+        keyboard.press(key)
+    keyboard.press("Control+f")
+
+    expect(notebook.page.locator(".jp-DocumentSearch-overlay")).to_be_visible()
+    after = notebook.page.evaluate(SOURCES), notebook.page.evaluate(CHOSEN), notebook.page.evaluate(SELECTED)
+    assert after == before
+    assert notebook.errors == own_errors

@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
 import { escapeInvisible, plural, singleLine } from "../text/format";
 import { InsertedCellNotice } from "../views/InsertedCell";
-import { suppressNotebookKeys } from "../views/notebookKeys";
+import { KEY_PROPS } from "../views/notebookKeys";
 import { Turn } from "../views/Turn";
 import { LongText } from "../views/text/AppendOnlyText";
 import { Composer } from "./Composer";
@@ -23,12 +23,7 @@ export class Conversation extends Component<{ client: ConversationClient }> {
     const { client } = this.props;
     const { turns, leftOut, models, insertedCell, hasNoReply } = client.state();
     return (
-      <section
-        class="nb-conversation nb-turn"
-        aria-label={singleLine(client.title, 80)}
-        data-lm-suppress-shortcuts="true"
-        onFocusCapture={suppressNotebookKeys}
-      >
+      <section class="nb-conversation nb-turn" aria-label={singleLine(client.title, 80)} {...KEY_PROPS}>
         <header class="nb-header">
           <b>{singleLine(client.title, 80)}</b>
           {client.isSaved ? (

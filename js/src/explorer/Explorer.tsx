@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
 import { singleLine } from "../text/format";
 import { InsertedCellNotice } from "../views/InsertedCell";
-import { suppressNotebookKeys } from "../views/notebookKeys";
+import { KEY_PROPS } from "../views/notebookKeys";
 import { Compare } from "./Compare";
 import type { ExplorerClient } from "./client";
 import {
@@ -149,12 +149,7 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
     const { index, insertedCell, hasNoReply } = client.state();
     const rows = this.#rows();
     return (
-      <section
-        class="nb-explorer nb-turn"
-        aria-label={client.title}
-        data-lm-suppress-shortcuts="true"
-        onFocusCapture={suppressNotebookKeys}
-      >
+      <section class="nb-explorer nb-turn" aria-label={client.title} {...KEY_PROPS}>
         <Toolbar
           title={singleLine(client.title, 80)}
           index={index}

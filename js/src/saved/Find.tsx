@@ -1,6 +1,6 @@
 import { Component, type JSX } from "preact";
 import type { Block } from "../protocol";
-import { suppressNotebookKeys } from "../views/notebookKeys";
+import { KEY_PROPS } from "../views/notebookKeys";
 import { highlightMatches, matchingBlocks, openAncestors } from "./search";
 
 /** Milliseconds for which a fold that was opened may still fill itself. */
@@ -72,7 +72,7 @@ export class Find extends Component<FindProps, { word: string; at: number }> {
     const { word, at } = this.state;
     const count = matchingBlocks(this.props.blocks, word).length;
     return (
-      <div class="nb-find" data-lm-suppress-shortcuts="true" onFocusCapture={suppressNotebookKeys}>
+      <div class="nb-find" {...KEY_PROPS}>
         <input
           type="search"
           placeholder="Find in this turn"

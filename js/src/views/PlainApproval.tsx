@@ -7,6 +7,7 @@ import {
   cardClass,
   decisionStatus,
   isDisabled,
+  NOT_ARMED,
   type PendingCall,
   pendingCalls,
   questionKey,
@@ -107,6 +108,7 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
           <button
             type="button"
             class="nb-button nb-primary"
+            title={armed ? undefined : NOT_ARMED}
             disabled={isLocked || !isReadable || hasImages || call.question.is_form}
             onClick={() => decide({ kind: gate === "run" ? "approve" : "release", digest })}
           >
@@ -115,6 +117,7 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
           <button
             type="button"
             class="nb-button"
+            title={armed ? undefined : NOT_ARMED}
             disabled={isLocked}
             onClick={() =>
               decide({ kind: gate === "run" ? "deny" : "withhold", digest, ...(reason && { reason }) })

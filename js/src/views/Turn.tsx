@@ -6,7 +6,7 @@ import { Footer } from "./Footer";
 import { Header } from "./Header";
 import { LazyMedia } from "./LazyMedia";
 import { LazyView } from "./LazyView";
-import { suppressNotebookKeys } from "./notebookKeys";
+import { KEY_PROPS } from "./notebookKeys";
 import { PlainApproval } from "./PlainApproval";
 
 /** One turn: its state, its blocks in order, and what it cost. */
@@ -29,12 +29,7 @@ export class Turn extends Component<{ connection: Connection }> {
     const { head, blocks } = shown.document;
     this.#wasLive ||= isLive(shown.document);
     return (
-      <section
-        class="nb-turn"
-        aria-label="Chat turn"
-        data-lm-suppress-shortcuts="true"
-        onFocusCapture={suppressNotebookKeys}
-      >
+      <section class="nb-turn" aria-label="Chat turn" {...KEY_PROPS}>
         <Header state={shown} since={this.#since} stop={connection.stop} />
         {head.attached && (
           <LazyMedia media={head.attached} bytes={shown.media} requestMedia={connection.requestMedia} />

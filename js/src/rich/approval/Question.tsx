@@ -6,6 +6,7 @@ import {
   decisionStatus,
   isDisabled,
   MAX_UNOPENED_CHARS,
+  NOT_ARMED,
   type PendingCall,
   STILL_DRAWING,
   summarizeArguments,
@@ -218,7 +219,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
         <button
           type="button"
           class={buttonClass(labels.yes)}
-          title={`${labels.yes} (Ctrl+Enter)`}
+          title={isArmed ? `${labels.yes} (Ctrl+Enter)` : NOT_ARMED}
           aria-keyshortcuts={APPROVE_KEYS}
           disabled={!this.#canApprove()}
           onClick={this.#approve}
@@ -229,7 +230,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
         <button
           type="button"
           class={buttonClass(labels.no)}
-          title={`${labels.no} (Ctrl+Shift+Enter, or Enter in the reason)`}
+          title={isArmed ? `${labels.no} (Ctrl+Shift+Enter, or Enter in the reason)` : NOT_ARMED}
           aria-keyshortcuts={DENY_KEYS}
           disabled={!isArmed || isDisabled(digest, state)}
           onClick={this.#deny}

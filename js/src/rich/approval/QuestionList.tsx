@@ -7,6 +7,7 @@ import {
   approvalTitle,
   cardClass,
   isDisabled,
+  NOT_ARMED,
   type PendingCall,
   pendingCalls,
   questionKey,
@@ -303,13 +304,20 @@ export class Card extends Component<Props, State> {
           <button
             type="button"
             class="nb-button nb-primary"
+            title={isArmed && isSettled ? undefined : NOT_ARMED}
             disabled={!isArmed || !isSettled || isBroken}
             onClick={(event) => this.#approveAll(together, event)}
           >
             {verb} all {together.length}
           </button>
         )}
-        <button type="button" class="nb-button" disabled={!isArmed} onClick={() => this.#denyAll(calls)}>
+        <button
+          type="button"
+          class="nb-button"
+          title={isArmed ? undefined : NOT_ARMED}
+          disabled={!isArmed}
+          onClick={() => this.#denyAll(calls)}
+        >
           Deny all {calls.length}
         </button>
       </span>

@@ -11,6 +11,9 @@ export const ARM_MS = 500;
 /** The same after a question was decided, added or removed: a button may then have moved under the pointer. */
 export const SETTLE_MS = 1_500;
 
+/** The tooltip of a button that does not take clicks yet. */
+export const NOT_ARMED = "Can be clicked in a moment: the card has just appeared or changed";
+
 /** Characters above which a question has to be opened before it can be approved. */
 export const MAX_UNOPENED_CHARS = 600;
 
