@@ -51,6 +51,7 @@ class KernelChats:
         self.model_list: list[str] = []
         self.recording: Recording | None = None
         self.server: KernelServer | None = None
+        self.served_before = ""
         self.served_notebook: ServedNotebook | None = None
         self.current = DEFAULT_CHAT
         self._applied: dict[str, ChatSettings] = {}

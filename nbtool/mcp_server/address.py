@@ -17,7 +17,8 @@ FOLDER = "mcp"
 MAX_BYTES = 10_000
 """Maximum size of an address file in bytes; a larger one is none of ours."""
 
-NO_SERVER = "No notebook is served on this machine."
+NO_SERVER = "No served notebook is noted in {folder}."
+START = "Run `%chat serve` in a cell of the notebook first; set NBTOOL_HOME if the notebook uses another folder."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def find_server(pid: int | None = None) -> ServerAddress:
     """
     found = [one for one in _addresses() if pid in (None, one.pid) and _is_running(one.pid)]
     if not found:
-        raise BadUsage(NO_SERVER, fix="Run `%chat serve` in a cell of the notebook first.")
+        raise BadUsage(NO_SERVER.format(folder=data_dir() / FOLDER), fix=START)
     return max(found, key=lambda one: one.path.stat().st_mtime)
 
 

@@ -16,6 +16,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided, BadUsage
 from nbtool.events import CallFinished, CallProgress, CallStatus, Event
 from nbtool.mcp_server.endpoint import RETURNED, ClientEndpoint
+from nbtool.mcp_server.totals import ClientTotals
 from nbtool.messages import ToolResult
 from nbtool.tools.approval import ApprovalQueue, Decision, Question
 
@@ -85,7 +86,7 @@ class Client:
     """One client: its name, its chat, and its calls.
 
     `refresh` updates the chat's tools to what the notebook defines now; `running` bounds how many calls of all clients
-    run at a time. `calls`, `characters` and `media` count what it received.
+    run at a time. `totals` count its calls and what it received.
     """
 
     name: str
@@ -94,9 +95,7 @@ class Client:
     refresh: Callable[[Chat], None]
     answer_seconds: float = ANSWER_SECONDS
     running: asyncio.Semaphore = field(default_factory=asyncio.Semaphore)
-    calls: int = 0
-    characters: int = 0
-    media: int = 0
+    totals: ClientTotals = field(default_factory=ClientTotals)
     waiting: int = 0
     _has_stopped: bool = False
     _waits: set[Future[None]] = field(default_factory=set, repr=False)
@@ -115,13 +114,9 @@ class Client:
         self.waiting += 1
         try:
             async with self.running:
-                answer = await self._run(ClientEndpoint(self.name, tool, arguments), tool, report)
+                return await self._run(tool, arguments, report)
         finally:
             self.waiting -= 1
-        self.calls += 1
-        self.characters += len(answer.result.text)
-        self.media += len(answer.result.media)
-        return answer
 
     def stop(self) -> None:
         """Refuse further calls, and answer those under way that the notebook stopped serving."""
@@ -135,7 +130,8 @@ class Client:
         if self._has_stopped:
             raise BadUsage(STOPPED)
 
-    async def _run(self, endpoint: ClientEndpoint, tool: str, report: ReportProgress | None) -> Answer:
+    async def _run(self, tool: str, arguments: Mapping[str, Any], report: ReportProgress | None) -> Answer:
+        endpoint = ClientEndpoint(self.name, tool, arguments)
         turn, waiting = self._compose(endpoint, tool), Future[None]()
         turn.add_listener(_closing_listener(endpoint))
         if report:
@@ -151,11 +147,14 @@ class Client:
             self._require_serving()
         except (asyncio.CancelledError, BadUsage):
             turn.cancel()
+            self.totals.add(tool, arguments, "cancelled", None)
             raise
         finally:
             with self._starting:
                 self._waits.discard(waiting)
-        return Answer(endpoint.result or ToolResult(tool, _reason(turn, tool), is_error=True), _result_name(turn))
+        result = endpoint.result or ToolResult(tool, _reason(turn, tool), is_error=True)
+        self.totals.add(tool, arguments, _status(turn, tool), result)
+        return Answer(result, _result_name(turn))
 
     def _compose(self, endpoint: ClientEndpoint, tool: str) -> Turn:
         with self._starting:
@@ -171,6 +170,11 @@ class Client:
 def _end_wait(waiting: Future[None]) -> None:
     with suppress(InvalidStateError):  # its turn has ended, or the notebook stopped serving
         waiting.set_result(None)
+
+
+def _status(turn: Turn, tool: str) -> CallStatus:
+    """Return what came of a call; `not_run` where the turn ended before it."""
+    return next((call.status for call in turn.calls if call.name == tool), "not_run")
 
 
 def _reason(turn: Turn, tool: str) -> str:

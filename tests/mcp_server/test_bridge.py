@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -114,3 +115,29 @@ def test_the_command_ends_with_one_line_once_the_notebook_no_longer_serves(messa
         assert client.stderr.read() == f"{NOT_SERVED}\n"
         answers = [json.loads(line) for line in client.stdout.read().splitlines()]
     assert [one["error"]["message"] for one in answers] == [NOT_SERVED] * ("id" in message)
+
+
+def test_the_example_of_the_documentation_connects_over_http_with_the_token_that_the_command_prints() -> None:
+    @tool(run="auto")
+    def mean_mass(table: list[float]) -> float:
+        """Return the mean mass."""
+        return sum(table) / len(table)
+
+    def chat() -> Chat:
+        made = Chat(tools=[mean_mass])
+        made.expose(penguins=[3000.0, 4001.0])
+        return made
+
+    page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+    example = page.partition("```python\n")[2].partition("```")[0]
+    search_path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    with serve(chat):
+        done = subprocess.run(
+            [sys.executable, "-c", example],
+            env={**os.environ, "NBTOOL_HOME": str(data_dir()), "PATH": search_path},
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "mean_mass" in done.stdout
+    assert "3500.5" in done.stdout

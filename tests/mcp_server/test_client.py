@@ -177,7 +177,7 @@ def test_the_calls_of_a_client_are_turns_of_its_chat_in_the_journal() -> None:
             async with connect(server, "agent") as session:
                 await session.call_tool("double", {"n": 1})
                 await session.call_tool("double", {"n": 2})
-            calls = {name: client.calls for name, client in server.handlers.clients.items()}
+            calls = {name: client.totals.calls for name, client in server.handlers.clients.items()}
             assert calls == {"agent": 2}
 
     asyncio.run(use())

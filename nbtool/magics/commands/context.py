@@ -39,6 +39,9 @@ class Kernel(Protocol):
     server: KernelServer | None
     """The server of `%chat serve`."""
 
+    served_before: str
+    """What the clients of the server that was stopped last called and received; empty if none was."""
+
     served_notebook: ServedNotebook | None
     """The cells of the notebook, if tools for them are served."""
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shlex
+import shutil
+import sys
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from nbtool.blocks.sanitize import one_line
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
     from nbtool.mcp_server.client import Client
     from nbtool.mcp_server.http_server import KernelServer
 
+BRIDGE = "nbtool-mcp"
 MISSING = "`%chat serve` needs the package mcp."
 INSTALL = "Run `%pip install mcp`."
 INTRODUCTION = (
@@ -28,6 +35,12 @@ INTRODUCTION = (
 BELOW = (
     "Their calls and questions appear below, also while other cells run, and a question in the cell that runs too. "
     "Your functions run in worker threads."
+)
+
+
+NOTHING_SERVED = (
+    "Nothing is served now. Start with what is to be served: `%chat serve -t FUNCTION -v VARIABLE --read VARIABLE` "
+    "(`-v`: by reference only)."
 )
 
 
@@ -49,6 +62,7 @@ def serve(context: CommandContext, args: list[str]) -> str:
         if not kernel.server:
             return "This notebook is not served."
         kernel.server.stop()
+        kernel.served_before = format_table(("until then", ""), *_client_rows(kernel.server))
         kernel.server = kernel.served_notebook = None
         return "Stopped: no program can connect any more."
     names = (*flags.tool, *flags.var, *flags.read)
@@ -57,9 +71,7 @@ def serve(context: CommandContext, args: list[str]) -> str:
             kernel.served_notebook.reopen()
         return describe_server(kernel.server)
     if not names:
-        raise BadUsage(
-            "%chat serve needs what it serves.", fix="`-t FUNCTION`, `-v VARIABLE` (by reference), `--read VARIABLE`."
-        )
+        return "\n\n".join(filter(None, [NOTHING_SERVED, kernel.served_before]))
 
     def fill(chat: Chat) -> None:
         kernel.names.add_tools(chat, flags.tool)
@@ -81,17 +93,45 @@ def describe_server(server: KernelServer) -> str:
     rows = [
         ("address", server.address.url),
         ("refused", f"{server.access.refused} requests without the token, or of a web page"),
-        ("clients", "" if server.handlers.clients else "none yet"),
-        *((f"  {one_line(client.name, 40)}", describe_client(client)) for client in server.handlers.clients.values()),
+        *_client_rows(server),
     ]
     return format_table(*rows)
 
 
+def _client_rows(server: KernelServer) -> list[tuple[str, str]]:
+    """Return a row for each client, with what it called and received."""
+    clients = server.handlers.clients.values()
+    return [
+        ("clients", "" if clients else "none"),
+        *((f"  {one_line(client.name, 40)}", _describe_calls(client)) for client in clients),
+    ]
+
+
 def describe_client(client: Client) -> str:
-    """Return how many calls a client made, and how much was returned to it."""
-    noun = "image or sound" if client.media == 1 else "images and sounds"
-    media = f", {client.media:,} {noun}" if client.media else ""
-    return f"{_count(client.calls, 'call')}, {_count(client.characters, 'character')}{media} returned"
+    """Return how many calls a client made, what came of them, and how much was returned to it."""
+    totals = client.totals
+    without = [f"{number:,} {status.replace('_', ' ')}" for status, number in totals.outcomes.items() if status != "ok"]
+    outcomes = f" ({', '.join(without)})" if without else ""
+    noun = "image or sound" if totals.media == 1 else "images and sounds"
+    media = f", {totals.media:,} {noun}" if totals.media else ""
+    count = totals.message_characters
+    messages = f", and {_count(count, 'character')} of messages about calls without a result" if count else ""
+    return (
+        f"{_count(totals.calls, 'call')}{outcomes}, {_count(totals.characters, 'character')}{media} returned{messages}"
+    )
+
+
+def _describe_calls(client: Client) -> str:
+    """Return the same with the tools that a client called and the variables that it read."""
+    tools, variables = client.totals.tools, client.totals.variables
+    parts = [describe_client(client)]
+    parts += [f"called {_names(tools)}"] if tools else []
+    parts += [f"read {_names(variables)}"] if variables else []
+    return "; ".join(parts)
+
+
+def _names(counts: Counter[str]) -> str:
+    return ", ".join(f"{one_line(name, 80)} ({number:,})" for name, number in counts.items())
 
 
 def start_serving(kernel: Kernel, fill: Callable[[Chat], None], *, seconds: float, port: int) -> None:
@@ -183,13 +223,21 @@ def _count(number: int, noun: str) -> str:
 
 def _configurations(server: KernelServer) -> str:
     """Return what clients need: a command that they start, or the address."""
+    command = bridge_command()
+    line, text = shlex.quote(command), json.dumps(command, ensure_ascii=False)
     return format_table(
-        ("Claude Code", "claude mcp add notebook -- nbtool-mcp"),
-        ("Codex", "codex mcp add notebook -- nbtool-mcp"),
-        ("VS Code", '{"servers": {"notebook": {"type": "stdio", "command": "nbtool-mcp"}}}'),
-        ("Cursor, others", '{"mcpServers": {"notebook": {"command": "nbtool-mcp"}}}'),
-        ("HTTP", f"{server.address.url}, with the token that `nbtool-mcp --token` prints in a terminal"),
+        ("Claude Code", f"claude mcp add notebook -- {line}"),
+        ("Codex", f"codex mcp add notebook -- {line}"),
+        ("VS Code", f'{{"servers": {{"notebook": {{"type": "stdio", "command": {text}}}}}}}'),
+        ("Cursor, others", f'{{"mcpServers": {{"notebook": {{"command": {text}}}}}}}'),
+        ("HTTP", f"{server.address.url}, with the token that `{line} --token` prints in a terminal"),
     )
+
+
+def bridge_command() -> str:
+    """Return the command `nbtool-mcp`: with its path, unless the search path leads to the one of this Python."""
+    beside = shutil.which(BRIDGE, path=str(Path(sys.executable).parent))
+    return BRIDGE if beside is None or shutil.which(BRIDGE) == beside else beside
 
 
 def _parser() -> ArgumentParser:

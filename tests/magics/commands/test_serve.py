@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from nbtool.magics.commands import serve as command
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.past_chats.history_source import HistorySource
+from nbtool.magics.commands.serve import bridge_command
 from nbtool.mcp_server.address import ServerAddress, find_server
 from nbtool.mcp_server.bridge import main
 from tests.magics.commands.saying import run_command
@@ -47,7 +49,7 @@ def test_what_is_served_is_named_with_what_clients_need_and_without_the_token(se
     server, printed = serving
 
     assert "2 tools and 1 variable" in printed
-    assert "claude mcp add notebook -- nbtool-mcp" in printed
+    assert f"claude mcp add notebook -- {bridge_command()}\n" in printed
     assert server.address.url in printed
     assert server.address.token.get_secret_value() not in printed
     assert str(server.address.path) not in printed
@@ -87,6 +89,54 @@ def test_the_state_lists_the_clients_and_what_was_returned_to_them(
     assert "1 calls" not in state
     assert "1 call, 1 character returned" in state
     assert "agent: 1 call, 1 character returned" in run_command(shell, "status", capsys)
+
+
+def test_calls_without_a_result_are_named_apart_with_the_tools_and_the_variables_read(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("note = 'hello'")
+    run_command(shell, "serve -t double rows -v frame --read note", capsys)
+    server = server_of(shell)
+    call_tool(server, "double", {"n": 4})
+    call_tool(server, "ReadVar", {"name": "note"})
+    denied = call_tool(server, "rows", {"frame": "$VAR_REF{{frame}}"})
+    call_tool(server, "invented" * 40, {})
+
+    state = run_command(shell, "serve", capsys)
+    run_command(shell, "serve --stop", capsys)
+    later = run_command(shell, "serve", capsys)
+
+    totals = server.handlers.clients["agent"].totals
+    assert denied.is_error
+    assert "4 calls (1 denied, 1 not found), " in state
+    assert f"{totals.message_characters} characters of messages about calls without a result" in state
+    assert totals.message_characters >= len(texts(denied)[0])
+    assert "called double (1), ReadVar (1), rows (1); read note (1)" in state
+    assert "invented" not in state
+    assert later.startswith("Nothing is served now. Start with")
+    assert "called double (1), ReadVar (1), rows (1); read note (1)" in later
+    assert server_of(shell) is None
+
+
+def test_without_a_server_the_state_says_how_to_start_one(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(shell, "serve", capsys).strip() == command.NOTHING_SERVED
+
+
+def test_the_command_of_clients_has_its_path_unless_it_is_found_without(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bridge = tmp_path / "bin" / "nbtool-mcp"
+    bridge.parent.mkdir()
+    bridge.write_text("")
+    bridge.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(bridge.with_name("python")))
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert bridge_command() == str(bridge)
+    monkeypatch.setenv("PATH", str(bridge.parent))
+    assert bridge_command() == "nbtool-mcp"
+    bridge.unlink()
+    assert bridge_command() == "nbtool-mcp"
 
 
 def test_images_that_were_returned_are_counted(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +197,6 @@ def test_a_client_cannot_choose_the_chat_of_a_cell_or_of_the_notebook(shell: Any
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("serve", "needs what it serves"),
         ("serve -t no_such_tool", "no function or toolset called 'no_such_tool'"),
         ("serve -v no_such_name", "no variable called 'no_such_name'"),
         ("serve --prot 1", "unrecognized arguments: --prot"),
@@ -188,7 +237,11 @@ def test_the_token_is_in_a_file_of_the_user_until_the_server_stops(
     assert json.loads(json.dumps(found.url)) == server.address.url
     assert (status, printed.split()) == (0, [server.address.url, server.address.token.get_secret_value()])
     assert not path.exists()
-    assert (main([]), "Run `%chat serve`" in capsys.readouterr().err) == (1, True)
+    assert main([]) == 1
+    refusal = capsys.readouterr().err
+    assert f"No served notebook is noted in {path.parent}." in refusal
+    assert "Run `%chat serve`" in refusal
+    assert "set NBTOOL_HOME" in refusal
 
 
 def test_files_of_ended_kernels_and_of_strangers_are_no_servers(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
