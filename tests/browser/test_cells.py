@@ -198,6 +198,11 @@ def test_cells_are_inserted_moved_and_deleted_and_undo_takes_all_of_it_back(lab:
     notebook.page.wait_for_function(f"count => {PANEL}.content.widgets.length === count", arg=len(before))
 
     assert sources(notebook)[:LAST] == before[:LAST]
+    turn = chat_output(notebook)
+    expect(turn).to_contain_text("Undone: Took back in cells: 1 inserted, 1 moved, 1 deleted.")
+    expect(turn.get_by_role("button", name="Rerun")).to_be_visible()
+    expect(turn.get_by_role("button", name="Restore")).to_have_count(0)
+    expect(turn).not_to_contain_text("takes this back")
 
 
 @pytest.mark.promise("undo-keeps-edits")

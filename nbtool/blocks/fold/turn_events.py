@@ -49,6 +49,7 @@ class Transcript:
         self._calls = CallFolds(self._blocks)
         self._failed_hooks: list[str] = []
         self._total_usage = Usage()
+        self._changes_id = ""
         self._folds: dict[str, Callable[[Any], list[Patch]]] = {
             "turn_started": self._turn_started, "request_started": self._request_started,
             "text_delta": self._prose_delta, "thinking_delta": self._prose_delta,
@@ -74,7 +75,15 @@ class Transcript:
 
     def show_changes(self, text: str, can_undo: bool) -> list[Patch]:
         """Show what the turn did to the notebook, and whether that can be undone; return the patches."""
+        self._changes_id = f"n{len(self._blocks.entries)}"
         return [*self._notice(Notice(text)), *(self._blocks.set_head(undo=True) if can_undo else [])]
+
+    def show_undone(self, text: str, can_undo: bool) -> None:
+        """Show what was put back, in place of what `show_changes` shows, and whether anything is left to be undone."""
+        if notice := self._blocks.entries.get(self._changes_id):
+            notice.update(text=self._blocks.notice_text(text))
+        if not can_undo:
+            self._blocks.head.pop("undo", None)
 
     def document(self) -> Document:
         """Return the current turn: JSON, sharing nothing with this object."""

@@ -1,6 +1,7 @@
 """The outputs of finished turns in this kernel, kept up to date when other cells change the conversation.
 
-Each shows how many versions there are, and says when it is no longer part of the active branch.
+Each shows how many versions there are, says when it is no longer part of the active branch, and what was put back of
+its changes.
 """
 
 from __future__ import annotations
@@ -69,6 +70,12 @@ class ShownTurns:
     def update_branch(self, chat: Chat) -> None:
         """Show in the outputs of turns that they left the active branch, or are on it again."""
         self._update(self._change_branch(chat))
+
+    def update_undone(self, turn_id: str, text: str, *, can_undo: bool) -> None:
+        """Show in the output of a turn what was put back of its changes, and whether anything is left to be undone."""
+        if shown := self._shown.get(turn_id):
+            shown.transcript.show_undone(text, can_undo)
+            self._update({turn_id})
 
     def _update(self, turn_ids: set[str]) -> None:
         for turn_id in [key for key in self._shown if key in turn_ids]:

@@ -9,6 +9,7 @@ from nbtool.magics.cell.notebook_session import notebook_of_cell
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
 from nbtool.magics.commands.turns.branches import count_versions, turn_label
 from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.magics.views.shown_turns import shown_turns
 
 REPLACE = "--replace"
 
@@ -38,9 +39,12 @@ def undo_turn(context: CommandContext, turn: Turn, *, replace: bool = False) -> 
     if not turn.done.done():
         raise BadUsage("This turn still runs.", fix="Stop it, or wait until it has ended.")
     kernel = context.kernel
-    command = undo_command(context, turn)
+    changes, command = kernel.names.changes, undo_command(context, turn)
+    former = recorded.describe() if (recorded := changes.find(turn.turn_id)) else ""
     with notebook_of_cell(kernel.shell, kernel.magic) as notebook:
-        done = kernel.names.changes.undo(turn.turn_id, replace=replace, notebook=notebook, command=command)
+        done = changes.undo(turn.turn_id, replace=replace, notebook=notebook, command=command)
+    can_undo = changes.find(turn.turn_id) is not None
+    shown_turns.update_undone(turn.turn_id, f"{former}. Undone: {done}", can_undo=can_undo)
     return f"Undid {turn_label(context.chat, turn)}: {done}"
 
 

@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from nbtool import Chat
+from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.magics.notebook.cell_changes import CellChange
 from nbtool.magics.saved_turn_requests import answer_page
+from nbtool.magics.views.shown_turns import ShownTurn, shown_turns
 from nbtool.testing import ScriptedWire, call
 from tests.magics.commands.saying import run_command
+from tests.magics.views.test_shown_turns import Handle
 
 TOOL = """
 df, log = [1, 2], []
@@ -73,6 +76,27 @@ def test_names_that_the_person_changed_since_are_left_alone(
     assert f"You have changed `df` since: `%chat -c mine undo {changed[:13]} --replace` overwrites that." in said
     assert "Put back `df`." in run_command(shell, f"-c mine undo {changed} --replace", capsys)
     assert shell.user_ns["df"] == [1, 2]
+
+
+def test_the_output_of_the_turn_says_what_was_put_back_and_offers_undo_while_anything_is_left(
+    shell: Any, changed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turn, handle = shell.user_ns["answer"], Handle()
+    transcript = turn.transcript()
+    transcript.show_changes("Names: added `new`; replaced `df`. `%chat undo` takes this back.", can_undo=True)
+    shown_turns.add(ShownTurn(turn, handle, transcript))
+    shell.run_cell("df = 'mine'")
+
+    run_command(shell, f"-c mine undo {changed}", capsys)
+    run_command(shell, f"-c mine undo {changed} --replace", capsys)
+
+    documents = [bundle[TURN_MIME] for bundle in handle.updates]
+    texts = [document["blocks"][-1]["text"] for document in documents]
+    assert [document["head"].get("undo") for document in documents] == [True, None]
+    assert "Undone: Removed `new`." in texts[0]
+    assert "--replace` overwrites that." in texts[0]
+    assert texts[1] == "Names: replaced `df`. Undone: Put back `df`."
+    assert not any("takes this back" in bundle["text/plain"] for bundle in handle.updates)
 
 
 def test_undo_without_a_turn_undoes_what_was_done_last(
