@@ -160,12 +160,11 @@ def summarize_call(
     `resolved` has the target of each argument; `images` is the number of images in a result. With `is_form`, a server
     asks for the arguments.
     """
+    if gate == "result" and not is_form:
+        return summarize_result(tool, shown, images)
     tool = _line(tool, 80)
     if is_form:
         return FORM_SUMMARY.format(tool=tool)
-    if gate == "result":
-        images_note = f" and {_plural(images, 'image')}" if images else ""
-        return f"Send the result of {tool} to the model ({_plural(len(shown), 'character')}{images_note})?"
     values = _arguments(shown)
     if values is None:
         return f"{tool} asks: {_line(shown, 300)}"
@@ -175,6 +174,12 @@ def summarize_call(
     references = [_reference_text(found) for name in values if (found := only_reference(resolved.get(name)))]
     notes = f" {'; '.join(references)}." if references else ""
     return f"Run {tool}({', '.join(arguments[:MAX_ARGUMENTS])}{omitted})?{notes}"
+
+
+def summarize_result(tool: str, shown: str, images: int = 0, *, recipient: str = "the model") -> str:
+    """Describe what happens if a result is sent, with the name of who receives it."""
+    images_note = f" and {_plural(images, 'image')}" if images else ""
+    return f"Send the result of {_line(tool, 80)} to {recipient} ({_plural(len(shown), 'character')}{images_note})?"
 
 
 def effect_text(effect: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nbtool.blocks.question import summarize_call, summarize_sign_in
+from nbtool.blocks.question import summarize_call, summarize_result, summarize_sign_in
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
@@ -24,7 +24,10 @@ from nbtool.sign_in import sign_in_page
 MAX_RUNNING = 4
 """Number of turns of clients that run at a time; a further call waits for one of them to end."""
 
-ASKED_BY = "Asked by {client}, a client of `%chat serve`."
+CLIENT_CHAT = "mcp:"
+"""The beginning of the name of a client's chat; the client's name follows."""
+
+ASKED_BY = "Asked by {client}, a client of `%chat serve`: what a question calls the model is {client}."
 ASKED_IN_TERMINAL = "{client}: {question} `%chat approve {digest}` or `%chat deny {digest} REASON`"
 DECIDED_HERE = "{client} called {tool}: {verdicts}. The call is shown below `%chat serve`."
 WITHDRAWN = "ended without a decision"
@@ -89,7 +92,12 @@ class ServedView:
 
 def chat_name(client: str) -> str:
     """Return the name of a client's chat; no chat of the notebook has such a name."""
-    return f"mcp:{client}"
+    return f"{CLIENT_CHAT}{client}"
+
+
+def client_of(chat: str) -> str:
+    """Return the client whose chat has this name; empty for a chat of the notebook."""
+    return chat.removeprefix(CLIENT_CHAT) if chat.startswith(CLIENT_CHAT) else ""
 
 
 def _describe_decisions(turn: Turn, client: str) -> str:
@@ -104,8 +112,11 @@ def _print_question(event: Event, client: str) -> None:
     if isinstance(event, CallAsked):
         page = sign_in_page(event.schema, is_form=event.is_form)
         name, form = event.display_name, event.is_form
-        summary = (
-            summarize_sign_in(name, page) if page else summarize_call(event.gate, name, event.shown, {}, is_form=form)
-        )
+        if page:
+            summary = summarize_sign_in(name, page)
+        elif event.gate == "result":
+            summary = summarize_result(name, event.shown, len(event.media), recipient=client)
+        else:
+            summary = summarize_call(event.gate, name, event.shown, {}, is_form=form)
         question = one_line(summary, 8 * len(page) + 300)
         print(ASKED_IN_TERMINAL.format(client=client, question=question, digest=event.digest[:SHOWN_DIGEST]))  # noqa: T201 - a notice for the person

@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import stat
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from nbtool.magics.commands import serve as command
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.past_chats.history_source import HistorySource
 from nbtool.magics.commands.serve import bridge_command
+from nbtool.magics.views.served import ServedView
 from nbtool.mcp_server.address import ServerAddress, find_server
 from nbtool.mcp_server.bridge import main
 from tests.magics.commands.saying import run_command
@@ -116,6 +119,27 @@ def test_calls_without_a_result_are_named_apart_with_the_tools_and_the_variables
     assert later.startswith("Nothing is served now. Start with")
     assert "called double (1), ReadVar (1), rows (1); read note (1)" in later
     assert server_of(shell) is None
+
+
+def test_the_question_about_a_result_names_the_client_that_would_receive_it(
+    shell: Any, serving: tuple[Any, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, _ = serving
+    monkeypatch.setattr(ServedView, "can_ask", lambda _: True)
+    call_tool(server, "double", {"n": 4})
+    is_asked = threading.Event()
+    kernel_chats(shell).chats["mcp:agent"].approvals.add_listener(
+        lambda change: change.kind == "asked" and is_asked.set()
+    )
+    with ThreadPoolExecutor() as pool:
+        result = pool.submit(call_tool, server, "ReadVar", {"name": "frame"})
+        assert is_asked.wait(20)
+        listed = run_command(shell, "approvals", capsys)
+        run_command(shell, f"deny {listed.split()[0]} private", capsys)
+        withheld = texts(result.result(20))[0]
+
+    assert "private" in withheld
+    assert "in chat mcp:agent: Send the result of ReadVar to agent (" in listed
 
 
 def test_without_a_server_the_state_says_how_to_start_one(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
