@@ -270,6 +270,24 @@ def test_calls_are_listed_in_order_of_time_around_an_open_question_and_a_line_sa
     assert notebook.errors == []
 
 
+def test_a_notebook_that_stops_serving_answers_the_open_question_and_prints_nothing_else(lab: Lab) -> None:
+    notebook, url, token = serve(lab, "%chat serve --stop", "%chat serve")
+    result = call(url, token)
+    expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
+
+    notebook.run_cell(3)
+    stopped = result.result(60)[0]
+    notebook.run_cell(4)
+    state = notebook.wait_output(4, "Nothing is served now")
+
+    assert (stopped.is_error, stopped.content[0].text) == (True, "The notebook stopped serving.")
+    assert notebook.output(3).inner_text().strip() == "Stopped: no program can connect any more."
+    expect(state).to_contain_text("1 call (1 cancelled), 0 characters returned")
+    screenshot(notebook.output(4), "served-stopped")
+    expect(buttons(notebook, "Approve")).to_have_count(0)
+    assert notebook.errors == []
+
+
 def test_the_notebook_that_served_is_saved_without_its_token(lab: Lab) -> None:
     notebook, url, token = serve(lab)
     result = call(url, token)
