@@ -38,6 +38,7 @@ BELOW = (
 )
 
 
+BEFORE = "Until it was stopped:"
 NOTHING_SERVED = (
     "Nothing is served now. Start with what is to be served: `%chat serve -t FUNCTION -v VARIABLE --read VARIABLE` "
     "(`-v`: by reference only)."
@@ -62,7 +63,7 @@ def serve(context: CommandContext, args: list[str]) -> str:
         if not kernel.server:
             return "This notebook is not served."
         kernel.server.stop()
-        kernel.served_before = format_table(("until then", ""), *_client_rows(kernel.server))
+        kernel.served_before = f"{BEFORE}\n{format_table(*_client_rows(kernel.server))}"
         kernel.server = kernel.served_notebook = None
         return "Stopped: no program can connect any more."
     names = (*flags.tool, *flags.var, *flags.read)
