@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PIL import Image
@@ -165,10 +166,12 @@ def write(frames: list[Frame], path: Path) -> None:
 def main() -> None:
     """Make all of them."""
     PICTURES.mkdir(exist_ok=True)
+    takes: dict[str, Callable[[Lab], object]] = {
+        "light": partial(still, theme="light"),
+        "dark": partial(still, theme="dark"),
+        "moving": moving,
+    }
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        server = Server(Path(folder) / "server")
-        server.start()
-        shutil.copytree(ROOT / "notebooks" / "data", server.root / "data", dirs_exist_ok=True)
         profile: BrowserContext = playwright.chromium.launch_persistent_context(
             Path(folder) / "profile",
             executable_path=find_chromium(),
@@ -177,12 +180,14 @@ def main() -> None:
             device_scale_factor=SCALE,
         )
         try:
-            for theme in ("light", "dark"):
-                still(Lab(profile, server), theme)
-            moving(Lab(profile, server))
+            for name, take in takes.items():
+                server = Server(Path(folder) / name)  # each with its own history: no chat of another take is mentioned
+                server.start()
+                shutil.copytree(ROOT / "notebooks" / "data", server.root / "data", dirs_exist_ok=True)
+                take(Lab(profile, server))
+                server.stop()
         finally:
             profile.close()
-            server.stop()
 
 
 if __name__ == "__main__":
