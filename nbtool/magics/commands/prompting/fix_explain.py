@@ -20,10 +20,10 @@ TASKS = {
 
 
 def fix(context: CommandContext, args: list[str]) -> str:
-    """Ask about the cell that failed last: `fix [--dry-run] [WORDS]`.
+    """Ask about the cell that failed last.
 
-    Sends it with its traceback, and asks for the reason and a corrected cell; the words are added to the prompt. With
-    `--dry-run` the request is printed, and nothing is sent.
+    `fix [--dry-run] [WORDS]` sends it with its traceback, and asks for the reason and a corrected cell; the
+    words are added to the prompt. With `--dry-run` the request is printed, and nothing is sent.
     """
     found = last_failed_cell(context.kernel.shell, context.kernel.magic)
     if found is None:
@@ -35,10 +35,10 @@ def fix(context: CommandContext, args: list[str]) -> str:
 
 
 def explain(context: CommandContext, args: list[str]) -> str:
-    """Ask about the cell that ran last: `explain [--dry-run] [WORDS]`.
+    """Ask about the cell that ran last.
 
-    Sends it with its output, and asks what it does; the words are added to the prompt. With `--dry-run` the request is
-    printed, and nothing is sent.
+    `explain [--dry-run] [WORDS]` sends it with its output, and asks what it does; the words are added to the
+    prompt. With `--dry-run` the request is printed, and nothing is sent.
     """
     found = last_cell(context.kernel.shell, context.kernel.magic)
     if found is None:
