@@ -179,7 +179,8 @@ def summarize_call(
 def summarize_result(tool: str, shown: str, images: int = 0, *, recipient: str = "the model") -> str:
     """Describe what happens if a result is sent, with the name of who receives it."""
     images_note = f" and {_plural(images, 'image')}" if images else ""
-    return f"Send the result of {_line(tool, 80)} to {recipient} ({_plural(len(shown), 'character')}{images_note})?"
+    size = f"{_plural(len(shown), 'character')}{images_note}"
+    return f"Send the result of {_line(tool, 80)} to {_line(recipient, 80)} ({size})?"
 
 
 def effect_text(effect: str) -> str:

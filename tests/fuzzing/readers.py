@@ -263,6 +263,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["saved_history", "saved_data"],
         "takes the name of a chat, and turns that are bounded data already"),
     "ask_in_cell": "takes the name of a server in the configuration, and an address of a bounded length",
+    "summarize_result": "puts names into one line by functions that have rows; a result is only counted",
     "summarize_sign_in": "puts an address of a bounded length into one line, by functions that have rows",
     **dict.fromkeys(
         ["former_run_note", "last_page_error", "last_page_run"], "looks up a cell by the id that its front end gave it"
@@ -301,7 +302,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["run_cell", "dry_run", "configure"], "takes a cell whose line and body were read"),
     **dict.fromkeys(
         ["turn_code", "saved_turn_bundle", "chat_field", "reopen_chat_of", "chat_of_turn", "has_turn",
-         "continue_chat", "adopt_tree", "restore_into", "last_cell_chat", "earlier_chat_note",
+         "continue_chat", "adopt_tree", "restore_into", "last_cell_chat", "earlier_chat_note", "client_of",
          "events", "chat_events", "chats_of_turn", "event_times", "erase"],
         "looks up a turn or a chat by its name",
     ),
