@@ -403,7 +403,7 @@ def test_restore_puts_back_the_names_that_a_turn_changed(
     notebook.wait_output(2, "False True .")
 
     notebook.output(1).get_by_role("button", name="Restore").click()
-    notebook.wait_output(1, "Undid turn 1")
+    notebook.wait_output(1, "Undone: Put back kept. Removed added.")
     screenshot(notebook.page, f"cells-restore-{theme}")
     notebook.run_cell(2)
     notebook.wait_output(2, "True False .")

@@ -257,6 +257,7 @@ def test_with_a_living_kernel_its_buttons_put_a_cell_below_and_run_nothing(lab: 
     turn_id = data[TURN_MIME]["head"]["turn_id"]
     notebook.page.set_viewport_size({"width": 1200, "height": 300})
     turn.get_by_role("button", name="Rerun").click()
+    expect(turn.get_by_role("status")).to_contain_text("Added as a new cell below")
     rerun = notebook.source(2)
     expect(notebook.cell(2)).to_be_in_viewport(ratio=0.9)
     notebook.page.set_viewport_size({"width": 1200, "height": 900})
