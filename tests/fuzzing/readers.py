@@ -18,6 +18,14 @@ from types import CodeType, FrameType, SimpleNamespace
 from typing import Any, cast
 
 import pandas as pd
+from mcp.types import (
+    CallToolResult,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
 
 import nbtool
 from nbtool.blocks.history.conversation_search import search
@@ -30,6 +38,7 @@ from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words, 
 from nbtool.tools.mcp.config_variables import variables_in, without_secrets
 from nbtool.tools.mcp.form import InvalidForm, form_parameters, secret_fields
 from nbtool.tools.mcp.oauth import check_address
+from nbtool.tools.mcp.result_content import result_value
 from nbtool.tools.mcp.tool_list import model_tool_name, quoted_instructions
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
 from nbtool.tools.tool import as_tools, tool
@@ -172,6 +181,16 @@ def _form(text: str) -> None:
             parameters.find_problems({"a": text, text: text})
 
 
+def _result_of_server(text: str) -> None:
+    """Read a result whose every part is the text."""
+    link = ResourceLink(name=text, uri=text or "lab://", description=text, mime_type=text)
+    inside = EmbeddedResource(resource=TextResourceContents(uri=text or "lab://", text=text))
+    picture = ImageContent(data=text, mime_type=text)
+    for data in (None, {"result": [text]}, {"text": text, "uri": text}):
+        content = [TextContent(text=text), link, inside, *([] if data else [picture])]
+        str(result_value(CallToolResult(content=content, structured_content=data), text))
+
+
 MORE: dict[str, tuple[Read, list[str]]] = {
     **STREAMS,
     "notice of a question": (notice_text, JSON),
@@ -222,6 +241,7 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     ),
     "end of a list of calls": (lambda text: end_of_call_list(f"[{text}", 0), [*JSON, "f(", "[f("]),
     "instructions of a server": (lambda text: quoted_instructions("s", text), HTML),
+    "result of a server": (_result_of_server, [*JSON, *HTML, "\x1b[", "AAEC", "image/png", "lab://", "\n"]),
     "form of a server": (_form, [*NAMES, "pass", "api key", "\x1b[", '"', "\n"]),
     "address of a login": (_either(lambda text: check_address(text, LAB)), [*ADDRESSES, "#", "?"]),
     "settings of a server": (
@@ -254,6 +274,7 @@ EXCLUDED: dict[str, str] = {
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
     **dict.fromkeys(["parse_tools", "read_config", "mcp_servers"], "takes what a person wrote of servers"),
+    "make_resource_tool": "takes the name of a server in the configuration",
     **dict.fromkeys(
         ["auth_header", "take_provider_tools", "text_wire", "tls_context"],
         "takes a setting that the person wrote",
@@ -280,7 +301,8 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["run_source", "check_runnable"], "runs the code of a cell that a person approved"),
     "at_wire": "compares the end of an address that was parsed",
     **dict.fromkeys(["read_body", "read_start", "resolve", "resolve_allowed", "client_for", "connect_error",
-         "disconnect_error", "proxy_for", "read_error", "list_prompts", "get_prompt", "read_resource"], "a network"),
+         "disconnect_error", "proxy_for", "read_error", "list_prompts", "get_prompt", "list_resources",
+         "read_resource"], "a network"),
     "unknown_part": "writes what was parsed already as JSON",
     "cited_passage": "takes the first characters of a text, of a bounded number",
     "split_batches": "passes the start of a text on to the last delta",

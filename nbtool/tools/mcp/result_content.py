@@ -2,55 +2,52 @@
 
 from __future__ import annotations
 
-import binascii
 import json
 import re
-from base64 import b64decode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.errors import ToolFailed
 from nbtool.messages import Media
-from nbtool.text import leaves, shorten
-from nbtool.tools.values.sanitize import single_line
+from nbtool.text import leaves
+from nbtool.tools.mcp.resources import RemoteResource, as_media, as_resource, resource_value
 
 if TYPE_CHECKING:
-    from mcp.types import BlobResourceContents, CallToolResult, ContentBlock, TextResourceContents
+    from mcp.types import CallToolResult, ContentBlock
 
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\.")
-MAX_NAME = 200
-"""Maximum number of characters of the name of a resource."""
-
-_MIME = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
 
 
-def result_value(result: CallToolResult) -> Any:
+def result_value(result: CallToolResult, server: str) -> Any:
     """Return a tool's result; a single item as itself, several as a list.
 
     Content that is in both the text and the structured content is returned once, in the form with more information:
     data rather than the same as text, and a text rather than an object with only that text; if neither covers the
-    other, both are returned. Structured content that repeats an image or a sound is omitted.
+    other, both are returned. Structured content that repeats an image or a sound is omitted. A link to a resource is an
+    object, which can be read; it is not fetched.
 
     Raises:
         ToolFailed: the server reports that the call failed, with its own message.
     """
-    parts: list[Any] = [block_value(block) for block in result.content]
+    parts: list[Any] = [block_value(block, server) for block in result.content]
     if result.is_error:
         raise ToolFailed("\n".join(map(str, parts)).strip() or "The tool failed without a message.")
     texts = [part for part in parts if isinstance(part, str)]
-    media = [part for part in parts if not isinstance(part, str)]
+    media = [part for part in parts if isinstance(part, Media)]
+    links = [part for part in parts if isinstance(part, RemoteResource)]
     data = result.structured_content
     if data is None or (media and _is_repeated(data, result.content)):
-        value = parts if media else ["\n".join(texts)] if texts else []
+        value = parts if media or links else ["\n".join(texts)] if texts else []
     elif media:
         value = [*parts, unwrap_result(data)] if _merge_texts(texts, data) != "text" else parts
     else:
-        value = {
+        merged = {
             "data": [unwrap_result(data)],
             "text": ["\n".join(texts)],
             "both": ["\n".join(texts), unwrap_result(data)],
         }[_merge_texts(texts, data)]
+        value = [*merged, *links]
     return value[0] if len(value) == 1 else value or None
 
 
@@ -95,29 +92,14 @@ def _is_repeated(data: Any, content: Sequence[ContentBlock]) -> bool:
     return any(getattr(block, "data", None) in values for block in content)
 
 
-def block_value(block: ContentBlock) -> str | Media:
-    """Return one content block; links in it are not fetched."""
+def block_value(block: ContentBlock, server: str) -> str | Media | RemoteResource:
+    """Return one content block of a server; a link is not fetched."""
     match block.type:
         case "text":
             return block.text
         case "image" | "audio":
-            return _media(block.data, block.mime_type, "")
+            return as_media(block.data, block.mime_type, "")
         case "resource_link":
-            return f"[{single_line(block.name)}: {single_line(str(block.uri))}]"
+            return as_resource(server, block)
         case "resource":  # pragma: no branch - the protocol has no other block
             return resource_value(block.resource)
-
-
-def resource_value(resource: TextResourceContents | BlobResourceContents) -> str | Media:
-    """Return the content of a resource: its text, or media."""
-    if resource_text := getattr(resource, "text", ""):
-        return str(resource_text)
-    return _media(getattr(resource, "blob", ""), resource.mime_type, str(resource.uri))
-
-
-def _media(data: str, mime: str | None, name: str) -> str | Media:
-    mime = mime if mime and _MIME.fullmatch(mime) else "application/octet-stream"
-    try:
-        return Media(mime, b64decode(data, validate=True), name=shorten(single_line(name), MAX_NAME))
-    except (binascii.Error, ValueError):
-        return f"[{mime} that is not valid base64]"

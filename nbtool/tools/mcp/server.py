@@ -24,15 +24,10 @@ from nbtool.tools.mcp.config import ServerSpec, read_config
 from nbtool.tools.mcp.elicitation import answer_for_call
 from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
 from nbtool.tools.mcp.login_prompt import LOGIN_SECONDS, LoginPrompt, ask_person
-from nbtool.tools.mcp.prompts import (
-    RemotePrompt,
-    RemoteResource,
-    get_prompt,
-    list_prompts,
-    list_resources,
-    read_resource,
-)
+from nbtool.tools.mcp.prompts import RemotePrompt, get_prompt, list_prompts
 from nbtool.tools.mcp.reconnection import Connection
+from nbtool.tools.mcp.resource_tool import make_resource_tool
+from nbtool.tools.mcp.resources import RemoteResource, list_resources, read_resource
 from nbtool.tools.mcp.sign_in_question import login_for_call
 from nbtool.tools.mcp.token_store import TokenStore
 from nbtool.tools.mcp.tool_list import (
@@ -210,19 +205,39 @@ class McpServer:
         Raises:
             McpFailed: the server has no such prompt, or needs other arguments.
         """
-        return self._request(partial(get_prompt, name, arguments), f"return the prompt {single_line(name)!r}")
+        return self._request(
+            partial(get_prompt, self.name, name, arguments), f"return the prompt {single_line(name)!r}"
+        )
 
     def resources(self) -> tuple[RemoteResource, ...]:
-        """List the server's resources; results of its tools may name others."""
-        return self._request(list_resources, "list its resources")
+        """List the server's resources; results of its tools may link to others."""
+        return self._request(partial(list_resources, self.name), "list its resources")
 
-    def read_resource(self, uri: str) -> Any:
-        """Return a resource: text or media, to be exposed to a model by reference or for reading.
+    def read_resource(self, resource: RemoteResource | str) -> Any:
+        """Return the content of a resource of the list, of a link in a result, or of an address: text or media.
 
         Raises:
+            BadUsage: it is a resource of another server.
             McpFailed: the server has no such resource.
         """
-        return self._request(partial(read_resource, uri), f"return the resource {shorten(single_line(uri), 200)!r}")
+        return background_loop().submit(self._read_resource(resource)).result()
+
+    def resource_tool(self) -> Tool:
+        """Return a tool with which a model reads the resources that results link to; every call asks for approval."""
+
+        async def read(resource: RemoteResource | str) -> Any:
+            return await asyncio.wrap_future(background_loop().submit(self._read_resource(resource)))
+
+        return make_resource_tool(self.name, self._spec.identity, read)
+
+    async def _read_resource(self, resource: RemoteResource | str) -> Any:
+        if isinstance(resource, RemoteResource) and resource.server != self.name:
+            raise BadUsage(
+                f"{server_label(self.name)} does not have {resource}, which is of the server {resource.server!r}."
+            )
+        uri = resource.uri if isinstance(resource, RemoteResource) else resource
+        doing = f"return the resource {shorten(single_line(uri), 200)!r}"
+        return await self._connection.request(partial(read_resource, uri), doing)
 
     def _request(self, send: Callable[[Client], Awaitable[T]], doing: str) -> T:
         return background_loop().submit(self._connection.request(send, doing)).result()

@@ -158,7 +158,7 @@ class Session:
                 result = await complete_call(send, answer or self._on_asked)
             except Exception as error:
                 raise self._failure(error, current, is_call=True) from error
-        return await asyncio.to_thread(result_value, result)
+        return await asyncio.to_thread(result_value, result, self.spec.name)
 
     def _running(self) -> Client:
         if self._client is None:

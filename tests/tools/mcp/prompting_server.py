@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from mcp.server.mcpserver import MCPServer
+from mcp.types import ResourceLink
 
 server = MCPServer("prompting")
 
@@ -29,6 +30,12 @@ def notes() -> str:
 @server.resource("lab://pixel", name="pixel", mime_type="image/gif")
 def pixel() -> bytes:
     return b"GIF89a"
+
+
+@server.tool()
+def find(name: str) -> ResourceLink:
+    """Find a resource."""
+    return ResourceLink(name=name, uri=f"lab://{name}", description="What was found.", mime_type="text/plain")
 
 
 @server.tool()

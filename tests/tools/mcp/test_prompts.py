@@ -13,9 +13,9 @@ import pytest
 from nbtool import Approved
 from nbtool.errors import McpFailed
 from nbtool.loop import background_loop
-from nbtool.messages import Media
 from nbtool.tools.mcp import McpServer, McpServers, mcp_servers
-from nbtool.tools.mcp.prompts import MAX_ENTRIES, MAX_PROMPT, RemotePrompt
+from nbtool.tools.mcp.entries import MAX_ENTRIES
+from nbtool.tools.mcp.prompts import MAX_PROMPT, RemotePrompt
 from nbtool.tools.mcp.tool_list import MAX_PAGES
 from tests.tools.calling import ask_for, make_harness
 
@@ -47,21 +47,6 @@ def test_a_prompt_is_its_text_without_control_characters(lab: McpServer) -> None
 def test_a_prompt_that_cannot_be_had_is_an_error(lab: McpServer, name: str, arguments: dict[str, str]) -> None:
     with pytest.raises(McpFailed):
         lab.get_prompt(name, arguments)
-
-
-def test_the_resources_of_a_server_are_listed_and_read(lab: McpServer) -> None:
-    notes, pixel = lab.resources()
-
-    assert (notes.uri, notes.name, notes.description, notes.mime) == (
-        "lab://notes",
-        "notes",
-        "The notes.",
-        "text/plain",
-    )
-    assert lab.read_resource(notes.uri) == "all is well"
-    assert lab.read_resource(pixel.uri) == Media("image/gif", b"GIF89a", name="lab://pixel")
-    with pytest.raises(McpFailed, match="says"):
-        lab.read_resource("lab://nothing")
 
 
 def test_a_server_without_prompts_and_resources_has_none() -> None:

@@ -7,9 +7,11 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from mcp.types import CallToolResult, ImageContent, TextContent
+from mcp.types import CallToolResult, ImageContent, ResourceLink, TextContent
 
+from nbtool.errors import ToolFailed
 from nbtool.messages import Media
+from nbtool.tools.mcp.resources import RemoteResource
 from nbtool.tools.mcp.result_content import result_value
 
 ROWS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
@@ -51,14 +53,32 @@ def result(*texts: str, data: Any = None, image: bytes | None = None) -> CallToo
 def test_what_says_more_is_given_once(texts: list[str], data: Any, value: Any) -> None:
     expected = "\n".join(texts) if value is None and texts else value
 
-    assert result_value(result(*texts, data=data)) == expected
+    assert result_value(result(*texts, data=data), "lab") == expected
 
 
 def test_data_beside_an_image_is_kept_and_an_image_within_data_is_not_given_twice() -> None:
     picture = Media("image/png", b"PNG")
     copy = {"result": [{"type": "image", "data": b64encode(b"PNG").decode()}]}
 
-    assert result_value(result(data={"rows": 3}, image=b"PNG")) == [picture, {"rows": 3}]
-    assert result_value(result("3 rows", data={"rows": 3}, image=b"PNG")) == ["3 rows", picture, {"rows": 3}]
-    assert result_value(result("a picture", data=copy, image=b"PNG")) == ["a picture", picture]
-    assert result_value(result(image=b"PNG")) == picture
+    assert result_value(result(data={"rows": 3}, image=b"PNG"), "lab") == [picture, {"rows": 3}]
+    assert result_value(result("3 rows", data={"rows": 3}, image=b"PNG"), "lab") == ["3 rows", picture, {"rows": 3}]
+    assert result_value(result("a picture", data=copy, image=b"PNG"), "lab") == ["a picture", picture]
+    assert result_value(result(image=b"PNG"), "lab") == picture
+
+
+def test_a_link_is_an_object_beside_the_texts_and_the_data() -> None:
+    link, found = ResourceLink(name="notes", uri="lab://notes"), RemoteResource("lab", "lab://notes", "notes")
+    text = TextContent(text="3 rows")
+
+    assert result_value(CallToolResult(content=[link]), "lab") == found
+    assert result_value(CallToolResult(content=[text, link]), "lab") == ["3 rows", found]
+    assert result_value(CallToolResult(content=[link], structured_content={"rows": 3}), "lab") == [{"rows": 3}, found]
+    both = CallToolResult(content=[text, link], structured_content={"total": 4})
+    assert result_value(both, "lab") == ["3 rows", {"total": 4}, found]
+
+
+def test_an_error_says_its_links_as_text() -> None:
+    link = ResourceLink(name="no\nline", uri="lab://log")
+
+    with pytest.raises(ToolFailed, match=r"^\[no line: lab://log\]$"):
+        result_value(CallToolResult(content=[link], is_error=True), "lab")

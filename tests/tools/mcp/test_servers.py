@@ -27,6 +27,7 @@ from nbtool.tools.approval import Question
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
+from nbtool.tools.mcp.resources import RemoteResource
 from nbtool.tools.toolset import Toolset
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer, ReadyServer
@@ -153,7 +154,7 @@ def test_images_reach_the_model_and_anything_else_is_named(friendly: McpServers)
     assert mixed.media == ()
     assert turn.calls[1].result[:3] == [
         "[audio/wav that is not valid base64]",
-        "[page: https://example.org/]",
+        RemoteResource("friendly", "https://example.org/", "page"),
         "inside",
     ]
     assert turn.calls[1].result[3] == Media("application/octet-stream", b"\0\1\2", name="file:///x.bin")

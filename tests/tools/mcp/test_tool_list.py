@@ -121,14 +121,14 @@ def result(*texts: str, **more: Any) -> CallToolResult:
 
 
 def test_texts_are_joined_and_an_error_is_in_the_servers_words() -> None:
-    assert result_value(result("one", "two")) == "one\ntwo"
-    assert result_value(result()) is None
-    assert result_value(result("3", structured_content={"result": 3})) == 3
-    assert result_value(result("a 3", structured_content={"a": 1, "result": 3})) == {"a": 1, "result": 3}
+    assert result_value(result("one", "two"), "lab") == "one\ntwo"
+    assert result_value(result(), "lab") is None
+    assert result_value(result("3", structured_content={"result": 3}), "lab") == 3
+    assert result_value(result("a 3", structured_content={"a": 1, "result": 3}), "lab") == {"a": 1, "result": 3}
     with pytest.raises(ToolFailed, match=r"^one\ntwo$"):
-        result_value(result("one", "two", is_error=True))
+        result_value(result("one", "two", is_error=True), "lab")
     with pytest.raises(ToolFailed, match="failed without a message"):
-        result_value(result(is_error=True))
+        result_value(result(is_error=True), "lab")
 
 
 def test_a_name_of_the_longest_length_stays() -> None:
