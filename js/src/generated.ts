@@ -31,7 +31,8 @@ export type OmittedChars = Record<string, number>;
  * A question at a gate, and the digest that a decision must contain.
  * `notice` is shown before everything else, such as how the tool changed; `effect` describes the changes, such
  * as a file's diff, if the tool provides it; `media` are the images of a result, and `table` has its first rows.
- * With `is_form`, a server asks for the arguments; with `sign_in`, to open the page at this address.
+ * With `is_form`, a server asks for the arguments; with `sign_in`, to open the page at this address. `recipient`
+ * is who receives a result, if it is not the model.
  */
 export interface QuestionData {
   gate: Gate;
@@ -51,6 +52,7 @@ export interface QuestionData {
   can_remember_call?: boolean;
   is_form?: boolean;
   sign_in?: string;
+  recipient?: string;
 }
 
 /** One thing that has changed since it was shown. */

@@ -31,6 +31,7 @@ class QuestionData(TypedDict):
     `notice` is shown before everything else, such as how the tool changed; `effect` describes the changes, such
     as a file's diff, if the tool provides it; `media` are the images of a result, and `table` has its first rows.
     With `is_form`, a server asks for the arguments; with `sign_in`, to open the page at this address.
+    `recipient` is who receives a result, if it is not the model.
     """
 
     gate: Gate
@@ -50,6 +51,7 @@ class QuestionData(TypedDict):
     can_remember_call: NotRequired[bool]
     is_form: NotRequired[bool]
     sign_in: NotRequired[str]
+    recipient: NotRequired[str]
 
 
 class DifferenceData(TypedDict):

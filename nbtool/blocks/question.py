@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nbtool.blocks.argument_targets import only_reference, resolved_text
+from nbtool.blocks.argument_targets import only_reference, resolved_shapes, resolved_text
 from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import (
@@ -19,7 +19,7 @@ from nbtool.blocks.protocol import (
     TablePreview,
 )
 from nbtool.blocks.sanitize import escape_invisible, one_line, without_controls
-from nbtool.events import CallAsked, Gate, RepeatedQuestion
+from nbtool.events import CallAsked, RepeatedQuestion
 from nbtool.messages import Media
 from nbtool.sign_in import sign_in_page
 from nbtool.text import clean_text
@@ -36,6 +36,9 @@ FORM_SUMMARY = "{tool} for input. Send what is filled in?"
 
 SIGN_IN_SUMMARY = "{tool} you to sign in. Open its page?"
 """The question about a page, after the server and `asks`; the card shows the same."""
+
+MODEL = "the model"
+"""Who receives a result, unless a question names another."""
 
 MAX_ARGUMENT_CHARS = 60
 """Characters of an argument in the question."""
@@ -56,7 +59,7 @@ def question_data(event: CallAsked, store: dict[str, Media]) -> QuestionData:
     if event.effect:
         question["effect"] = clean_text(event.effect)
     if event.gate == "result":
-        _add_views(question, event, store)
+        _add_result(question, event, store)
     if event.notes:
         question["notes"] = [without_controls(note) for note in event.notes]
     if event.again:
@@ -75,8 +78,10 @@ def _add_form(question: QuestionData, event: CallAsked) -> None:
         question["sign_in"] = clean_text(page)
 
 
-def _add_views(question: QuestionData, event: CallAsked, store: dict[str, Media]) -> None:
-    """Add the images and the table of a result."""
+def _add_result(question: QuestionData, event: CallAsked, store: dict[str, Media]) -> None:
+    """Add the images and the table of a result, and who receives it."""
+    if event.recipient:
+        question["recipient"] = clean_text(event.recipient)
     if event.media:
         question["media"] = media_data(event.media, store)
     if table := event.glances.get("result"):
@@ -132,39 +137,30 @@ def question_summary(block: CallBlock) -> str:
     question = block["question"]
     if question is None:
         return ""
-    images = len(question.get("media", ()))
-    is_form = question.get("is_form", False)
     if page := question.get("sign_in"):
-        return summarize_sign_in(question["tool"], page)
-    return summarize_call(
-        question["gate"], question["tool"], question["shown"], block["resolved"], images, is_form=is_form
-    )
+        return _summarize_sign_in(question["tool"], page)
+    if question.get("is_form"):
+        return _summarize_form(question["tool"])
+    if question["gate"] == "result":
+        images, recipient = len(question.get("media", ())), question.get("recipient", "")
+        return _summarize_result(question["tool"], question["shown"], images, recipient)
+    return summarize_call(question["tool"], question["shown"], block["resolved"])
 
 
-def summarize_sign_in(tool: str, page: str) -> str:
-    """Describe what happens if the question about the page of a login is approved, with the address in full."""
-    return f"{SIGN_IN_SUMMARY.format(tool=_line(tool, 80))} {one_line(escape_confusables(page), 8 * len(page))}"
+def summarize_request(event: CallAsked) -> str:
+    """Describe what happens if a question is approved."""
+    if page := sign_in_page(event.schema, is_form=event.is_form):
+        return _summarize_sign_in(event.display_name, page)
+    if event.is_form:
+        return _summarize_form(event.display_name)
+    if event.gate == "result":
+        return _summarize_result(event.display_name, event.shown, len(event.media), event.recipient)
+    return summarize_call(event.display_name, event.shown, resolved_shapes(event.resolved))
 
 
-def summarize_call(
-    gate: Gate,
-    tool: str,
-    shown: str,
-    resolved: Mapping[str, ResolvedShape],
-    images: int = 0,
-    *,
-    is_form: bool = False,
-) -> str:
-    """Describe what happens if a question is approved.
-
-    `resolved` has the target of each argument; `images` is the number of images in a result. With `is_form`, a server
-    asks for the arguments.
-    """
-    if gate == "result" and not is_form:
-        return summarize_result(tool, shown, images)
+def summarize_call(tool: str, shown: str, resolved: Mapping[str, ResolvedShape]) -> str:
+    """Describe what happens if a call is approved; `resolved` has the target of each argument."""
     tool = _line(tool, 80)
-    if is_form:
-        return FORM_SUMMARY.format(tool=tool)
     values = _arguments(shown)
     if values is None:
         return f"{tool} asks: {_line(shown, 300)}"
@@ -176,11 +172,19 @@ def summarize_call(
     return f"Run {tool}({', '.join(arguments[:MAX_ARGUMENTS])}{omitted})?{notes}"
 
 
-def summarize_result(tool: str, shown: str, images: int = 0, *, recipient: str = "the model") -> str:
-    """Describe what happens if a result is sent, with the name of who receives it."""
+def _summarize_sign_in(tool: str, page: str) -> str:
+    """Describe the question about the page of a login, with its address in full."""
+    return f"{SIGN_IN_SUMMARY.format(tool=_line(tool, 80))} {one_line(escape_confusables(page), 8 * len(page))}"
+
+
+def _summarize_form(tool: str) -> str:
+    return FORM_SUMMARY.format(tool=_line(tool, 80))
+
+
+def _summarize_result(tool: str, shown: str, images: int, recipient: str) -> str:
     images_note = f" and {_plural(images, 'image')}" if images else ""
     size = f"{_plural(len(shown), 'character')}{images_note}"
-    return f"Send the result of {_line(tool, 80)} to {_line(recipient, 80)} ({size})?"
+    return f"Send the result of {_line(tool, 80)} to {_line(recipient or MODEL, 80)} ({size})?"
 
 
 def effect_text(effect: str) -> str:

@@ -168,6 +168,7 @@ class TurnRun:
             plugins=tuple(parts.plugins),
             stops=turn.call_stops,
             check_results=parts.check_results if check_results is None else check_results,
+            recipient=self.settings.recipient,
         )
 
     def _history(self, node: Node[Turn], *, always_compact: bool = False) -> list[Message]:

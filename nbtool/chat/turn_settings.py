@@ -16,6 +16,7 @@ class TurnSettings:
 
     `cell_id` is the cell of the prompt: running it again adds a version to its turn, unless `append`. An `operation`
     works on an existing turn; to repeat its prompt, pass "". `replay` is the replay mode; see `Chat.record`.
+    `recipient` is who receives results of calls, if it is not the model.
     """
 
     cell_id: str = ""
@@ -26,3 +27,4 @@ class TurnSettings:
     operation: TurnOperation | None = None
     replay: ReplayMode | None = None
     check_results: bool | None = None
+    recipient: str = ""

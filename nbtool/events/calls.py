@@ -118,7 +118,8 @@ class CallAsked:
     `media` are the images of a result that the model would receive. `resolved` and `glances` are as in `CallReady`,
     but newer. `notes` are further lines for the user. `again` says why the question is repeated. An approval of these
     arguments may be remembered only if `can_remember_call`. `qualified_name` is as in `CallReady`. If it `is_form`, a
-    server asks for the arguments, and an approval sends them.
+    server asks for the arguments, and an approval sends them. `recipient` is who receives the result, if it is not the
+    model.
     """
 
     call_id: str
@@ -140,6 +141,7 @@ class CallAsked:
     can_remember_call: bool = True
     qualified_name: str = ""
     is_form: bool = False
+    recipient: str = ""
     kind: Literal["call_asked"] = "call_asked"
 
     @property

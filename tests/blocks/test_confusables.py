@@ -43,9 +43,7 @@ def test_what_people_write_stays_as_it_is(text: str) -> None:
 
 
 def test_the_sentence_and_the_effect_hide_no_letter() -> None:
-    said = summarize_call(
-        "run", "s\u0430ve", '{"path": "\u0441lean.py"}', resolved_shapes({"path": plain('"\u0441lean.py"')})
-    )
+    said = summarize_call("s\u0430ve", '{"path": "\u0441lean.py"}', resolved_shapes({"path": plain('"\u0441lean.py"')}))
 
     assert said == 'Run s\\u{0430}ve(path="\\u{0441}lean.py")?'
     assert effect_text("-a\n+\u0430b\u202e\n") == "What will change:\n-a\n+\\u{0430}b\\u{202e}"

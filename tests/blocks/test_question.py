@@ -76,6 +76,15 @@ def test_a_result_is_reported_by_its_length() -> None:
     assert said == "Send the result of save to the model (11 characters)?"
 
 
+def test_a_result_for_a_client_names_it_in_one_line() -> None:
+    transcript = make_question("{}", gate="result")
+    transcript.feed(CallAsked("c1", "result", "d2", "save", "owner: jane", recipient="agent\n\u202e1.0"))
+
+    said = question_summary(block_of(transcript))
+
+    assert said == "Send the result of save to agent \\u{202e}1.0 (11 characters)?"
+
+
 def test_a_saved_turn_shows_its_question_and_nothing_to_press() -> None:
     transcript = make_question('{"path": "<b>out</b>"}', {"path": plain('"<b>out</b>"')})
     transcript.feed(TurnEnded("parked", "", Usage(), 1, 1, 1.0))

@@ -284,8 +284,6 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["saved_history", "saved_data"],
         "takes the name of a chat, and turns that are bounded data already"),
     "ask_in_cell": "takes the name of a server in the configuration, and an address of a bounded length",
-    "summarize_result": "puts names into one line by functions that have rows; a result is only counted",
-    "summarize_sign_in": "puts an address of a bounded length into one line, by functions that have rows",
     **dict.fromkeys(
         ["former_run_note", "last_page_error", "last_page_run"], "looks up a cell by the id that its front end gave it"
     ),

@@ -118,7 +118,7 @@ READERS: dict[str, tuple[Read, list[str]]] = {
     "control characters": (lambda text: (without_controls(text), escape_invisible(text), one_line(text)), ANSI),
     "combining marks": (strip_stacks, ["\u0301", "\u0e31", "\U0001f989"]),
     "confusables": (escape_confusables, ["а", "a", "Ａ", "é", "_", "Ж"]),  # noqa: RUF001 - hostile text
-    "question": (lambda text: (summarize_call("run", "f", text, {}), effect_text(text)), JSON),
+    "question": (lambda text: (summarize_call("f", text, {}), effect_text(text)), JSON),
     "addresses and paths": (lambda text: without_paths(without_addresses(text)), PATHS),
     "private values": (lambda text: Masks(select_types(PII_TYPES, ("Ada Lovelace",), {})).mask(text), SECRETS),
     "keys": (redact, SECRETS),

@@ -117,7 +117,11 @@ def test_the_person_decides_on_a_call_and_on_a_result_and_the_client_reads_why()
 
     withheld, denied = asyncio.run(use())
 
-    assert [question.gate for question in asked] == ["run", "result", "run"]
+    assert [(question.gate, question.recipient) for question in asked] == [
+        ("run", ""),
+        ("result", "tester"),
+        ("run", ""),
+    ]
     assert (withheld.is_error, "too much" in texts(withheld)[0], "paid" in str(withheld)) == (False, True, False)
     assert (denied.is_error, "too dear" in texts(denied)[0]) == (True, True)
     assert [turn.text for turn, _ in view.shown] == [

@@ -212,6 +212,23 @@ test("a result that is a table is shown as one, above the text that is sent", as
   expect(desk.decisions()).toEqual([{ kind: "release", digest: "d1" }]);
 });
 
+test("a result for a client names it wherever the card says who receives it", async () => {
+  const table = { columns: ["name"], rows: [["Jane"]] };
+  const media = [{ key: "a".repeat(64), mime: "image/png", name: "plot", size: 12_345 }];
+  desk = await ask(calls({ gate: "result", shown: "Jane", table, media, recipient: "agent\n\u202e1.0" }));
+
+  expect(desk.el.querySelector(".nb-card-summary")?.textContent).toContain(
+    "to agent \\u{202e}1.0 (4 characters",
+  );
+  expect(desk.el.textContent).toContain("What is sent to agent \\u{202e}1.0");
+  await desk.press("Edit");
+  await desk.type("textarea", "J.");
+
+  expect(desk.el.querySelector("textarea")?.getAttribute("aria-label")).toBe("Text for agent \\u{202e}1.0");
+  expect(desk.el.textContent).toContain("Only the edited text is sent to agent \\u{202e}1.0");
+  expect(desk.el.textContent).not.toContain("the model");
+});
+
 test("what is selected in a result is redacted at all occurrences, or once", async () => {
   const shown = "owner: jane\u200b\nbackup: jane\u200b\n";
   for (const [everywhere, text] of [

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from nbtool.blocks.argument_targets import resolved_shapes
 from nbtool.blocks.confusables import escape_confusables
-from nbtool.blocks.question import effect_text, format_remarks, notice_text, summarize_call
-from nbtool.blocks.sanitize import escape_invisible
+from nbtool.blocks.question import MODEL, effect_text, format_remarks, notice_text, summarize_request
+from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided
 from nbtool.magics.cell.form_input import fill_in_by_input
@@ -34,6 +33,7 @@ from nbtool.tools.approval import (
     Released,
     Withheld,
 )
+from nbtool.tools.calls.approval_request import request_event
 from nbtool.tools.execution.threads import CallerThreadRunner
 
 Mode = Literal["ask", "input", "park", "auto", "deny"]
@@ -188,10 +188,9 @@ def ask_by_input(question: Question) -> Decision:
 
 def input_prompt(question: Question) -> str:
     """Format a question for a line of input: the notice, the sentence, all arguments, and the effect."""
-    resolved = resolved_shapes(question.resolved)
-    summary = summarize_call(question.gate, question.display_name, question.shown, resolved, len(question.media))
+    summary = summarize_request(request_event(question))
     arguments = escape_confusables(escape_invisible(question.shown))
-    prompt = "Run it?" if question.gate == "run" else "Send this to the model?"
+    prompt = "Run it?" if question.gate == "run" else f"Send this to {one_line(question.recipient or MODEL, 80)}?"
     first = [format_remarks(question.again, question.notes), notice_text(question.notice)]
     parts = [*first, summary, arguments, effect_text(question.effect), f"{prompt} [y = yes, or type a reason for no] "]
     return "\n".join(part for part in parts if part)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nbtool.blocks.question import summarize_call, summarize_result, summarize_sign_in
+from nbtool.blocks.question import summarize_request
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
@@ -111,12 +111,5 @@ def _describe_decisions(turn: Turn, client: str) -> str:
 def _print_question(event: Event, client: str) -> None:
     if isinstance(event, CallAsked):
         page = sign_in_page(event.schema, is_form=event.is_form)
-        name, form = event.display_name, event.is_form
-        if page:
-            summary = summarize_sign_in(name, page)
-        elif event.gate == "result":
-            summary = summarize_result(name, event.shown, len(event.media), recipient=client)
-        else:
-            summary = summarize_call(event.gate, name, event.shown, {}, is_form=form)
-        question = one_line(summary, 8 * len(page) + 300)
+        question = one_line(summarize_request(event), 8 * len(page) + 300)
         print(ASKED_IN_TERMINAL.format(client=client, question=question, digest=event.digest[:SHOWN_DIGEST]))  # noqa: T201 - a notice for the person

@@ -34,6 +34,7 @@ class Question:
         qualified_name: the tool's name for a person, if it differs, such as `server.tool`.
         is_form: a server asks for the arguments; an approval sends them.
         person_rule: why only a person may approve it, by the administrator's policy.
+        recipient: who receives the result, if it is not the model.
     """
 
     call_id: str
@@ -57,6 +58,7 @@ class Question:
     qualified_name: str = ""
     is_form: bool = False
     person_rule: str = ""
+    recipient: str = ""
 
     @property
     def display_name(self) -> str:

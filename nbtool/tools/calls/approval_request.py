@@ -72,7 +72,7 @@ async def request_decision(
         return Resolution(Approved(), BY_REMEMBERED)
     pending = approvals.add(question, uses_remembered=uses_remembered)
     try:
-        await emit(_request_event(question))
+        await emit(request_event(question))
         approver_task = asyncio.create_task(_ask_approver(question, approvals, approver, caller_thread, emit))
         try:
             return await pending
@@ -185,7 +185,8 @@ async def _await_answer(answer: Callable[[], Awaitable[Decision | None]], ask: A
     return decision
 
 
-def _request_event(question: Question) -> CallAsked:
+def request_event(question: Question) -> CallAsked:
+    """Return the event that a question was queued."""
     return CallAsked(
         call_id=question.call_id,
         gate=question.gate,
@@ -206,6 +207,7 @@ def _request_event(question: Question) -> CallAsked:
         can_remember_call=question.can_remember_call,
         qualified_name=question.qualified_name,
         is_form=question.is_form,
+        recipient=question.recipient,
     )
 
 

@@ -185,8 +185,11 @@ class ResultDelivery:
     ) -> str | None:
         """Pass the result gate; return the text that a person wrote in place of this one and its images."""
         question = self.bound.question(self.record.call_id, "result", text, media=images)
-        if table:
-            question = replace(question, previews={RESULT_PREVIEW: table})
+        question = replace(
+            question,
+            previews={RESULT_PREVIEW: table} if table else question.previews,
+            recipient=self.runtime.recipient,
+        )
         resolution = await self.runtime.request_decision(question, self.record)
         if isinstance(resolution.decision, Released):
             return resolution.decision.text

@@ -55,6 +55,7 @@ class ToolRuntime:
         has_unreadable_input: the calls are made by a script that received unreadable values.
         check_results: ask for approval of every result, whatever the tool's policy.
         stops: the running calls, each of which a person can stop.
+        recipient: who receives the results, if it is not the model.
     """
 
     tools: Toolset
@@ -69,6 +70,7 @@ class ToolRuntime:
     plugins: tuple[object, ...] = ()
     has_unreadable_input: bool = False
     check_results: bool = False
+    recipient: str = ""
     stops: CallStops = field(default_factory=CallStops)
     abandoned: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
     run_nested: RunNested | None = None

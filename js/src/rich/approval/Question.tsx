@@ -8,6 +8,7 @@ import {
   MAX_UNOPENED_CHARS,
   NOT_ARMED,
   type PendingCall,
+  recipientOf,
   STILL_DRAWING,
   summarizeArguments,
 } from "../../views/approval/pending";
@@ -200,7 +201,8 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
         {media && <MediaList media={media} bytes={state.media} requestMedia={requestMedia} />}
         {media && edited && (
           <p class="nb-muted">
-            Only the edited text is sent to the model, without the {plural(media.length, "image")}.
+            Only the edited text is sent to {recipientOf(call.question)}, without the{" "}
+            {plural(media.length, "image")}.
           </p>
         )}
       </>

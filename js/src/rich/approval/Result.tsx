@@ -1,7 +1,6 @@
 import { Component, type ComponentChildren, createRef, type JSX } from "preact";
 import { plural } from "../../text/format";
-import type { PendingCall } from "../../views/approval/pending";
-import { unopenedLimit } from "../../views/approval/pending";
+import { type PendingCall, recipientOf, unopenedLimit } from "../../views/approval/pending";
 import { TableRows } from "../log/ReferenceCard";
 import { Diff } from "./Diff";
 import { type Draft, MAX_FIELD_CHARS, tooLongToEdit } from "./drafts";
@@ -52,7 +51,9 @@ export class Result extends Component<Props, State> {
     return (
       <>
         {table && <TableRows glance={table} label="The result as a table" />}
-        <Sent isFold={table !== undefined}>{this.#renderText(text)}</Sent>
+        <Sent isFold={table !== undefined} recipient={recipientOf(call.question)}>
+          {this.#renderText(text)}
+        </Sent>
         {draft.text !== null && draft.text !== shown && (
           <section aria-label="Changes" class="nb-diff">
             <div class="nb-title nb-muted">Changes to the tool's result</div>
@@ -78,7 +79,7 @@ export class Result extends Component<Props, State> {
           <textarea
             ref={this.#area}
             class="nb-code"
-            aria-label="Text for the model"
+            aria-label={`Text for ${recipientOf(call.question)}`}
             rows={Math.min(14, text.split("\n").length + 1)}
             value={text}
             onInput={({ currentTarget }) => change({ text: currentTarget.value })}
@@ -114,11 +115,19 @@ export class Result extends Component<Props, State> {
 }
 
 /** The text below a table, open at first: the table is only a view of it. */
-function Sent({ isFold, children }: { isFold: boolean; children: ComponentChildren }): JSX.Element {
+function Sent({
+  isFold,
+  recipient,
+  children,
+}: {
+  isFold: boolean;
+  recipient: string;
+  children: ComponentChildren;
+}): JSX.Element {
   if (!isFold) return <>{children}</>;
   return (
     <details class="nb-fold" open>
-      <summary class="nb-muted">What is sent to the model</summary>
+      <summary class="nb-muted">What is sent to {recipient}</summary>
       {children}
     </details>
   );

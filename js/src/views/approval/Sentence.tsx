@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { parseObject, plural } from "../../text/format";
-import { type ArgumentSummary, type PendingCall, safeLine, summarizeArguments } from "./pending";
+import { type ArgumentSummary, type PendingCall, recipientOf, safeLine, summarizeArguments } from "./pending";
 
 /** Maximum number of arguments in the question; further ones are counted. */
 export const MAX_NAMED_ARGUMENTS = 6;
@@ -31,7 +31,8 @@ export function CallSummary({
   if (question.gate === "result")
     return (
       <p class="nb-card-summary">
-        Send the result of <code>{tool}</code> to the model ({plural(question.shown.length, "character")}
+        Send the result of <code>{tool}</code> to {recipientOf(question)} (
+        {plural(question.shown.length, "character")}
         {question.media && ` and ${plural(question.media.length, "image")}`})?
       </p>
     );

@@ -68,6 +68,11 @@ export function safeLine(text: string, limit = MAX_LINE_CHARS): string {
   return singleLine(escapeConfusables(text.slice(0, limit * 4)), limit);
 }
 
+/** Who receives a result: the model, or the client that called the tool. */
+export function recipientOf({ recipient }: QuestionData): string {
+  return recipient === undefined ? "the model" : safeLine(recipient, 80);
+}
+
 const MAX_LINE_CHARS = 60;
 
 /** The value of an argument that does not fit into a line. */

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from nbtool.blocks.argument_targets import resolved_shapes
 from nbtool.blocks.question import (
     effect_text,
     format_remarks,
     notice_text,
-    summarize_call,
-    summarize_result,
-    summarize_sign_in,
+    summarize_request,
 )
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, wait_for_turn
@@ -23,9 +20,8 @@ from nbtool.magics.cell.endings import stop_cell
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.turns.show import show
 from nbtool.magics.kernel.cell_messages import listener_for
-from nbtool.magics.views.served import client_of
-from nbtool.sign_in import sign_in_page
 from nbtool.tools.approval import BY_COMMAND, Approved, Decision, Question, Released, RememberedApproval
+from nbtool.tools.calls.approval_request import request_event
 
 MIN_ID_CHARS = 4
 """Characters of an id that are accepted as a prefix where they match only one question."""
@@ -147,16 +143,7 @@ def _pending(context: CommandContext, args: list[str]) -> tuple[Chat, Question]:
 def _describe_question(context: CommandContext, chat: Chat, question: Question) -> str:
     owner = next(name for name, candidate in context.kernel.chats.items() if candidate is chat)
     where = "" if chat is context.chat else f" in chat {one_line(owner, 40)}"
-    resolved = resolved_shapes(question.resolved)
-    page = sign_in_page(question.schema, is_form=question.is_form)
-    name, form, images = question.display_name, question.is_form, len(question.media)
-    client = client_of(owner)
-    if page:
-        summary = summarize_sign_in(name, page)
-    elif client and question.gate == "result":
-        summary = summarize_result(name, question.shown, images, recipient=one_line(client, 40))
-    else:
-        summary = summarize_call(question.gate, name, question.shown, resolved, images, is_form=form)
+    summary = summarize_request(request_event(question))
     remarks = format_remarks(question.again, question.notes)
     more = [text for text in (remarks, notice_text(question.notice), effect_text(question.effect)) if text]
     return "\n".join([f"waiting{where}: {summary}", *more]).replace("\n", "\n    ")
