@@ -17,7 +17,7 @@ from nbtool.events import CallAsked, CallReady, TurnStarted
 from nbtool.magics.cell.approver import input_prompt
 from nbtool.messages import user
 from nbtool.tools.approval import Question
-from nbtool.tools.calls.approval_request import _request_event
+from nbtool.tools.calls.approval_request import request_event
 from tests.magics.commands.saying import run_command
 from tests.magics.parking import ParkingChat
 from tests.resolved import plain
@@ -45,7 +45,7 @@ def by_approvals(shell: Any, capsys: Any) -> str:
 def feed_question(sink: Callable[[Any], object]) -> None:
     sink(TurnStarted("t", "m", user("Go"), 1.0))
     sink(CallReady("c1", "say", 1, '{"text": "hi"}', {"text": plain('"hi"')}))
-    sink(_request_event(QUESTION))
+    sink(request_event(QUESTION))
 
 
 def in_a_terminal(_shell: Any, _capsys: Any) -> str:
@@ -101,7 +101,7 @@ def test_a_call_that_is_asked_about_has_the_name_of_the_tool_that_a_user_knows()
     transcript = Transcript()
 
     transcript.feed(TurnStarted("t", "m", user("Go"), 1.0))
-    transcript.feed(_request_event(replace(QUESTION, qualified_name="server.say")))
+    transcript.feed(request_event(replace(QUESTION, qualified_name="server.say")))
 
     block: Any = transcript.block("c1")
     assert block["name"] == "server.say"

@@ -32,6 +32,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from coverage import CoverageData
 
 from tests.campaigns.mutants.contexts import OUT
@@ -160,7 +161,11 @@ def environment(place: Path) -> dict[str, str]:
 
 
 def measure(places: list[Path], halves: Halves) -> None:
-    """Run the tests once, each half in its copy, and store the lines that each test covers."""
+    """Run the tests once, each half in its copy, and store the lines that each test covers.
+
+    Raises:
+        SystemExit: the tests of a half did not run, so that their lines would count as covered by no test.
+    """
     running = []
     for number, (place, half) in enumerate(zip(places, halves, strict=True)):
         data, times = BUILD / f"reach-{number}.coverage", BUILD / f"seconds-{number}.json"
@@ -179,8 +184,9 @@ def measure(places: list[Path], halves: Halves) -> None:
         ]
         env = {**environment(place), "COVERAGE_FILE": str(data), OUT: str(times)}
         running.append(subprocess.Popen(command, cwd=place, env=env))
-    for process in running:
-        process.wait()
+    ended = [process.wait() for process in running]
+    if any(code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) for code in ended):
+        raise SystemExit(f"The tests could not be measured: pytest ended with {ended}.")
 
 
 def reach() -> Reach:
