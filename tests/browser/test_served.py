@@ -41,6 +41,7 @@ ADDRESS = """
 server = get_ipython().magics_manager.registry["ChatMagics"].kernel_chats.server
 print(server.address.url, server.address.token.get_secret_value(), "end")
 """
+CHECKED = "import nbtool\nheaviest = nbtool.tool(heaviest, result='always')\n%chat serve -t heaviest -v birds"
 BUSY = "print('begun'); is_over.wait(60); print('over')"
 END = "is_over.set(); print('set')"
 ASK = "%%chat -m practice:fast\nUse &`heaviest` on $`birds`."
@@ -113,6 +114,21 @@ def test_a_call_of_a_program_is_approved_by_a_click_while_another_cell_runs(lab:
     screenshot(notebook.output(1), "served-answer")
     assert notebook.is_running(3)
     assert token not in notebook.output(1).inner_text()
+    assert notebook.errors == []
+
+
+def test_the_card_of_a_result_names_the_program_that_would_receive_it(lab: Lab) -> None:
+    notebook, url, token = serve(lab, CHECKED)
+    notebook.run_cell(3)
+
+    result = call(url, token, name="agent-7")
+    buttons(notebook, "Approve").click(timeout=30_000)
+    card = notebook.output(1).locator(".nb-card-summary")
+    expect(card).to_have_text("Send the result of heaviest to agent-7 (3 characters)?", timeout=30_000)
+    screenshot(notebook.output(1), "served-result")
+    buttons(notebook, "Release").click(timeout=30_000)
+
+    assert result.result(60)[0].content[0].text == "emu"
     assert notebook.errors == []
 
 

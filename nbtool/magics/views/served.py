@@ -27,7 +27,7 @@ MAX_RUNNING = 4
 CLIENT_CHAT = "mcp:"
 """The beginning of the name of a client's chat; the client's name follows."""
 
-ASKED_BY = "Asked by {client}, a client of `%chat serve`: what a question calls the model is {client}."
+ASKED_BY = "Asked by {client}, a client of `%chat serve`. Where this log says the model, it is {client}."
 ASKED_IN_TERMINAL = "{client}: {question} `%chat approve {digest}` or `%chat deny {digest} REASON`"
 DECIDED_HERE = "{client} called {tool}: {verdicts}. The call is shown below `%chat serve`."
 WITHDRAWN = "ended without a decision"
