@@ -10,7 +10,7 @@ from typing import Any
 from mcp import types
 
 from nbtool.errors import BadUsage
-from nbtool.mcp_server.client import Answer
+from nbtool.mcp_server.client_calls import Answer
 from nbtool.text import shorten
 from nbtool.tools.tool import Tool
 from nbtool.tools.variables.variable import Variable

@@ -12,7 +12,7 @@ from mcp.server import Server, ServerRequestContext
 
 from nbtool.blocks.sanitize import one_line
 from nbtool.errors import BadUsage, NbtoolError
-from nbtool.mcp_server.client import Client, ReportProgress
+from nbtool.mcp_server.client_calls import Client, ReportProgress
 from nbtool.mcp_server.content import as_call_result, as_resources, as_tool, refusal, variable_name
 
 MAX_CLIENTS = 32

@@ -2,8 +2,9 @@
 
 It is not a language model. It finds the tools and variables that a prompt names, calls them, and answers from the
 results; equal requests get equal replies. So a notebook can be tried, taught and tested anywhere, with the same wire
-code as for a provider. The steps of a request: `server` → `protocol.validate_request` → `request.parse_request` →
-`plan.make_plan` (with `arguments` and `phrases`) → `protocol.response_chunks` → `server`.
+code as for a provider. The steps of a request: `server` → `chat_completions.validate_request` →
+`request.parse_request` → `plan.make_plan` (with `arguments` and `phrases`) → `chat_completions.response_chunks` →
+`server`.
 
     practice:default    typing speed; thinking before tool calls
     practice:fast       no delay, no thinking

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 
-from nbtool.practice.protocol import RequestRejected
+from nbtool.practice.chat_completions import RequestRejected
 from nbtool.practice.replies import JsonReply, StreamReply, check_key, reply_to
 from nbtool.wire.transport.socketless.in_process_servers import InProcessReply, mount, unmount
 

@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nbtool.practice.pictures import image_response
-from nbtool.practice.plan import make_plan
-from nbtool.practice.prompted import parse_prompted
-from nbtool.practice.protocol import (
+from nbtool.practice.chat_completions import (
     MODELS,
     RequestRejected,
     complete_response,
@@ -19,6 +16,9 @@ from nbtool.practice.protocol import (
     response_chunks,
     validate_request,
 )
+from nbtool.practice.pictures import image_response
+from nbtool.practice.plan import make_plan
+from nbtool.practice.prompted import parse_prompted
 from nbtool.practice.request import parse_request
 
 

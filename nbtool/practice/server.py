@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from nbtool.practice.protocol import RequestRejected
+from nbtool.practice.chat_completions import RequestRejected
 from nbtool.practice.replies import JsonReply, StreamReply, check_key, reply_to
 
 MAX_BODY_BYTES = 32_000_000

@@ -15,7 +15,7 @@ from mcp_types import Implementation
 
 from nbtool import Chat
 from nbtool.chat.turn import Turn
-from nbtool.mcp_server.client import ANSWER_SECONDS, Client
+from nbtool.mcp_server.client_calls import ANSWER_SECONDS, Client
 from nbtool.mcp_server.handlers import Handlers
 from nbtool.mcp_server.http_server import KernelServer
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from nbtool import practice, wire
-from nbtool.practice.protocol import MODELS
+from nbtool.practice.chat_completions import MODELS
 from tests.practice.asking import call_round, request, send_request
 
 

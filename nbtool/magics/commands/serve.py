@@ -22,7 +22,7 @@ from nbtool.magics.commands.context import Command, CommandContext, Kernel, form
 from nbtool.magics.views.served import MAX_RUNNING, ServedView, chat_name
 
 if TYPE_CHECKING:
-    from nbtool.mcp_server.client import Client
+    from nbtool.mcp_server.client_calls import Client
     from nbtool.mcp_server.http_server import KernelServer
 
 BRIDGE = "nbtool-mcp"
@@ -178,7 +178,7 @@ def _make_server(
     on_stop: Callable[[], object],
 ) -> KernelServer:
     try:
-        from nbtool.mcp_server.client import Client  # noqa: PLC0415 - the extra is imported when used
+        from nbtool.mcp_server.client_calls import Client  # noqa: PLC0415 - the extra is imported when used
         from nbtool.mcp_server.handlers import Handlers  # noqa: PLC0415 - the same
         from nbtool.mcp_server.http_server import KernelServer  # noqa: PLC0415 - the same
     except ImportError:

@@ -31,10 +31,10 @@ def bind_reference(
 ) -> str:
     """Bind the object of a reference in the notebook and return the name.
 
-    `written` is a variable's name, or `$VAR_REF{{…}}` around it with keys. `name` is derived from it by default.
+    `reference_text` is a variable's name, or `$VAR_REF{{…}}` around it with keys. `name` is derived from it by default.
 
     Raises:
-        BadUsage: `written` is not a single reference, or the name is invalid or taken.
+        BadUsage: `reference_text` is not a single reference, or the name is invalid or taken.
         UnknownReference: the reference cannot be resolved.
     """
     reference = _reference(reference_text)

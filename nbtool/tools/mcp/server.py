@@ -233,7 +233,8 @@ class McpServer:
     async def _read_resource(self, resource: RemoteResource | str) -> Any:
         if isinstance(resource, RemoteResource) and resource.server != self.name:
             raise BadUsage(
-                f"{server_label(self.name)} does not have {resource}, which is of the server {resource.server!r}."
+                f"{server_label(self.name)} does not have {resource}, which is of the server {resource.server!r}.",
+                fix=f"Read it with servers[{resource.server!r}].",
             )
         uri = resource.uri if isinstance(resource, RemoteResource) else resource
         doing = f"return the resource {shorten(single_line(uri), 200)!r}"

@@ -74,7 +74,9 @@ def open_chat(context: CommandContext, args: list[str]) -> str:
     matches = [line for line in journal().read(queries.list_chats) if line.chat_id.startswith(args[0])]
     if len(matches) != 1:
         many = "several chat ids start" if matches else "no chat id starts"
-        raise BadUsage(f"In the journal {many} with {shorten(args[0], 60)!r}.", fix="`%chat history chats` lists them.")
+        missing = f"There is no file {path.name!r}, and in" if path.suffix or len(path.parts) > 1 else "In"
+        fix = "`%chat history chats` lists the chats with their ids."
+        raise BadUsage(f"{missing} the journal {many} with {shorten(args[0], 60)!r}.", fix=fix)
     chat_id, present = matches[0].chat_id, context.chat
     former = short_id(present.chat_id) if present.tree.roots and present.chat_id != chat_id else ""
     message = continue_chat(context, context.restart_chat(), chat_id)

@@ -104,7 +104,8 @@ def test_a_vacuum_says_what_it_did(shell: Any, capsys: pytest.CaptureFixture[str
         ("history search ???", "no word"),
         ("open", "takes the id"),
         ("-c", "takes the name of a chat"),
-        ("open chat_nothing", "no chat id starts"),
+        ("open chat_nothing", "In the journal no chat id starts"),
+        ("open talks/old.json", "There is no file 'old.json', and in the journal no chat id starts"),
     ],
 )
 def test_bad_usage_is_one_line(shell: Any, capsys: pytest.CaptureFixture[str], command: str, why: str) -> None:

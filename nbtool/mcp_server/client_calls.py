@@ -28,7 +28,7 @@ ANSWER_SECONDS = 300.0
 
 NOBODY = "Nobody can be asked in this notebook (no page, no terminal), so the call was denied."
 UNANSWERED = "Nobody answered within {seconds:g} s."
-BUSY = "{count} calls of this client already run or wait in the notebook, which is the limit."
+BUSY = "{count} calls of this client already run or wait for approval in the notebook, which is the limit."
 STOPPED = "The notebook stopped serving."
 NO_RESULT = "The call has no result: {reason}"
 
