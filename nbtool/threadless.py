@@ -156,6 +156,10 @@ class SuspendedQueue(Generic[T]):
             self._has_items.wait(timeout)
         return self.get_nowait()
 
+    def empty(self) -> bool:
+        """Whether there is no item."""
+        return not self._items
+
     def get_nowait(self) -> T:
         """Take the first item.
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from nbtool.caller_thread import CallerThread
 from nbtool.chain.price_check import REPORTS_COST
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
+from nbtool.chat.batch.answer_sink import as_sink
 from nbtool.chat.batch.batch import Batch, BatchDriver
-from nbtool.chat.batch.prompts import PromptItem, parse_prompts
+from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
+from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
 from nbtool.chat.model import Model
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import TurnBuilder
@@ -26,18 +28,8 @@ from nbtool.tools.toolset import Toolset
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 
 
-def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
-    chat: TurnBuilder,
-    prompts: Any,
-    rows: Any,
-    *,
-    as_: Any = None,
-    options: Mapping[str, Any] | None = None,
-    approver: Approver | None = None,
-    settings: TurnSettings | None = None,
-    **map_options: Any,
-) -> Batch:
-    """Create a batch without starting it.
+def build_batch(chat: TurnBuilder, prompts: Any, rows: Any, **options: Any) -> Batch:
+    """Create a batch without starting it; takes the arguments of `Chat.start_map`.
 
     Raises:
         nbtool.errors.BadUsage: a budget in dollars has no price to measure it, or a setting is invalid.
@@ -45,37 +37,72 @@ def build_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
     """
     if rows is not None or hasattr(prompts, "dtype"):
         site_policy().check_values("a value of the rows")
-    prompt_set, plan, backoff = parse_prompts(prompts, rows), MapSettings.of(map_options), SharedBackoff()
-    fork = chat.fork()
-    if plan.tools is not None:
-        fork.parts.tools = Toolset("chat", plan.tools)
-    first = fork.compose("-", as_=as_, options=options, settings=settings)
-    scene = fork.parts.inputs_of(first, {**chat.parts.options, **(options or {})})
-    if plan.executor:
-        fork.parts.tools = Toolset("chat", [ExecutorTools(fork.parts.tools, plan.executor)])
-    recorder, mode = chat.parts.recorder, settings.replay if settings else None
-    if (limit := plan.budget()) and recorder.mode_for(mode).value != "only":  # without requests nothing is spent
-        _require_price(limit, fork.parts.model)
-    fork.parts.plugins = [backoff, *([limit] if limit else []), *chat.parts.plugins]
+    return BatchMaker(chat, **options).batch(parse_prompts(prompts, rows))
 
-    def prepare(one: PromptItem, key: str, caller_thread: CallerThread) -> Turn:
-        return fork.fork(fork.conversation.chat_id).compose(
-            one.prompt,
-            as_=as_,
-            options=options,
-            approver=approver or chat.parts.approver,
-            settings=replace(settings or TurnSettings(), cell_id=key),
-            caller_thread=caller_thread,
-        )
 
-    def keys(items: Sequence[PromptItem]) -> tuple[list[str], Mapping[str, Turn]]:
-        conditions = BatchKey.of(scene)
-        fork.conversation.chat_id = conditions.chat_id
+def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options: Any) -> MapTotals:
+    """Send prompts in constant memory and write their answers to a sink; see `Chat.map_into`."""
+    if rows is not None:
+        site_policy().check_values("a value of the rows")
+    items, target, maker = stream_prompts(prompts, rows), as_sink(sink), BatchMaker(chat, **options)
+    maker.reads_journal = False  # the sink knows which rows have an answer
+    progress, maker.plan = maker.plan.progress, replace(maker.plan, progress=False)
+    target.open(maker.key.chat_id)
+    try:
+        return run_streamed_map(items, target, lambda chunk: maker.batch(PromptSet(chunk, list)), progress=progress)
+    finally:
+        target.close()
+
+
+class BatchMaker:
+    """Creates batches of one chat that share their settings, their budget and their back-off."""
+
+    def __init__(
+        self,
+        chat: TurnBuilder,
+        *,
+        as_: Any = None,
+        options: Mapping[str, Any] | None = None,
+        approver: Approver | None = None,
+        settings: TurnSettings | None = None,
+        **map_options: Any,
+    ) -> None:
+        self.plan = MapSettings.of(map_options)
+        self._arguments = {"as_": as_, "options": options, "approver": approver or chat.parts.approver}
+        self._settings = settings or TurnSettings()
+        self._backoff, self._fork = SharedBackoff(), chat.fork()
+        parts, recorder = self._fork.parts, chat.parts.recorder
+        if self.plan.tools is not None:
+            parts.tools = Toolset("chat", self.plan.tools)
+        first = self._fork.compose("-", as_=as_, options=options, settings=settings)
+        self._inputs = parts.inputs_of(first, {**chat.parts.options, **(options or {})})
+        if self.plan.executor:
+            parts.tools = Toolset("chat", [ExecutorTools(parts.tools, self.plan.executor)])
+        limit, mode = self.plan.budget(), recorder.mode_for(settings.replay if settings else None)
+        if limit and mode.value != "only":  # without requests nothing is spent
+            _require_price(limit, parts.model)
+        parts.plugins = [self._backoff, *([limit] if limit else []), *chat.parts.plugins]
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
-        is_reused = plan.resume and recorder.file is None
-        return conditions.keys(items), conditions.find_answered(items) if is_reused else {}
+        self.reads_journal = self.plan.resume and recorder.file is None
 
-    return Batch(prompt_set, BatchDriver(prepare, partial(answer_value, as_=as_), keys), plan, backoff)
+    @cached_property
+    def key(self) -> BatchKey:
+        """The inputs that all prompts share; slow where objects are large."""
+        return BatchKey.of(self._inputs)
+
+    def batch(self, prompts: PromptSet) -> Batch:
+        """Create a batch without starting it."""
+        driver = BatchDriver(self._prepare, partial(answer_value, as_=self._arguments["as_"]), self._keys)
+        return Batch(prompts, driver, self.plan, self._backoff)
+
+    def _prepare(self, one: PromptItem, key: str, caller_thread: CallerThread) -> Turn:
+        fork = self._fork.fork(self._fork.conversation.chat_id)
+        settings = replace(self._settings, cell_id=key)
+        return fork.compose(one.prompt, settings=settings, caller_thread=caller_thread, **self._arguments)
+
+    def _keys(self, items: Sequence[PromptItem]) -> tuple[list[str], Mapping[str, Turn]]:
+        self._fork.conversation.chat_id = self.key.chat_id
+        return self.key.keys(items), self.key.find_answered(items) if self.reads_journal else {}
 
 
 def _require_price(limit: Budget, model: Model) -> None:

@@ -16,8 +16,8 @@ from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.chain.plugin import Plugin
 from nbtool.chain.plugin_check import check_plugins
-from nbtool.chat.batch import Batch
-from nbtool.chat.batch_builder import build_batch
+from nbtool.chat.batch import Batch, MapTotals
+from nbtool.chat.batch_builder import build_batch, map_into
 from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation import Conversation, TurnRef
 from nbtool.chat.conversation.tree import Tree
@@ -301,6 +301,16 @@ class Chat:
             nbtool.errors.ModelError: the model is unknown, or has no API key. Later errors are in the answers.
         """
         return build_batch(self.builder, prompts, rows, **kwargs).start()
+
+    def map_into(self, sink: object, prompts: Any, rows: Any = None, **kwargs: Any) -> MapTotals:
+        """Send any number of prompts in constant memory, and write each answer to `sink` as soon as it arrives.
+
+            chat.map_into("kind.sqlite", "Is this review kind? {text}", reader, as_=bool)
+
+        `sink` is the path of an SQLite file, whose rows with an answer are not sent again, or a function that gets
+        lists of answers. `prompts` or `rows` can be anything that yields them. Takes the arguments of `start_map`.
+        """
+        return map_into(self.builder, sink, prompts, rows, **kwargs)
 
     def _run_operation(
         self,

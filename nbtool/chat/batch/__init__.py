@@ -1,27 +1,34 @@
-"""Run many independent prompts: `Chat.map` and `Chat.start_map`.
+"""Run many independent prompts: `Chat.map`, `Chat.start_map` and `Chat.map_into`.
 
 prompts.py         parse prompts, columns and templates
 batch.py           the running batch: limited concurrency, answers on arrival and in order at the end
 shared_backoff.py  the back-off that all requests of a batch share
 answer_cache.py    answers that the journal has already
+streamed_map.py    any number of prompts in constant memory, a chunk at a time
+answer_sink.py     where the answers of those go: an SQLite file, a function
 progress.py        the progress line
 settings.py        concurrency, retries and budget
 """
 
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
+from nbtool.chat.batch.answer_sink import AnswerSink, SqliteSink
 from nbtool.chat.batch.batch import Answer, Batch, BatchDriver
 from nbtool.chat.batch.prompts import PromptItem, parse_prompts
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
+from nbtool.chat.batch.streamed_map import MapTotals
 
 __all__ = [
     "Answer",
+    "AnswerSink",
     "Batch",
     "BatchDriver",
     "BatchKey",
     "MapSettings",
+    "MapTotals",
     "PromptItem",
     "SharedBackoff",
+    "SqliteSink",
     "answer_value",
     "parse_prompts",
 ]

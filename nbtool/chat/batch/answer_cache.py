@@ -51,7 +51,7 @@ class BatchKey:
         counts: Counter[str] = Counter()
         keys = []
         for one in items:
-            key = hash_json(_prompt_parts(one.prompt))
+            key = prompt_hash(one.prompt)
             counts[key] += 1
             keys.append(f"{CELL_ID_PREFIX}{key}:{counts[key]}")
         return keys
@@ -74,6 +74,17 @@ class BatchKey:
                 with suppress(NbtoolError):  # a turn that cannot be restored is sent again
                     turns[began.cell_id] = restore.restore_turn(events)
         return turns
+
+
+def prompt_hash(prompt: str | Message) -> str:
+    """Return a hash of all that a prompt sends."""
+    parts = [Text(prompt)] if isinstance(prompt, str) else prompt.parts
+    return hash_json(
+        [
+            part.text if isinstance(part, Text) else hash_json(repr((part, getattr(part, "data", None))))
+            for part in parts
+        ]
+    )
 
 
 def answer_value(turn: Turn, *, as_: Any) -> Any:
@@ -104,10 +115,3 @@ def _names(arguments: str) -> set[str]:
         return {piece.name for piece in parse(arguments) if isinstance(piece, Reference)}
     except NbtoolError:
         return set()
-
-
-def _prompt_parts(prompt: str | Message) -> list[object]:
-    parts = [Text(prompt)] if isinstance(prompt, str) else prompt.parts
-    return [
-        part.text if isinstance(part, Text) else hash_json(repr((part, getattr(part, "data", None)))) for part in parts
-    ]

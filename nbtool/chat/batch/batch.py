@@ -102,6 +102,11 @@ class Batch:
         return self._questions.shape([answer.error or answer.value for answer in answers])
 
     @property
+    def stop_reason(self) -> NbtoolError | None:
+        """Why prompts were not sent: a limit of all together, or `cancel`; None while all are sent."""
+        return self._stopped
+
+    @property
     def usage(self) -> Usage:
         """The usage of the prompts so far; answers from the journal are not counted."""
         return self._usage
@@ -138,11 +143,21 @@ class Batch:
 
     def __iter__(self) -> Iterator[Answer]:
         """Yield each answer on arrival; synchronous tools run in worker threads meanwhile."""
+        for answers in self.arrivals():
+            yield from answers
+
+    def arrivals(self) -> Iterator[list[Answer]]:
+        """Yield the answers that have arrived since the last time, as lists; otherwise as `__iter__`."""
         received = new_queue()
         background_loop().call_soon(lambda: self._add_listener(received.put))
         self.start()
-        while answer := received.get():
-            yield answer
+        answer = received.get()
+        while answer:
+            answers = [answer]
+            while not received.empty() and (answer := received.get()):
+                answers.append(answer)
+            yield answers
+            answer = answer and received.get()
 
     async def __aiter__(self) -> AsyncIterator[Answer]:
         """Yield each answer on arrival."""

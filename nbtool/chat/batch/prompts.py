@@ -7,7 +7,7 @@ name in braces is only a column name: no row and no template can access attribut
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any
@@ -62,13 +62,56 @@ def parse_prompts(prompts: Any, rows: Any = None) -> PromptSet:
     return _prompt_set([_prompt_item(index, value) for index, value in enumerate(_bounded(prompts))], labels, shape)
 
 
+def stream_prompts(prompts: Iterable[Any] | str, rows: Iterable[Any] | None = None) -> Iterator[PromptItem]:
+    """Return prompts one at a time, from anything that yields prompts, or a template and anything that yields rows.
+
+    Rows are dicts, or batches with a `to_pylist` (Arrow), or the tuples of a database cursor, which names its columns.
+
+    Raises:
+        BadUsage: the input is of another type; a row that does not fit is a `problem` of its prompt.
+    """
+    if rows is None:
+        if isinstance(prompts, str | Message | Mapping) or not isinstance(prompts, Iterable):
+            raise BadUsage(
+                f"This takes many prompts, not a {type(prompts).__name__}.", fix="Pass an iterator, or rows."
+            )
+        return (_prompt_item(index, value) for index, value in enumerate(prompts))
+    if not isinstance(prompts, str):
+        raise BadUsage("With rows, the prompt is one text: a template.", fix='"Classify {text}"')
+    pieces = _pieces(prompts)
+    _wanted_columns(pieces)
+    return (_from_row(index, row, pieces) for index, row in enumerate(_iterate_rows(rows)))
+
+
+def _iterate_rows(rows: Any) -> Iterator[Any]:
+    """Yield rows as dicts from frames, Arrow batches, cursors and anything that yields them."""
+    if hasattr(rows, "iter_rows"):  # Polars
+        yield from rows.iter_rows(named=True)
+    elif hasattr(rows, "itertuples"):  # pandas: a row at a time, without a copy of the frame
+        names = [str(name) for name in rows.columns]
+        yield from (dict(zip(names, row, strict=True)) for row in rows.itertuples(index=False, name=None))
+    elif getattr(rows, "description", None):  # a cursor of PEP 249
+        names = [column[0] for column in rows.description]
+        yield from (dict(zip(names, row, strict=True)) for row in rows)
+    else:
+        for row in rows:
+            yield from row.to_pylist() if hasattr(row, "to_pylist") else [row]
+
+
+def _wanted_columns(pieces: Pieces) -> list[str]:
+    """Return the columns that a template names.
+
+    Raises:
+        BadUsage: there is none.
+    """
+    if wanted := list(dict.fromkeys(name for _, name in pieces if name is not None)):
+        return wanted
+    raise BadUsage("The template has no {column}, so every row would send the same prompt.", fix='"Classify {text}"')
+
+
 def _from_rows(template: str, rows: Any) -> PromptSet:
     pieces = _pieces(template)
-    wanted = list(dict.fromkeys(name for _, name in pieces if name is not None))
-    if not wanted:
-        raise BadUsage(
-            "The template has no {column}, so every row would send the same prompt.", fix='"Classify {text}"'
-        )
+    wanted = _wanted_columns(pieces)
     labels, shape = _index_of(rows)
     if labels is not None and not hasattr(rows, "columns"):
         name = str(rows.name) if isinstance(getattr(rows, "name", None), str) else wanted[0]

@@ -1,0 +1,201 @@
+"""Where the answers of a streamed map go: an SQLite file that can be continued, or a function."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic_core import to_json
+
+from nbtool.chat.batch.answer_cache import prompt_hash
+from nbtool.chat.batch.prompts import PromptItem
+from nbtool.errors import BadUsage, NbtoolError
+
+if TYPE_CHECKING:
+    import os
+
+    from nbtool.chat.batch.batch import Answer
+
+APPLICATION_ID = 0x6E626D70
+"""Marks the file as one of answers (https://www.sqlite.org/pragma.html#pragma_application_id)."""
+
+TABLES = (
+    "CREATE TABLE answers (row INTEGER PRIMARY KEY, prompt_hash TEXT NOT NULL, value TEXT, error TEXT, turn_id TEXT)",
+    "CREATE TABLE map (inputs TEXT NOT NULL)",
+)
+
+BUSY_SECONDS = 30.0
+"""Seconds to wait for another process that reads or writes the file."""
+
+
+class AnswerSink(Protocol):
+    """Receives the answers of a streamed map, in any order."""
+
+    def open(self, inputs: str) -> None:
+        """Prepare for answers; `inputs` identifies the model, the tools and the other settings of the map.
+
+        Raises:
+            nbtool.errors.BadUsage: it has answers of a map with other inputs.
+        """
+
+    def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
+        """Return the prompts that have no answer yet, failed ones included.
+
+        Raises:
+            nbtool.errors.BadUsage: a row has the answer to another prompt.
+        """
+
+    def write(self, answers: Sequence[Answer]) -> None:
+        """Store answers; when this returns, they survive the end of the process."""
+
+    def close(self) -> None:
+        """Release the file."""
+
+
+class FunctionSink:
+    """Passes answers to a function, a list at a time; nothing is stored, so every prompt is sent."""
+
+    def __init__(self, function: Callable[[Sequence[Answer]], object]) -> None:
+        self._function = function
+
+    def open(self, inputs: str) -> None:
+        """Do nothing: a function has no former answers."""
+
+    def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
+        """Return all prompts."""
+        return items
+
+    def write(self, answers: Sequence[Answer]) -> None:
+        """Call the function; what it raises ends the map."""
+        self._function(answers)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class SqliteSink:
+    """Stores answers in the table `answers` of an SQLite file, by `row` from 0.
+
+    A text is stored as it is, any other value as JSON, and of a failed prompt the `error`. A map with the same file is
+    continued: rows with a value are not sent again.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).expanduser()
+        self._connection: sqlite3.Connection | None = None
+
+    def open(self, inputs: str) -> None:
+        """Open or create the file.
+
+        Raises:
+            nbtool.errors.BadUsage: the file cannot be opened, is another file, or has answers of other inputs.
+        """
+        try:
+            self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
+            with self._connection as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                former = self._inputs(connection)
+                if former is None:
+                    connection.execute("INSERT INTO map VALUES (?)", (inputs,))
+        except sqlite3.Error as error:
+            self.close()
+            raise BadUsage(
+                f"{self.path.name} cannot be used for answers ({error}).", fix="Choose another file."
+            ) from error
+        except BadUsage:
+            self.close()
+            raise
+        if former not in (None, inputs):
+            self.close()
+            raise BadUsage(
+                f"{self.path.name} has answers of a map with another model, tools, options or objects.",
+                fix="Choose another file, or use the former settings.",
+            )
+
+    def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
+        """Return the prompts whose row has no value yet.
+
+        Raises:
+            nbtool.errors.BadUsage: a row has the answer to another prompt.
+        """
+        if not items:
+            return items
+        query = "SELECT row, prompt_hash, error FROM answers WHERE row BETWEEN ? AND ?"
+        rows = self._opened().execute(query, (items[0].index, items[-1].index))
+        former = {row: (answered, error) for row, answered, error in rows}
+        left = []
+        for one in items:
+            answered, error = former.get(one.index, ("", ""))
+            if answered and answered != prompt_hash(one.prompt):
+                raise BadUsage(
+                    f"Row {one.index} of {self.path.name} has the answer to another prompt.",
+                    fix="Pass the prompts in the order of the first run, or choose another file.",
+                )
+            if not answered or error is not None:
+                left.append(one)
+        return left
+
+    def write(self, answers: Sequence[Answer]) -> None:
+        """Store answers in one transaction, which is on the disk when this returns."""
+        rows = [
+            (
+                one.index,
+                prompt_hash(one.prompt),
+                None if one.error else _value_text(one.value),
+                _error_text(one.error) if one.error else None,
+                one.turn.turn_id if one.turn else None,
+            )
+            for one in answers
+        ]
+        with self._opened() as connection:
+            connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+
+    def close(self) -> None:
+        """Close the file; idempotent."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise BadUsage("The sink is closed.", fix="Pass it to `chat.map_into`, which opens it.")
+        return self._connection
+
+    def _inputs(self, connection: sqlite3.Connection) -> str | None:
+        """Return the inputs of the former answers; None for a file that is new."""
+        (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+        if application_id == APPLICATION_ID:
+            return str(connection.execute("SELECT inputs FROM map").fetchone()[0])
+        if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            raise BadUsage(f"{self.path.name} is a database of something else.", fix="Choose another file.")
+        for table in TABLES:
+            connection.execute(table)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        return None
+
+
+def as_sink(sink: object) -> AnswerSink:
+    """Return a sink: itself, a file for a path, or a function that receives lists of answers.
+
+    Raises:
+        BadUsage: it is something else.
+    """
+    if isinstance(sink, str | Path):
+        return SqliteSink(sink)
+    if all(hasattr(sink, name) for name in ("open", "unanswered", "write", "close")):
+        return sink  # type: ignore[return-value]  # a sink of the user, by its methods
+    if callable(sink):
+        return FunctionSink(sink)
+    raise BadUsage(
+        f"A {type(sink).__name__} cannot receive answers.", fix="Pass the path of an SQLite file, or a function."
+    )
+
+
+def _value_text(value: object) -> str:
+    return value if isinstance(value, str) else to_json(value, fallback=str).decode()
+
+
+def _error_text(error: BaseException) -> str:
+    return str(error) if isinstance(error, NbtoolError) else type(error).__name__

@@ -1,0 +1,245 @@
+"""Prompts from anything that yields them, answers to a file or a function, in constant memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars
+import pytest
+
+from nbtool import Chat
+from nbtool.chat.batch import Answer
+from nbtool.chat.batch.prompts import stream_prompts
+from nbtool.chat.batch.streamed_map import CHUNK
+from nbtool.errors import BadUsage, LimitReached
+from nbtool.events import UsageDelta
+from nbtool.messages import Usage
+from nbtool.testing import ScriptedWire, cut
+from nbtool.wire.base import Prompt
+from tests.chaos import Received, Step, finish, head, serve_by, text
+
+ROWS = [{"text": "a", "n": 1}, {"text": "b", "n": 2}]
+
+
+def echo(prompt: Prompt) -> str:
+    return prompt.messages[-1].text.upper()
+
+
+def rows_of(path: Path, columns: str = "row, value, error") -> list[Any]:
+    with sqlite3.connect(path) as connection:
+        return connection.execute(f"SELECT {columns} FROM answers ORDER BY row").fetchall()
+
+
+def test_answers_are_written_by_row_and_a_second_run_sends_only_what_failed(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    with ScriptedWire([echo, ["half", cut()], echo]) as wire:
+        first = Chat(wire=wire).map_into(path, iter(["a", "b", "c"]), concurrency=1, retries=0)
+    written = rows_of(path)
+    with ScriptedWire([echo]) as again:
+        second = Chat(wire=again).map_into(path, ["a", "b", "c"], concurrency=1)
+
+    assert str(first) == "3 prompts, 1 failed"
+    assert [(row, value) for row, value, _ in written] == [(0, "A"), (1, None), (2, "C")]
+    assert [error is None for *_, error in written] == [True, False, True]
+    assert (second.answered, second.answered_before) == (1, 2)
+    assert rows_of(path) == [(0, "A", None), (1, "B", None), (2, "C", None)]
+    assert len(again.prompts) == 1
+
+
+def test_other_values_than_texts_are_json_in_the_file(tmp_path: Path) -> None:
+    with ScriptedWire(["true", "false"]) as wire:
+        Chat(wire=wire).map_into(
+            tmp_path / "a", "Is {text} kind?", [{"text": "a"}, {"text": "b"}], as_=bool, concurrency=1
+        )
+
+    assert rows_of(tmp_path / "a", "value") == [("true",), ("false",)]
+
+
+def test_a_function_gets_each_answer_once_and_what_it_raises_ends_the_map() -> None:
+    received: list[Answer] = []
+
+    def fail(_: Sequence[Answer]) -> None:
+        raise OSError("disk full")
+
+    with ScriptedWire([echo] * 5) as wire:
+        totals = Chat(wire=wire).map_into(received.extend, (f"p{n}" for n in range(5)))
+    with pytest.raises(OSError, match="disk full"):
+        Chat(wire=ScriptedWire([echo])).map_into(fail, ["a"])
+
+    assert sorted((one.index, one.value) for one in received) == [(n, f"P{n}") for n in range(5)]
+    assert totals.answered == 5
+
+
+def test_prompts_are_read_only_as_far_as_they_are_sent() -> None:
+    read: list[int] = []
+
+    def prompts() -> Iterator[str]:
+        for number in range(CHUNK * 3):
+            read.append(number)
+            yield f"p{number}"
+
+    most: list[int] = []
+
+    def stop(_: Sequence[Answer]) -> None:
+        most.append(len(read))
+        raise StopMap
+
+    with pytest.raises(StopMap):
+        Chat(wire=ScriptedWire([echo] * CHUNK)).map_into(stop, prompts())
+
+    assert most == [CHUNK]
+
+
+class StopMap(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prompts": ["other", "b"]}, "Row 0 of a.sqlite has the answer to another prompt"),
+        ({"system": "Be brief."}, "a map with another model, tools, options or objects"),
+    ],
+)
+def test_a_file_with_other_answers_is_not_continued(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = tmp_path / "a.sqlite"
+    with ScriptedWire([echo, echo]) as wire:
+        Chat(wire=wire).map_into(path, ["a", "b"])
+    before = rows_of(path)
+    wire = ScriptedWire([echo, echo])
+    with pytest.raises(BadUsage, match=message):
+        Chat(wire=wire, system=change.get("system", "")).map_into(path, change.get("prompts", ["a", "b"]))
+
+    assert rows_of(path) == before
+    assert wire.prompts == []
+
+
+def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    other, text = tmp_path / "other.sqlite", tmp_path / "notes.txt"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE birds (name)")
+    text.write_text("no database at all, but a text of some length" * 10)
+    before = [other.read_bytes(), text.read_bytes()]
+    with ScriptedWire([]) as wire:
+        with pytest.raises(BadUsage, match="a database of something else"):
+            Chat(wire=wire).map_into(other, ["a"])
+        with pytest.raises(BadUsage, match=r"notes.txt cannot be used for answers"):
+            Chat(wire=wire).map_into(text, ["a"])
+        with pytest.raises(BadUsage, match="A int cannot receive answers"):
+            Chat(wire=wire).map_into(3, ["a"])
+
+    assert [other.read_bytes(), text.read_bytes()] == before
+
+
+def test_a_budget_ends_the_map_and_what_was_not_sent_has_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    spent = [["yes", UsageDelta(Usage(60, 0))]] * 20
+    wire = ScriptedWire(spent)
+    with pytest.raises(LimitReached):
+        Chat(wire=wire).map_into(path, [f"p{n}" for n in range(20)], tokens=100, concurrency=1)
+
+    rows = rows_of(path)
+    assert [value for _, value, _ in rows] == ["yes", "yes", None]  # the third met the limit; no other was begun
+    assert "The budget of 100 tokens is used up" in rows[2][2]
+    assert len(wire.prompts) == 2
+
+
+def cursor() -> sqlite3.Cursor:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE reviews (text, n)")
+    connection.executemany("INSERT INTO reviews VALUES (:text, :n)", ROWS)
+    return connection.execute("SELECT text, n FROM reviews")
+
+
+class ArrowBatch:
+    """What a reader of Arrow yields, as far as it is used."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.rows = rows
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        return self.rows
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [iter(ROWS), pd.DataFrame(ROWS), polars.DataFrame(ROWS), cursor(), (ArrowBatch([row]) for row in ROWS)],
+    ids=["dicts", "pandas", "polars", "cursor", "arrow"],
+)
+def test_rows_come_from_anything_that_yields_them(rows: Any) -> None:
+    items = list(stream_prompts("{n}: {text}", rows))
+
+    assert [(one.index, one.prompt) for one in items] == [(0, "1: a"), (1, "2: b")]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "rows", "message"),
+    [
+        ("one text", None, "many prompts, not a str"),
+        (3, None, "many prompts, not a int"),
+        (["a"], ROWS, "the prompt is one text"),
+        ("no column", ROWS, "The template has no"),
+    ],
+)
+def test_input_that_cannot_be_sent_is_refused(prompts: Any, rows: Any, message: str) -> None:
+    with ScriptedWire([]) as wire, pytest.raises(BadUsage, match=message):
+        Chat(wire=wire).map_into([].append, prompts, rows)
+
+
+KILLED = """
+import sys
+from nbtool import Chat
+
+Chat("tiny", base_url=sys.argv[1]).map_into(sys.argv[2], (f"prompt {n}" for n in range(60)), progress=False)
+"""
+OK = (head(), text("Done."), finish())
+
+
+def test_a_killed_process_is_continued_and_no_written_answer_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    is_half = threading.Event()
+
+    def respond(_: Received) -> Sequence[Step]:
+        if len(server.requests) == 30:
+            is_half.set()
+        return OK
+
+    with serve_by(respond) as server:
+        process = subprocess.Popen([sys.executable, "-c", KILLED, server.url, str(path)], env=os.environ)
+        assert is_half.wait(60)
+        process.kill()
+        process.wait()
+        written, before = rows_of(path), len(server.requests)
+        totals = Chat("tiny", base_url=server.url).map_into(path, (f"prompt {n}" for n in range(60)))
+        sent = {one.json["messages"][-1]["content"].partition("\n")[0] for one in server.requests[before:]}
+
+    assert 0 < len(written) <= before < 60
+    assert {value for _, value, _ in written} == {"Done."}
+    assert (totals.answered, totals.answered_before) == (60 - len(written), len(written))
+    assert sent == {f"prompt {n}" for n in range(60)} - {f"prompt {row}" for row, *_ in written}
+    assert rows_of(path) == [(row, "Done.", None) for row in range(60)]
+
+
+def test_an_interrupt_writes_what_was_answered_and_is_raised(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+
+    def interrupt(prompt: Prompt) -> str:
+        if prompt.messages[-1].text == "p3":
+            signal.raise_signal(signal.SIGINT)
+        return echo(prompt)
+
+    with pytest.raises(KeyboardInterrupt):
+        Chat(wire=ScriptedWire([interrupt] * 20)).map_into(path, [f"p{n}" for n in range(20)], concurrency=1)
+
+    answered = [row for row, value, _ in rows_of(path) if value]
+    assert answered[:3] == [0, 1, 2]
+    assert len(answered) < 20
