@@ -79,7 +79,8 @@ ROWS = (
         "network requests caused by rendering, in a real browser",
         (
             r"tests/browser/test_bare.py::test_no_payload",
-            r"tests/browser/test_(saved.py::test_nothing_forged|forged_notebooks.py::)",
+            r"tests/browser/test_saved.py::test_nothing_forged",
+            r"tests/browser/test_forged_notebooks.py::",
         ),
     ),
     Row("C10", "a model that follows every prompt injection", (r"tests/security/test_hostile_model.py::",)),
@@ -120,7 +121,7 @@ ROWS = (
         "misbehaving Model Context Protocol servers and clients, and web pages that pose as one",
         (
             r"tests/tools/mcp/test_servers.py::",
-            r"tests/tools/mcp/test_(elicitation|form|login_prompt|oauth|prompts|recovery|server_sequences).py::",
+            r"tests/tools/mcp/test_(elicitation|form|login_prompt|oauth|prompts|recovery|resources|server_sequences).py::",
             r"tests/magics/commands/prompting/test_mcp_prompts.py::.*mentions_nothing",
             r"tests/mcp_server/test_(access|client_sequences|hostile_client).py::",
             r"tests/browser/test_hostile_page.py::",
