@@ -46,6 +46,8 @@ SHOW = """async (document_) => {
 }"""
 OPEN = """async () => {
   for (const item of window.items) {
+    window.press(item, "Edit or reason…"); // of several calls each is a line at first, and opened on demand
+    await window.frame();
     window.press(item, "Show all");
     await window.frame();
     for (const fold of item.querySelectorAll("details")) fold.open = true;
@@ -55,7 +57,10 @@ RENDERED = "() => !window.view.el.querySelector('[aria-busy=true]')"
 READ = """() => {
   // of a long text the browser lays out only the boxes near the viewport, and `innerText` reads no others
   const textOf = window.textOf = (value) => value.querySelector(".nb-lines") ? value.textContent : value.innerText;
-  return window.items.map((item) => Object.fromEntries([...item.querySelectorAll(".nb-argument")].map((row) => {
+  // without a list of arguments the sentence says them in full
+  return window.items.map((item) => !item.querySelector(".nb-argument")
+    ? { sentence: item.querySelector(".nb-card-summary").innerText }
+    : Object.fromEntries([...item.querySelectorAll(".nb-argument")].map((row) => {
     const value = row.querySelector("dd").firstElementChild;
     const signs = [...value.querySelectorAll(".nb-change-sign")];
     const told = signs.map((sign) => [sign, sign.nextElementSibling].map(textOf));
@@ -177,6 +182,9 @@ def nested(chance: random.Random, depth: int) -> Any:
 
 def is_shown(shown: dict[str, Any], executed: dict[str, Any]) -> bool:
     """Whether all arguments stand on the card, each as it was executed and as nothing else."""
+    if sentence := shown.get("sentence"):
+        arguments = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in executed.items())
+        return TOKENS.findall(spelled(sentence)) == TOKENS.findall(spelled(f"Run act({arguments})?"))
     for name, value in executed.items():
         if name in shown:
             if not (says if isinstance(value, str) else writes)(shown[name], value):
