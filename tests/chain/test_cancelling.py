@@ -15,7 +15,7 @@ from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, Stre
 from nbtool.chain.limits import HookSeconds, Limits
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.repair import repair_history
-from nbtool.chain.task_stopping import stop_all
+from nbtool.chain.task_stopping import shield_until_done, stop_all
 from nbtool.chain.usage_meter import Meter
 from nbtool.events import Event
 from nbtool.messages import ToolCall, user
@@ -219,3 +219,23 @@ def test_a_hook_that_is_late_is_cancelled_and_has_ended_before_the_turn_cleans_u
 
     assert "took longer than 0.2 s in on_before_request" in str(ran.outcome.error)
     assert steps == ["cancelled", "cleaned up"]
+
+
+def test_work_that_is_shielded_ends_before_its_caller_is_cancelled() -> None:
+    async def use() -> tuple[bool, list[str]]:
+        steps, may_end, has_begun = list[str](), asyncio.Event(), asyncio.Event()
+
+        async def work() -> None:
+            has_begun.set()
+            await may_end.wait()
+            steps.append("done")
+
+        task = asyncio.create_task(shield_until_done(work()))
+        await has_begun.wait()
+        task.cancel()
+        await asyncio.sleep(0)  # the cancellation arrives, and is kept until the work has ended
+        may_end.set()
+        await asyncio.wait({task})
+        return task.cancelled(), steps
+
+    assert asyncio.run(use()) == (True, ["done"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -199,3 +200,23 @@ def test_what_a_round_began_has_ended_before_the_clean_ups_run() -> None:
     run(["Hello"], Slow(), Failing())
 
     assert order == ["ended", "cleaned up"]
+
+
+class FailsInTheEnd:
+    """Fails when the turn has ended, and in its clean-up."""
+
+    async def on_turn_start(self, _: TurnContext) -> Callable[[], None]:
+        def clean_up() -> None:
+            raise OSError("the clean-up failed")
+
+        return clean_up
+
+    async def on_turn_end(self, _: TurnContext) -> None:
+        raise OSError("the end failed")
+
+
+def test_what_fails_after_the_last_reply_is_an_error_of_a_hook() -> None:
+    result = run(["Hello."], FailsInTheEnd())
+
+    errors = result.of("error_raised")
+    assert [event.phase for event in errors] == ["hook", "hook"]  # type: ignore[attr-defined]

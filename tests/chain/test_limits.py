@@ -130,3 +130,12 @@ def test_a_turn_that_has_not_started_has_no_server_and_no_text() -> None:
 
     assert (context.status, context.host, context.model, context.dialect, context.text) == ("running", "", "", "", "")
     assert (context.abilities, context.chain, context.state) == (frozenset(), [], {})
+
+
+def test_a_budget_is_spent_as_soon_as_all_of_it_is_used() -> None:
+    meter = Meter(Limits(cost=0.5), usage=Usage(1, 1, cost=0.5))
+
+    reached = meter.exceeded_budget()
+
+    assert reached is not None
+    assert "0.5 USD of its budget of 0.5 USD" in str(reached)

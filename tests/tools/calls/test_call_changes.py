@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from nbtool.events import Difference
 from nbtool.tools import tool
 from nbtool.tools.calls.bound_call import BoundCall, bind
-from nbtool.tools.calls.call_changes import find_differences
+from nbtool.tools.calls.call_changes import _content, find_differences
 from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.store import Variables
 
@@ -53,3 +54,10 @@ def test_of_an_effect_the_lines_that_differ_are_shown() -> None:
     assert find_differences(before, replace(before, effect="other")) == (
         Difference("what will change", "a\nx = 1\nb", "other"),
     )
+
+
+def test_an_object_without_content_lines_has_no_content() -> None:
+    call = SimpleNamespace(contents={("text",): ("lines",)})
+
+    assert [_content(call, ("text",), index) for index in (0, 1)] == ["lines", None]  # type: ignore[arg-type]  # only `contents` is read
+    assert _content(call, ("other",), 0) is None  # type: ignore[arg-type]  # the same

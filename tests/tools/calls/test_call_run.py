@@ -15,7 +15,7 @@ import pytest
 from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.events import CallFinished
 from nbtool.messages import ToolCall
-from nbtool.tools import Policy, tool
+from nbtool.tools import Policy, Released, tool
 from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.tool import as_tools
@@ -364,3 +364,12 @@ def test_policies_of_a_toolset_hold_for_its_calls() -> None:
     harness.runtime.tools.add(make_harness(double).runtime.tools.approved(Policy("ask_always")))
 
     assert harness.run(ask_for("double", n=1)).status == "denied"
+
+
+@pytest.mark.parametrize(("tool_", "checks", "guarded"), [(double, False, False), (double, True, True)])
+def test_a_call_whose_result_may_be_withheld_starts_as_a_guarded_one(tool_: Any, checks: bool, guarded: bool) -> None:
+    harness = make_harness(tool_, check_results=checks, approver=lambda _: Released())
+
+    harness.run(ask_for("double", n=1))
+
+    assert [event.guarded for event in harness.of("call_started")] == [guarded]

@@ -10,7 +10,14 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from nbtool.tools.calls.normalized_contents import MAX_LITERAL, MAX_PARSED, normalized_words, result_rows, value_key
+from nbtool.tools.calls.normalized_contents import (
+    MAX_LITERAL,
+    MAX_PARSED,
+    is_any_in,
+    normalized_words,
+    result_rows,
+    value_key,
+)
 from nbtool.tools.calls.normalized_tables import MAX_INSPECTED, table_forms
 
 
@@ -95,3 +102,16 @@ def test_a_text_that_may_be_a_container_and_is_too_long_is_not_compared(size: in
 
 def test_a_text_that_is_no_container_is_compared_by_its_words() -> None:
     assert value_key("(see below") == "see\0below"
+
+
+def test_a_row_counts_if_it_is_in_the_words_of_a_text() -> None:
+    row = "\0alpha\0beta\0gamma\0delta\0"
+
+    assert is_any_in([row], "They are alpha, beta, gamma and then delta.") is False
+    assert is_any_in([row], "They are alpha beta gamma delta.") is True
+    assert is_any_in(["\0a\0"], "a") is False
+
+
+def test_names_in_a_result_are_not_its_values() -> None:
+    assert not any("alpha" in row for row in result_rows({'["alpha", "beta"]': 1}))
+    assert any("alpha" in row for row in result_rows({"names": ["alpha", "beta"]}))

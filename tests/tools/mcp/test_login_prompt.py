@@ -228,3 +228,13 @@ def test_a_way_back_that_was_never_opened_can_be_closed() -> None:
     browser.close()
 
     assert asyncio.run(browser.receive()) == {}
+
+
+def test_of_two_calls_the_one_that_still_runs_can_ask() -> None:
+    prompt = LoginPrompt(lambda _: False)
+
+    with prompt.during_call(lambda *_: None):  # type: ignore[arg-type,return-value]  # is not called
+        with prompt.during_call(lambda *_: None):  # type: ignore[arg-type,return-value]  # the same
+            pass
+        assert prompt.can_ask
+    assert not prompt.can_ask

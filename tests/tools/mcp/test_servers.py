@@ -160,6 +160,13 @@ def test_images_reach_the_model_and_anything_else_is_named(friendly: McpServers)
     assert turn.calls[1].result[3] == Media("application/octet-stream", b"\0\1\2", name="file:///x.bin")
 
 
+def test_what_a_server_says_of_a_tool_goes_with_the_tool(friendly: McpServers) -> None:
+    tools = {name: tool for server in friendly.servers for name, tool in server.tools().items()}
+
+    assert tools["friendly_add"].hint == "The server says: read-only."
+    assert tools["friendly_fail"].hint == ""
+
+
 def test_a_server_over_http_is_reached_with_its_headers(start: Start, http: tuple[str, list[str]]) -> None:
     url, authorizations = http
     servers = start(web={"url": url, "headers": {"Authorization": "Bearer SECRET"}})

@@ -8,6 +8,9 @@ import pytest
 from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from nbtool.errors import InvalidArguments, McpFailed, ToolFailed
+from nbtool.tools.mcp.config import read_config
+from nbtool.tools.mcp.exchange import Exchange
+from nbtool.tools.mcp.http_transport import _key_fix
 from nbtool.tools.mcp.result_content import result_value
 from nbtool.tools.mcp.tool_list import RemoteParameters, RemoteTool, diff_tools, model_tool_name, parse_tools
 from nbtool.tools.tool import NAME
@@ -133,3 +136,13 @@ def test_texts_are_joined_and_an_error_is_in_the_servers_words() -> None:
 
 def test_a_name_of_the_longest_length_stays() -> None:
     assert model_tool_name("s", "x" * 62) == "s_" + "x" * 62
+
+
+def test_the_key_of_a_server_that_offers_oauth_can_be_replaced_by_a_login() -> None:
+    (spec,) = read_config({"mcpServers": {"lab": {"url": "https://lab.example/mcp"}}})
+
+    offered = _key_fix(spec, Exchange(challenge='Bearer resource_metadata="https://lab.example/x"'))
+    bare = _key_fix(spec, Exchange(challenge="Bearer"))
+
+    assert "It offers OAuth" in offered
+    assert "OAuth" not in bare

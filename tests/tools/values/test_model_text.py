@@ -30,7 +30,16 @@ from PIL import Image
 from pydantic import BaseModel, SecretStr
 
 from nbtool.tools.values.jsonable import LIBRARIES
-from nbtool.tools.values.model_text import PREVIEW_CHARS, RESULT_CHARS, is_cheap, render, render_or_preview, truncate
+from nbtool.tools.values.model_text import (
+    MAX_CHEAP_CHARS,
+    PREVIEW_CHARS,
+    RESULT_CHARS,
+    format_error,
+    is_cheap,
+    render,
+    render_or_preview,
+    truncate,
+)
 from nbtool.tools.values.type_and_shape import describe
 from tests.cpu_time import run_within
 
@@ -359,3 +368,26 @@ def test_an_object_of_a_library_is_described_inside_a_list_and_not_written_out()
 def test_what_an_object_says_to_a_model_inside_a_list_is_an_object_beside_its_text() -> None:
     assert render([ForModels()]).is_object
     assert not render(["as the model likes it"]).is_object
+
+
+def test_a_text_is_rendered_on_the_loop_up_to_the_limit() -> None:
+    assert is_cheap("x" * MAX_CHEAP_CHARS)
+    assert not is_cheap("x" * (MAX_CHEAP_CHARS + 1))
+
+
+def test_an_error_whose_text_raises_is_its_type_alone() -> None:
+    class Silent(Exception):
+        def __str__(self) -> str:
+            raise OSError
+
+    assert format_error(Silent()) == "Silent"
+
+
+def test_a_generator_is_not_complete_and_any_other_object_is_an_object() -> None:
+    numbers = (number for number in range(3))
+
+    assert render(numbers).is_complete is False
+    assert render(numbers).is_object
+    assert render(print).is_object
+    assert render(Image).is_object
+    assert render(decimal.Decimal).is_object

@@ -141,3 +141,16 @@ def test_a_column_type_of_another_library_is_named_without_its_text() -> None:
             raise AssertionError
 
     assert dtype_name(Currency()) == "Currency"
+
+
+def test_an_object_whose_shape_raises_is_described_by_its_type() -> None:
+    class DataFrame:
+        @property
+        def shape(self) -> tuple[int, int]:
+            raise ValueError
+
+    DataFrame.__module__ = "pandas.core"
+    image = type("Image", (), {"__module__": "PIL.Image", "width": 3, "height": 2, "mode": "RGB"})()
+
+    assert describe(DataFrame()) == "DataFrame"
+    assert describe(image) == "image (Image), 3 by 2 pixels, RGB"

@@ -104,3 +104,22 @@ def test_a_long_line_of_tildes_after_a_mark_of_a_call_is_read_in_linear_time() -
     text = "<tool_call>\n" + "~" * 100_000
 
     run_within(1, lambda: find_other_forms(text, NAMES))  # a quadratic reading takes 50 s
+
+
+@pytest.mark.parametrize(
+    ("content", "is_held"),
+    [("import math\nmath", False), ("look(n=1)\nmore", True), ('{"n": 1}\nmore', True), ("[1]\nmore", True)],
+)
+def test_code_in_a_fence_is_passed_on_at_once_unless_it_begins_like_a_call(content: str, is_held: bool) -> None:
+    scanner = FencedScanner(WORD, ["look"])
+
+    pieces = scanner.feed(f"See:\n```python\n{content}")
+
+    assert any(isinstance(piece, PendingSegment) for piece in pieces) is is_held
+
+
+def test_a_line_that_may_become_a_label_of_a_call_waits_for_its_end() -> None:
+    for label in ("calling", "invoke", "tool"):
+        scanner = FencedScanner(WORD, ["look"])
+
+        assert scanner.feed(label[:-1]) == []

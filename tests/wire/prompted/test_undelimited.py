@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from nbtool.wire import parse_calls
+from nbtool.wire.prompted.call_json import _parse_call
 from nbtool.wire.prompted.model_formats import MAX_END_CHARS
 
 
@@ -38,3 +39,11 @@ def test_a_token_that_ends_a_reply_is_looked_for_at_its_end_only() -> None:
 )
 def test_lines_that_end_as_on_windows_are_lines(written: str) -> None:
     assert read(written) == [("look", {"a": 1})]
+
+
+def test_an_object_with_other_names_than_those_of_a_call_is_none() -> None:
+    call = {"name": "look", "arguments": {"n": 1}}
+
+    assert _parse_call(call, False, ()) is not None
+    assert _parse_call({**call, "color": "red"}, False, ()) is None
+    assert _parse_call({"name": "look"}, False, ()) is None

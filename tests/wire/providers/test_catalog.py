@@ -74,6 +74,8 @@ def secret(key: SecretStr | None) -> str:
         ("openrouter:openai/gpt-4o", "openrouter", "openai/gpt-4o"),
         ("gemini:gemini-2.5-flash", "google", "gemini-2.5-flash"),
         ("practice:default", "practice", "default"),
+        ("grok:grok-4", "xai", "grok-4"),
+        ("LM-Studio:z", "lmstudio", "z"),
     ],
 )
 def test_a_model_id_is_a_provider_and_a_model(model_id: str, provider: str, model: str) -> None:

@@ -116,6 +116,7 @@ def test_the_request_carries_the_prompt_and_the_key() -> None:
     request = server.requests[0]
     assert (request.method, request.path) == ("POST", "/v1/chat/completions")
     assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.headers["user-agent"] == "nbtool"
     assert request.json["messages"] == [{"role": "user", "content": "Hi"}]
 
 
