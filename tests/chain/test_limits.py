@@ -139,3 +139,23 @@ def test_a_budget_is_spent_as_soon_as_all_of_it_is_used() -> None:
 
     assert reached is not None
     assert "0.5 USD of its budget of 0.5 USD" in str(reached)
+
+
+class Watching:
+    """Writes down whether another request is possible after each reply."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[bool, bool]] = []
+
+    async def on_after_request(self, reply: ReplyContext) -> None:
+        self.seen.append((reply.is_final, reply.can_request))
+
+
+def test_a_plugin_learns_whether_another_request_is_possible() -> None:
+    watching = Watching()
+
+    run([costly(60), "Done."], Answering(), watching, limits=Limits(tokens=50, max_rounds=4))
+    run([costly(1), "Done."], Answering(), watching, limits=Limits(max_rounds=2))
+
+    spent, final = [(False, True)], [(False, True), (True, False)]
+    assert watching.seen == [*spent, *final]

@@ -11,14 +11,15 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import nbtool
-from nbtool import Approved, Chat, tool
-from nbtool.chat.batch import Batch
+from nbtool import Approved, Chat, Policy, tool
+from nbtool.chat.batch import Batch, MapTotals
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.prompt_context import HistoryMode
 from nbtool.chat.subchat import subchat
@@ -27,6 +28,8 @@ from nbtool.messages import Media
 from nbtool.plugins.privacy import Privacy
 from nbtool.settings import data_dir
 from nbtool.testing import call
+from nbtool.tools.mcp.resource_tool import make_resource_tool
+from nbtool.tools.mcp.resources import RemoteResource
 from nbtool.tools.script.tool import script_tools
 from nbtool.wire.base import Request
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
@@ -291,6 +294,18 @@ def by_cut_results(secret: str) -> str:
         return sent_by(server)
 
 
+def by_resource(secret: str) -> str:
+    """Let a model read a resource that contains the secret."""
+
+    async def read(resource: RemoteResource | str) -> str:
+        return f"{resource} is of {secret}."
+
+    reader = replace(make_resource_tool("lab", "lab", read), policy=Policy("auto"))
+    with chat_at(call("lab_read_resource", resource="lab://x"), "Ok.", tools=[reader]) as (chat, server):
+        assert chat.send("Go.").calls[0].status == "ok"
+        return sent_by(server)
+
+
 WAYS: dict[str, Callable[[str], str]] = {
     "send": of_method("send", prompt=send_prompt),
     "start": of_method("start", prompt=send_prompt),
@@ -301,6 +316,7 @@ WAYS: dict[str, Callable[[str], str]] = {
     "insert": of_method("insert", "One.", "Two.", after=first, prompt=send_prompt),
     "map": of_method("map", prompts=lambda _, secret: [f"Write to {secret}."]),
     "start_map": of_method("start_map", prompts=lambda _, secret: [f"Write to {secret}."]),
+    "map_into": of_method("map_into", sink=lambda *_: print, prompts=lambda _, secret: [f"Write to {secret}."]),
     "rehearse": by_rehearsal,
     "compose": of_method("send", prompt=send_prompt, settings=lambda *_: TurnSettings(stream=False)),
     **{f"history {mode}": by_history(mode) for mode in get_args(HistoryMode)},
@@ -309,6 +325,7 @@ WAYS: dict[str, Callable[[str], str]] = {
     "sub-chat": by_sub_chat(1),
     "sub-chat of a sub-chat": by_sub_chat(2),
     "script": by_script,
+    "resource of a server": by_resource,
     "attachments": by_attachments,
     "structured answers": by_structured_answers,
     "prompted tools": by_prompted_tools,
@@ -326,7 +343,7 @@ def test_every_way_that_the_code_lists_has_a_row() -> None:
     makes = {
         name
         for name, method in inspect.getmembers(Chat, inspect.isfunction)
-        if not name.startswith("_") and get_type_hints(method).get("return") in (Turn, Batch, Request)
+        if not name.startswith("_") and get_type_hints(method).get("return") in (Turn, Batch, MapTotals, Request)
     }
     here = Path(nbtool.__file__).parent
     sends = {str(path.relative_to(here)) for path in here.rglob("*.py") if re.search(r"\bEngine\(", path.read_text())}
@@ -334,7 +351,7 @@ def test_every_way_that_the_code_lists_has_a_row() -> None:
 
     assert makes <= WAYS.keys()
     assert sends == {"chat/turn_run.py"}
-    assert outward == {"chat/subchat.py", "tools/mcp/server.py"}
+    assert outward == {"chat/subchat.py", "tools/mcp/resource_tool.py", "tools/mcp/server.py"}
 
 
 @pytest.mark.promise("masked")

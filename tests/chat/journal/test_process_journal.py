@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from nbtool.chat.journal import WAIT_SECONDS, Journal, journal, queries
+from nbtool.chat.journal.process_journal import is_in_memory
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import BUSY_SECONDS
 from nbtool.chat.journal.store import CHANGE_SECONDS, Store
@@ -165,6 +166,16 @@ def test_the_journal_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> Non
         assert journal().path is None
     finally:
         journal.cache_clear()
+
+
+@pytest.mark.parametrize(("storage", "setting", "in_memory"), [("memory", "", True), ("disk", "off", False)])
+def test_the_policy_of_the_machine_says_where_history_is_kept(
+    storage: str, setting: str, in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NBTOOL_JOURNAL", setting)
+
+    with policy_in_force(tmp_path, f'[journal]\nstorage = "{storage}"\n'):
+        assert is_in_memory() is in_memory
 
 
 @pytest.mark.promise("goes-on")

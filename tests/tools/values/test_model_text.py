@@ -391,3 +391,9 @@ def test_a_generator_is_not_complete_and_any_other_object_is_an_object() -> None
     assert render(print).is_object
     assert render(Image).is_object
     assert render(decimal.Decimal).is_object
+
+
+def test_the_errors_of_a_group_follow_its_own_and_nothing_else_does() -> None:
+    group = ExceptionGroup("several", [ValueError("a"), OSError("b")])
+
+    assert format_error(group) == "ExceptionGroup: several (2 sub-exceptions); ValueError: a; OSError: b"

@@ -92,6 +92,8 @@ def test_a_model_id_is_a_provider_and_a_model(model_id: str, provider: str, mode
         ("gpt-5-mini", "Did you mean openai:gpt-5-mini?"),
         ("claude-sonnet-4-5", "Did you mean anthropic:claude-sonnet-4-5?"),
         ("llama3.1:8b", "Did you mean ollama:llama3.1:8b?"),
+        ("qwen3:8b", "Did you mean ollama:qwen3:8b?"),
+        ("gemma3:4b", "Did you mean ollama:gemma3:4b?"),
         ("openai", "Write openai:gpt-6.1-terra."),
         ("openai:", "Write openai:gpt-6.1-terra."),
         ("zzz:y", "providers are openai, anthropic"),
