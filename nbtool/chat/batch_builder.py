@@ -20,6 +20,7 @@ from nbtool.chat.model import Model
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.chat.turn_settings import TurnSettings
+from nbtool.messages import new_id
 from nbtool.plugins.budget import Budget
 from nbtool.policy import site_policy
 from nbtool.tools.approval import Approver
@@ -47,7 +48,9 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     items, target, maker = stream_prompts(prompts, rows), as_sink(sink), BatchMaker(chat, **options)
     maker.reads_journal = False  # the sink knows which rows have an answer
     progress, maker.plan = maker.plan.progress, replace(maker.plan, progress=False)
-    target.open(maker.key.chat_id)
+    # where inputs cannot be compared, no former answer is known to be of the same ones
+    is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
+    target.open(maker.key.chat_id if is_known else new_id(maker.key.chat_id))
     try:
         return run_streamed_map(items, target, lambda chunk: maker.batch(PromptSet(chunk, list)), progress=progress)
     finally:

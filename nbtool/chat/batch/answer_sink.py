@@ -110,7 +110,8 @@ class SqliteSink:
         if former not in (None, inputs):
             self.close()
             raise BadUsage(
-                f"{self.path.name} has answers of a map with another model, tools, options or objects.",
+                f"{self.path.name} has answers of a map with another model, tools, options or objects, or with some "
+                "that cannot be compared.",
                 fix="Choose another file, or use the former settings.",
             )
 

@@ -123,6 +123,19 @@ def test_a_file_with_other_answers_is_not_continued(tmp_path: Path, change: dict
     assert wire.prompts == []
 
 
+def test_a_file_is_not_continued_where_an_object_cannot_be_compared(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    first, second = Chat(wire=ScriptedWire(["Yes."])), Chat(wire=ScriptedWire([]))
+    for chat in (first, second):
+        chat.expose(lock=threading.Lock())
+    first.map_into(path, ["a"])
+
+    with pytest.raises(BadUsage, match="or with some that cannot be compared"):
+        second.map_into(path, ["a"])
+
+    assert rows_of(path) == [(0, "Yes.", None)]
+
+
 def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     other, text = tmp_path / "other.sqlite", tmp_path / "notes.txt"
     with sqlite3.connect(other) as connection:
