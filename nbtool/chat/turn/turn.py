@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import datetime as dt
 import time
 import warnings
@@ -10,6 +11,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from nbtool.blocks.display_limits import DISPLAY_LIMITS, Limits
@@ -191,19 +193,26 @@ class Turn:
     def start(self) -> Self:
         """Start the turn on nbtool's background loop; idempotent."""
         if self.work:
-            running: Future[None] = Future()
-            try:  # `work` is taken inside: an interrupt after that would leave a turn that never ends
-                work, self.work = self.work, None
+            try:
                 _started_turns.add(self)
-                running = background_loop().submit(work(self))
-                running.add_done_callback(self._close)
-            except BaseException as error:  # an interrupt, or a closed loop: nobody may wait forever
-                self.cancel()  # it may run although `submit` has not returned
-                running.cancel()
-                is_interrupt = isinstance(error, KeyboardInterrupt)
-                self._end("cancelled" if is_interrupt else "error", None if is_interrupt else error)
+                self._schedule()
+            except KeyboardInterrupt:
+                self.cancel()
+                self._schedule()  # once more, because it is unknown how far the first got; the turn runs once
+                raise
+            except BaseException as error:  # the loop is closed: nobody may wait forever
+                self._end("error", error)
                 raise
         return self
+
+    def _schedule(self) -> None:
+        background_loop().call_soon(partial(contextvars.copy_context().run, self._run))
+
+    def _run(self) -> None:
+        """Run the work unless it runs; on nbtool's thread, where no interrupt comes between."""
+        if self.work:
+            work, self.work = self.work, None
+            background_loop().submit(work(self)).add_done_callback(self._close)
 
     def connect(self, emit: Emit) -> None:
         """Set where the turn emits its own events, once it runs."""

@@ -51,7 +51,6 @@ def tracing(interrupter: Interrupter) -> Iterator[None]:
         sys.settrace(before)
 
 
-@pytest.mark.filterwarnings("ignore:Exception ignored .*<coroutine object TurnRun.run")  # made, and not scheduled
 def test_an_interrupt_at_any_instruction_of_the_start_ends_the_turn() -> None:
     for at in range(STEPS):
         interrupter = Interrupter(at)
@@ -62,4 +61,4 @@ def test_an_interrupt_at_any_instruction_of_the_start_ends_the_turn() -> None:
         assert interrupter.turns[0].done.result(WAIT_SECONDS) is interrupter.turns[0], at
     else:
         pytest.fail("The start has more steps than are interrupted.")
-    assert at > 30  # 45 lines on Python 3.11, 37 on 3.14
+    assert at > 15

@@ -1,23 +1,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import threading
+import weakref
 from typing import Any
 
 import pytest
 
 from nbtool import Chat
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn import turn as module
 from nbtool.messages import user
 from nbtool.testing import ScriptedWire, call
+from nbtool.threadless import SharedLoop, Suspension
 
-
-def refuse(_: Turn) -> Coroutine[Any, Any, None]:
-    raise RuntimeError("no loop")
-
-
-def interrupt(_: Turn) -> Coroutine[Any, Any, None]:
-    raise KeyboardInterrupt
+SECONDS = 15
 
 
 async def fail(_: Turn) -> None:
@@ -32,24 +29,45 @@ async def be_cancelled(_: Turn) -> None:
     raise asyncio.CancelledError
 
 
-def test_a_turn_that_cannot_start_has_ended_with_the_error() -> None:
-    turn = Turn(user("Hello"), "tiny", work=refuse)
+def test_a_turn_that_cannot_start_has_ended_with_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    suspended = Suspension(asyncio.new_event_loop(), wait=print)
+    suspended.loop.close()
+    monkeypatch.setattr(module, "background_loop", lambda: SharedLoop(suspended))
+    turn = Turn(user("Hello"), "tiny", work=fail)
 
-    with pytest.raises(RuntimeError, match="no loop") as raised:
+    with pytest.raises(RuntimeError, match="closed") as raised:
         turn.start()
 
     assert turn.done.result(0) is turn
     assert (turn.status, turn.error) == ("error", raised.value)
-    assert turn.start() is turn
 
 
-def test_a_turn_that_is_interrupted_while_it_starts_is_cancelled() -> None:
-    turn = Turn(user("Hello"), "tiny", work=interrupt)
+def test_a_turn_that_was_interrupted_while_it_started_has_ended_only_when_its_work_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began, release = threading.Event(), threading.Event()
 
+    async def work(_: Turn) -> None:
+        began.set()
+        release.wait(SECONDS)
+
+    class InterruptedSet(weakref.WeakSet[Turn]):
+        """Interrupts its caller once, while the turn is running already."""
+
+        def add(self, item: Turn) -> None:
+            if not began.is_set():
+                item._schedule()
+                began.wait(SECONDS)
+                raise KeyboardInterrupt
+
+    turn = Turn(user("Hello"), "tiny", work=work)
+    monkeypatch.setattr(module, "_started_turns", InterruptedSet())
     with pytest.raises(KeyboardInterrupt):
         turn.start()
 
-    assert (turn.done.result(0), turn.status, turn.error) == (turn, "cancelled", None)
+    assert not turn.done.done()
+    release.set()
+    assert turn.done.result(SECONDS).status == "cancelled"
 
 
 @pytest.mark.parametrize(
