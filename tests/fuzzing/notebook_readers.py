@@ -34,8 +34,8 @@ from nbtool.plugins.text_normalization import as_text
 from nbtool.server_url import parse_server_url
 from nbtool.testing import ScriptedWire
 from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words
-from nbtool.tools.mcp import stdio_messages
-from nbtool.tools.mcp.stdio_messages import Complexity, Flow
+from nbtool.tools.mcp.stdio import stdio_messages
+from nbtool.tools.mcp.stdio.stdio_messages import Complexity, Flow
 from nbtool.toolsets import cell_texts, inspection
 from nbtool.toolsets.notebook_access import CellOutput, CellRun, NotebookCell, digest_of
 from nbtool.view import explorer_messages, notebook_messages, page_messages

@@ -35,11 +35,11 @@ from nbtool.magics.flags.tool_choice import matches
 from nbtool.messages import ToolResult, user
 from nbtool.server_url import parse_server_url
 from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words, result_rows
-from nbtool.tools.mcp.config_variables import variables_in, without_secrets
-from nbtool.tools.mcp.form import InvalidForm, form_parameters, secret_fields
-from nbtool.tools.mcp.oauth import check_address
-from nbtool.tools.mcp.result_content import result_value
-from nbtool.tools.mcp.tool_list import model_tool_name, quoted_instructions
+from nbtool.tools.mcp.catalog.result_content import result_value
+from nbtool.tools.mcp.catalog.tool_list import model_tool_name, quoted_instructions
+from nbtool.tools.mcp.config.config_variables import variables_in, without_secrets
+from nbtool.tools.mcp.connection.oauth import check_address
+from nbtool.tools.mcp.questions.form import InvalidForm, form_parameters, secret_fields
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
 from nbtool.tools.tool import as_tools, tool
 from nbtool.tools.values.masked_excerpt import excerpt

@@ -28,8 +28,8 @@ from nbtool.messages import Media
 from nbtool.plugins.privacy import Privacy
 from nbtool.settings import data_dir
 from nbtool.testing import call
+from nbtool.tools.mcp.catalog.resources import RemoteResource
 from nbtool.tools.mcp.resource_tool import make_resource_tool
-from nbtool.tools.mcp.resources import RemoteResource
 from nbtool.tools.script.tool import script_tools
 from nbtool.wire.base import Request
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS

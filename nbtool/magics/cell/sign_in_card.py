@@ -16,8 +16,8 @@ from nbtool.magics.views.page_view import WidgetView
 from nbtool.magics.views.served import chat_name
 from nbtool.mcp_server.endpoint import ClientEndpoint
 from nbtool.sign_in import LoginRequest
-from nbtool.tools.mcp.login_prompt import LOGIN_SECONDS, ask_by_line, page_text
-from nbtool.tools.mcp.sign_in_question import SIGN_IN_TOOL, sign_in_form
+from nbtool.tools.mcp.questions.login_prompt import LOGIN_SECONDS, ask_by_line, page_text
+from nbtool.tools.mcp.questions.sign_in_question import SIGN_IN_TOOL, sign_in_form
 
 NOT_SENT = "Nothing of this was sent to a model."
 TASK = "Sign in to the server {server}."

@@ -20,17 +20,9 @@ from nbtool.sign_in import AskLogin
 from nbtool.text import shorten
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.execution.runner import ReturnValue
-from nbtool.tools.mcp.config import ServerSpec, read_config
-from nbtool.tools.mcp.elicitation import answer_for_call
-from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
-from nbtool.tools.mcp.login_prompt import LOGIN_SECONDS, LoginPrompt, ask_person
-from nbtool.tools.mcp.prompts import RemotePrompt, get_prompt, list_prompts
-from nbtool.tools.mcp.reconnection import Connection
-from nbtool.tools.mcp.resource_tool import make_resource_tool
-from nbtool.tools.mcp.resources import RemoteResource, list_resources, read_resource
-from nbtool.tools.mcp.sign_in_question import login_for_call
-from nbtool.tools.mcp.token_store import TokenStore
-from nbtool.tools.mcp.tool_list import (
+from nbtool.tools.mcp.catalog.prompts import RemotePrompt, get_prompt, list_prompts
+from nbtool.tools.mcp.catalog.resources import RemoteResource, list_resources, read_resource
+from nbtool.tools.mcp.catalog.tool_list import (
     MAX_DIFFERENCE,
     MAX_NAME,
     RemoteParameters,
@@ -41,6 +33,13 @@ from nbtool.tools.mcp.tool_list import (
     quoted_instructions,
     server_label,
 )
+from nbtool.tools.mcp.config import DEFAULT_LIMITS, ServerLimits, ServerSpec, read_config
+from nbtool.tools.mcp.connection.reconnection import Connection
+from nbtool.tools.mcp.connection.token_store import TokenStore
+from nbtool.tools.mcp.questions.elicitation import answer_for_call
+from nbtool.tools.mcp.questions.login_prompt import LOGIN_SECONDS, LoginPrompt, ask_person
+from nbtool.tools.mcp.questions.sign_in_question import login_for_call
+from nbtool.tools.mcp.resource_tool import make_resource_tool
 from nbtool.tools.tool import Progress, Tool
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.line_diff import line_diff

@@ -120,8 +120,10 @@ ROWS = (
         "C17",
         "misbehaving Model Context Protocol servers and clients, and web pages that pose as one",
         (
-            r"tests/tools/mcp/test_servers.py::",
-            r"tests/tools/mcp/test_(elicitation|form|login_prompt|oauth|prompts|recovery|resources|server_sequences).py::",
+            r"tests/tools/mcp/test_(servers|server_sequences).py::",
+            r"tests/tools/mcp/catalog/test_(prompts|resources).py::",
+            r"tests/tools/mcp/connection/test_(oauth|recovery).py::",
+            r"tests/tools/mcp/questions/test_(elicitation|form|login_prompt).py::",
             r"tests/magics/commands/prompting/test_mcp_prompts.py::.*mentions_nothing",
             r"tests/mcp_server/test_(access|client_sequences|hostile_client).py::",
             r"tests/browser/test_hostile_page.py::",

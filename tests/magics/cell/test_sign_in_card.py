@@ -13,7 +13,7 @@ from nbtool.magics.cell.sign_in_card import ask_in_cell
 from nbtool.mcp_server.endpoint import ClientEndpoint
 from nbtool.sign_in import LoginRequest, get_login_asker, sign_in_page
 from nbtool.tools.approval import BY_INPUT
-from nbtool.tools.mcp.sign_in_question import SIGN_IN_TOOL, sign_in_form
+from nbtool.tools.mcp.questions.sign_in_question import SIGN_IN_TOOL, sign_in_form
 
 REQUEST = LoginRequest("lab", "login.example", "https://login.example/authorize")
 

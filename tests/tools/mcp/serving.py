@@ -13,7 +13,7 @@ from typing import Any
 
 import uvicorn
 
-from nbtool.tools.mcp.http_transport import MAX_EVENTS
+from nbtool.tools.mcp.connection.http_transport import MAX_EVENTS
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 TOOL = {"name": "say", "description": "What it was.", "inputSchema": {"type": "object"}}

@@ -15,9 +15,9 @@ import pytest
 from nbtool import Approved, Chat
 from nbtool.testing import ScriptedWire
 from nbtool.tools.mcp import mcp_servers
-from nbtool.tools.mcp.reconnection import MAX_PROGRESS, MAX_PROGRESS_TEXT, _CallProgress
-from nbtool.tools.mcp.stdio_messages import LEFT_OUT, MAX_UNASKED, Flow, log_message
-from nbtool.tools.mcp.tool_list import MAX_INSTRUCTIONS, quoted_instructions
+from nbtool.tools.mcp.catalog.tool_list import MAX_INSTRUCTIONS, quoted_instructions
+from nbtool.tools.mcp.connection.reconnection import MAX_PROGRESS, MAX_PROGRESS_TEXT, _CallProgress
+from nbtool.tools.mcp.stdio.stdio_messages import LEFT_OUT, MAX_UNASKED, Flow, log_message
 from nbtool.tools.tool import Progress
 from tests.beats import STALL, beats
 from tests.cpu_time import slowness

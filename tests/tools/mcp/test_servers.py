@@ -26,8 +26,8 @@ from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.mcp import McpServers, mcp_servers
-from nbtool.tools.mcp.limits import DEFAULT_LIMITS, ServerLimits
-from nbtool.tools.mcp.resources import RemoteResource
+from nbtool.tools.mcp.catalog.resources import RemoteResource
+from nbtool.tools.mcp.config import DEFAULT_LIMITS, ServerLimits
 from nbtool.tools.toolset import Toolset
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer, ReadyServer

@@ -12,7 +12,7 @@ from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.flags.flag_parser import mentions
 
 if TYPE_CHECKING:
-    from nbtool.tools.mcp.prompts import RemotePrompt
+    from nbtool.tools.mcp.catalog.prompts import RemotePrompt
     from nbtool.tools.mcp.server import McpServer
 
 NO_SERVERS = "No MCP server is connected in this notebook."

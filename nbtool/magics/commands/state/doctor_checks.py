@@ -17,7 +17,7 @@ from nbtool.magics.kernel.page_channel import CONTEXT_SECONDS, PageChannel
 from nbtool.magics.views import can_park
 from nbtool.magics.views.page_probe import probe_page
 from nbtool.settings import data_dir, display_path, env
-from nbtool.tools.mcp.token_store import find_keyring
+from nbtool.tools.mcp.connection.token_store import find_keyring
 
 if TYPE_CHECKING:
     from nbtool.view.probe_widget import ProbeWidget, Way

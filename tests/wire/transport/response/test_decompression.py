@@ -35,7 +35,11 @@ MOST = 16 * BOUND
 """Bytes of memory that no bomb may take where the bound on what is unpacked is `BOUND`."""
 
 READERS = {"read_body", "read_start", "BodyReader"}
-OWN_READERS = ("wire/transport/response/decompression.py", "tools/mcp/http_transport.py", "tools/mcp/oauth.py")
+OWN_READERS = (
+    "wire/transport/response/decompression.py",
+    "tools/mcp/connection/http_transport.py",
+    "tools/mcp/connection/oauth.py",
+)
 """Where bodies are read themselves; an MCP session has a bounded client of its own, through which its login reads."""
 
 BY_HTTPX = {"aiter_raw", "aiter_bytes", "aiter_text", "aiter_lines", "aread", "iter_raw", "iter_bytes", "iter_lines"}

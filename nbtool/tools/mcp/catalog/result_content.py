@@ -1,0 +1,105 @@
+"""Convert a server's result to a Python value: data, text and media, without duplicates."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from nbtool.errors import ToolFailed
+from nbtool.messages import Media
+from nbtool.text import leaves
+from nbtool.tools.mcp.catalog.resources import RemoteResource, as_media, as_resource, resource_value
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult, ContentBlock
+
+_WORD = re.compile(r"\w+")
+_ESCAPE = re.compile(r"\\.")
+
+
+def result_value(result: CallToolResult, server: str) -> Any:
+    """Return a tool's result; a single item as itself, several as a list.
+
+    Content that is in both the text and the structured content is returned once, in the form with more information:
+    data rather than the same as text, and a text rather than an object with only that text; if neither covers the
+    other, both are returned. Structured content that repeats an image or a sound is omitted. A link to a resource is an
+    object, which can be read; it is not fetched.
+
+    Raises:
+        ToolFailed: the server reports that the call failed, with its own message.
+    """
+    parts: list[Any] = [block_value(block, server) for block in result.content]
+    if result.is_error:
+        raise ToolFailed("\n".join(map(str, parts)).strip() or "The tool failed without a message.")
+    texts = [part for part in parts if isinstance(part, str)]
+    media = [part for part in parts if isinstance(part, Media)]
+    links = [part for part in parts if isinstance(part, RemoteResource)]
+    data = result.structured_content
+    if data is None or (media and _is_repeated(data, result.content)):
+        value = parts if media or links else ["\n".join(texts)] if texts else []
+    elif media:
+        value = [*parts, unwrap_result(data)] if _merge_texts(texts, data) != "text" else parts
+    else:
+        merged = {
+            "data": [unwrap_result(data)],
+            "text": ["\n".join(texts)],
+            "both": ["\n".join(texts), unwrap_result(data)],
+        }[_merge_texts(texts, data)]
+        value = [*merged, *links]
+    return value[0] if len(value) == 1 else value or None
+
+
+def unwrap_result(data: Any) -> Any:
+    """Return structured content without the wrapper object that SDKs add to other values."""
+    return data["result"] if isinstance(data, dict) and list(data) == ["result"] else data
+
+
+def _merge_texts(texts: list[str], data: Any) -> Literal["data", "text", "both"]:
+    """Return which of the two covers the other."""
+    text, parsed = "\n".join(texts).strip(), unwrap_result(data)
+    if not text or _is_json_of(text, data, parsed) or [_json(single_text) for single_text in texts] == parsed:
+        return "data"
+    values = list(leaves(parsed))
+    if isinstance(parsed, dict) and all(isinstance(value, str) and value.strip() == text for value in values):
+        return "text"
+    words = _word_set(text)
+    if words <= _word_set(_ESCAPE.sub(" ", json.dumps(parsed, ensure_ascii=False))):
+        return "data"
+    return "text" if all(_word_set(str(value)) <= words for value in values) else "both"
+
+
+def _word_set(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def _is_json_of(text: str, *values: Any) -> bool:
+    parsed = _json(text)
+    return any(parsed == value or text == str(value) for value in values)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _is_repeated(data: Any, content: Sequence[ContentBlock]) -> bool:
+    """Whether structured content contains the bytes of an image or a sound beside it."""
+    values = {value for value in leaves(data) if isinstance(value, str)}
+    return any(getattr(block, "data", None) in values for block in content)
+
+
+def block_value(block: ContentBlock, server: str) -> str | Media | RemoteResource:
+    """Return one content block of a server; a link is not fetched."""
+    match block.type:
+        case "text":
+            return block.text
+        case "image" | "audio":
+            return as_media(block.data, block.mime_type, "")
+        case "resource_link":
+            return as_resource(server, block)
+        case "resource":  # pragma: no branch - the protocol has no other block
+            return resource_value(block.resource)
