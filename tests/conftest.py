@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from nbtool.wire.providers.env_file import find_env_file
+
 LOOPBACK = Path(__file__).parent / "no_network"
 BROWSER = Path(__file__).parent / "browser"
 HOMES = count()
@@ -69,3 +71,4 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
             monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp(f"home-{next(HOMES)}", numbered=False)  # to find a free number all are listed
     monkeypatch.setenv("NBTOOL_HOME", str(home))
+    find_env_file.cache_clear()  # a test may have read one of its own

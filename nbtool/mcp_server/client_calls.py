@@ -110,6 +110,7 @@ class Client:
             BadUsage: too many calls are under way, or the notebook stopped serving.
         """
         if self.waiting >= MAX_WAITING:
+            self.totals.refused += 1
             raise BadUsage(BUSY.format(count=self.waiting), fix="Call again when one of them has ended.")
         self.waiting += 1
         try:
@@ -137,7 +138,9 @@ class Client:
         if report:
             turn.add_listener(_progress_listener(report))
         with self._starting:
-            self._require_serving()  # the call may have waited for others
+            if self._has_stopped:  # while the call waited for others
+                self.totals.refused += 1
+                raise BadUsage(STOPPED)
             self._waits.add(waiting)
         self.view.show(turn, self.chat, self.name)
         turn.done.add_done_callback(lambda _: _end_wait(waiting))

@@ -20,13 +20,15 @@ class ClientTotals:
     """The calls of one client by outcome, and what it received.
 
     `characters` are those of results, `message_characters` those of the texts about calls without a result; `tools` and
-    `variables` count the calls of each tool, and the reads of each variable.
+    `variables` count the calls of each tool, and the reads of each variable. `refused` calls became no turn: too many
+    were under way, or the notebook stopped serving.
     """
 
     outcomes: Counter[CallStatus] = field(default_factory=Counter)
     characters: int = 0
     message_characters: int = 0
     media: int = 0
+    refused: int = 0
     tools: Counter[str] = field(default_factory=Counter)
     variables: Counter[str] = field(default_factory=Counter)
 

@@ -140,7 +140,7 @@ class _NotebookFunctions:
         """Return the new cell as added lines."""
         notebook = self._notebook()
         _check_source(source)
-        place = f"after {_order_line(notebook.cell(after))}" if after else "at the start of the notebook"
+        place = f"after the {_name(notebook.cell(after))}" if after else "at the start of the notebook"
         diff = line_diff("", source, "new cell") or "(an empty cell)"
         return self._show(f"Inserts a {type} cell {place}\n{diff}", _Shown((after, source, type)))
 
@@ -291,14 +291,22 @@ def _check_source(source: str) -> None:
 
 
 def _title(cell: NotebookCell) -> str:
-    """Return what identifies a cell as it is: its id, its run number, and the digest of its source."""
+    """Return what names a cell, and the digest of its source: another source is another question."""
+    return f"{_name(cell)} (source {digest_of(cell.source)})"
+
+
+def _name(cell: NotebookCell) -> str:
+    """Return what a person knows a cell by: its type, run number and first line."""
     number = "" if cell.number is None else f" [{cell.number}]"
-    return f"{cell.type} cell {cell.id}{number}, source {digest_of(cell.source)}"
+    return f"{cell.type} cell{number} “{_first_line(cell)}”"
 
 
 def _order_line(cell: NotebookCell) -> str:
-    first = next((line.strip() for line in cell.source.splitlines() if line.strip()), "(empty)")
-    return f"{cell.id}  {shorten(first, 60)}"
+    return f"{_first_line(cell)}  ({cell.id})"
+
+
+def _first_line(cell: NotebookCell) -> str:
+    return shorten(next((line.strip() for line in cell.source.splitlines() if line.strip()), "(empty)"), 60)
 
 
 def _done(cell: str, state: str) -> str:

@@ -281,12 +281,15 @@ def test_only_so_many_calls_of_a_client_wait_and_only_so_many_run() -> None:
                 assert len(started) <= 2
                 release.set()
                 results = await asyncio.gather(*calls)
-                return [texts(one.result())[0] for one in refused] + [str(sum(one.is_error for one in results))]
+            totals = server.handlers.clients["tester"].totals
+            texts_of_refused = [texts(one.result())[0] for one in refused]
+            return [*texts_of_refused, sum(one.is_error for one in results), (totals.calls, totals.refused)]
 
-    refused, failed = asyncio.run(use())
+    refused, failed, counts = asyncio.run(use())
 
     assert "16 calls of this client already run or wait" in refused
-    assert failed == "1"
+    assert failed == 1
+    assert counts == (16, 1)
 
 
 def test_open_calls_are_answered_when_the_notebook_stops_serving(caplog: pytest.LogCaptureFixture) -> None:

@@ -74,7 +74,7 @@ def test_the_place_of_a_new_cell_is_shown_by_the_first_line_before_it() -> None:
     call_tool(sample(), person, CHANGES[0], ("insert_cell", {"after": "", "source": "w = 0"}))
 
     assert [question.effect.splitlines()[0] for question in person.questions] == [
-        "Inserts a code cell after one  x = 1",
+        "Inserts a code cell after the code cell “x = 1”",
         "Inserts a code cell at the start of the notebook",
     ]
 
@@ -175,7 +175,7 @@ def test_every_change_asks_and_shows_what_it_will_do_and_a_denied_one_changes_no
         (*CHANGES[0], ["+z = 3"]),
         (*CHANGES[1], ["-x = 1", "+x = 2", " y = 2"]),
         (*CHANGES[2], ["-x = 1", "-y = 2"]),
-        (*CHANGES[3], ["-one  x = 1", " two  # Title", "+one  x = 1"]),
+        (*CHANGES[3], ["-x = 1  (one)", " # Title  (two)", "+x = 1  (one)"]),
         (*CHANGES[4], ["    x = 1", "    y = 2"]),
     ],
 )

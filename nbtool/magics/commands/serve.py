@@ -113,13 +113,13 @@ def describe_client(client: Client) -> str:
     totals = client.totals
     without = [f"{number:,} {status.replace('_', ' ')}" for status, number in totals.outcomes.items() if status != "ok"]
     outcomes = f" ({', '.join(without)})" if without else ""
+    refused = f", {totals.refused:,} refused before" if totals.refused else ""
     noun = "image or sound" if totals.media == 1 else "images and sounds"
     media = f", {totals.media:,} {noun}" if totals.media else ""
     count = totals.message_characters
     messages = f", and {_count(count, 'character')} of messages about calls without a result" if count else ""
-    return (
-        f"{_count(totals.calls, 'call')}{outcomes}, {_count(totals.characters, 'character')}{media} returned{messages}"
-    )
+    returned = f"{_count(totals.characters, 'character')}{media} returned{messages}"
+    return f"{_count(totals.calls, 'call')}{outcomes}{refused}, {returned}"
 
 
 def _describe_calls(client: Client) -> str:

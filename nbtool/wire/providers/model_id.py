@@ -53,12 +53,12 @@ def _suggestion(model_id: str, name: str, catalog: dict[str, Provider]) -> str:
         return f"Write provider:model, for example openai:{BUILTIN['openai'].default_model}."
     if name in catalog:
         return f"Write {name}:{catalog[name].default_model or 'MODEL'}."
+    for prefix, provider in _MODEL_PREFIXES:
+        if re.match(rf"{prefix}(?![a-z])", name):
+            return f"Did you mean {provider}:{model_id}?"
     close_matches = difflib.get_close_matches(name, [*catalog, *_ALIASES], n=3, cutoff=0.75)
     if close_matches:
         return f"Did you mean {' or '.join(dict.fromkeys(_ALIASES.get(prefix, prefix) for prefix in close_matches))}?"
-    for model_prefix, provider in _MODEL_PREFIXES:
-        if name.startswith(model_prefix):
-            return f"Did you mean {provider}:{model_id}?"
     return (
         f"Write provider:model; the providers are {', '.join(catalog)}. "
         "A name on a server of your own needs its address: `%config NbTool.base_url`, or base_url in Python."

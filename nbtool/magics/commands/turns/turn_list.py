@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.conversation.restore import Interrupted
 from nbtool.chat.conversation.tree import Node
@@ -42,9 +44,23 @@ COMMANDS: dict[str, Command] = {"history": history, "new": new}
 
 
 def _turn_line(number: int, node: Node[Turn], turn: Turn, has_ids: bool) -> str:
-    """Describe a turn in one line: status, version, prompt, and its id where it is asked for."""
+    """Describe a turn in one line: status, calls without a result, version, prompt, and its id where asked for."""
     others = ", ".join(f"{number}.{at}" for at, version in enumerate(node.versions, 1) if version is not turn)
     versions = f"version {node.current + 1} of {len(node.versions)} (others: {others})" if others else ""
     ended = "interrupted" if isinstance(turn.error, Interrupted) else turn.status
-    marks = [ended, versions, "hidden" if node.hidden else "", "pinned" if node.pinned else ""]
+    marks = [
+        ended,
+        _calls_without_result(turn),
+        versions,
+        "hidden" if node.hidden else "",
+        "pinned" if node.pinned else "",
+    ]
     return "; ".join([*filter(None, marks), one_line(turn.prompt.text, 70)]) + turn_id(turn, has_ids)
+
+
+def _calls_without_result(turn: Turn) -> str:
+    """Return how many calls of a turn ended without a result, by what came of them: `2 calls denied`."""
+    counts = Counter(call.status for call in turn.calls if call.status != "ok")
+    return ", ".join(
+        f"{number:,} call{'' if number == 1 else 's'} {status.replace('_', ' ')}" for status, number in counts.items()
+    )

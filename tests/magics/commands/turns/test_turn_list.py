@@ -25,3 +25,14 @@ def test_show_shows_the_whole_line_and_a_turn_that_is_named(shell: Any, capsys: 
     assert whole.index("> Hello\n") < whole.index("> Hello again\n")
     assert whole.count("practice model") == 2
     assert one.count("practice model") == 1
+
+
+def test_a_turn_is_listed_with_what_came_of_its_calls(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("@tool(run='ask_once')\ndef once(n: int) -> int:\n    'Once.'\n    return n")
+    shell.run_cell("%%chat -q --approve deny -m practice:fast\nUse &`once` with 3.")
+    shell.run_cell("%%chat -q --approve auto -m practice:fast\nUse &`once` with 3.")
+
+    first, second = run_command(shell, "history", capsys).splitlines()[:2]
+
+    assert "completed; 1 call denied; Use" in first
+    assert "completed; Use" in second
