@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { alignLists, diffWords } from "../src/explorer/diff";
+import { alignLists, diffWords } from "../src/explorer/turnDiff";
 import { CODE_LIMIT, highlight } from "../src/rich/highlight";
 import { parseLosslessJson, DEPTH_LIMIT as READ_DEPTH } from "../src/rich/log/json";
 import { CELLS_LIMIT, COLUMNS_LIMIT, DEPTH_LIMIT, lex, MARKS_LIMIT } from "../src/rich/markdown/lexer";

@@ -11,7 +11,7 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import nbtool
-from nbtool.wire.framing.error_mapping import MAX_CODE, MAX_MESSAGE
+from nbtool.wire.framing.provider_errors import MAX_CODE, MAX_MESSAGE
 from nbtool.wire.prompted.model_formats import MAX_END_CHARS
 from nbtool.wire.prompted.own_fence import MAX_DECORATION
 from nbtool.wire.prompted.undelimited import _MAX_START_CHARS

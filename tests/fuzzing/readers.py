@@ -53,7 +53,7 @@ from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.dialects.gemini.contents import is_signed
 from nbtool.wire.endpoints.model_endpoint import provider_of
-from nbtool.wire.framing.error_mapping import error_from_response
+from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.prompted.call_json import match_tool_name
 from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list
 from nbtool.wire.prompted.instructions import escape, render_results

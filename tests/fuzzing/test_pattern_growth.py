@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nbtool.wire.framing.error_mapping import error_from_response
+from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.prompted import own_fence
 from nbtool.wire.prompted.suspected_calls import labelled_lines, literal_calls, marked_blocks
 from tests.cpu_time import run_within

@@ -17,7 +17,7 @@ from nbtool.errors import (
     ToolsNotSupported,
 )
 from nbtool.wire import Reply, decode
-from nbtool.wire.framing.error_mapping import error_from_response
+from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.reply import TRUNCATED_REASONS
 from tests.wire.corpus import MISSING, Recording, of_kind, recordings
 

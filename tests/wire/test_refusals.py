@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbtool.errors import ProviderError, ToolsNotSupported, WireNotSupported
-from nbtool.wire.framing.error_mapping import provider_error
+from nbtool.wire.framing.provider_errors import provider_error
 
 SAMPLES = {
     "chat": [

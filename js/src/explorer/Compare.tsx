@@ -13,10 +13,10 @@ import {
 } from "../text/format";
 import { LongText } from "../views/text/AppendOnlyText";
 import type { ExplorerClient } from "./client";
-import { callPairs, diffWords, type Pair, replyText } from "./diff";
 import { ancestors, findTurn, turnNumbers } from "./listRows";
 import type { Detail, Index, Version } from "./protocol";
 import { replayTo } from "./replay";
+import { callPairs, diffWords, type Pair, replyText } from "./turnDiff";
 
 /** Places after the fork that are shown of two branches. */
 const MAX_BRANCH_ROWS = 12;

@@ -25,9 +25,9 @@ from nbtool.tools.content_hash.classes import is_class
 from nbtool.tools.content_hash.fields import class_attribute, mro, short_name
 from nbtool.tools.content_hash.live_code import (
     hash_builtin,
-    hash_class,
     hash_function,
     hash_identity,
+    hash_live_class,
     hash_method,
     hash_partial,
     hash_property,
@@ -51,7 +51,7 @@ class LiveObjectHasher(LiveHasher):
         elif of_library := libraries.hash_function_for(kind):
             of_library(value, self, hash_value)
         elif is_class(value):
-            self.hash_container(value, hash_class)
+            self.hash_container(value, hash_live_class)
         elif is_nbtool(class_attribute(kind, "__module__")):
             self.update_text(object_token(value))
         elif _is_of_the_process(kind):
@@ -112,7 +112,7 @@ _WRITERS: dict[int, Callable[[Any, LiveHasher], None]] = {
     id(types.MethodType): hash_method,
     id(types.BuiltinFunctionType): hash_builtin,
     id(functools.partial): hash_partial,
-    id(type): hash_class,
+    id(type): hash_live_class,
     id(staticmethod): hash_wrapped,
     id(classmethod): hash_wrapped,
     id(property): hash_property,

@@ -94,7 +94,7 @@ def hash_partial(partial: Any, hasher: LiveHasher) -> None:
         hasher.hash_as(value, is_complete=True)
 
 
-def hash_class(kind: type, hasher: LiveHasher) -> None:
+def hash_live_class(kind: type, hasher: LiveHasher) -> None:
     """Hash a class: a user's class by its methods and attributes, which can change, else by its identity."""
     for base in mro(kind):
         hasher.update_text(class_name(base))
@@ -130,7 +130,7 @@ def _hash_members(kind: type, hasher: LiveHasher) -> None:
             hasher.hash_as(member, is_complete=is_complete or name in hasher.reach.passed_names)
     if type(kind) is not type:
         _registered(kind, hasher)
-        hash_class(type(kind), hasher)
+        hash_live_class(type(kind), hasher)
 
 
 def _registered(kind: type, hasher: LiveHasher) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from nbtool.tools.content_hash.builtins import hash_column, hash_value
 from nbtool.tools.content_hash.code_names import passes_object
 from nbtool.tools.content_hash.fields import class_name, instance_dict, mro, namespace, short_name
-from nbtool.tools.content_hash.live_code import can_run, hash_class
+from nbtool.tools.content_hash.live_code import can_run, hash_live_class
 from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.module_origin import is_user_module
 
@@ -42,7 +42,7 @@ def hash_instance(value: Any, hasher: LiveHasher) -> None:
     if _hidden_bytes(kind, base) > _POINTER * visible:
         # the visible state is hashed nevertheless
         hasher.count_by_identity(value, f"a {short_name(kind)} cannot be compared")
-    hash_class(kind, hasher)
+    hash_live_class(kind, hasher)
     if base is not object:
         hasher.is_complete = True  # as in any container
         hash_base = BASES.get(id(base)) or _hash_ndarray

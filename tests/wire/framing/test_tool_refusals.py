@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nbtool.errors import ProviderError, ToolsNotSupported
-from nbtool.wire.framing.error_mapping import error_from_response
+from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.framing.tool_refusals import TOOL_REFUSALS, is_tool_refusal
 from tests.chaos import finish, head, serve_each, text, whole
 

@@ -19,7 +19,7 @@ from nbtool.messages import Usage
 from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call, unknown_block
 from nbtool.wire.dialects.reported_cost import reported_cost
-from nbtool.wire.framing.error_mapping import error_in_body, provider_error
+from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
 from nbtool.wire.reply import TRUNCATED_REASONS, require_few_items, up_to_ceiling
 

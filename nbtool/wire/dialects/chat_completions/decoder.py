@@ -38,8 +38,9 @@ from nbtool.wire.dialects.chat_completions.reply_fields import (
 from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.framing.dialect_check import check_dialect
-from nbtool.wire.framing.error_mapping import parse_error, provider_error
+from nbtool.wire.framing.error_fields import parse_error
 from nbtool.wire.framing.json_payloads import DONE, PayloadReader
+from nbtool.wire.framing.provider_errors import provider_error
 
 _COMMON = frozenset({"role", "content", "tool_calls", *THINKING_FIELDS, "reasoning_details"})
 _FIRST_CHOICE = (None, 0, "0")

@@ -14,7 +14,7 @@ from nbtool.errors import InvalidReply
 from nbtool.events import Delta, ReplyEnd, StopReason, StreamNotice, UsageDelta
 from nbtool.messages import Usage
 from nbtool.wire.dialects.gemini.parts import ReplyParts
-from nbtool.wire.framing.error_mapping import error_in_body, provider_error
+from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
 from nbtool.wire.reply import TRUNCATED_REASONS, up_to_ceiling
 

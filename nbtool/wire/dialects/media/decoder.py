@@ -18,8 +18,8 @@ from nbtool.messages import Media
 from nbtool.mime import IMAGES, sniff
 from nbtool.text import clean_text
 from nbtool.wire.dialects.responses.output_items import read_usage
-from nbtool.wire.framing.error_mapping import provider_error
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES, PayloadReader
+from nbtool.wire.framing.provider_errors import provider_error
 from nbtool.wire.framing.redaction import excerpt
 
 ReadBody = Callable[[bytes], list[Delta]]

@@ -37,7 +37,7 @@ from nbtool.wire.dialects.responses.output_items import (
     texts,
 )
 from nbtool.wire.dialects.responses.provider_tools import provider_parts
-from nbtool.wire.framing.error_mapping import error_in_body, provider_error
+from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
 from nbtool.wire.reply import MAX_ITEMS, TRUNCATED_REASONS, require_few_items, up_to_ceiling
 

@@ -1,6 +1,6 @@
 """Read the body of a response with an error status, within limits.
 
-Which error a status and a body mean is decided in `nbtool/wire/framing/error_mapping.py`.
+Which error a status and a body mean is decided in `nbtool/wire/framing/provider_errors.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nbtool.errors import (
     WireError,
 )
 from nbtool.server_url import parse_server_url
-from nbtool.wire.framing.error_mapping import MAX_ERROR_BODY, error_from_response, is_out_of_credit, is_retryable
+from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response, is_out_of_credit, is_retryable
 from nbtool.wire.transport.response.decompression import read_body
 
 if TYPE_CHECKING:

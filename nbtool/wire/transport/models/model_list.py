@@ -8,8 +8,8 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
 from nbtool.errors import InvalidReply, ReplyTooLarge, TimedOut, WireError
-from nbtool.wire.framing.error_mapping import MAX_ERROR_BODY, error_from_response
 from nbtool.wire.framing.json_payloads import parse
+from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response
 from nbtool.wire.framing.redaction import redact_error
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.listed_model import ListedModel, parse_listed_model

@@ -1,14 +1,13 @@
 """Map HTTP statuses and error objects of providers to the errors of `nbtool.errors`.
 
-Providers differ in the format of an error (an object, a string, a list, `detail`, no wrapper at all), and in the
-status: one of them answers a wrong key with 400. So both the message and the status are evaluated.
+Providers differ in the status, too: one of them answers a wrong key with 400. So both the message and the status are
+evaluated.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import from_json
@@ -24,6 +23,7 @@ from nbtool.errors import (
     WireNotSupported,
 )
 from nbtool.text import shorten
+from nbtool.wire.framing.error_fields import ErrorFields, parse_error
 from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.framing.retry_delay import delay_in_error, retry_after, until_reset
 from nbtool.wire.framing.tool_refusals import is_tool_refusal
@@ -100,45 +100,6 @@ _FIXES: dict[type[ProviderError], str] = {
     ServerOverloaded: "Try again later, or choose another model.",
     WireNotSupported: "Use `--wire responses`, or `--wire chat`.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorFields:
-    """The fields of an error object of any format."""
-
-    message: str = ""
-    code: str = ""
-    type: str = ""
-    param: str = ""
-
-    @property
-    def joined(self) -> str:
-        """All fields in lower case, for keyword search."""
-        return f"{self.code} {self.type} {self.message}".lower()
-
-
-def parse_error(payload: Any) -> ErrorFields:
-    """Parse an error object in any known format."""
-    if isinstance(payload, list):
-        payload = next((item for item in payload if item), None)
-    if isinstance(payload, str):
-        return ErrorFields(payload)
-    if not isinstance(payload, dict):
-        return ErrorFields()
-    nested = next((payload[key] for key in ("error", "errors", "detail") if payload.get(key)), None)
-    if nested is None:
-        return ErrorFields(
-            _as_text(payload.get("message")) or _as_text(payload.get("msg")),
-            _as_text(payload.get("code")) or _as_text(payload.get("status_code")),
-            _as_text(payload.get("type")) or _as_text(payload.get("status")),
-            _as_text(payload.get("param")),
-        )
-    fields = parse_error(nested)
-    message = fields.message or _as_text(payload.get("message"))
-    if details := _as_text(payload.get("details")):
-        message = f"{message}: {details}" if message else details
-    outer_type = _as_text(payload.get("type")) if payload.get("type") != "error" else ""
-    return ErrorFields(message, fields.code or _as_text(payload.get("code")), fields.type or outer_type, fields.param)
 
 
 def provider_error(
@@ -274,10 +235,3 @@ def _is_missing_model(message: str) -> bool:
 
 def _contains_any(text: str, phrases: tuple[str, ...]) -> bool:
     return any(phrase in text for phrase in phrases)
-
-
-def _as_text(value: Any) -> str:
-    """Return a field as text: codes may be integers, and some fields are objects."""
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { axisTicks, lanes, waitTimes } from "../../src/explorer/chart";
-import { alignLists, diffWords } from "../../src/explorer/diff";
 import type { Span } from "../../src/explorer/protocol";
 import { byRound, replayTo } from "../../src/explorer/replay";
+import { alignLists, diffWords } from "../../src/explorer/turnDiff";
 import { RECORDED } from "./kernel";
 
 test("two texts are compared word by word, and as wholes if they are long", () => {

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nbtool.errors import AuthenticationFailed
-from nbtool.wire.framing.error_mapping import (
+from nbtool.wire.framing.provider_errors import (
     MAX_CODE,
     error_from_response,
     is_retryable,
