@@ -77,7 +77,7 @@ test("the text sent to the model is shown next to the person's, if they differ",
 
   await open(el);
 
-  expect(el.textContent).toContain("What the model sawCopya part");
+  expect(el.textContent).toContain("What the model sawa part");
   close();
 });
 

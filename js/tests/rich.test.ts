@@ -138,3 +138,24 @@ test.each([
   expect(math(nested(5), true)).not.toBeNull();
   expect(math(nested(NESTING_LIMIT + 1), true)).toBeNull();
 });
+
+test("a copied code block shows a sign as wide as the icon, which has its word as its name", async () => {
+  setModule(sourceRich);
+  const writeText = vi.fn(async () => {});
+  vi.stubGlobal("navigator", { clipboard: { writeText } });
+  const text = "```sql\nselect 1\n```";
+  const page = shown(new Kernel({ ...start(), blocks: [{ ...REPLY, text, state: "whole" }] }));
+  await drawn();
+  const copy = page.el.querySelector<HTMLButtonElement>(".nb-block-actions > .nb-copy");
+  copy?.click();
+  await drawn();
+
+  expect(writeText).toHaveBeenCalledWith("select 1");
+  expect([copy?.textContent, copy?.getAttribute("aria-label"), copy?.title]).toEqual([
+    "✓",
+    "Copied",
+    "Copied",
+  ]);
+  vi.unstubAllGlobals();
+  page.close();
+});

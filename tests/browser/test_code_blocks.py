@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
+from tests.browser.bare import document, prose
 from tests.browser.lab import PICTURED_THEMES, Front, Lab, screenshot
 from tests.browser.test_formulas import reply
 from tests.browser.test_saved import turns, write
@@ -66,3 +67,27 @@ def test_a_hostile_block_of_a_saved_turn_comes_into_view_and_does_not_run(lab: L
     expect(notebook.cell(1)).to_be_in_viewport(ratio=0.9)
     assert notebook.source(1) == "import os\nos.environ['forged'] = '1'"
     assert notebook.save().cells[1].execution_count is None
+
+
+FENCES = "```sql\n" + "select " * 60 + "\n```\n\n```python\n" + "x = 1  # long " * 30 + "\n```"
+OVERLAPS = """() => [...document.querySelectorAll(".nb-block")].filter((block) => {
+  const text = block.querySelector("pre").getBoundingClientRect();
+  const buttons = block.querySelector(".nb-block-actions").getBoundingClientRect();
+  return buttons.width === 0 || (text.right > buttons.left && text.bottom > buttons.top);
+}).length"""
+
+
+@pytest.mark.parametrize("width", [260, 1000])
+def test_no_code_is_below_the_buttons_of_its_block(bare: Page, width: int) -> None:
+    bare.set_viewport_size({"width": width, "height": 700})
+    result = {
+        "id": "c1", "kind": "call", "call_id": "c1", "name": "read", "round": 1, "arguments": "{}", "resolved": {},
+        "repaired": [], "state": "ok", "question": None, "decisions": [], "progress": "", "fraction": None,
+        "result": "a long line of words " * 30, "reason": "", "reference": "", "started": 1, "seconds": 1, "more": {},
+    }  # fmt: skip
+
+    bare.evaluate("(document) => window.start(document)", document([prose(FENCES), result], status="completed"))
+    bare.locator("summary", has_text="read").click()
+    expect(bare.locator(".nb-block")).to_have_count(3)
+
+    assert bare.evaluate(OVERLAPS) == 0

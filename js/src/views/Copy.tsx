@@ -3,16 +3,21 @@ import { Component, type ComponentChildren, type JSX } from "preact";
 /** Milliseconds for which the button shows its success. */
 const STATUS_MS = 1500;
 
+/** What came of it, and its sign where the button is an icon, so that nothing beside it moves. */
+const STATUS_SIGNS = { Copied: "✓", "Not copied": "✕" };
+
+type Status = keyof typeof STATUS_SIGNS;
+
 interface CopyProps {
   text: () => string;
   label?: string;
-  /** What is drawn in place of the label, which is then the tooltip. */
+  /** What is drawn in place of the label, which is then the tooltip; a sign as wide replaces it for a moment. */
   children?: ComponentChildren;
 }
 
 /** A button that copies a text to the clipboard. */
-export class Copy extends Component<CopyProps, { status: string }> {
-  override state = { status: "" };
+export class Copy extends Component<CopyProps, { status: Status | "" }> {
+  override state: { status: Status | "" } = { status: "" };
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   override componentWillUnmount(): void {
@@ -33,10 +38,10 @@ export class Copy extends Component<CopyProps, { status: string }> {
       <button
         type="button"
         class="nb-text-button nb-copy"
-        {...(children && { "aria-label": status || label, title: label })}
+        {...(children && { "aria-label": status || label, title: status || label })}
         onClick={this.#copy}
       >
-        {status || children || label}
+        {children && status ? STATUS_SIGNS[status] : status || children || label}
       </button>
     );
   }

@@ -109,7 +109,9 @@ export class InsertedCellNotice extends Component<{ cell: InsertedCell; close: (
         </div>
         {state === "here" && (
           <div class="nb-block">
-            <Copy text={() => text} />
+            <span class="nb-block-actions">
+              <Copy text={() => text} />
+            </span>
             <pre class="nb-code">{text}</pre>
           </div>
         )}

@@ -131,7 +131,11 @@ function Result({ text }: { text: string }): JSX.Element {
   }
   return (
     <div class="nb-block">
-      <Copy text={() => text} />
+      <span class="nb-block-actions">
+        <Copy text={() => text}>
+          <span class="nb-icon nb-icon-copy" />
+        </Copy>
+      </span>
       <ScrollArea title="Result">
         <AppendOnlyText text={escapeInvisible(text)} />
       </ScrollArea>
