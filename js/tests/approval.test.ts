@@ -221,7 +221,9 @@ describe.each([
     await desk.type(".nb-reason", "private");
     await desk.press("Withhold");
 
-    expect(sentence).toBe("Send the result of price to the model (11 characters)?");
+    expect(sentence).toBe(
+      'Send the result of price(ticker="ACME", n=12345678901234567890) to the model (11 characters)?',
+    );
     expect(released).toEqual([{ kind: "release", digest: "d1" }]);
     expect(desk.decisions()).toEqual([{ kind: "withhold", digest: "d2", reason: "private" }]);
   });

@@ -8,6 +8,7 @@ from typing import Any
 
 from nbtool.blocks.argument_targets import only_reference, resolved_shapes, resolved_text
 from nbtool.blocks.confusables import escape_confusables
+from nbtool.blocks.labels import short_arguments
 from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import (
     CallBlock,
@@ -42,6 +43,9 @@ MODEL = "the model"
 
 MAX_ARGUMENT_CHARS = 60
 """Characters of an argument in the question."""
+
+MAX_CALL_CHARS = 80
+"""Characters of the arguments of a call whose result is asked about."""
 
 MAX_ARGUMENTS = 6
 """Arguments in the question."""
@@ -143,7 +147,8 @@ def question_summary(block: CallBlock) -> str:
         return _summarize_form(question["tool"])
     if question["gate"] == "result":
         images, recipient = len(question.get("media", ())), question.get("recipient", "")
-        return _summarize_result(question["tool"], question["shown"], images, recipient)
+        called = f"{_line(question['tool'], 80)}({short_arguments(block['arguments'], MAX_CALL_CHARS)})"
+        return _summarize_result(called, question["shown"], images, recipient)
     return summarize_call(question["tool"], question["shown"], block["resolved"])
 
 
@@ -154,7 +159,7 @@ def summarize_request(event: CallAsked) -> str:
     if event.is_form:
         return _summarize_form(event.display_name)
     if event.gate == "result":
-        return _summarize_result(event.display_name, event.shown, len(event.media), event.recipient)
+        return _summarize_result(_line(event.display_name, 80), event.shown, len(event.media), event.recipient)
     return summarize_call(event.display_name, event.shown, resolved_shapes(event.resolved))
 
 
@@ -181,10 +186,11 @@ def _summarize_form(tool: str) -> str:
     return FORM_SUMMARY.format(tool=_line(tool, 80))
 
 
-def _summarize_result(tool: str, shown: str, images: int, recipient: str) -> str:
+def _summarize_result(called: str, shown: str, images: int, recipient: str) -> str:
+    """Describe the question about a result; `called` is the tool, with its arguments where they are known."""
     images_note = f" and {_plural(images, 'image')}" if images else ""
     size = f"{_plural(len(shown), 'character')}{images_note}"
-    return f"Send the result of {_line(tool, 80)} to {_line(recipient or MODEL, 80)} ({size})?"
+    return f"Send the result of {_line(called, 80 + MAX_CALL_CHARS + 2)} to {_line(recipient or MODEL, 80)} ({size})?"
 
 
 def effect_text(effect: str) -> str:

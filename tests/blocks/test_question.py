@@ -73,7 +73,23 @@ def test_one_sentence_says_what_will_happen(shown: str, resolved: dict[str, Reso
 def test_a_result_is_reported_by_its_length() -> None:
     said = question_summary(block_of(make_question("owner: jane", gate="result")))
 
-    assert said == "Send the result of save to the model (11 characters)?"
+    assert said == "Send the result of save() to the model (11 characters)?"
+
+
+def test_a_result_is_asked_about_with_its_call_in_one_bounded_line() -> None:
+    arguments = '{"df": "$VAR_REF{{birds}}", "query": "mass > 3\\u202e"}'
+    said = []
+    for text in (arguments, arguments.replace("mass", "m" * 500)):
+        transcript = Transcript()
+        transcript.feed(TurnStarted("t", "m", user("Go"), 1.0))
+        transcript.feed(CallReady("c1", "select", 1, text, {}))
+        transcript.feed(CallAsked("c1", "result", "d1", "select", "owner: jane"))
+        said.append(question_summary(block_of(transcript)))
+
+    assert said[0] == 'Send the result of select(df=birds, query="mass > 3\\u{202e}") to the model (11 characters)?'
+    assert said[1].startswith('Send the result of select(df=birds, query="mmm')
+    assert said[1].endswith("m…) to the model (11 characters)?")
+    assert len(said[1]) < 150
 
 
 def test_a_result_for_a_client_names_it_in_one_line() -> None:
@@ -82,7 +98,7 @@ def test_a_result_for_a_client_names_it_in_one_line() -> None:
 
     said = question_summary(block_of(transcript))
 
-    assert said == "Send the result of save to agent \\u{202e}1.0 (11 characters)?"
+    assert said == "Send the result of save() to agent \\u{202e}1.0 (11 characters)?"
 
 
 def test_a_saved_turn_shows_its_question_and_nothing_to_press() -> None:

@@ -124,7 +124,7 @@ def test_the_card_of_a_result_names_the_program_that_would_receive_it(lab: Lab) 
     result = call(url, token, name="agent-7")
     buttons(notebook, "Approve").click(timeout=30_000)
     card = notebook.output(1).locator(".nb-card-summary")
-    expect(card).to_have_text("Send the result of heaviest to agent-7 (3 characters)?", timeout=30_000)
+    expect(card).to_have_text("Send the result of heaviest(table=birds) to agent-7 (3 characters)?", timeout=30_000)
     screenshot(notebook.output(1), "served-result")
     buttons(notebook, "Release").click(timeout=30_000)
 

@@ -40,7 +40,7 @@ export function call(asked: Partial<QuestionData> = {}, block: Partial<CallBlock
     call_id: "c1",
     name: question.tool,
     round: 1,
-    arguments: question.shown,
+    arguments: question.gate === "run" ? question.shown : ARGUMENTS,
     resolved: {},
     repaired: [],
     state: "waiting",

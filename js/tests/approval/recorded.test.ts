@@ -45,7 +45,9 @@ test("a call that waits", async () => {
 });
 
 test("a result that waits", async () => {
-  expect(await replay("result_gate")).toContain("Send the result of price to the model (33 characters)?");
+  expect(await replay("result_gate")).toContain(
+    'Send the result of price(ticker="ACME", table=df) to the model (33 characters)?',
+  );
 });
 
 test("three calls at once, of which one was decided elsewhere and one is decided by itself", async () => {

@@ -186,7 +186,7 @@ def test_a_question_that_waits_is_reported_and_its_text_is_not_kept() -> None:
 
     assert "jane@example.com" not in json.dumps(data)
     assert [block["text"][:60] for block in data["blocks"] if block["kind"] == "notice"] == [
-        "Approval needed: Send the result of price to the model (33 c"
+        'Approval needed: Send the result of price(ticker="ACME", tab'
     ]
 
 

@@ -1,9 +1,12 @@
 import type { JSX } from "preact";
-import { parseObject, plural } from "../../text/format";
+import { parseObject, plural, shortArguments } from "../../text/format";
 import { type ArgumentSummary, type PendingCall, recipientOf, safeLine, summarizeArguments } from "./pending";
 
 /** Maximum number of arguments in the question; further ones are counted. */
 export const MAX_NAMED_ARGUMENTS = 6;
+
+/** Characters of the arguments of a call whose result is asked about. */
+const MAX_CALL_CHARS = 80;
 
 /** What is asked, in one line, with the call as a person would write it; the model's text is only quoted in it. */
 export function CallSummary({
@@ -31,8 +34,11 @@ export function CallSummary({
   if (question.gate === "result")
     return (
       <p class="nb-card-summary">
-        Send the result of <code>{tool}</code> to {recipientOf(question)} (
-        {plural(question.shown.length, "character")}
+        Send the result of{" "}
+        <code>
+          <b>{tool}</b>({callArguments(call)})
+        </code>{" "}
+        to {recipientOf(question)} ({plural(question.shown.length, "character")}
         {question.media && ` and ${plural(question.media.length, "image")}`})?
       </p>
     );
@@ -58,6 +64,11 @@ export function CallSummary({
       <Chips references={summaries.filter(({ note }) => note)} />
     </>
   );
+}
+
+/** The arguments of a call that has run, as the log writes them. */
+function callArguments({ arguments: text }: PendingCall): string {
+  return safeLine(shortArguments(text, MAX_CALL_CHARS), MAX_CALL_CHARS);
 }
 
 /** What the references among the arguments are: the name, the type and the shape of each, and in a fold all of it. */
