@@ -42,14 +42,14 @@ CELL_LIMIT = 200
 
 def as_markdown(turns: Sequence[Turn], figures: Figures | None = None, origin: Origin | None = None) -> str:
     """Return turns as Markdown; the files of its images and sounds are added to `figures`."""
-    own = figures or Figures()
-    pieces = [piece for number, turn in enumerate(turns, 1) for piece in _turn(turn, number, own)]
-    document = [*title_blocks(turns, origin or Origin()), *pieces, *(_totals(turns) if turns else ())]
+    own, origin = figures or Figures(), origin or Origin()
+    pieces = [piece for number, turn in enumerate(turns, 1) for piece in _turn(turn, number, own, origin)]
+    document = [*title_blocks(turns, origin), *pieces, *(_totals(turns) if turns else ())]
     return "\n\n".join(piece for piece in document if piece) + "\n"
 
 
-def _turn(turn: Turn, number: int, figures: Figures) -> Iterator[str]:
-    transcript = turn.transcript(NO_LIMITS)
+def _turn(turn: Turn, number: int, figures: Figures, origin: Origin) -> Iterator[str]:
+    transcript = origin.transcript(turn, NO_LIMITS)
     document = transcript.document()
     unsaved = unsaved_media(turn)
     yield f"## {number}. Prompt"

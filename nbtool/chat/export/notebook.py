@@ -42,13 +42,13 @@ def as_notebook(
         raise BadUsage("Writing notebooks needs the package nbformat.", fix=fix) from None
     untyped: Any = nbformat  # nbformat has no type hints
     new = untyped.v4
-    code, missing = export_python(turns, context), figures or Figures()
-    title = "\n\n".join(filter(None, title_blocks(turns, origin or Origin())))
+    code, missing, origin = export_python(turns, context), figures or Figures(), origin or Origin()
+    title = "\n\n".join(filter(None, title_blocks(turns, origin)))
     cells = [new.new_markdown_cell(title, id="title"), new.new_code_cell(LOAD, id="load")]
     cells.append(new.new_code_cell(code.cells[0].source, id="before"))
     for turn in turns:
         shareable = shareable_turn(turn, plugins)
-        transcript = shareable.transcript()
+        transcript = origin.transcript(shareable)
         bundle = turn_mimebundle(transcript.document(), transcript.media)
         forms = (bundle, *_figures(shareable, bundle), *_missing_figures(shareable, transcript.document(), missing))
         outputs = [new.new_output("display_data", data, metadata={}) for data in forms]

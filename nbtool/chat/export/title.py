@@ -1,21 +1,34 @@
-"""What stands above an exported document: its title, and a line with its notebook, its dates and what it leaves out."""
+"""Where an exported document comes from: its title, its dates and what it leaves out, and the heads of its turns."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+from nbtool.blocks.display_limits import DISPLAY_LIMITS, Limits
+from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.markdown_source import escape, span
 from nbtool.chat.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the turns of a document come from: the name of the `notebook`, and how many `others` its chat has."""
+    """Where the turns of a document come from: the name of the `notebook`, and how many `others` its chat has.
+
+    `heads` are fields for the heads of turns, by their ids: as where its model is reached.
+    """
 
     notebook: str = ""
     others: int = 0
+    heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def transcript(self, turn: Turn, limits: Limits = DISPLAY_LIMITS) -> Transcript:
+        """Return what is shown of a turn, with its fields in its head."""
+        transcript = turn.transcript(limits)
+        transcript.update_head(**self.heads.get(turn.turn_id, {}))
+        return transcript
 
 
 def title_blocks(turns: Sequence[Turn], origin: Origin) -> list[str]:

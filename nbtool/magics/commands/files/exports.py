@@ -18,7 +18,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
 from nbtool.magics.notebook.turn_code import export_context, turn_code
-from nbtool.magics.notebook.turn_output import chat_field
+from nbtool.magics.notebook.turn_output import chat_field, host_fields
 from nbtool.messages import short_id
 
 FORCE = ("--overwrite", "--force")
@@ -122,7 +122,8 @@ def _export_text(context: CommandContext, kind: str, figures: Figures) -> str:
 
 def _origin(chat: Chat, turns: list[Turn]) -> Origin:
     versions = sum(len(node.versions) for node in chat.tree.nodes())
-    return Origin(_notebook_name(), versions - len(turns))
+    heads = {turn.turn_id: host_fields(turn, chat) for turn in turns}
+    return Origin(_notebook_name(), versions - len(turns), heads)
 
 
 def _notebook_name() -> str:

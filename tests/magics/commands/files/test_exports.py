@@ -13,6 +13,7 @@ from nbtool import Chat
 from nbtool.messages import Media, short_id
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import ScriptedWire, call
+from tests.chaos import serve, whole
 from tests.magics.commands.saying import run_command
 from tests.samples import PNG
 
@@ -174,6 +175,28 @@ def test_the_ending_of_a_file_is_its_format(
 )
 def test_a_wrong_export_says_what_there_is(chat_shell: Any, capsys: pytest.CaptureFixture[str], words: str) -> None:
     assert "export md|json|code|ipynb [FILE] [--overwrite]" in command_error(chat_shell, words, capsys)
+
+
+def test_the_foot_of_an_exported_turn_names_the_host_and_the_cost_as_the_footer_of_its_widget(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    reply = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}
+    reply["usage"] = {"prompt_tokens": 1000, "completion_tokens": 500, "cost": 0.5}
+    with serve(whole(200, reply)) as server:
+        chat = shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
+        chat.model = Chat("openai:m", base_url=server.url, api_key="k", wire="chat", options={"stream": False}).model
+        shell.run_cell("%%chat -q\nHello")
+        foot = f"openai:m at {server.url.split('/')[2]} · 1,500 tokens · $0.5000 · "
+
+    run_command(shell, "export md chat.md", capsys)
+    run_command(shell, "export ipynb chat.ipynb", capsys)
+
+    notebook = nbformat.read(tmp_path / "chat.ipynb", as_version=4)
+    data = next(cell.outputs[0].data for cell in notebook.cells if cell.source.startswith("%%chat"))
+    assert f"*{foot}" in (tmp_path / "chat.md").read_text().replace("\\$", "$")
+    assert foot in data["text/html"]
+    assert foot in data["text/plain"]
 
 
 def test_an_empty_conversation_has_nothing_to_export(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
