@@ -240,3 +240,42 @@ def test_the_page_follows_the_end_until_the_reader_scrolls_up(bare: tuple[Page, 
     assert followed[0] > 0
     assert followed[1] - followed[0] < 60
     assert page.evaluate(at) == 100
+
+
+EDITED_CALL = """(gate) => {
+  const shown = gate === "run" ? JSON.stringify({ path: "a.txt", text: "one" }) : "one\\ntwo";
+  const question = { gate, digest: "d", tool: "write", shown, description: "Writes a file.", can_remember: true,
+    sensitive: false, schema: { properties: { path: { type: "string", maxLength: 9 }, text: { type: "string" } } } };
+  window.view = window.start();
+  window.view.tell({ kind: "ack", id: "x" });
+  window.view.patches({ op: "open", block: { id: "c1", kind: "call", call_id: "c1", name: "write", round: 1,
+    arguments: JSON.stringify({ path: "a.txt", text: "one" }), resolved: {}, repaired: [], state: "waiting", question,
+    decisions: [], progress: "", fraction: null, result: "", reason: "", reference: "", started: null, seconds: null,
+    more: {} } });
+}"""
+BUTTON_TOP = """() => scrollY + [...document.querySelectorAll(".nb-card button")].find((one) =>
+  /^Approve|^Release/.test(one.textContent)).getBoundingClientRect().top"""
+
+
+@pytest.mark.parametrize("gate", ["run", "result"])
+def test_the_buttons_stay_where_they_are_while_an_edit_grows(bare: tuple[Page, list[str]], gate: str) -> None:
+    page, _ = bare
+    page.set_viewport_size({"width": 900, "height": 420})
+    page.evaluate(EDITED_CALL, gate)
+    page.wait_for_timeout(600)
+    page.get_by_role("button", name="Edit", exact=True).click()
+    page.evaluate("window.frame()")
+    field = page.locator(".nb-card textarea").last
+    tops = [page.evaluate(BUTTON_TOP)]
+
+    for text in ("one more", "\n".join("line" for _ in range(8)), "\n".join("line" for _ in range(40))):
+        field.fill(text)
+        page.evaluate("window.frame()")
+        tops.append(page.evaluate(BUTTON_TOP))
+    if gate == "run":
+        page.locator(".nb-card textarea").first.fill("too-long-a-path.txt")
+        page.evaluate("window.frame()")
+        tops.append(page.evaluate(BUTTON_TOP))
+
+    assert page.get_by_role("button", name=" as edited").is_visible()
+    assert len(set(map(round, tops))) == 1, tops

@@ -10,27 +10,16 @@ import {
   type PendingCall,
   recipientOf,
   STILL_DRAWING,
-  summarizeArguments,
 } from "../../views/approval/pending";
 import { Remarks } from "../../views/approval/Remarks";
 import { CallSummary } from "../../views/approval/Sentence";
 import { MediaList } from "../../views/MediaList";
 import { GATE_LABELS } from "../../views/PlainApproval";
 import { InlineCode } from "../../views/text/InlineCode";
-import { Arguments, MAX_UNOPENED_ARGUMENTS } from "./Arguments";
-import { ArgumentsForm } from "./ArgumentsForm";
 import { Effect } from "./Diff";
-import {
-  approveMessage,
-  contentLength,
-  type Draft,
-  denyMessage,
-  isEdited,
-  isOneLine,
-  isReadable,
-} from "./drafts";
+import { approveMessage, type Draft, denyMessage, isEdited, isReadable } from "./drafts";
 import { APPROVE_KEYS, DENY_KEYS, KeyHint } from "./KeyHint";
-import { Result } from "./Result";
+import { Body, contentSize, Edit } from "./QuestionBody";
 import { canOpen, labelsOf, openSignIn, SignInAddress } from "./SignIn";
 
 interface Props {
@@ -64,10 +53,9 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   }
 
   /** Scroll to what was opened, and move the focus of a person who chose to edit to what can be edited. */
-  override componentDidUpdate({ draft: { isExpanded, isEditing, text } }: Props): void {
+  override componentDidUpdate({ draft: { isExpanded, isEditing } }: Props): void {
     const { draft } = this.props;
-    const hasChanges = draft.text !== null && text === null; // its changes are shown from now on
-    if (hasChanges || (draft.isExpanded && !isExpanded) || (draft.isEditing && !isEditing))
+    if ((draft.isExpanded && !isExpanded) || (draft.isEditing && !isEditing))
       requestAnimationFrame(() => this.#el.current?.scrollIntoView({ block: "nearest" }));
     if (!this.#startsEditing || !this.props.draft.isEditing) return;
     this.#startsEditing = false;
@@ -174,6 +162,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
             />
           )}
         </div>
+        {!isCompact && <Edit call={call} draft={draft} change={this.props.change} />}
       </fieldset>
     );
   }
@@ -308,47 +297,6 @@ function isInvalidEditChanged({ question: { again } }: PendingCall, { text }: Dr
 function isCorrected(digest: string, { requests }: TurnState, draft: Draft): boolean {
   return (
     requests[digest]?.state === "refused" && draft.sentText !== undefined && draft.sentText !== draft.text
-  );
-}
-
-interface BodyProps {
-  call: PendingCall;
-  draft: Draft;
-  readable: boolean;
-  change: (change: Partial<Draft>) => void;
-}
-
-/** The subject of the question: the text of a result, arguments to read, or their editor. */
-function Body({ call, draft, readable, change }: BodyProps): JSX.Element | null {
-  if (call.question.gate === "result") return <Result {...{ call, draft, readable, change }} />;
-  if (draft.isEditing) return <ArgumentsForm {...{ call, draft, change }} />;
-  const { effect, shown } = call.question;
-  const all = <Arguments call={call} text={shown} opened={readable} />;
-  if (effect)
-    return (
-      <>
-        <div class="nb-title nb-muted">What will change</div>
-        <Effect text={readable ? effect : `${effect.slice(0, MAX_UNOPENED_CHARS)}…`} />
-        <FoldedArguments>{all}</FoldedArguments>
-      </>
-    );
-  return parseObject(shown) && summarizeArguments(call).length && !isOneLine(call) ? all : null;
-}
-
-/** How much is folded. */
-function contentSize(call: PendingCall): string {
-  const characters = plural(contentLength(call), "character");
-  if (call.question.gate === "result") return characters;
-  const count = summarizeArguments(call).length;
-  return count > MAX_UNOPENED_ARGUMENTS ? `${plural(count, "argument")}, ${characters}` : characters;
-}
-
-function FoldedArguments({ children }: { children: JSX.Element }): JSX.Element {
-  return (
-    <details class="nb-fold">
-      <summary class="nb-muted">Arguments</summary>
-      {children}
-    </details>
   );
 }
 

@@ -54,12 +54,6 @@ export class Result extends Component<Props, State> {
         <Sent isFold={table !== undefined} recipient={recipientOf(call.question)}>
           {this.#renderText(text)}
         </Sent>
-        {draft.text !== null && draft.text !== shown && (
-          <section aria-label="Changes" class="nb-diff">
-            <div class="nb-title nb-muted">Changes to the tool's result</div>
-            <Diff before={shown} after={draft.text} />
-          </section>
-        )}
       </>
     );
   }
@@ -80,7 +74,7 @@ export class Result extends Component<Props, State> {
             ref={this.#area}
             class="nb-code"
             aria-label={`Text for ${recipientOf(call.question)}`}
-            rows={Math.min(14, text.split("\n").length + 1)}
+            rows={Math.min(14, call.question.shown.split("\n").length + 1)}
             value={text}
             onInput={({ currentTarget }) => change({ text: currentTarget.value })}
           />
@@ -130,6 +124,17 @@ function Sent({
       <summary class="nb-muted">What is sent to {recipient}</summary>
       {children}
     </details>
+  );
+}
+
+/** What a person has changed in a result; nothing where nothing is changed. */
+export function ResultChanges({ before, after }: { before: string; after: string }): JSX.Element | null {
+  if (before === after) return null;
+  return (
+    <section aria-label="Changes" class="nb-diff">
+      <div class="nb-title nb-muted">Changes to the tool's result</div>
+      <Diff before={before} after={after} />
+    </section>
   );
 }
 
