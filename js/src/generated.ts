@@ -324,13 +324,31 @@ export interface Row {
 }
 
 /**
+ * The sum of the turns of the active line, as their footers have it.
+ * `seconds` contain the `waited` ones. The marks of the cost are as in `UsageData`.
+ */
+export interface LineTotals {
+  turns: number;
+  calls: number;
+  tokens: number;
+  cost: number | null;
+  seconds: number;
+  waited: number;
+  is_cost_estimated?: boolean;
+  is_cost_unknown?: boolean;
+  lacks_tool_cost?: boolean;
+}
+
+/**
  * The tree, parents before children; `left_out` counts the omitted nodes.
- * `line_before` counts those of the active line that are omitted before the first row.
+ * `line_before` counts those of the active line that are omitted before the first row; `line_totals` sums all of
+ * it.
  */
 export interface Index {
   rows: Row[];
   left_out: number;
   line_before?: number;
+  line_totals?: LineTotals;
 }
 
 /**

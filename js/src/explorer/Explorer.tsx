@@ -18,7 +18,7 @@ import {
   visibleRows,
 } from "./listRows";
 import type { Index } from "./protocol";
-import { Tabs, Toolbar, type View } from "./Toolbar";
+import { LineTotalsView, Tabs, Toolbar, type View } from "./Toolbar";
 import { TotalsView } from "./Totals";
 import { TurnList } from "./TurnList";
 import { TurnPane } from "./TurnPane";
@@ -162,6 +162,7 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
             client.actions.includes("export") ? () => client.requestCell({ action: "export" }) : undefined
           }
         />
+        {index && <LineTotalsView index={index} />}
         {client.note && <p class="nb-muted nb-small">{client.note}</p>}
         {hasNoReply && (
           <p class="nb-x-no-reply" role="status">

@@ -1,6 +1,6 @@
 /** The explorer's toolbar: search, filters and tabs. */
 import type { JSX } from "preact";
-import { plural } from "../text/format";
+import { formatCost, plural, turnSeconds } from "../text/format";
 import { countTurnsWithOmittedTools, type Filter, filterOptions, isFiltered } from "./listRows";
 import type { Index } from "./protocol";
 
@@ -87,6 +87,20 @@ export function Toolbar({
       )}
     </header>
   );
+}
+
+/** What the active line took, in the words of a turn's footer; nothing where no kernel has said it. */
+export function LineTotalsView({ index }: { index: Index }): JSX.Element | null {
+  const { line_totals: line } = index;
+  if (!line?.turns) return null;
+  const facts = [
+    plural(line.turns, "turn"),
+    line.calls > 0 && plural(line.calls, "call"),
+    line.tokens > 0 && plural(line.tokens, "token"),
+    formatCost(line),
+    line.seconds > 0 && turnSeconds(line),
+  ];
+  return <p class="nb-muted nb-small nb-x-line">Active line: {facts.filter(Boolean).join(" · ")}</p>;
 }
 
 /** Go through the turns that match, without leaving the field. */

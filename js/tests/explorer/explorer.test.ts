@@ -525,3 +525,17 @@ function opened(patches: Patch[]): string | undefined {
     patch.op === "open" && patch.block.kind === "call" ? [patch.block.id] : [],
   )[0];
 }
+
+test("the totals of the active line are at the head, in the words of a footer, where they are known", async () => {
+  const sums = { turns: 12, calls: 1, tokens: 1234, cost: 0.02, seconds: 75, waited: 30 };
+  kernel.index = { ...RECORDED.index, line_totals: { ...sums, is_cost_estimated: true } };
+  const el = await kernel.show();
+
+  expect(el.querySelector(".nb-x-line")?.textContent).toBe(
+    "Active line: 12 turns · 1 call · 1,234 tokens · about $0.0200 · 45.0 s (+ 30.0 s waiting for you)",
+  );
+  kernel.close();
+
+  kernel = new Kernel();
+  expect((await kernel.show()).querySelector(".nb-x-line")).toBeNull();
+});

@@ -58,15 +58,33 @@ class Row(TypedDict):
     versions: list[Version]
 
 
+class LineTotals(TypedDict):
+    """The sum of the turns of the active line, as their footers have it.
+
+    `seconds` contain the `waited` ones. The marks of the cost are as in `UsageData`.
+    """
+
+    turns: int
+    calls: int
+    tokens: int
+    cost: float | None
+    seconds: float
+    waited: float
+    is_cost_estimated: NotRequired[bool]
+    is_cost_unknown: NotRequired[bool]
+    lacks_tool_cost: NotRequired[bool]
+
+
 class Index(TypedDict):
     """The tree, parents before children; `left_out` counts the omitted nodes.
 
-    `line_before` counts those of the active line that are omitted before the first row.
+    `line_before` counts those of the active line that are omitted before the first row; `line_totals` sums all of it.
     """
 
     rows: list[Row]
     left_out: int
     line_before: NotRequired[int]
+    line_totals: NotRequired[LineTotals]
 
 
 class Span(TypedDict):

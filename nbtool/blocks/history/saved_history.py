@@ -71,6 +71,8 @@ def saved_history(
         "turns": [],
         "turns_left_out": 0,
     }
+    if "line_totals" in index:
+        data["index"]["line_totals"] = index["line_totals"]
     left = HISTORY_LIMIT - _size({**data, "turns_left_out": MAX_ROWS * MAX_VERSIONS})
     for turn_id in dict.fromkeys([turn, *reversed(known)]):
         if turn_id not in documents:
@@ -126,6 +128,12 @@ _ROW = object_of(
         "hidden": _FLAG, "pinned": _FLAG, "current": COUNT, "versions": list_of(_VERSION, MAX_VERSIONS),
     }
 )  # fmt: skip
+_LINE = object_of(
+    {
+        "turns": COUNT, "calls": COUNT, "tokens": COUNT, "cost": or_null(NUMBER), "seconds": NUMBER, "waited": NUMBER,
+    },
+    _COST,
+)  # fmt: skip
 _SUM = object_of(
     {
         "name": NAME, "count": COUNT, "failed": COUNT, "seconds": NUMBER, "input_tokens": COUNT, "output_tokens": COUNT,
@@ -142,7 +150,9 @@ HISTORY_SCHEMA: dict[str, Any] = {
             "v": {"const": VERSION},
             "title": NAME,
             "turn": _ID,
-            "index": object_of({"rows": list_of(_ROW, MAX_ROWS), "left_out": COUNT, "line_before": COUNT}),
+            "index": object_of(
+                {"rows": list_of(_ROW, MAX_ROWS), "left_out": COUNT, "line_before": COUNT}, {"line_totals": _LINE}
+            ),
             "totals": object_of(
                 {
                     "turns": COUNT,

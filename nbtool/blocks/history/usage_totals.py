@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nbtool.blocks.history.protocol import Party, TotalRow, Totals
+from nbtool.blocks.history.protocol import LineTotals, Party, TotalRow, Totals
 from nbtool.blocks.history.timeline import spans, timed_log, total_waits
 from nbtool.blocks.sanitize import one_line
-from nbtool.events import CallFinished, Event, ReplyFinished, RequestStarted, TurnStarted
+from nbtool.events import CallFinished, Event, ReplyFinished, RequestStarted, TurnEnded, TurnStarted
 from nbtool.messages import Usage
 from nbtool.turn_view import TurnView
 
@@ -41,6 +41,30 @@ def totals(turns: Iterable[TurnView], *, max_rows: int = MAX_ROWS) -> Totals:
         "turns": count, "all": total, "waited": waits, "tools": tools.rows(max_rows), "rounds": in_order,
         "models": models.rows(max_rows),
     }  # fmt: skip
+
+
+def line_totals(turns: Iterable[TurnView]) -> LineTotals:
+    """Add the turns of one line that have ended: what their footers say."""
+    total, calls, waited = _total_row("line"), 0, 0.0
+    for turn in turns:
+        ended = next((event for event in reversed(turn.log) if isinstance(event, TurnEnded)), None)
+        total["count"] += 1
+        if ended:
+            calls += ended.calls
+            waited += ended.waited
+            total["seconds"] += ended.seconds
+            _add_usage(total, ended.usage)
+    line: LineTotals = {
+        "turns": total["count"], "calls": calls, "tokens": total["input_tokens"] + total["output_tokens"],
+        "cost": total["cost"], "seconds": total["seconds"], "waited": waited,
+    }  # fmt: skip
+    if total.get("is_cost_estimated"):
+        line["is_cost_estimated"] = True
+    if total.get("is_cost_unknown"):
+        line["is_cost_unknown"] = True
+    if total.get("lacks_tool_cost"):
+        line["lacks_tool_cost"] = True
+    return line
 
 
 def _count_call(event: Event, tools: _Totals, into: list[TotalRow]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from nbtool.blocks.history.saved_history import HISTORY_LIMIT, HISTORY_SCHEMA, MAX_ROWS, saved_history
 from nbtool.blocks.history.tree_rows import tree_rows
-from nbtool.blocks.history.usage_totals import totals
+from nbtool.blocks.history.usage_totals import line_totals, totals
 from nbtool.blocks.protocol_schema import SCHEMA
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.turn import Turn
@@ -25,6 +25,7 @@ def save(count: int, turn: str = "") -> Any:
     grow(tree, count)
     turns = [version for node in tree.nodes() for version in node.versions]
     index = tree_rows(tree.roots, {node.node_id for node in tree.active_path})
+    index["line_totals"] = line_totals(node.turn for node in tree.active_path if node.turn)
     documents = {one.turn_id: one.transcript().document() for one in turns}
     return saved_history(index, totals(turns), documents, title="History of main", turn=turn)
 

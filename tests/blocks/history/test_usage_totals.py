@@ -6,8 +6,8 @@ import pytest
 
 from nbtool.blocks.history.conversation_search import MAX_HITS, search
 from nbtool.blocks.history.static_history import total_cost
-from nbtool.blocks.history.usage_totals import totals
-from nbtool.events import CallFinished, ReplyFinished, RequestStarted, TurnStarted
+from nbtool.blocks.history.usage_totals import line_totals, totals
+from nbtool.events import CallFinished, ReplyFinished, RequestStarted, TurnEnded, TurnStarted
 from nbtool.messages import Usage
 from tests.history_of_many import make_turn
 
@@ -27,6 +27,31 @@ def test_calls_are_summed_by_tool_and_requests_by_round_and_model() -> None:
     assert [(one["name"], one["count"]) for one in found["rounds"]] == [("round 1", 10), ("round 2", 10)]
     assert [one["name"] for one in found["models"]] == ["scripted:tiny"]
     assert found["waited"]["person"] == pytest.approx(32.0, abs=0.1)
+
+
+def test_the_totals_of_a_line_are_what_the_footers_of_its_turns_say() -> None:
+    heads = [turn.transcript().document()["head"] for turn in TURNS]
+    running = make_turn(11, node="n_11")
+    running.log = [event for event in running.log if not isinstance(event, TurnEnded)]
+
+    found = line_totals([*TURNS, running])
+
+    assert (found["turns"], found["calls"]) == (11, sum(head["calls"] for head in heads))
+    assert found["tokens"] == sum(head["usage"]["input_tokens"] + head["usage"]["output_tokens"] for head in heads)
+    assert found["cost"] == pytest.approx(sum(head["usage"]["cost"] or 0.0 for head in heads))
+    assert found["seconds"] == pytest.approx(sum(head["seconds"] or 0.0 for head in heads))
+    assert found["waited"] == pytest.approx(sum(head.get("waited", 0.0) for head in heads))
+
+
+@pytest.mark.parametrize("mark", ["is_cost_estimated", "is_cost_unknown", "lacks_tool_cost"])
+def test_the_cost_of_a_line_has_the_marks_of_its_turns(mark: str) -> None:
+    found = []
+    for usage in (Usage(10, 5, cost=0.1), Usage(10, 5, cost=0.1, **{mark: True})):  # type: ignore[arg-type]  # each of them is a flag
+        turn = make_turn(1, node="n")
+        turn.log = [dataclasses.replace(one, usage=usage) if isinstance(one, TurnEnded) else one for one in turn.log]
+        found.append(line_totals([turn]))
+
+    assert [mark in one for one in found] == [False, True]
 
 
 def test_a_round_that_was_replayed_from_the_record_costs_nothing_again() -> None:

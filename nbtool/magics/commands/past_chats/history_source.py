@@ -52,8 +52,11 @@ class HistorySource:
         return JOURNAL_ACTIONS if self._chat_id else LIVE_ACTIONS
 
     def index(self) -> Index:
-        """Return the tree as rows."""
-        return tree_rows(self.tree.roots, {node.node_id for node in self.tree.active_path})
+        """Return the tree as rows, and the totals of its active line."""
+        line = self.tree.active_path
+        index = tree_rows(self.tree.roots, {node.node_id for node in line})
+        index["line_totals"] = summing.line_totals(node.turn for node in line if node.turn)
+        return index
 
     def detail(self, turn_id: str) -> Detail:
         """Return one turn; raises BadUsage if it does not exist."""
