@@ -63,13 +63,13 @@ def count_waits(calls: int = 3) -> tuple[int, int]:
     """Return the number of disk waits and of events of a turn with so many calls in a round."""
     os.environ["NBTOOL_HOME"] = tempfile.mkdtemp()
     from nbtool import Chat, tool  # noqa: PLC0415 - NBTOOL_HOME has to be set first
-    from nbtool.chat.journal import journal, store  # noqa: PLC0415 - the same
+    from nbtool.chat.journal import database, journal  # noqa: PLC0415 - the same
     from nbtool.testing import ScriptedWire, call  # noqa: PLC0415 - the same
 
     counted: list[int] = []
-    write = store.Store._write
+    write = database.Store._write
 
-    def counting(self: store.Store, together: list[store._Write]) -> None:
+    def counting(self: database.Store, together: list[database._Write]) -> None:
         counted.append(sum(len(one.rows) for one in together))
         write(self, together)
 
@@ -79,12 +79,12 @@ def count_waits(calls: int = 3) -> tuple[int, int]:
         return f"page {page}"
 
     journal.cache_clear()
-    store.Store._write = counting  # type: ignore[method-assign]  # counts the calls of the only writing function
+    database.Store._write = counting  # type: ignore[method-assign]  # counts the calls of the only writing function
     try:
         replies = [[call("fetch", page=n) for n in range(calls)], "Done. " * 50]
         Chat(wire=ScriptedWire(replies), tools=[fetch]).send("Question")
     finally:
-        store.Store._write = write  # type: ignore[method-assign]  # the same
+        database.Store._write = write  # type: ignore[method-assign]  # the same
     return len(counted), sum(counted)
 
 

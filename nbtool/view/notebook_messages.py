@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
 from nbtool.view.message_envelope import CLOSED, validate_content
-from nbtool.view.protocol import Id
+from nbtool.view.message_fields import Id
 
 MAX_CELLS = 2_000
 """Cells of a notebook that are read."""

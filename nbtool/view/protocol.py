@@ -7,26 +7,24 @@ Messages of a page are validated against them: see `page_messages` and `explorer
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal, NotRequired, final
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
 from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
 from nbtool.blocks.protocol import Document, Patch
-
-REASON_LIMIT = 4_000
-"""Characters of a reason that are accepted."""
-
-TEXT_LIMIT = 1_000_000
-"""Characters of an edited result, or of edited arguments, that are accepted."""
-
-QUERY_LIMIT = 200
-"""Characters of a search that are accepted."""
-
-MAX_ROUND = 10_000
-"""The highest round number that is accepted."""
+from nbtool.view.message_fields import (
+    MAX_ROUND,
+    QUERY_LIMIT,
+    TEXT_LIMIT,
+    Digest,
+    EditedArguments,
+    Id,
+    MediaKey,
+    OptionalId,
+    Reason,
+)
 
 TurnAction = Literal["rerun", "edit", "code", "explore", "undo"]
 """An action on a whole turn: a cell is inserted below and not run."""
@@ -36,39 +34,6 @@ CellAction = Literal[
 ]
 """What a cell can do: rerun a turn, edit its prompt, run its tools again, resume it, switch to it, branch from it,
 show it, write its calls as code, bind a call's result, continue a past chat, or export the chat."""
-
-
-def _parse_object(value: Any) -> dict[str, Any]:
-    """Parse a JSON object, or the text of one: numbers of a page lose precision for large integers."""
-    text = value if isinstance(value, str) else _dump(value)
-    if len(text) > TEXT_LIMIT:
-        raise ValueError("too long")
-    try:
-        data = json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    if not isinstance(data, dict):
-        raise ValueError("not an object")
-    return data
-
-
-def _dump(value: Any) -> str:
-    try:
-        return json.dumps(value, allow_nan=False)
-    except (TypeError, RecursionError):
-        raise ValueError("not JSON") from None
-
-
-def _refuse_constant(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
-
-
-Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-OptionalId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
-MediaKey = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
-Digest = Annotated[str, Field(pattern=r"^[A-Za-z0-9:_+/=-]{1,200}$")]
-Reason = Annotated[str, Field(max_length=REASON_LIMIT)]
-EditedArguments = Annotated[str | dict[str, Any], AfterValidator(_parse_object)]
 
 
 # --- from the page of a turn ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict  # pydantic requires this one before Pyt
 
 from nbtool.blocks.render.whole_conversation import ModelChoice
 from nbtool.view.message_envelope import CLOSED
-from nbtool.view.protocol import Id
+from nbtool.view.message_fields import Id
 
 ChatName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$")]
 

@@ -101,9 +101,9 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
             "nbtool/chain/engine.py:1: chain may not import nbtool.wire.transport.http_endpoint",
         ),
         (
-            "chat/journal/store.py",
+            "chat/journal/database.py",
             "from nbtool.chat.turn import Turn",
-            "nbtool/chat/journal/store.py:1: chat.journal may not import nbtool.chat.turn",
+            "nbtool/chat/journal/database.py:1: chat.journal may not import nbtool.chat.turn",
         ),
         ("errors.py", "import re\nimport nbtool.events", "nbtool/errors.py:2: errors may not import nbtool.events"),
         (

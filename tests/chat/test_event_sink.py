@@ -8,7 +8,7 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.chat.event_sink import EventSink
-from nbtool.chat.journal import Journal, TurnWriter, journal, store
+from nbtool.chat.journal import Journal, TurnWriter, database, journal
 from nbtool.events import (
     CallDelta,
     CallFinished,
@@ -148,13 +148,13 @@ def test_a_round_waits_for_the_disk_twice(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
     journal.cache_clear()
     writes: list[int] = []
-    write = store.Store._write
+    write = database.Store._write
 
-    def counting(self: store.Store, together: list[store._Write]) -> None:
+    def counting(self: database.Store, together: list[database._Write]) -> None:
         writes.append(sum(len(one.rows) for one in together))
         write(self, together)
 
-    monkeypatch.setattr(store.Store, "_write", counting)
+    monkeypatch.setattr(database.Store, "_write", counting)
     double = tool(lambda n: 2 * n, name="double", run="auto")
     counts = []
     for _ in range(5):  # on a busy machine a deferred event may be written alone

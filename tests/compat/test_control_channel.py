@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.view.protocol import REASON_LIMIT
+from nbtool.view.message_fields import REASON_LIMIT
 from tests.compat.page import Page, open_page
 from tests.compat.test_kernels import EXPECTED, SETUP, STATUS, USE
 

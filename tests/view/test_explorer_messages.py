@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest, parse_message
-from nbtool.view.protocol import MAX_ROUND, QUERY_LIMIT
+from nbtool.view.message_fields import MAX_ROUND, QUERY_LIMIT
 
 ENVELOPE = {"v": 1, "nonce": "n", "id": "p-1"}
 

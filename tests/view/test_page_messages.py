@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from nbtool.view.message_fields import REASON_LIMIT, TEXT_LIMIT
 from nbtool.view.page_messages import NAME_LIMIT, TURN_ACTIONS, BindRequest, TurnMessage, parse_message
-from nbtool.view.protocol import REASON_LIMIT, TEXT_LIMIT, TurnAction
+from nbtool.view.protocol import TurnAction
 
 DIGEST = "sha256:0f"
 

@@ -12,13 +12,23 @@ from nbtool.blocks import protocol as document
 from nbtool.blocks.history import protocol as history
 from nbtool.blocks.render import whole_conversation
 from nbtool.events import calls, turn
-from nbtool.view import notebook_messages, saved_turn_messages
+from nbtool.view import message_fields, notebook_messages, saved_turn_messages
 from nbtool.view import protocol as messages
 from tests.view.page_types import page_types
 
 FILE = Path(__file__).parents[2] / "js" / "src" / "generated.ts"
 IS_RECORDING = bool(os.environ.get("NBTOOL_RECORD"))  # read now: each test has an environment of its own
-MODULES = [turn, calls, document, history, whole_conversation, messages, saved_turn_messages, notebook_messages]
+MODULES = [
+    turn,
+    calls,
+    document,
+    history,
+    whole_conversation,
+    message_fields,
+    messages,
+    saved_turn_messages,
+    notebook_messages,
+]
 USED_OF_EVENTS = {turn: {"EndReason", "TurnStatus"}, calls: {"CallStatus", "Gate"}}
 
 

@@ -9,7 +9,7 @@ import { Reply } from "../views/Reply";
 import { Thinking } from "../views/Thinking";
 import { LongText } from "../views/text/AppendOnlyText";
 import type { ExplorerClient } from "./client";
-import { ActionButton, type CellAction } from "./TurnActions";
+import { ActionButton, type CellAction } from "./TurnCommands";
 
 interface StepProps {
   block: Block;

@@ -20,7 +20,7 @@ import { ReplaySlider } from "./ReplaySlider";
 import { byRound, replayTo } from "./replay";
 import { StepBlock } from "./StepBlock";
 import { TimeLine } from "./TimeLine";
-import { TurnActions } from "./TurnActions";
+import { TurnActions } from "./TurnCommands";
 
 /** The outcomes of a call that failed, as in nbtool/blocks/history/tree_rows.py. */
 const FAILED: ReadonlySet<CallState> = new Set(["error", "invalid", "not_found", "timed_out", "unknown"]);

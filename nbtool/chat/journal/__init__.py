@@ -5,7 +5,7 @@ never blocks the loop. A journal that cannot be written warns once and continues
 Nothing that is read from it runs, and no approval is restored.
 
     schema.py           tables, their versions, opening of files       filesystem.py   network file systems
-    store.py            one database and its thread                    blobs.py        deduplicated long texts and bytes
+    database.py         one database and its thread                    blobs.py        deduplicated long texts and bytes
     process_journal.py  the journal: write, read, fallback             turn_writer.py  one turn's events, redacted
     queries.py          chats, turns, events                           search.py       full-text search
     retention.py        retention, vacuum, erase                       redaction.py    redaction by plugins

@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 
 from nbtool import settings
 from nbtool.chat.journal import queries, retention
+from nbtool.chat.journal.database import Store, call_in_children, open_store
 from nbtool.chat.journal.redaction import redact_event
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import BUSY_SECONDS, DISK_ERRORS
 from nbtool.chat.journal.sidecar import write_sidecar
-from nbtool.chat.journal.store import Store, call_in_children, open_store
 from nbtool.errors import JournalError, SettingsError
 from nbtool.event_json import dump_event
 from nbtool.events import Event

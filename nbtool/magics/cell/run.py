@@ -27,7 +27,7 @@ from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import choose_model
 from nbtool.magics.flags.flag_parser import budget, mentions
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id
-from nbtool.magics.names.name_restoration import former_needs, restore_for_turn, restore_later_names, settle_names
+from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, restore_later_names, settle_names
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CHARACTERS_PER_TOKEN
 from nbtool.magics.notebook.inserted_cell import CellSource

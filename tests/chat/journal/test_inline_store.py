@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from nbtool.chat.journal.database import InlineStore, Store, open_store
 from nbtool.chat.journal.row import Row
-from nbtool.chat.journal.store import InlineStore, Store, open_store
 from tests.chat.journal.holding import held_by_another_process
 from tests.one_thread import one_thread
 

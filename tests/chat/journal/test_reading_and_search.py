@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from nbtool.chat.journal import Journal, blobs, queries, search
+from nbtool.chat.journal.database import Store
 from nbtool.chat.journal.dataframe import frame
 from nbtool.chat.journal.queries import TurnRow
 from nbtool.chat.journal.row import Row
-from nbtool.chat.journal.store import Store
 from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Notice, TurnStarted
 from nbtool.messages import user

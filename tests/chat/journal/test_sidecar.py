@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from nbtool.chat.journal import Journal, process_journal
+from nbtool.chat.journal.database import Store
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.sidecar import MARK, write_sidecar
-from nbtool.chat.journal.store import Store
 from nbtool.events import Notice
 from tests.chat.journal.holding import held_by_another_process
 

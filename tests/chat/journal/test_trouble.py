@@ -13,8 +13,8 @@ import pytest
 
 from nbtool.chat.journal import Journal, filesystem, journal, schema
 from nbtool.chat.journal import retention as retention_module
+from nbtool.chat.journal.database import Store
 from nbtool.chat.journal.row import Row
-from nbtool.chat.journal.store import Store
 from nbtool.events import Notice
 from tests.chat.journal.lacking import failing_connection
 

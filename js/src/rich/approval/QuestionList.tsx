@@ -1,7 +1,6 @@
 import { Component, createRef, type JSX } from "preact";
-import { type Connection, isLive, type TurnState } from "../../kernel/turn";
-import type { Block, CallBlock } from "../../protocol";
-import { callState, decisionLine, plural, shortArguments, singleLine } from "../../text/format";
+import { type Connection, isLive } from "../../kernel/turn";
+import { plural, singleLine } from "../../text/format";
 import {
   ARM_MS,
   approvalTitle,
@@ -13,20 +12,17 @@ import {
   questionKey,
   SETTLE_MS,
   STILL_DRAWING,
-  safeLine,
 } from "../../views/approval/pending";
 import { focusTurn, stopKeyPropagation } from "../../views/notebookKeys";
 import { scrollToCard, setWaiting } from "./attention";
 import { approveMessage, type Draft, denyMessage, EMPTY_DRAFT, isOneLine, isReadable } from "./drafts";
 import { KeyHint } from "./KeyHint";
+import { type Questions, resolvedQuestions } from "./outcomes";
 import { Question } from "./Question";
 import { labelsOf } from "./SignIn";
 
 /** Pixels within which two clicks are at the same place. */
 const SAME_PLACE = 10;
-
-/** Characters of a call's arguments in the line about its decision. */
-const MAX_NAMED_CHARS = 60;
 
 interface State {
   /** The set of questions that may be decided: it has been in view for long enough. */
@@ -41,7 +37,7 @@ interface State {
   isUnread: boolean;
   drafts: Record<string, Draft>;
   /** Questions that were on the card, by digest; the next round's leave no trace of them. */
-  questions: Record<string, { id: string; tool: string; round: number }>;
+  questions: Questions;
 }
 
 interface Props {
@@ -212,7 +208,7 @@ export class Card extends Component<Props, State> {
   render(): JSX.Element {
     const state = this.props.connection.state();
     const calls = this.#calls();
-    const resolved = this.#resolvedQuestions(state);
+    const resolved = resolvedQuestions(this.state.questions, state.document);
     this.#hadFocus = this.#el.current?.contains(document.activeElement) ?? false;
     return (
       <div ref={this.#root}>
@@ -323,42 +319,6 @@ export class Card extends Component<Props, State> {
       </span>
     );
   }
-
-  /** The outcomes of the former questions. Once nothing waits, they are in the log alone, and read to who cannot see. */
-  #resolvedQuestions({ document }: TurnState): { digest: string; line: string }[] {
-    const pending = new Set(pendingCalls(document).map(({ question }) => question.digest));
-    return Object.entries(this.state.questions)
-      .filter(([digest, { round }]) => !pending.has(digest) && round >= document.head.round)
-      .map(([digest, { id, tool }]) => {
-        const block = document.blocks.find((one) => one.id === id);
-        return {
-          digest,
-          line: `${callName(block, document.blocks) || singleLine(tool, 60)}: ${outcomeText(digest, block)}`,
-        };
-      });
-  }
-}
-
-function outcomeText(digest: string, block: Block | undefined): string {
-  if (block?.kind !== "call") return "withdrawn.";
-  const decision = block.decisions.find((one) => one.digest === digest);
-  if (decision?.by === "expired") return "denied, because nobody decided in time.";
-  if (decision) return `${decisionLine(decision)}.`;
-  return block.started === null ? "not run; withdrawn." : `${callState(block)[1]}; withdrawn.`;
-}
-
-/** A call in a few words: with its arguments, and with its number where another one of its round reads the same. */
-function callName(block: Block | undefined, blocks: readonly Block[]): string {
-  if (block?.kind !== "call") return "";
-  const round = blocks.filter((one): one is CallBlock => one.kind === "call" && one.round === block.round);
-  const names = round.map(
-    ({ name, arguments: text }) =>
-      `${singleLine(name, 60)}(${safeLine(shortArguments(text, MAX_NAMED_CHARS), MAX_NAMED_CHARS)})`,
-  );
-  const at = round.indexOf(block);
-  const name = names[at] ?? "";
-  const isUnique = names.indexOf(name) === names.lastIndexOf(name);
-  return isUnique ? name : `${name}, call ${at + 1} of ${round.length}`;
 }
 
 /** What the keys do, whichever question has the focus. */

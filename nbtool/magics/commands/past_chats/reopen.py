@@ -11,7 +11,7 @@ from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import CommandContext
-from nbtool.magics.names.name_restoration import restore_names
+from nbtool.magics.names.continued_chat import restore_names
 from nbtool.messages import short_id
 from nbtool.text import shorten
 

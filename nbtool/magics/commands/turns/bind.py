@@ -9,8 +9,8 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
+from nbtool.magics.names.continued_chat import called_and_absent, steps
 from nbtool.magics.names.earlier_names import Needs
-from nbtool.magics.names.name_restoration import called_and_absent, steps
 from nbtool.magics.names.recorded_result import recorded_result
 from nbtool.magics.names.result_binding import bind_reference, bind_value
 from nbtool.magics.notebook.inserted_cell import CellSource
