@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 VENV_IPYKERNEL6 := .venv-ipykernel6
 PYTEST_PARALLEL := --numprocesses 2 --dist loadfile
-SLOW_TESTS := browser chat/journal campaigns compat fuzzing magics mcp_server notebooks packaging practice security servers tools/mcp \
+KERNEL_TESTS := magics mcp_server notebooks practice
+SLOW_TESTS := browser $(KERNEL_TESTS) chat/journal campaigns compat fuzzing packaging security servers tools/mcp \
 	chain/test_stopped_turns.py chat/export/test_alone.py chat/test_reply_stops.py providers/test_behaviours.py \
 	providers/test_prompt_cache.py tools/calls/test_gates_machine.py tools/execution tools/test_frozen.py wire/test_cut_short.py \
 	wire/test_large_replies.py wire/test_many_calls.py wire/prompted/test_segments.py wire/transport/response/test_decompression.py \
@@ -29,7 +30,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-slow coverage-unit nightly compat-env compat-table oldest site weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help modules lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table oldest site weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -83,16 +84,20 @@ readme-images: build/.nbtool install-chromium ## renew the images of the README 
 	$(BIN)/python docs/pictures.py
 state-images: build/.nbtool install-chromium ## renew the image of each state of a turn in docs/pictures/states: review the changes
 	$(BIN)/python docs/states.py
+# a thread that starts while coverage installs its trace function: https://github.com/python/cpython/issues/98257
+TRACED := -W ignore::pytest.PytestUnraisableExceptionWarning
 coverage: build/.nbtool ## check 100 % branch coverage of chain, tools, wire and journal
 	$(BIN)/coverage erase
-	$(MAKE) --jobs 2 --output-sync=target coverage-slow coverage-unit
+	$(MAKE) --jobs 2 --output-sync=target coverage-unit coverage-kernel coverage-slow
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --include='$(CORE)' --fail-under=100
-coverage-slow: build/.nbtool # half of the time of coverage; without the tests of time, which tracing lengthens
-	$(BIN)/coverage run --parallel-mode -m pytest --ignore=tests/fuzzing/test_growth.py \
-		$(addprefix tests/,$(filter-out browser,$(SLOW_TESTS)))
-coverage-unit: build/.nbtool # the other half, at the same time
-	$(BIN)/coverage run --parallel-mode -m pytest $(addprefix --ignore=tests/,$(SLOW_TESTS))
+coverage-unit: build/.nbtool # a third of the time of coverage
+	$(BIN)/coverage run --parallel-mode -m pytest $(TRACED) $(addprefix --ignore=tests/,$(SLOW_TESTS))
+coverage-kernel: build/.nbtool
+	$(BIN)/coverage run --parallel-mode -m pytest $(TRACED) $(addprefix tests/,$(KERNEL_TESTS))
+coverage-slow: build/.nbtool # without the tests of time, which tracing lengthens
+	$(BIN)/coverage run --parallel-mode -m pytest $(TRACED) --ignore=tests/fuzzing/test_growth.py \
+		$(addprefix tests/,$(filter-out browser $(KERNEL_TESTS),$(SLOW_TESTS)))
 nightly: coverage build/.old site install-chromium compat-env ## coverage, and the tests that take minutes
 	$(BIN)/pytest -m "nightly and not weekly"
 	$(MAKE) oldest

@@ -138,6 +138,7 @@ def assert_visible(text: str) -> list[str]:
     return [word for word in WORDS if word in text]
 
 
+@pytest.mark.timeout(300)  # looks at 100,000 values for each path, which tracing for coverage lengthens
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize("way", WAYS)
 def test_what_a_path_takes_out_is_in_no_result_and_no_error_and_the_result_is_closed_too(way: str) -> None:

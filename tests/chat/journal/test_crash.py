@@ -98,7 +98,7 @@ def try_all(folder: Path, shim: Path, points: list[str], tell: Tell, plot: str =
     tell("injected", len(points))
     for home in hold_sessions(folder, shim, points, plot):
         check(home)
-        shutil.rmtree(home)
+        shutil.rmtree(home, ignore_errors=True)  # files of the journal go as its readers close it
 
 
 @pytest.mark.promise("killed-kernel")
