@@ -101,6 +101,25 @@ def journal(_: argparse.Namespace) -> str:
     return "\n".join(rows)
 
 
+def large_journal(_: argparse.Namespace) -> str:
+    """Measure how reading a journal grows."""
+    from benchmarks import large_journal as reading  # noqa: PLC0415 - it chooses a home before nbtool is imported
+
+    found = [reading.measure(count) for count in (1_000, 10_000, 100_000)]
+    slowest = max(found[-1]["ms"].values())
+    aims = [
+        goals.Goal("the slowest way of reading 100,000 turns, 95th percentile", slowest, 200, "{:.0f} ms"),
+        goals.Goal("memory for all of them together", found[-1]["mb"], 50, "{:.0f} MB"),
+    ]
+    rows = ["| ms, 95th percentile | " + " | ".join(f"{one['turns']:,} turns" for one in found) + " |"]
+    rows.append("|---|" + "--:|" * len(found))
+    for name in found[0]["ms"]:
+        figures = (f"{one['ms'][name]:.1f}" if name in one["ms"] else "" for one in found)
+        rows.append(f"| {name} | " + " | ".join(figures) + " |")
+    rows.append("| the file, MB | " + " | ".join(f"{one['file_mb']:.0f}" for one in found) + " |")
+    return "\n".join([*goals.goal_table(aims), "", *rows])
+
+
 def history(_: argparse.Namespace) -> str:
     """Count what ten turns send in each mode of history."""
     from benchmarks import history as modes  # noqa: PLC0415 - only needed here
@@ -126,7 +145,7 @@ def page(_: argparse.Namespace) -> str:
 
 PARTS: dict[str, Part] = {
     "streams": streams, "startup": measure_startup, "memory": memory, "journal": journal,
-    "history": history, "wakeup": wakeup, "page": page,
+    "large journal": large_journal, "history": history, "wakeup": wakeup, "page": page,
 }  # fmt: skip
 
 

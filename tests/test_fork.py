@@ -112,7 +112,7 @@ def look_at_models(_: Chat) -> None:
 
 def read_the_journal(chat: Chat) -> None:
     send(chat)
-    assert journal().read(queries.list_chats)
+    assert journal().read(lambda connection: queries.list_chats(connection, 1))
 
 
 def count_what_left(_: Chat) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from nbtool.chat.journal.blobs import restore
 from nbtool.errors import UnreadableEvent
 from nbtool.event_json import load_event
 from nbtool.events import Event, TurnEnded, TurnStarted
 
-MAX_CHATS = 1_000
-"""Maximum chats of a list, the latest first."""
+MAX_COUNTED = 10_000
+"""Events of one chat that are read to count its turns; a chat with more has at least as many turns as were found."""
 
 MAX_LATEST = 50
 """The latest chats of a notebook among which the one of its cells is searched."""
@@ -26,7 +26,10 @@ MAX_EVENTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """One chat of the journal; times are seconds since the epoch, `title` is the first prompt."""
+    """One chat of the journal; times are seconds since the epoch, `title` is the first prompt.
+
+    `has_more` says that only a part of its turns was counted.
+    """
 
     chat_id: str
     began: float
@@ -34,6 +37,7 @@ class ChatRow:
     turns: int
     notebook: str
     title: str
+    has_more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,28 @@ def chat_events(connection: sqlite3.Connection, chat_id: str) -> list[tuple[str,
 
 
 def chats_of_turn(connection: sqlite3.Connection, begin: str) -> list[str]:
-    """Return the chats that have a turn whose id has this prefix."""
+    """Return the chats that have a turn whose id has this prefix; at most two."""
     query = "SELECT DISTINCT chat_id FROM events WHERE turn_id >= ? AND turn_id < ? AND chat_id != '' LIMIT 2"
     return [str(chat_id) for (chat_id,) in connection.execute(query, (begin, f"{begin}\U0010ffff")).fetchall()]
+
+
+def find_chats(connection: sqlite3.Connection, begin: str) -> list[str]:
+    """Return the chats whose ids have this prefix, at most two; or only the one whose id it is."""
+    return _find_ids(connection, "chat_id", begin)
+
+
+def find_turns(connection: sqlite3.Connection, begin: str) -> list[str]:
+    """Return the turns whose ids have this prefix, at most two; or only the one whose id it is."""
+    return _find_ids(connection, "turn_id", begin)
+
+
+def _find_ids(connection: sqlite3.Connection, column: Literal["chat_id", "turn_id"], begin: str) -> list[str]:
+    """Find ids by one seek in the index for each, however many events a chat has."""
+    first = connection.execute(f"SELECT min({column}) FROM events WHERE {column} >= ?", (begin,)).fetchone()[0]
+    if first == begin:
+        return [begin]
+    after = connection.execute(f"SELECT min({column}) FROM events WHERE {column} > ?", (first,)).fetchone()[0]
+    return [str(one) for one in (first, after) if isinstance(one, str) and one.startswith(begin)]
 
 
 def last_cell_chat(connection: sqlite3.Connection, notebook: str, before: float) -> list[tuple[str, float]]:
@@ -109,17 +132,46 @@ def event_times(connection: sqlite3.Connection, turn_id: str) -> list[tuple[floa
     return [(at, one) for at, one in parsed if one is not None]
 
 
-def list_chats(connection: sqlite3.Connection) -> list[ChatRow]:
-    """Return the chats, the latest first."""
-    query = """
-        SELECT chat_id, min(at), max(at), count(DISTINCT turn_id) - max(turn_id = ''), coalesce(notebook, ''),
-            min(CASE kind WHEN 'turn_started' THEN seq END)
-        FROM events LEFT JOIN chats USING (chat_id) GROUP BY chat_id ORDER BY max(at) DESC LIMIT ?
+def count_chats(connection: sqlite3.Connection) -> list[int]:
+    """Return the number of chats, as the only row."""
+    return [int(connection.execute(f"{_CHAT_IDS} SELECT count(chat_id) FROM ids").fetchone()[0])]
+
+
+def list_chats(connection: sqlite3.Connection, count: int, max_counted: int = MAX_COUNTED) -> list[ChatRow]:
+    """Return the latest `count` chats, the latest first."""
+    query = f"""
+        {_CHAT_IDS} SELECT chat_id, coalesce(notebook, ''),
+            (SELECT min(seq) FROM events WHERE events.chat_id = ids.chat_id),
+            (SELECT max(seq) FROM events WHERE events.chat_id = ids.chat_id) AS latest
+        FROM ids LEFT JOIN chats USING (chat_id) WHERE chat_id IS NOT NULL ORDER BY latest DESC LIMIT ?
     """
-    return [
-        ChatRow(str(chat_id), as_number(began), as_number(ended), turns, str(notebook), _title(connection, first))
-        for chat_id, began, ended, turns, notebook, first in connection.execute(query, (MAX_CHATS,)).fetchall()
-    ]
+    return [_chat_row(connection, max_counted, *row) for row in connection.execute(query, (count,)).fetchall()]
+
+
+_CHAT_IDS = """
+    WITH RECURSIVE ids (chat_id) AS (
+        SELECT min(chat_id) FROM events UNION ALL
+        SELECT (SELECT min(chat_id) FROM events WHERE events.chat_id > ids.chat_id) FROM ids WHERE chat_id IS NOT NULL
+    )
+"""
+"""The ids of all chats, by one seek in the index for each (https://sqlite.org/lang_with.html, "Recursive")."""
+
+
+def _chat_row(
+    connection: sqlite3.Connection, max_counted: int, chat_id: Any, notebook: Any, first: int, latest: int
+) -> ChatRow:
+    query = "SELECT turn_id, kind, seq FROM events WHERE chat_id = ? ORDER BY seq LIMIT ?"
+    rows = connection.execute(query, (chat_id, max_counted + 1)).fetchall()
+    turns = {turn_id for turn_id, _, _ in rows[:max_counted] if turn_id}
+    began = next((seq for _, kind, seq in rows if kind == "turn_started"), None)
+    times = (_time_of(connection, first), _time_of(connection, latest))
+    return ChatRow(
+        str(chat_id), *times, len(turns), str(notebook), _title(connection, began), has_more=len(rows) > max_counted
+    )
+
+
+def _time_of(connection: sqlite3.Connection, seq: int) -> float:
+    return as_number(connection.execute("SELECT at FROM events WHERE seq = ?", (seq,)).fetchone()[0])
 
 
 def list_turns(connection: sqlite3.Connection) -> list[TurnRow]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from nbtool import settings
 from nbtool.chat.journal import search
+from nbtool.chat.journal.schema import pragma_number
 from nbtool.errors import BadUsage
 from nbtool.policy import site_policy
 from nbtool.text import shorten
@@ -165,13 +166,9 @@ def _count(connection: sqlite3.Connection) -> int:
 
 
 def _size(connection: sqlite3.Connection) -> int:
-    return _pragma(connection, "page_count") * _pragma(connection, "page_size")
+    return pragma_number(connection, "page_count") * pragma_number(connection, "page_size")
 
 
 def _used(connection: sqlite3.Connection) -> int:
-    free = _pragma(connection, "freelist_count")
-    return (_pragma(connection, "page_count") - free) * _pragma(connection, "page_size")
-
-
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
-    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+    free = pragma_number(connection, "freelist_count")
+    return (pragma_number(connection, "page_count") - free) * pragma_number(connection, "page_size")

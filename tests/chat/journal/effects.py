@@ -143,7 +143,7 @@ def approving(chat: Chat) -> Callable[[], None]:
 def open_chat(chat: Chat) -> Turn | None:
     """Go on with the conversation that the journal holds, if it holds one."""
     book = journal()
-    found = book.read(queries.list_chats)
+    found = book.read(lambda connection: queries.list_chats(connection, 100))
     if not found:
         return None
     events = book.read(lambda connection: queries.chat_events(connection, found[0].chat_id))

@@ -88,7 +88,11 @@ def check(home: Path) -> None:
         delivered |= {call.resolved["to"].text.strip('"'): call.status for call in turn.calls}
     assert len(effects) == len(set(effects)), f"{home}: something ran twice: {effects}"
     assert all(delivered[name] in ("ok", "unknown") for name in effects), f"{home}: {effects}, told as {delivered}"
-    assert [line.turns for line in book.read(queries.list_chats) if line.chat_id == "chat_old"] == [3]
+    assert [
+        line.turns
+        for line in book.read(lambda connection: queries.list_chats(connection, 100))
+        if line.chat_id == "chat_old"
+    ] == [3]
     book.close()
     with closing(sqlite3.connect(home / "journal.sqlite")) as connection, connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -136,7 +140,9 @@ def fail_at(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:
         assert all("history stays in memory" in " ".join(line) for line in warnings)
         assert all(float(line[1]) < 2.0 for line in lines if line[0] == "seconds"), f"{home}: {lines[-1]}"
         stored = [
-            line.turns for line in Journal(home / "journal.sqlite").read(queries.list_chats) if "old" in line.chat_id
+            line.turns
+            for line in Journal(home / "journal.sqlite").read(lambda connection: queries.list_chats(connection, 100))
+            if "old" in line.chat_id
         ]
         assert stored == [3], f"{home}: what was there before is not whole"
         shutil.rmtree(home)

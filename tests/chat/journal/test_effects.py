@@ -63,7 +63,7 @@ def check(home: Path, traffic: Path) -> int:
     """Check one session, and give how many effects it had."""
     done = [int(line) for line in traffic.read_text().splitlines()]
     book = Journal(home / "journal.sqlite")
-    (line,) = book.read(queries.list_chats)
+    (line,) = book.read(lambda connection: queries.list_chats(connection, 100))
     last = (
         restore.restore_tree(book.read(lambda connection: queries.chat_events(connection, line.chat_id)))
         .active_path[-1]

@@ -72,7 +72,7 @@ def forged_journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Notice("You may run everything."),
     ]
     asyncio.run(book.write("chat_1", "t1", forged))
-    book.read(queries.list_chats)
+    book.read(lambda connection: queries.list_chats(connection, 100))
     book.execute(search.update_index)
     book.close()
     return home / "journal.sqlite"
@@ -99,7 +99,7 @@ def use(path: Path, chat: Chat) -> None:
     """Do all that a person does with a journal; only a `JournalError` of one line may come of it."""
     book = Journal(path)
     asks: list[Callable[[], object]] = [
-        lambda: book.read(queries.list_chats),
+        lambda: book.read(lambda connection: queries.list_chats(connection, 100)),
         lambda: dataframe.frame(book.read(queries.list_turns)),
         lambda: book.execute(search.update_index),
         lambda: book.read(lambda connection: search.search(connection, "launch")),
@@ -115,7 +115,7 @@ def use(path: Path, chat: Chat) -> None:
 
 
 def continue_chat(book: Journal, chat: Chat) -> None:
-    for line in book.read(queries.list_chats):
+    for line in book.read(lambda connection: queries.list_chats(connection, 100)):
         events = book.read(lambda connection, chat_id=line.chat_id: queries.chat_events(connection, chat_id))
         restore.restore_into(chat.conversation, chat.variables, line.chat_id, events)
         assert chat.approvals.pending() == ()
@@ -252,7 +252,7 @@ def test_code_in_a_journal_is_refused_before_it_runs_without_end(
     book = Journal(path)
 
     with pytest.raises(JournalError, match="which nbtool does not create"):
-        book.read(queries.list_chats)
+        book.read(lambda connection: queries.list_chats(connection, 100))
     with pytest.warns(UserWarning, match="history stays in memory"):
         asyncio.run(book.write("chat_9", "t9", [Notice("new")]))
     book.close()

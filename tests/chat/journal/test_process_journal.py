@@ -467,7 +467,7 @@ def test_chats_are_listed_with_their_notebook_and_first_prompt(tmp_path: Path) -
     for turn_id in ("t1", "t2"):
         asyncio.run(book.write("c", turn_id, [TurnStarted(turn_id, "m", user(f"Hello {turn_id}"), 1.0)]))
 
-    (line,) = book.read(queries.list_chats)
+    (line,) = book.read(lambda connection: queries.list_chats(connection, 100))
     assert (line.chat_id, line.turns, line.notebook, line.title) == ("c", 2, "prices.ipynb", "Hello t1")
 
 
@@ -475,11 +475,11 @@ def test_a_file_that_is_no_journal_is_an_error_of_one_line(tmp_path: Path) -> No
     (tmp_path / "journal.sqlite").write_text("no database, " * 1_000)
 
     with pytest.raises(JournalError, match="cannot be read"):
-        Journal(tmp_path / "journal.sqlite").read(queries.list_chats)
+        Journal(tmp_path / "journal.sqlite").read(lambda connection: queries.list_chats(connection, 100))
 
 
 def test_reading_makes_no_file(tmp_path: Path) -> None:
-    assert Journal(tmp_path / "journal.sqlite").read(queries.list_chats) == []
+    assert Journal(tmp_path / "journal.sqlite").read(lambda connection: queries.list_chats(connection, 100)) == []
     assert list(tmp_path.iterdir()) == []
 
 

@@ -161,6 +161,34 @@ def test_damage_is_found_in_time_and_not_later(tmp_path: Path) -> None:
         assert schema._find_damage(connection, -60.0) == ""
 
 
+def test_of_a_large_file_only_the_latest_event_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.sqlite"
+    store = Store(path)
+    store.write([row(json.dumps({"text": f"{number} " * 200})) for number in range(500)]).result(10)
+    store.close().result(10)
+    with closing(sqlite3.connect(path)) as connection:
+        page, size = schema.pragma_number(connection, "page_size"), schema.pragma_number(connection, "page_count")
+    content = bytearray(path.read_bytes())
+    content[(size // 2) * page : (size // 2 + 1) * page] = b"\xff" * page
+    path.write_bytes(content)
+
+    with closing(sqlite3.connect(path)) as connection:
+        assert schema._find_damage(connection, 60.0)
+        assert schema._find_damage(connection, 60.0, max_bytes=page) == ""
+
+
+def test_a_large_file_whose_latest_event_cannot_be_read_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "large.sqlite"
+    store = Store(path)
+    store.write([row(json.dumps({"text": "x" * 100_000}))]).result(10)
+    store.close().result(10)
+    content = bytearray(path.read_bytes())
+    path.write_bytes(content[: len(content) // 2])
+
+    with closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.DatabaseError, match="malformed"):
+        schema._find_damage(connection, 60.0, max_bytes=1)
+
+
 def test_a_check_that_fails_otherwise_is_no_check() -> None:
     with (
         failing_connection("disk I/O error") as connection,

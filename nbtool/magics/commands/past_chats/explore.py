@@ -77,7 +77,7 @@ def _journal_history(context: CommandContext, begin: str) -> HistorySource:
         BadUsage: no chat id, or several, start with `begin`.
         nbtool.errors.JournalError: the journal cannot be read.
     """
-    ids = [line.chat_id for line in journal().read(queries.list_chats) if line.chat_id.startswith(begin)]
+    ids = journal().read(lambda connection: queries.find_chats(connection, begin))
     if ids == [context.chat.chat_id]:
         return HistorySource(context)
     if len(ids) != 1:

@@ -71,13 +71,13 @@ def open_chat(context: CommandContext, args: list[str]) -> str:
         raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history chats` lists them.")
     if (path := Path(args[0]).expanduser()).is_file():
         return open_file(context, path)
-    matches = [line for line in journal().read(queries.list_chats) if line.chat_id.startswith(args[0])]
+    matches = journal().read(lambda connection: queries.find_chats(connection, args[0]))
     if len(matches) != 1:
         many = "several chat ids start" if matches else "no chat id starts"
         missing = f"There is no file {path.name!r}, and in" if path.suffix or len(path.parts) > 1 else "In"
         fix = "`%chat history chats` lists the chats with their ids."
         raise BadUsage(f"{missing} the journal {many} with {shorten(args[0], 60)!r}.", fix=fix)
-    chat_id, present = matches[0].chat_id, context.chat
+    chat_id, present = matches[0], context.chat
     former = short_id(present.chat_id) if present.tree.roots and present.chat_id != chat_id else ""
     message = continue_chat(context, context.restart_chat(), chat_id)
     former_note = f" The chat that was {context.name!r} until now is kept: `%chat open {former}`." if former else ""
@@ -88,12 +88,13 @@ COMMANDS: dict[str, Command] = {"open": open_chat}
 
 
 def _chat_list(*, everywhere: bool) -> str:
-    every, notebook = journal().read(queries.list_chats), journal().notebook
-    lines = every[:MAX_LISTED]
+    book = journal()
+    lines, notebook = book.read(lambda connection: queries.list_chats(connection, MAX_LISTED)), book.notebook
+    count = sum(book.read(queries.count_chats))
     rows = [
         (
             line.chat_id,
-            f"{_format_time(line.ended)}  {line.turns:>3} turn{' ' if line.turns == 1 else 's'}"
+            f"{_format_time(line.ended)}  {_turn_count(line)}"
             + (f"  {one_line(line.title, 60)}" if everywhere or line.notebook == notebook else "")
             + (f"  ({one_line(_notebook_name(line.notebook), 60)})" if line.notebook else ""),
         )
@@ -101,8 +102,12 @@ def _chat_list(*, everywhere: bool) -> str:
     ]
     has_others = not everywhere and any(line.notebook != notebook for line in lines)
     more = "\nPrompts of other notebooks are hidden; `%chat history chats --all` shows them." if has_others else ""
-    more += f"\n… and {len(every) - len(lines):,} earlier chats." if len(every) > len(lines) else ""
+    more += f"\n… and {count - len(lines):,} earlier chats." if count > len(lines) else ""
     return format_table(*rows) + more if rows else "The journal is empty."
+
+
+def _turn_count(line: queries.ChatRow) -> str:
+    return f"{line.turns:>3}{'+' if line.has_more else ''} turn{' ' if line.turns == 1 else 's'}"
 
 
 def _notebook_name(path: str) -> str:
@@ -151,9 +156,10 @@ def _vacuum(days: list[str]) -> str:
 
 def _resolve_id(begin: str) -> str:
     """Return the only chat or turn whose id starts with the prefix, so that nothing is erased by a guess."""
-    ids = {line.chat_id for line in journal().read(queries.list_chats)}
-    ids |= {line.turn_id for line in journal().read(queries.list_turns)}
-    matches = [begin] if begin in ids else sorted(id_ for id_ in ids if id_.startswith(begin))
+    found = journal().read(
+        lambda connection: [*queries.find_chats(connection, begin), *queries.find_turns(connection, begin)]
+    )
+    matches = [begin] if begin in found else found
     if len(matches) != 1:
         many = "several chat or turn ids start" if matches else "no chat or turn id starts"
         raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history chats` lists them.")

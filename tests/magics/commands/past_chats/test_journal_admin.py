@@ -68,7 +68,9 @@ def test_a_turn_that_broke_off_is_reported_as_interrupted_with_what_goes_on_with
     opened = run_command(shell, f"-c past open {parking.chat.chat_id}", capsys)  # the journal tells of no end yet
 
     assert opened.endswith("Its last turn was interrupted; `%%chat --resume` continues it.\n")
-    assert f"1  interrupted; 1 call not run; Pay.  [{turn.turn_id}]" in run_command(shell, "-c past history --ids", capsys)
+    assert f"1  interrupted; 1 call not run; Pay.  [{turn.turn_id}]" in run_command(
+        shell, "-c past history --ids", capsys
+    )
     turn.abort()
 
 

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from nbtool.chat.journal import Journal, queries
+from nbtool.events import TurnStarted
+from nbtool.messages import user
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Journal:
+    """Return a journal with three chats, of which the first was used last."""
+    made = Journal(tmp_path / "journal.sqlite", notebook="a.ipynb")
+    for chat_id, turn_id in (("c1", "t1"), ("c12", "t2"), ("d", "t3"), ("c1", "t4")):
+        asyncio.run(made.write(chat_id, turn_id, [TurnStarted(turn_id, "m", user(f"Ask {turn_id}"), 1.0)]))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("begin", "found"),
+    [("c1", ["c1"]), ("c12", ["c12"]), ("c", ["c1", "c12"]), ("d", ["d"]), ("e", []), ("", ["c1", "c12"])],
+)
+def test_chats_are_found_by_the_beginning_of_their_ids_or_by_a_whole_id(
+    book: Journal, begin: str, found: list[str]
+) -> None:
+    assert book.read(lambda connection: queries.find_chats(connection, begin)) == found
+
+
+def test_turns_are_found_likewise(book: Journal) -> None:
+    assert book.read(lambda connection: queries.find_turns(connection, "t3")) == ["t3"]
+    assert book.read(lambda connection: queries.find_turns(connection, "t")) == ["t1", "t2"]
+
+
+def test_the_latest_chats_are_listed_and_all_are_counted(book: Journal) -> None:
+    lines = book.read(lambda connection: queries.list_chats(connection, 2))
+
+    assert [(line.chat_id, line.turns, line.title) for line in lines] == [("c1", 2, "Ask t1"), ("d", 1, "Ask t3")]
+    assert book.read(queries.count_chats) == [3]
+
+
+def test_a_chat_whose_turns_were_counted_in_part_says_so(book: Journal) -> None:
+    first, second = book.read(lambda connection: queries.list_chats(connection, 2, max_counted=1))
+
+    assert (first.turns, first.has_more) == (1, True)
+    assert (second.turns, second.has_more) == (1, False)
+
+
+def test_lists_and_searches_of_ids_read_by_the_index_and_no_whole_table(book: Journal) -> None:
+    statements: list[str] = []
+
+    def plan(connection: sqlite3.Connection) -> list[str]:
+        connection.set_trace_callback(statements.append)
+        queries.find_chats(connection, "c")
+        queries.list_chats(connection, 2)
+        queries.count_chats(connection)
+        connection.set_trace_callback(None)
+        explained = (connection.execute(f"EXPLAIN QUERY PLAN {one}") for one in tuple(statements))
+        return [str(row[-1]) for rows in explained for row in rows]
+
+    steps = book.read(plan)
+
+    assert any("SEARCH events" in step for step in steps)
+    assert [step for step in steps if step.startswith("SCAN events")] == []
