@@ -28,6 +28,7 @@ from nbtool.tools.calls.traceback import name_files_by
 
 if TYPE_CHECKING:
     from nbtool.magics.cell.notebook_session import ServedNotebook
+    from nbtool.magics.views.served import ServedView
     from nbtool.mcp_server.http_server import KernelServer
 
 DEFAULT_CHAT = "main"
@@ -53,6 +54,7 @@ class KernelChats:
         self.server: KernelServer | None = None
         self.served_before = ""
         self.served_notebook: ServedNotebook | None = None
+        self.served_view: ServedView | None = None
         self.current = DEFAULT_CHAT
         self._applied: dict[str, ChatSettings] = {}
         self._from_notebook: set[str] = set()

@@ -286,6 +286,50 @@ def test_calls_are_listed_in_order_of_time_around_an_open_question_and_a_line_sa
     assert notebook.errors == []
 
 
+@pytest.mark.new_page
+def test_after_a_reload_serve_shows_the_open_question_the_former_calls_and_later_ones(lab: Lab) -> None:
+    notebook, url, token = serve(lab, "%chat serve", name="reloaded.ipynb")
+    first = call(url, token, name="first")
+    expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
+    buttons(notebook, "Approve").click()
+    first.result(60)
+    notebook.wait_output(1, "returned to first.")
+    notebook.save()
+
+    notebook.page.reload()
+    notebook.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
+    second = call(url, token, name="second")
+    notebook.run_cell(3)
+    expect(buttons(notebook, "Approve", 3)).to_be_enabled(timeout=30_000)
+    expect(notebook.output(3)).to_contain_text("returned to first.")
+    screenshot(notebook.output(3), "served-reloaded")
+    buttons(notebook, "Approve", 3).click()
+    second.result(60)
+    notebook.wait_output(3, "returned to second.")
+    third = call(url, token, name="third")
+    expect(buttons(notebook, "Approve", 3)).to_be_enabled(timeout=30_000)
+    buttons(notebook, "Approve", 3).click()
+
+    assert third.result(60)[0].content[0].text == "emu"
+    notebook.wait_output(3, "returned to third.")
+
+
+def test_serve_moves_the_calls_below_itself_and_counts_those_under_way(lab: Lab) -> None:
+    notebook, url, token = serve(lab, "%chat serve")
+    asked = call(url, token)
+    expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
+
+    notebook.run_cell(3)
+
+    notebook.wait_output(3, "1 under way")
+    notebook.wait_output(1, "The calls are shown below a later `%chat serve`.")
+    expect(buttons(notebook, "Approve")).to_have_count(0)
+    expect(buttons(notebook, "Approve", 3)).to_be_enabled(timeout=30_000)
+    buttons(notebook, "Approve", 3).click()
+    assert asked.result(60)[0].content[0].text == "emu"
+    assert notebook.errors == []
+
+
 def test_a_notebook_that_stops_serving_answers_the_open_question_and_prints_nothing_else(lab: Lab) -> None:
     notebook, url, token = serve(lab, "%chat serve --stop", "%chat serve")
     result = call(url, token)

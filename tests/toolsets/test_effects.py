@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from nbtool import Approved, Chat
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
+from nbtool.tools.tool import as_tools
 from nbtool.tools.values.line_diff import ONLY_LINE_ENDS, TOO_DIFFERENT
 from nbtool.toolsets.file_tools import MAX_DIFF_BYTES, files
 from tests.cpu_time import run_within
@@ -134,10 +136,31 @@ def test_a_change_of_line_ends_alone_is_reported(tmp_path: Path) -> None:
     assert [question.effect for question in person.questions] == [ONLY_LINE_ENDS]
 
 
-def test_an_edit_that_cannot_be_made_is_asked_about_without_a_diff_and_says_why_when_it_runs(tmp_path: Path) -> None:
+def test_an_edit_that_cannot_be_made_is_asked_about_with_the_reason_for_the_person_only(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("one\n")
 
     person = run_with_approver(tmp_path, "edit_file", Person(), path="a.md", old="two", new="three")
 
-    assert [question.effect for question in person.questions] == [""]
+    (question,) = person.questions
+    assert question.effect.startswith("This call would fail: ")
+    assert "does not occur" in question.effect or "occurs" in question.effect
     assert (tmp_path / "a.md").read_text() == "one\n"
+
+
+def test_a_preview_that_raises_is_named_on_the_card() -> None:
+    person = Person()
+
+    def preview(n: int) -> str:
+        raise ValueError(n)
+
+    def change(n: int) -> int:
+        """Change."""
+        return n
+
+    (plain,) = as_tools(change)
+    previewed = replace(plain, preview_effect=preview)
+    Chat(wire=ScriptedWire([call("change", n=1), "Done."]), tools=[previewed], approver=person).send("Go.")
+
+    assert [question.effect for question in person.questions] == [
+        "What this call would change cannot be shown (ValueError)."
+    ]

@@ -25,6 +25,9 @@ import { TurnActions } from "./TurnCommands";
 /** The outcomes of a call that failed, as in nbtool/blocks/history/tree_rows.py. */
 const FAILED: ReadonlySet<CallState> = new Set(["error", "invalid", "not_found", "timed_out", "unknown"]);
 
+/** The outcomes of a call that was decided against, as there. */
+const DENIED: ReadonlySet<CallState> = new Set(["denied", "withheld"]);
+
 interface PaneProps {
   index: Index;
   turn: string;
@@ -223,8 +226,9 @@ function facts({ head, blocks }: Document): string {
     .join(" · ");
 }
 
-/** The calls of a turn, and those that failed, as a row counts them. */
-function countCalls(blocks: Document["blocks"]): { calls: number; failed: number } {
+/** The calls of a turn, and those that failed or were denied, as a row counts them. */
+function countCalls(blocks: Document["blocks"]): { calls: number; failed: number; denied: number } {
   const calls = blocks.flatMap((block) => (block.kind === "call" ? [block.state] : []));
-  return { calls: calls.length, failed: calls.filter((state) => FAILED.has(state)).length };
+  const count = (states: ReadonlySet<CallState>): number => calls.filter((state) => states.has(state)).length;
+  return { calls: calls.length, failed: count(FAILED), denied: count(DENIED) };
 }

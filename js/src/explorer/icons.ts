@@ -14,23 +14,29 @@ export const STATUS_SIGNS: Record<TurnStatus, string> = {
   running: "●",
 };
 
-/** How a turn ended, for a row: a completed turn in which every call failed has no tick. */
-export function turnSign({ status, calls, failed = 0 }: Pick<Version, "status" | "calls" | "failed">): {
+type Counts = Pick<Version, "calls" | "failed" | "denied">;
+
+/** How a turn ended, for a row: a completed turn in which no call worked has no tick. */
+export function turnSign({ status, calls, failed = 0, denied = 0 }: Pick<Version, "status"> & Counts): {
   sign: string;
   label: string;
   style: string;
 } {
   const sign = STATUS_SIGNS[status] ?? "?";
-  if (failed === 0) return { sign, label: status, style: status };
-  const label = `${status}; ${failedCalls({ calls, failed })}`;
-  return status === "completed" && failed >= calls
-    ? { sign: "!", label, style: "failed" }
-    : { sign, label, style: status };
+  const label = [status, failedCalls({ calls, failed, denied })].filter(Boolean).join("; ");
+  if (status !== "completed" || failed + denied === 0 || failed + denied < calls)
+    return { sign, label, style: status };
+  return { sign: failed > 0 ? "!" : "⊘", label, style: "failed" };
 }
 
-/** How many of the calls failed, in words. */
-export function failedCalls({ calls, failed = 0 }: Pick<Version, "calls" | "failed">): string {
-  if (failed === 0) return "";
-  if (failed < calls) return `${failed.toLocaleString("en")} of ${plural(calls, "call")} failed`;
-  return calls === 1 ? "its call failed" : `all ${plural(calls, "call")} failed`;
+/** How many of the calls failed, and how many were denied, in words. */
+export function failedCalls({ calls, failed = 0, denied = 0 }: Counts): string {
+  return [share(calls, failed, "failed"), share(calls, denied, "denied")].filter(Boolean).join(", ");
+}
+
+function share(calls: number, count: number, outcome: "failed" | "denied"): string {
+  if (count === 0) return "";
+  if (count < calls) return `${count.toLocaleString("en")} of ${plural(calls, "call")} ${outcome}`;
+  const was = outcome === "denied" ? (calls === 1 ? "was " : "were ") : "";
+  return calls === 1 ? `its call ${was}${outcome}` : `all ${plural(calls, "call")} ${was}${outcome}`;
 }

@@ -299,6 +299,9 @@ test("a completed turn in which every call failed has no tick, and says what fai
     { ...version, calls: 1, failed: 1 },
     { ...version, calls: 3, failed: 1 },
     { ...version, calls: 2, failed: 0 },
+    { ...version, calls: 1, denied: 1 },
+    { ...version, calls: 2, denied: 1 },
+    { ...version, calls: 2, failed: 1, denied: 1 },
   ].map((one, n) => ({
     ...row,
     node_id: `n_${n}`,
@@ -309,11 +312,14 @@ test("a completed turn in which every call failed has no tick, and says what fai
   const el = await kernel.show();
   const signs = [...el.querySelectorAll(".nb-x-sign")];
 
-  expect(signs.map((sign) => sign.textContent)).toEqual(["!", "✓", "✓"]);
+  expect(signs.map((sign) => sign.textContent)).toEqual(["!", "✓", "✓", "⊘", "✓", "!"]);
   expect(signs.map((sign) => sign.getAttribute("aria-label"))).toEqual([
     "completed; its call failed",
     "completed; 1 of 3 calls failed",
     "completed",
+    "completed; its call was denied",
+    "completed; 1 of 2 calls denied",
+    "completed; 1 of 2 calls failed, 1 of 2 calls denied",
   ]);
   expect(signs[0]?.className).not.toContain("nb-x-is-completed");
 });

@@ -120,7 +120,7 @@ _VERSION = object_of(
         "started": or_null(NUMBER), "seconds": or_null(NUMBER), "rounds": COUNT, "calls": COUNT, "tokens": COUNT,
         "cost": or_null(NUMBER), "tools": list_of(NAME), "replayed": NAME, "made": NAME,
     },
-    {"more_tools": COUNT, "failed": COUNT, "waited": NUMBER},
+    {"more_tools": COUNT, "failed": COUNT, "denied": COUNT, "waited": NUMBER},
 )  # fmt: skip
 _ROW = object_of(
     {

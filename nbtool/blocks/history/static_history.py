@@ -37,7 +37,10 @@ MAX_PROMPT_CHARS = 2_000
 """Characters of a prompt that are shown."""
 
 NO_CALL_WORKED = "!"
-"""The symbol of a completed turn in which each call failed."""
+"""The symbol of a completed turn in which no call worked and one failed at least."""
+
+ALL_CALLS_DENIED = "⊘"
+"""The symbol of a completed turn in which each call was denied or its result withheld."""
 
 _LINE_BYTES = 400
 _BAR = 24
@@ -140,15 +143,19 @@ def _line(row: Row, version: Version, numbers: Mapping[str, int]) -> str:
 
 
 def _sign(version: Version) -> str:
-    """Return the symbol of a turn; a completed turn has no tick if each of its calls failed."""
-    has_only_failed = 0 < version["calls"] <= version.get("failed", 0)
-    return NO_CALL_WORKED if version["status"] == "completed" and has_only_failed else _STATUS_SIGNS[version["status"]]
+    """Return the symbol of a turn; a completed turn has no tick if none of its calls worked."""
+    failed, denied = version.get("failed", 0), version.get("denied", 0)
+    if version["status"] == "completed" and 0 < version["calls"] <= failed + denied:
+        return NO_CALL_WORKED if failed else ALL_CALLS_DENIED
+    return _STATUS_SIGNS[version["status"]]
 
 
 def _counted_calls(version: Version) -> str:
-    calls, failed = version["calls"], version.get("failed", 0)
-    count = f"{calls:,} call{'' if calls == 1 else 's'}"
-    return count + (f", {failed:,} failed" if failed else "") if calls else ""
+    calls, failed, denied = version["calls"], version.get("failed", 0), version.get("denied", 0)
+    parts = [f"{calls:,} call{'' if calls == 1 else 's'}"]
+    parts += [f"{failed:,} failed"] if failed else []
+    parts += [f"{denied:,} denied"] if denied else []
+    return ", ".join(parts) if calls else ""
 
 
 def _headline(index: Index, totals: Totals) -> str:

@@ -26,6 +26,9 @@ MAX_TOOLS = 20
 FAILED_STATUSES: frozenset[CallStatus] = frozenset(("error", "invalid", "not_found", "timed_out", "unknown"))
 """The outcomes of a call that failed; not those that a person decided."""
 
+DENIED_STATUSES: frozenset[CallStatus] = frozenset(("denied", "withheld"))
+"""The outcomes of a call that a person, or a policy, decided against."""
+
 MAX_PROMPT_CHARS = 140
 """Characters of a prompt in a row."""
 
@@ -82,6 +85,9 @@ def version_row(turn: TurnView) -> Version:
     failed = sum(call.status in FAILED_STATUSES for call in calls)
     if failed:
         row["failed"] = failed
+    denied = sum(call.status in DENIED_STATUSES for call in calls)
+    if denied:
+        row["denied"] = denied
     return row
 
 

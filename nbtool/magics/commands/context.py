@@ -18,6 +18,7 @@ from nbtool.magics.notebook.inserted_cell import CellSource
 
 if TYPE_CHECKING:
     from nbtool.magics.cell.notebook_session import ServedNotebook
+    from nbtool.magics.views.served import ServedView
     from nbtool.mcp_server.http_server import KernelServer
 
 
@@ -44,6 +45,9 @@ class Kernel(Protocol):
 
     served_notebook: ServedNotebook | None
     """The cells of the notebook, if tools for them are served."""
+
+    served_view: ServedView | None
+    """Where the calls of clients are shown."""
 
     current: str
     """The chat of cells and commands without `-c`."""

@@ -29,12 +29,12 @@ BRIDGE = "nbtool-mcp"
 MISSING = "`%chat serve` needs the package mcp."
 INSTALL = "Run `%pip install mcp`."
 INTRODUCTION = (
-    "Programs on this machine can now use {tools} and {variables} of this notebook, through the same approvals as a "
-    "model, until `%chat serve --stop` or the end of the kernel."
+    "Programs on this machine can now use {tools} and {variables} of this notebook (these through the tools ListVars "
+    "and ReadVar), through the same approvals as a model, until `%chat serve --stop` or the end of the kernel."
 )
 BELOW = (
     "Their calls and questions appear below, also while other cells run, and a question in the cell that runs too. "
-    "Your functions run in worker threads."
+    "Your functions run in worker threads. After the page was loaded again, `%chat serve` shows them again."
 )
 
 
@@ -64,13 +64,16 @@ def serve(context: CommandContext, args: list[str]) -> str:
             return "This notebook is not served."
         kernel.server.stop()
         kernel.served_before = f"{BEFORE}\n{format_table(*_client_rows(kernel.server))}"
-        kernel.server = kernel.served_notebook = None
+        kernel.server = kernel.served_notebook = kernel.served_view = None
         return "Stopped: no program can connect any more."
     names = (*flags.tool, *flags.var, *flags.read)
     if kernel.server and not names:
         if kernel.served_notebook:
             kernel.served_notebook.reopen()
-        return describe_server(kernel.server)
+        print(describe_server(kernel.server))  # noqa: T201 - above the calls
+        if kernel.served_view:
+            kernel.served_view.reopen()
+        return ""
     if not names:
         return "\n\n".join(filter(None, [NOTHING_SERVED, kernel.served_before]))
 
@@ -114,12 +117,13 @@ def describe_client(client: Client) -> str:
     without = [f"{number:,} {status.replace('_', ' ')}" for status, number in totals.outcomes.items() if status != "ok"]
     outcomes = f" ({', '.join(without)})" if without else ""
     refused = f", {totals.refused:,} refused before" if totals.refused else ""
+    waiting = f", {client.waiting:,} under way" if client.waiting else ""
     noun = "image or sound" if totals.media == 1 else "images and sounds"
     media = f", {totals.media:,} {noun}" if totals.media else ""
     count = totals.message_characters
     messages = f", and {_count(count, 'character')} of messages about calls without a result" if count else ""
     returned = f"{_count(totals.characters, 'character')}{media} returned{messages}"
-    return f"{_count(totals.calls, 'call')}{outcomes}{refused}, {returned}"
+    return f"{_count(totals.calls, 'call')}{outcomes}{refused}{waiting}, {returned}"
 
 
 def _describe_calls(client: Client) -> str:
@@ -161,7 +165,7 @@ def start_serving(kernel: Kernel, fill: Callable[[Chat], None], *, seconds: floa
     except BadUsage:
         close()
         raise
-    kernel.served_notebook = notebook
+    kernel.served_notebook, kernel.served_view = notebook, view
     if uses_cells(first):
         notebook.open()
     print("\n\n".join([_introduction(first), _configurations(kernel.server), BELOW]))  # noqa: T201 - above the turns

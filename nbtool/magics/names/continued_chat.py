@@ -12,10 +12,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.names.earlier_names import EarlierState, Needs, earlier_state, format_names, needs_of
 from nbtool.magics.names.namespace import STANDARD_PREFIX, NotebookNamespace
-from nbtool.toolsets import standard
-
-STANDARD_NAMES = ("inspection", "files", "python", "web")
-"""The toolsets that come with nbtool."""
+from nbtool.toolsets import STANDARD, standard
 
 
 def restore_names(names: NotebookNamespace, chat: Chat) -> str:
@@ -146,7 +143,7 @@ def _describe(missing: Needs) -> str:
 def _standard_tools() -> dict[str, str]:
     """Return the tools of the standard toolsets, each with the name of its toolset."""
     toolsets: dict[str, str] = {}
-    for name in STANDARD_NAMES:
+    for name in STANDARD:
         with suppress(BadUsage):  # it needs a package that is not installed
             toolsets |= dict.fromkeys(standard(name).tools(), f"{STANDARD_PREFIX}{name}")
     return toolsets

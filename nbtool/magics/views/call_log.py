@@ -21,6 +21,7 @@ DROPPED_AT_ONCE = 4
 """Number of the oldest calls that are no longer shown when there is no room, so that the others seldom move."""
 
 NOT_SHOWN = "{count:,} earlier {calls} not shown here: {commands}"
+MOVED = {"text/plain": "The calls are shown below a later `%chat serve`."}
 EMPTY = {"text/plain": ""}
 
 
@@ -64,6 +65,20 @@ class CallLog:
         """Display the outputs, below what the running cell has printed."""
         self._note = empty_place()
         self._handles = [empty_place() for _ in range(MAX_SHOWN)]
+
+    def reopen(self) -> None:
+        """Display further outputs, below what the running cell has printed, and move all calls there."""
+        with self._lock:
+            note, handles = self._note, self._handles
+            self.open()
+            self._handles += [empty_place() for _ in range(len(self._places) - len(self._handles))]
+            if self._dropped:
+                self._note.update({"text/plain": _describe_dropped(self._dropped)}, raw=True)
+            for place, handle in zip(self._places, self._handles, strict=False):
+                place.move(handle)
+            for handle in handles:
+                handle.update(EMPTY, raw=True)
+            note.update(MOVED, raw=True)
 
     def add(self, cells: CellSource) -> CallPlace:
         """Return the place of a call that is about to start, in the chat that `cells` names."""

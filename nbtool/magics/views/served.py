@@ -27,9 +27,12 @@ MAX_RUNNING = 4
 CLIENT_CHAT = "mcp:"
 """The beginning of the name of a client's chat; the client's name follows."""
 
-ASKED_BY = "Asked by {client}, a client of `%chat serve`. Where this log says the model, it is {client}."
+ASKED_BY = (
+    "Asked by {client}, a client of `%chat serve`, which receives the result. Where this log says the model, it is "
+    "{client}."
+)
 ASKED_IN_TERMINAL = "{client}: {question} `%chat approve {digest}` or `%chat deny {digest} REASON`"
-DECIDED_HERE = "{client} called {tool}: {verdicts}. The call is shown below `%chat serve`."
+DECIDED_HERE = "{client} called {tool}: {verdicts}. `%chat serve` shows the call."
 WITHDRAWN = "ended without a decision"
 
 
@@ -53,6 +56,11 @@ class ServedView:
         if self._has_page:
             self._log.open()
             self._running_cell.watch()
+
+    def reopen(self) -> None:
+        """Show the calls below the running cell from now on: a page that was loaded again lost the former place."""
+        if self._has_page:
+            self._log.reopen()
 
     def close(self) -> None:
         """Stop to show turns in the cells that run."""

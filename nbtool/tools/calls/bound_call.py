@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
-from nbtool.errors import InvalidArguments
+from nbtool.errors import InvalidArguments, ToolFailed
 from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
 from nbtool.messages import Media
 from nbtool.policy import site_policy
@@ -33,6 +33,9 @@ from nbtool.tools.variables.store import Variables
 
 MAX_EFFECT = 20_000
 """Maximum number of characters shown of the effect of a call."""
+
+WOULD_FAIL = "This call would fail: {reason}"
+NO_PREVIEW = "What this call would change cannot be shown ({kind})."
 
 MAX_CHEAP_CHARS = 10_000
 """Maximum number of characters of a text argument that is scanned on the event loop."""
@@ -291,9 +294,10 @@ def _change_tokens(path: Path, resolved: ResolvedArguments) -> tuple[ChangeToken
 
 
 def _effect_preview(tool: Tool, resolved: ResolvedArguments) -> str:
-    """Return the effect that the tool reports for this call; empty if it cannot.
+    """Return the effect that the tool reports for this call, or why there is none.
 
-    It receives its own copy of the values, so that it cannot change what runs.
+    It receives its own copy of the values, so that it cannot change what runs. The reason goes to the person only: to a
+    model it could tell what a file or a cell contains.
     """
     if tool.preview_effect is None:
         return ""
@@ -301,8 +305,10 @@ def _effect_preview(tool: Tool, resolved: ResolvedArguments) -> str:
     positional, keywords = tool.parameters.bind(values)
     try:
         return truncate(str(tool.preview_effect(*positional, **keywords)), MAX_EFFECT)
-    except Exception:  # noqa: BLE001 - such a call reports its own error when it runs
-        return ""
+    except ToolFailed as error:
+        return truncate(WOULD_FAIL.format(reason=error), MAX_EFFECT)
+    except Exception as error:  # noqa: BLE001 - such a call reports its own error when it runs
+        return NO_PREVIEW.format(kind=type(error).__name__)
 
 
 def _previews(resolved: ResolvedArguments, variables: Variables) -> dict[str, TablePreview]:

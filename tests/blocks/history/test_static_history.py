@@ -60,6 +60,17 @@ def test_a_turn_in_which_every_call_failed_has_no_tick() -> None:
     assert each.startswith("! 1. ")
 
 
+def test_a_turn_in_which_every_call_was_denied_has_no_tick_either() -> None:
+    tree = build_tree(1)
+    (turn,) = next(iter(tree.nodes())).versions
+    for call in (event for event in turn.log if isinstance(event, CallFinished)):
+        call.status = "denied"
+    line = render_history(tree)["text/plain"].splitlines()[1]
+
+    assert line.startswith("⊘ 1. ")
+    assert "2 calls, 2 denied" in line
+
+
 def test_no_text_of_a_message_becomes_an_element() -> None:
     tree = build_tree(8)
     for node in tree.nodes():

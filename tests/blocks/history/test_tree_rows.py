@@ -89,14 +89,17 @@ def test_tools_beyond_the_bound_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statuses", "failed"), [((), 0), (("ok", "denied", "withheld"), 0), (("error", "ok"), 1), (("timed_out",), 1)]
+    ("statuses", "failed", "denied"),
+    [((), 0, 0), (("ok", "denied", "withheld"), 0, 2), (("error", "ok"), 1, 0), (("timed_out",), 1, 0)],
 )
-def test_the_calls_that_failed_are_counted(statuses: tuple[CallStatus, ...], failed: int) -> None:
+def test_the_calls_that_failed_or_were_denied_are_counted(
+    statuses: tuple[CallStatus, ...], failed: int, denied: int
+) -> None:
     turn = make_turn(5, node="n")
     turn.log = [event for event in turn.log if not isinstance(event, CallFinished)]
     turn.log += [CallFinished(f"call_{number}", "price", 1, status, "") for number, status in enumerate(statuses)]
 
-    assert version_row(turn).get("failed", 0) == failed
+    assert (version_row(turn).get("failed", 0), version_row(turn).get("denied", 0)) == (failed, denied)
 
 
 def test_a_running_turn_is_shown_as_far_as_it_is_known() -> None:

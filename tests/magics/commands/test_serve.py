@@ -310,3 +310,14 @@ def test_unloading_the_extension_stops_the_server(shell: Any, capsys: pytest.Cap
 
     assert not server.is_running
     assert not server.address.path.exists()
+
+
+def test_the_chat_of_a_client_that_is_empty_says_where_its_earlier_calls_are(
+    shell: Any, serving: tuple[Any, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, _ = serving
+    call_tool(server, "double", {"n": 4}, "agent")
+    run_command(shell, "serve --stop", capsys)
+    run_command(shell, "-c mcp:agent new", capsys)
+
+    assert "`%chat history chats`" in run_command(shell, "-c mcp:agent history", capsys)

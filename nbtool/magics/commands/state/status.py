@@ -63,7 +63,7 @@ def status(context: CommandContext, _: list[str]) -> str:
         ("replay", describe_recording(context)),
         ("journal", _journal()),
         *_policy(),
-        ("data sent", "" if totals() else "nothing"),
+        ("sent to providers", "" if totals() else "nothing"),
         *((f"  {host}", _traffic_line(host, one)) for host, one in totals().items()),
     ]
     return format_table(*rows)
