@@ -35,6 +35,7 @@
     ├── InvalidAnswer            an answer that does not match the requested type
     ├── LimitReached             a limit of rounds, calls, seconds, tokens or cost was reached
     ├── Cancelled                the turn was stopped by a person
+    ├── WorkerLost               the worker of a cluster or a pool ended before it returned the answer
     ├── HookFailed               a plugin raised
     ├── NotRecorded              replay only, and no recording matches
     └── JournalError
@@ -281,6 +282,10 @@ class LimitReached(NbtoolError):
 
 class Cancelled(NbtoolError):
     """The turn was stopped by a person."""
+
+
+class WorkerLost(NbtoolError):
+    """The worker of a cluster or a pool ended before it returned the answer."""
 
 
 class HookFailed(NbtoolError):

@@ -296,8 +296,11 @@ class Chat:
         (a frame, or dicts). Answers to the same prompts are reused from the journal. Takes `as_`, `options`, `approver`
         and `settings` as `start` does, and the fields of `MapSettings`.
 
+        With `on`, a Dask client or a pool of processes, the turns run there, with a copy of the tools and objects, and
+        with the key that each worker finds. A prompt is sent again if its worker is lost, unless a call has started.
+
         Raises:
-            nbtool.errors.BadUsage: the prompts, the rows or a setting are invalid.
+            nbtool.errors.BadUsage: the prompts, the rows or a setting are invalid, or something cannot be sent there.
             nbtool.errors.ModelError: the model is unknown, or has no API key. Later errors are in the answers.
         """
         return build_batch(self.builder, prompts, rows, **kwargs).start()
@@ -309,6 +312,9 @@ class Chat:
 
         `sink` is the path of an SQLite file, whose rows with an answer are not sent again, or a function that gets
         lists of answers. `prompts` or `rows` can be anything that yields them. Takes the arguments of `start_map`.
+
+        Raises:
+            nbtool.errors.WorkerLost: the engine `on` was closed or is broken; the answers that arrived are written.
         """
         return map_into(self.builder, sink, prompts, rows, **kwargs)
 

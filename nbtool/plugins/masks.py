@@ -51,6 +51,10 @@ class Masks:
         """Return an empty set of masks for the same types."""
         return Masks(self._kinds)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the types only: another process has masks of its own."""
+        return Masks, (self._kinds,)
+
     def mask(self, text: str) -> str:
         """Replace everything private by masks."""
         pieces, position = [], 0

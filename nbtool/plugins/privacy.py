@@ -71,6 +71,10 @@ class Privacy:
         self._masked_messages: dict[int, tuple[weakref.ref[Message], Message]] = {}
         self._key = f"privacy {id(self)}"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was masked before: another process has masks of its own."""
+        return {**vars(self), "_masked_messages": {}}
+
     async def on_before_request(self, request: RequestContext) -> None:
         """Mask the whole request, and add the rule about masks to the system text."""
         evicted = self.masks.evicted

@@ -153,6 +153,13 @@ class SitePolicy:
             if not file.rules.serve.allowed:
                 raise PolicyRefused(f"The policy {file.path} does not allow `%chat serve`.")
 
+    def check_workers(self) -> None:
+        """Check that turns may run in processes that do not know this policy; raises as `check_model_url`."""
+        for file in self.readable_files():
+            raise PolicyRefused(
+                f"The policy {file.path} applies to this process, so no turns are sent to workers.", fix="Remove on=."
+            )
+
     def budget(self, kind: Literal["usd", "tokens"]) -> tuple[float, str] | None:
         """Return the most that this kernel may spend, and the file that says so; None is no limit."""
         amounts = [(amount, str(file.path)) for file in self.files if (amount := getattr(file.rules.budget, kind))]

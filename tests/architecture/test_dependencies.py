@@ -32,8 +32,8 @@ LOADED_BY = {"pytest"}
 IN_THE_BROWSER = {"js", "pyodide"}
 """Imported only in a browser, whose Python has them."""
 
-OF_THE_USER = {"matplotlib", "numpy", "pandas", "PIL", "polars"}
-"""Never required: met only where the person's own objects are made of them."""
+OF_THE_USER = {"cloudpickle", "distributed", "matplotlib", "numpy", "pandas", "PIL", "polars"}
+"""Never required: met only where the person's own objects are made of them, or their cluster runs on them."""
 
 OWN_PROGRAMS = {"stdio_messages"}
 """Modules of the package that a program beside them, which has no packages, loads from its folder."""

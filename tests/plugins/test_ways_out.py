@@ -10,6 +10,7 @@ import base64
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -303,6 +304,16 @@ def by_resource(secret: str) -> str:
     reader = replace(make_resource_tool("lab", "lab", read), policy=Policy("auto"))
     with chat_at(call("lab_read_resource", resource="lab://x"), "Ok.", tools=[reader]) as (chat, server):
         assert chat.send("Go.").calls[0].status == "ok"
+        return sent_by(server)
+
+
+def by_workers(secret: str) -> str:
+    """Send a chat and prompts to an engine of the user's, which gets them in clear; what the worker sends is masked."""
+    with chat_at("Ok.", "Ok.", "Ok.", system=f"I am {secret}.") as (chat, server), ThreadPoolExecutor(1) as engine:
+        chat.expose(read=True, x=secret)
+        assert chat.map([f"Write to {secret}."], on=engine, resume=False).values == ["Ok."]
+        assert next(iter(chat.start_map([f"Call {secret}."], on=engine, resume=False))).value == "Ok."
+        chat.map_into(print, [f"Ask {secret}."], on=engine)
         return sent_by(server)
 
 

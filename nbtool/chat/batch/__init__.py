@@ -7,7 +7,8 @@ answer_cache.py    answers that the journal has already
 streamed_map.py    any number of prompts in constant memory, a chunk at a time
 answer_sink.py     where the answers of those go: an SQLite file, a function
 progress.py        the progress line
-settings.py        concurrency, retries and budget
+settings.py        concurrency, retries, budget, and where the turns run
+remote/            whole turns on a Dask cluster or in a pool of processes
 """
 
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mappin
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.progress import ProgressLine
@@ -43,16 +43,40 @@ ReadValue = Callable[[Turn], Any]
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerPort:
+    """Where a source of answers puts them, on nbtool's background loop.
+
+    Once there is a `stop_reason`, prompts that were not sent get it as their error; `refuse_rest` gives one.
+    """
+
+    add: Callable[[Answer], None]
+    stop_reason: Callable[[], NbtoolError | None]
+    refuse_rest: Callable[[NbtoolError], None]
+
+
+class AnswerSource(Protocol):
+    """Answers prompts elsewhere than in this process."""
+
+    async def answer(self, prompts: Sequence[tuple[PromptItem, str]], port: AnswerPort) -> None:
+        """Answer all prompts, each with its key, in any order."""
+
+    def stop(self) -> None:
+        """Begin no further prompt, and cancel the running ones; on nbtool's background loop."""
+
+
+@dataclass(frozen=True, slots=True)
 class BatchDriver:
     """Callbacks into a chat: `prepare` builds the turn of a prompt and its key, `read` returns the value of a turn.
 
     The synchronous tools of a turn run on the thread that `prepare` gets.
     `keys` returns the key of every prompt and the earlier turns that answered some of them; it can be slow.
+    With a `source` no turn runs here: it returns the answers.
     """
 
     prepare: PrepareTurn
     read: ReadValue
     keys: Callable[[Sequence[PromptItem]], tuple[list[str], Mapping[str, Turn]]]
+    source: AnswerSource | None = None
 
 
 class Batch:
@@ -199,7 +223,19 @@ class Batch:
                 self._add(answer)
             else:
                 self._waiting.append((one, key))
+        if self._driver.source:
+            port = AnswerPort(self._receive, lambda: self._stopped, self._refuse_rest)
+            await self._driver.source.answer(tuple(self._waiting), port)
+            return
         await asyncio.gather(*(self._run_worker() for _ in range(min(self._settings.concurrency, len(self._waiting)))))
+
+    def _receive(self, answer: Answer) -> None:
+        """Add an answer that comes from elsewhere."""
+        self._usage += answer.turn.usage if answer.turn else Usage()
+        self._add(answer)
+
+    def _refuse_rest(self, reason: NbtoolError) -> None:
+        self._stopped = self._stopped or reason
 
     async def _run_worker(self) -> None:
         """Send waiting prompts one after another until none is left."""
@@ -237,6 +273,8 @@ class Batch:
             self._running.discard(turn)
 
     def _stop_all(self) -> None:
+        if self._driver.source:
+            self._driver.source.stop()
         for turn in tuple(self._running):
             turn.cancel()
 

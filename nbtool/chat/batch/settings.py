@@ -14,6 +14,12 @@ from nbtool.tools.approval import Decision, Denied, Question
 MAX_CONCURRENCY = 64
 """Maximum prompts that run at the same time."""
 
+MAX_CLUSTER_CONCURRENCY = 1_000
+"""The same on a cluster or in a pool of processes, all workers together."""
+
+MAX_CHUNK = 500
+"""Maximum prompts of one task of a cluster."""
+
 MAX_RETRIES = 10
 """Maximum retries of a prompt."""
 
@@ -32,6 +38,9 @@ class MapSettings:
         executor: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`.
         resume: reuse answers of the same prompts from the journal, unless a recording is in use.
         progress: show a progress line.
+        on: runs whole turns there: a Dask client, or a pool of processes.
+        chunk: prompts of one task there; their answers arrive together.
+        send_key: send the literal key of the chat there; otherwise each worker finds its own, as a new `Chat` does.
     """
 
     concurrency: int = 8
@@ -43,6 +52,9 @@ class MapSettings:
     executor: Executor | None = None
     resume: bool = True
     progress: bool = True
+    on: Any = None
+    chunk: int = 20
+    send_key: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -58,7 +70,8 @@ class MapSettings:
 
     def __post_init__(self) -> None:
         for name, value, minimum, maximum in (
-            ("concurrency", self.concurrency, 1, MAX_CONCURRENCY),
+            ("concurrency", self.concurrency, 1, MAX_CONCURRENCY if self.on is None else MAX_CLUSTER_CONCURRENCY),
+            ("chunk", self.chunk, 1, MAX_CHUNK),
             ("retries", self.retries, 0, MAX_RETRIES),
         ):
             if not minimum <= value <= maximum:
@@ -68,7 +81,19 @@ class MapSettings:
                 f"executor={type(self.executor).__name__}: expected a concurrent.futures.Executor.",
                 fix="Pass a pool, or client.get_executor(pure=False) of Dask.",
             )
+        if self.on is not None:
+            self._check_remote()
         self.budget()
+
+    def _check_remote(self) -> None:
+        """Refuse what needs this process."""
+        if self.executor is not None:
+            raise BadUsage("on= runs whole turns, tools included, elsewhere.", fix="Remove executor=.")
+        if self.tokens is not None or self.usd is not None:
+            raise BadUsage(
+                "With on=, no budget of all prompts together can be kept: workers do not know each other's usage.",
+                fix="Limit each turn: settings=TurnSettings(limits=Limits(tokens=…)).",
+            )
 
     def budget(self) -> Budget | None:
         """Return the plugin that enforces the budget, without asking for more.

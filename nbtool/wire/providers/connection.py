@@ -100,6 +100,32 @@ class Connection:
         values += [self.proxy] if self.proxy else []
         return [*values, *proxy_passwords(self.proxy), *self.client_certificate[2:]]
 
+    @property
+    def secret_names(self) -> list[str]:
+        """The names of the settings that contain a secret."""
+        named = [
+            *(("headers", *pair) for pair in self.headers.items()),
+            *(("query", *pair) for pair in self.query.items()),
+        ]
+        pairs = [(f"{kind} {name}", value) for kind, name, value in named if name.lower() not in _NO_SECRETS]
+        pairs += [("proxy", value) for value in proxy_passwords(self.proxy)[:1]]
+        pairs += [("client_certificate", value) for value in self.client_certificate[2:]]
+        return [name for name, _ in pairs]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings as `make_connection` takes them, secrets as plain texts; not for a log."""
+        return {
+            "headers": {name: value.get_secret_value() for name, value in self.headers.items()},
+            "query": {name: value.get_secret_value() for name, value in self.query.items()},
+            "auth": self.auth,
+            "key_command": self.key_command,
+            "key_seconds": self.key_seconds,
+            "proxy": self.proxy and self.proxy.get_secret_value(),
+            "verify": self.verify,
+            "client_certificate": tuple(value.get_secret_value() for value in self.client_certificate),
+        }
+
     def sends_key(self, header: str) -> bool:
         """Whether the key is sent in this header: a header of the same name replaces it."""
         return self.auth != NO_AUTH and header not in {name.lower() for name in self.headers}

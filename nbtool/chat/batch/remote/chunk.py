@@ -1,0 +1,34 @@
+"""One task of an engine: some prompts, and how many of them run at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from nbtool.chat.batch.prompts import PromptItem
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Prompts with their keys; their turns are journalled under `chat_id`.
+
+    With `has_claims` no call of a prompt starts unless its worker gets the prompt's claim.
+    """
+
+    chat_id: str
+    prompts: Sequence[tuple[PromptItem, str]] = field(repr=False)
+    concurrency: int = 1
+    has_claims: bool = False
+
+    @property
+    def indexes(self) -> list[int]:
+        """The indexes of the prompts."""
+        return [one.index for one, _ in self.prompts]
+
+
+def divide(prompts: Sequence[tuple[PromptItem, str]], size: int) -> Iterator[Sequence[tuple[PromptItem, str]]]:
+    """Yield the prompts in order, at most `size` together."""
+    iterator = iter(prompts)
+    while part := list(islice(iterator, size)):
+        yield part

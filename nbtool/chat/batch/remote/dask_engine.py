@@ -1,0 +1,145 @@
+"""A Dask client as the engine of a batch.
+
+Dask runs the tasks of a dead worker again by itself, whatever their `retries`, and a worker that only lost its
+connection may still run the first copy. So before the first call of a prompt starts, its worker takes the only ticket
+of this prompt, from a queue in the scheduler: a second run finds the queue empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+CLAIM_SECONDS = 1.0
+"""Seconds to wait for the ticket of a prompt, which another worker may take at the same moment."""
+
+SHARED_BYTES = 64 * 1024
+"""A larger value goes to each worker once, instead of with each task."""
+
+STOPPED_STATES = ("cancelled", "released", "forgotten")
+"""States of a task of a worker whose result nobody waits for."""
+
+
+@dataclass(slots=True)
+class SchedulerLink:
+    """Asks the scheduler of a Dask cluster."""
+
+    name: str
+    _client: Any = field(default=None, repr=False)
+    _worker: Any = field(default=None, repr=False)
+    _task: str = ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the name only: each worker connects by itself."""
+        return SchedulerLink, (self.name,)
+
+    def connect(self) -> None:
+        """Find the worker, its client and the task."""
+        self._worker = _dask().get_worker()
+        self._task = str(self._worker.get_current_task())
+        self._client = _dask().get_client()
+
+    def is_stopped(self) -> bool:
+        """Whether the batch was stopped, or the task was cancelled because its client is gone."""
+        task = self._worker.state.tasks.get(self._task)
+        return (
+            task is None or task.state in STOPPED_STATES or bool(_dask().Event(self.name, client=self._client).is_set())
+        )
+
+    def claim(self, index: int) -> bool:
+        """Take the ticket of a prompt; return whether it was still there."""
+        tickets = _dask().Queue(_ticket_name(self.name, index), client=self._client)
+        try:
+            if not tickets.qsize():  # the usual case of a second run: the scheduler would log a timeout as an error
+                return False
+            tickets.get(timeout=CLAIM_SECONDS)
+        except TimeoutError:
+            return False
+        finally:
+            tickets.close()
+        return True
+
+
+class DaskEngine:
+    """Runs chunks on a Dask cluster."""
+
+    repeats = True
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._executor = client.get_executor(pure=False, retries=0)
+        self._name = f"nbtool-map-{uuid4().hex}"
+        self._tickets: dict[int, Any] = {}
+        self._is_stopped = False
+
+    def count_slots(self) -> int:
+        """Return the number of the workers' threads; an adaptive cluster may have none yet."""
+        return sum(self._client.nthreads().values())
+
+    def share(self, value: Any) -> Any:
+        """Return a future of a large value, which Dask can compute again if its worker is lost."""
+        is_large = len(getattr(value, "data", b"")) > SHARED_BYTES
+        return self._client.submit(_same, value, pure=False) if is_large else value
+
+    def link(self) -> SchedulerLink:
+        """Return the link to the scheduler."""
+        return SchedulerLink(self._name)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Submit a task to the cluster."""
+        future: Future[Any] = self._executor.submit(function, *arguments)
+        return future
+
+    def is_open(self) -> bool:
+        """Whether the client is; the futures of a closed one never end."""
+        return self._client.status not in ("closing", "closed")
+
+    def is_loss(self, error: BaseException) -> bool:
+        """Whether workers ended again and again under the task, or it was dropped."""
+        return isinstance(error, _dask().KilledWorker | CancelledError)
+
+    def offer_claims(self, indexes: Sequence[int]) -> None:
+        """Put one ticket for each prompt into a queue of its own."""
+        for index in indexes:
+            if index not in self._tickets:
+                self._tickets[index] = _dask().Queue(_ticket_name(self._name, index), client=self._client)
+                self._tickets[index].put(True)
+
+    def withdraw_claims(self, indexes: Sequence[int]) -> None:
+        """Remove the queues of prompts."""
+        for index in indexes:
+            if tickets := self._tickets.pop(index, None):
+                with suppress(Exception):  # the scheduler is gone, and the queue with it
+                    tickets.close()
+
+    def stop(self) -> None:
+        """Set the event that running chunks read."""
+        self._is_stopped = True
+        with suppress(Exception):  # the scheduler is gone: its workers end the tasks
+            _dask().Event(self._name, client=self._client).set()
+
+    def close(self) -> None:
+        """Remove what this batch has left in the scheduler."""
+        self.withdraw_claims(list(self._tickets))
+        if self._is_stopped:
+            with suppress(Exception):  # the scheduler is gone, and the event with it
+                _dask().Event(self._name, client=self._client).clear()
+
+
+def _ticket_name(batch: str, index: int) -> str:
+    return f"{batch}-{index}"
+
+
+def _dask() -> Any:
+    """Return Dask, which the user's client or the worker has imported."""
+    import distributed  # noqa: PLC0415 - never imported before
+
+    return distributed
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -1,0 +1,127 @@
+"""Make the batches of a chat, and the turns of their prompts: each is a turn in a conversation of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from nbtool.caller_thread import CallerThread
+from nbtool.chain.price_check import REPORTS_COST
+from nbtool.chat.batch.answer_cache import BatchKey, answer_value
+from nbtool.chat.batch.batch import AnswerSource, Batch, BatchDriver
+from nbtool.chat.batch.prompts import PromptItem, PromptSet
+from nbtool.chat.batch.settings import MapSettings
+from nbtool.chat.batch.shared_backoff import SharedBackoff
+from nbtool.chat.chat_parts import ChatParts
+from nbtool.chat.model import Model
+from nbtool.chat.prompt_context import as_message
+from nbtool.chat.turn import Turn
+from nbtool.chat.turn_builder import TurnBuilder
+from nbtool.chat.turn_settings import TurnSettings
+from nbtool.errors import MissingKey
+from nbtool.plugins.budget import Budget
+from nbtool.plugins.structured import Structured
+from nbtool.tools.approval import Approver
+from nbtool.tools.execution.executor_tools import ExecutorTools
+from nbtool.tools.toolset import Toolset
+from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+
+
+class BatchMaker:
+    """Creates batches of one chat that share their settings, their budget and their back-off."""
+
+    def __init__(
+        self,
+        chat: TurnBuilder,
+        *,
+        as_: Any = None,
+        options: Mapping[str, Any] | None = None,
+        approver: Approver | None = None,
+        settings: TurnSettings | None = None,
+        backoff: SharedBackoff | None = None,
+        **map_options: Any,
+    ) -> None:
+        self.plan = MapSettings.of(map_options)
+        self.arguments = {"as_": as_, "options": options, "approver": approver or chat.parts.approver}
+        self.settings = settings or TurnSettings()
+        self._backoff, self._fork = backoff or SharedBackoff(), chat.fork()
+        parts, recorder = self._fork.parts, chat.parts.recorder
+        if self.plan.tools is not None:
+            parts.tools = Toolset("chat", self.plan.tools)
+        first = self._compose_first(as_=as_, options=options, settings=settings)
+        self._inputs = parts.inputs_of(first, {**chat.parts.options, **(options or {})})
+        if self.plan.executor:
+            parts.tools = Toolset("chat", [ExecutorTools(parts.tools, self.plan.executor)])
+        limit, mode = self.plan.budget(), recorder.mode_for(settings.replay if settings else None)
+        if limit and mode.value != "only":  # without requests nothing is spent
+            _require_price(limit, parts.model)
+        parts.plugins = [self._backoff, *([limit] if limit else []), *chat.parts.plugins]
+        # with a recording, answers are replayed and recorded: one from the journal would be in no recording
+        self.reads_journal = self.plan.resume and recorder.file is None
+
+    @cached_property
+    def key(self) -> BatchKey:
+        """The inputs that all prompts share; slow where objects are large."""
+        return BatchKey.of(self._inputs)
+
+    @property
+    def parts(self) -> ChatParts:
+        """The parts that the turns are built from."""
+        return self._fork.parts
+
+    def read(self, turn: Turn) -> Any:
+        """Return the value of a completed turn; raises as `answer_value`."""
+        return answer_value(turn, as_=self.arguments["as_"])
+
+    def batch(self, prompts: PromptSet, source: AnswerSource | None = None) -> Batch:
+        """Create a batch without starting it; with a `source` its turns run elsewhere."""
+        driver = BatchDriver(self._prepare, self.read, self._keys, source)
+        return Batch(prompts, driver, self.plan, self._backoff)
+
+    def batch_of_keys(
+        self,
+        prompts: Sequence[tuple[PromptItem, str]],
+        chat_id: str,
+        plugins_of: Callable[[PromptItem], Sequence[object]],
+    ) -> Batch:
+        """Create a batch of prompts with known keys, each with plugins of its own, that asks no journal for answers."""
+        self._fork.conversation.chat_id = chat_id
+        keys = [key for _, key in prompts]
+
+        def prepare(one: PromptItem, key: str, caller_thread: CallerThread) -> Turn:
+            return self._prepare(one, key, caller_thread, plugins_of(one))
+
+        driver = BatchDriver(prepare, self.read, lambda _: (keys, {}))
+        return Batch(PromptSet([one for one, _ in prompts], list), driver, self.plan, self._backoff)
+
+    def _compose_first(self, **arguments: Any) -> Turn:
+        """Return a turn that checks the settings; without a key here, workers may have one."""
+        try:
+            return self._fork.compose("-", **arguments)
+        except MissingKey:
+            if self.plan.on is None:
+                raise
+            as_ = arguments["as_"]
+            answer = Structured(as_) if as_ is not None else None
+            return Turn(as_message("-", ()), self.parts.model.name, answer=answer)
+
+    def _prepare(self, one: PromptItem, key: str, caller_thread: CallerThread, plugins: Sequence[object] = ()) -> Turn:
+        fork = self._fork.fork(self._fork.conversation.chat_id)
+        fork.parts.plugins = [*plugins, *fork.parts.plugins]
+        settings = replace(self.settings, cell_id=key)
+        return fork.compose(one.prompt, settings=settings, caller_thread=caller_thread, **self.arguments)
+
+    def _keys(self, items: Sequence[PromptItem]) -> tuple[list[str], Mapping[str, Turn]]:
+        self._fork.conversation.chat_id = self.key.chat_id
+        return self.key.keys(items), self.key.find_answered(items) if self.reads_journal else {}
+
+
+def _require_price(limit: Budget, model: Model) -> None:
+    """Raise if nothing says what the model costs, and the limit is in dollars."""
+    endpoint = model.endpoint()
+    abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
+    if limit.needs_price and isinstance(endpoint, FallbackEndpoint) and endpoint.has_price():
+        abilities |= {REPORTS_COST}
+    limit.require_price(endpoint.model, abilities, provider=getattr(endpoint, "provider", ""))

@@ -1,0 +1,114 @@
+"""What runs on a worker: the prompts of one chunk, with the concurrency and the tools of a local map."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from nbtool.chat.batch.batch import Answer, Batch
+from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.batch.remote import CallClaim, Chunk, PackedAnswer, Sealed, WorkerLink, pack_answer, pack_error
+from nbtool.chat.batch.remote.call_claim import lost_after_calls
+from nbtool.chat.batch.shared_backoff import SharedBackoff
+from nbtool.chat.batch_maker import BatchMaker
+from nbtool.chat.chat_description import ReceivedChat, receive_chat
+from nbtool.errors import BadUsage, NbtoolError
+
+POLL_SECONDS = 0.5
+"""Seconds between two looks at whether the batch was stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class _WorkerChat:
+    """A chat of this worker, which the chunks of its map share, with their back-off."""
+
+    chat: ReceivedChat
+    backoff: SharedBackoff = field(default_factory=SharedBackoff)
+
+
+def answer_chunk(description: Sealed, sealed: Sealed, link: WorkerLink) -> list[PackedAnswer]:
+    """Send the prompts of a chunk and return their answers; raises nothing of nbtool's own."""
+    chunk: Chunk = sealed.open()["chunk"]
+    try:
+        link.connect()
+        worker_chat = _receive(description)
+        maker = BatchMaker(
+            worker_chat.chat.builder,
+            backoff=worker_chat.backoff,
+            concurrency=chunk.concurrency,
+            resume=False,
+            progress=False,
+            **worker_chat.chat.arguments,
+        )
+    except Exception as error:  # noqa: BLE001 - opening a description imports and runs code of the user's
+        packed = pack_error(_explain(error))
+        return [PackedAnswer(index, error=packed) for index in chunk.indexes]
+    return _answer(maker, chunk, link)
+
+
+def _answer(maker: BatchMaker, chunk: Chunk, link: WorkerLink) -> list[PackedAnswer]:
+    free = frozenset(maker.parts.variable_tools.tools())
+    claims = {index: CallClaim(_claim_of(link, index), free) for index in chunk.indexes if chunk.has_claims}
+
+    def plugins_of(one: PromptItem) -> list[object]:
+        return [claims[one.index]] if one.index in claims else []
+
+    batch = maker.batch_of_keys(chunk.prompts, chunk.chat_id, plugins_of)
+    with _watching(batch, link):
+        try:
+            batch.wait()
+        except KeyboardInterrupt:  # of a terminal, which sends it to every process of the pool; `wait` has cancelled
+            batch.wait()
+    return [_pack(answer, batch, claims.get(answer.index)) for answer in batch.answers]
+
+
+def _pack(answer: Answer, batch: Batch, claim: CallClaim | None) -> PackedAnswer:
+    if claim and claim.is_refused:
+        return PackedAnswer(answer.index, error=pack_error(lost_after_calls()))
+    is_unsent = answer.turn is None and answer.error is not None and answer.error is batch.stop_reason
+    return pack_answer(answer, is_unsent=is_unsent)
+
+
+def _claim_of(link: WorkerLink, index: int) -> Callable[[], bool]:
+    return lambda: link.claim(index)
+
+
+@lru_cache(maxsize=2)
+def _receive(description: Sealed) -> _WorkerChat:
+    """Build the chat of a map once in each worker."""
+    return _WorkerChat(receive_chat(description))
+
+
+@contextmanager
+def _watching(batch: Batch, link: WorkerLink) -> Iterator[None]:
+    """Cancel the batch when the one at home is stopped."""
+    finished = threading.Event()
+
+    def watch() -> None:
+        while not finished.wait(POLL_SECONDS):
+            try:
+                is_stopped = link.is_stopped()
+            except Exception:  # noqa: BLE001 - a worker that is closing; the task ends with it
+                return
+            if is_stopped:
+                batch.cancel()
+                return
+
+    threading.Thread(target=watch, name="nbtool-watch", daemon=True).start()
+    try:
+        yield
+    finally:
+        finished.set()
+
+
+def _explain(error: Exception) -> Exception:
+    """Return the error of a chat that cannot be built here, with what to do about it."""
+    if isinstance(error, NbtoolError):
+        return error
+    return BadUsage(
+        f"The chat cannot be built on the worker ({type(error).__name__}: {error}).",
+        fix="Install what its tools import there, or define them in the notebook.",
+    )

@@ -1,0 +1,185 @@
+"""A chat as it is sent to workers: how to build it there, without its key, its turns and its approvals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import SecretStr
+
+from nbtool.chat.batch.remote import Sealed, seal
+from nbtool.chat.chat_parts import ChatParts
+from nbtool.chat.conversation import Conversation
+from nbtool.chat.model import Model
+from nbtool.chat.turn_builder import TurnBuilder
+from nbtool.errors import BadUsage, NbtoolError
+from nbtool.plugins.budget import Budget
+from nbtool.tools.variable_tools import variable_tools
+from nbtool.tools.variables.store import Variables
+from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+from nbtool.wire.providers.connection import make_connection
+
+MIN_KEY = 8
+"""Length from which a key is searched in what is sent: a shorter one is in every text."""
+
+LABELS = {
+    "model": "The model's",
+    "tools": "The tool",
+    "exposed": "The variable",
+    "plugins": "The plugin",
+    "options": "The option",
+    "choose_tools": "choose_tools",
+    "call_texts": "call_texts",
+    "approver": "The approver",
+    "as_": "The type as_",
+    "settings": "settings=",
+}
+"""What an error calls a part that cannot be sent."""
+
+COPIED = ("system", "limits", "history", "check_results", "choose_tools", "keeps_notes")
+"""The parts that are sent as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedChat:
+    """A chat on a worker, with the arguments of its map."""
+
+    builder: TurnBuilder
+    arguments: Mapping[str, Any]
+
+
+def describe_chat(parts: ChatParts, arguments: Mapping[str, Any], *, send_key: bool) -> Sealed:
+    """Return the description of a chat, with the arguments of its map.
+
+    Raises:
+        BadUsage: it has a literal key without `send_key`, or a part that cannot be sent.
+    """
+    _check_key(parts.model, send_key=send_key)
+    _check_parts(parts)
+    given = dict(arguments)
+    described = {
+        "model": _describe_model(parts.model),
+        "tools": parts.tools,
+        "exposed": {entry.name: parts.variables.value(entry.name) for entry in parts.exposed_variables()},
+        "readable": [entry.name for entry in parts.exposed_variables() if entry.is_readable],
+        "plugins": list(parts.plugins),
+        "options": dict(parts.options),
+        "call_texts": dict(parts.call_texts),
+        "result_bytes": parts.variables.max_bytes,
+        **{name: getattr(parts, name) for name in COPIED},
+        "approver": given.pop("approver"),
+        "as_": given.pop("as_"),
+        "settings": given.pop("settings"),
+        "arguments": given,
+    }
+    sealed = seal(described, LABELS)
+    _check_sealed(sealed, parts.model, send_key=send_key)
+    return sealed
+
+
+def receive_chat(sealed: Sealed) -> ReceivedChat:
+    """Build a chat from its description, on a worker; the model finds its key there."""
+    sent = sealed.open()
+    variables = Variables()
+    variables.max_bytes = sent["result_bytes"]
+    for name, value in sent["exposed"].items():
+        variables.expose(name, value, readable=name in sent["readable"])
+    parts = ChatParts(
+        _build_model(sent["model"]),
+        sent["tools"],
+        variables,
+        variable_tools(variables, writable=sent["keeps_notes"]),
+        sent["system"],
+        sent["limits"],
+        sent["history"],
+        options=sent["options"],
+        check_results=sent["check_results"],
+        plugins=sent["plugins"],
+        choose_tools=sent["choose_tools"],
+        call_texts=sent["call_texts"],
+    )
+    own = {name: sent[name] for name in ("approver", "as_", "settings")}
+    return ReceivedChat(TurnBuilder(parts, Conversation()), {**sent["arguments"], **own})
+
+
+def _describe_model(model: Model) -> dict[str, Any]:
+    """Return the arguments of the model."""
+    is_own = not isinstance(model.wire, str | None)
+    key = model.api_key.get_secret_value() if isinstance(model.api_key, SecretStr) else None
+    return {
+        "model_id": None if is_own else model.name,
+        "base_url": model.base_url,
+        "wire": model.wire,
+        "tool_mode": model.tool_mode,
+        "tool_format": model.tool_format,
+        "connection": model.connection.settings,
+        "key": key,  # only with `send_key`: checked before
+    }
+
+
+def _build_model(sent: Mapping[str, Any]) -> Model:
+    key, connection = sent["key"], make_connection(sent["connection"])
+    others = {name: sent[name] for name in ("model_id", "base_url", "wire", "tool_mode", "tool_format")}
+    return Model(**others, api_key=SecretStr(key) if key else None, connection=connection)
+
+
+def _check_key(model: Model, *, send_key: bool) -> None:
+    """Refuse a key that would have to be sent.
+
+    Raises:
+        BadUsage: the key, a header or a password is written out, or the key comes from a function.
+    """
+    if model.api_key is not None and not isinstance(model.api_key, SecretStr):
+        raise BadUsage(
+            "The key of this chat comes from a function of this process, which is not sent to workers.",
+            fix="Set the key in the environment of the workers, or use key_command=.",
+        )
+    literal = ["api_key", *model.connection.secret_names] if model.api_key else model.connection.secret_names
+    if literal and not send_key:
+        raise BadUsage(
+            f"{literal[0]} was passed as a text, and keys are not sent to workers.",
+            fix="Set it in the environment or the providers.toml of the workers, or pass send_key=True.",
+        )
+
+
+def _check_parts(parts: ChatParts) -> None:
+    """Refuse what could be sent, but would not do there what it does here."""
+    for name, tool in parts.tools.tools().items():
+        if tool.executor is not None:
+            raise BadUsage(
+                f"The tool {name!r} has an executor, which is not sent to workers.",
+                fix="Remove executor= from it: with on= it runs on the worker anyway.",
+            )
+    if any(isinstance(plugin, Budget) for plugin in parts.plugins):
+        raise BadUsage(
+            "A Budget counts in one process, so each worker could spend all of it.",
+            fix="Limit each turn: settings=TurnSettings(limits=Limits(tokens=…)).",
+        )
+
+
+def _check_sealed(sealed: Sealed, model: Model, *, send_key: bool) -> None:
+    """Refuse a description that contains the key because a tool, an object or a text does.
+
+    Raises:
+        BadUsage: it does.
+    """
+    if send_key:
+        return
+    for key in _own_keys(model):
+        if len(key) >= MIN_KEY and key.encode() in sealed.data:
+            raise BadUsage(
+                "A tool, an object or a text of this chat contains its key, which is not sent to workers.",
+                fix="Let the tool read the key where it runs, for example with os.environ.",
+            )
+
+
+def _own_keys(model: Model) -> Sequence[str]:
+    """Return the key that requests of this process would have."""
+    with suppress(NbtoolError):  # there may be a key on the workers only
+        endpoint = model.endpoint()
+        native = endpoint.native if isinstance(endpoint, FallbackEndpoint) else endpoint
+        key = getattr(native, "key", None)
+        return [key.get_secret_value()] if isinstance(key, SecretStr) else []
+    return []
