@@ -76,9 +76,9 @@ def _claim_of(link: WorkerLink, index: int) -> Callable[[], bool]:
     return lambda: link.claim(index)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _receive(description: Sealed) -> _WorkerChat:
-    """Build the chat of a map once in each worker."""
+    """Build the chat of a map once in each worker, which keeps it until the next map."""
     return _WorkerChat(receive_chat(description))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import multiprocessing
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -25,8 +25,9 @@ class FileLink:
         """Do nothing."""
 
     def is_stopped(self) -> bool:
-        """Whether the file is there."""
-        return os.path.exists(self.path)  # noqa: PTH110 - called often
+        """Whether the file is there, or the process of the pool is gone."""
+        parent = multiprocessing.parent_process()
+        return Path(self.path).exists() or (parent is not None and not parent.is_alive())
 
     def claim(self, _: int) -> bool:
         """Return True: no prompt is sent twice."""

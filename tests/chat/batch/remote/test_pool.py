@@ -239,15 +239,41 @@ def test_a_map_into_a_file_continues_after_its_process_was_killed(pool: Executor
         return shout(request)
 
     with serve_by(respond) as server:
-        process = subprocess.Popen([sys.executable, str(script), server.url, str(path)], env=os.environ)
+        process = subprocess.Popen([sys.executable, str(script), server.url, str(path)], start_new_session=True)
         assert is_half.wait(50)
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # with its workers, which a pool leaves behind
         process.wait()
         written = rows_of(path)
         totals = Chat("tiny", base_url=server.url).map_into(path, [f"p{n}" for n in range(60)], on=pool, chunk=3)
 
     assert (totals.answered, totals.answered_before) == (60 - len(written), len(written))
     assert rows_of(path) == [(n, f"P{n}", None) for n in range(60)]
+
+
+ORPHAN = """
+import multiprocessing, sys
+from concurrent.futures import ProcessPoolExecutor
+from nbtool import Chat
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        Chat("tiny", base_url=sys.argv[1]).map(["a", "b"], on=pool, concurrency=1, progress=False)
+"""
+
+
+def test_a_worker_whose_pool_was_killed_stops_its_prompts(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(ORPHAN)
+    with serve_by(lambda _: [head(), Silence()]) as server:
+        process = subprocess.Popen([sys.executable, str(script), server.url], start_new_session=True)
+        assert server.asked.wait(50)
+        process.kill()
+        process.wait()
+        assert server.left.wait(20)
+        os.killpg(process.pid, signal.SIGKILL)  # the worker waits for a pool that is gone, as Python leaves it
+        requests = len(server.requests)
+
+    assert requests == 1
 
 
 def test_only_some_chunks_are_under_way(pool: Executor) -> None:
