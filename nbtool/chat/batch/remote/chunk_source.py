@@ -64,8 +64,12 @@ class ChunkSource:
     async def answer(self, prompts: Prompts, port: AnswerPort) -> None:
         """Send all prompts, a chunk at a time per slot, and add their answers as the chunks return."""
         try:
-            if senders := await asyncio.to_thread(self._divide, prompts):
-                await asyncio.gather(*(self._send_chunks(port) for _ in range(senders)))
+            try:
+                senders = await asyncio.to_thread(self._divide, prompts)
+            except Exception as error:  # noqa: BLE001 - an engine may raise anything
+                port.refuse_rest(_closed(self.settings.on, error))
+                self._chunks, senders = deque([prompts]), 1
+            await asyncio.gather(*(self._send_chunks(port) for _ in range(senders)))
         finally:
             if self._stopping:
                 await self._stopping
@@ -147,7 +151,9 @@ class ChunkSource:
 
     def _failed(self, prompts: Prompts, error: BaseException) -> list[Answer]:
         """Return the answers of a chunk that failed as a whole; prompts that can be sent again are."""
-        if self._stop.is_set() and isinstance(error, CancelledError | TimeoutError):
+        if isinstance(error, KeyboardInterrupt) or (
+            self._stop.is_set() and isinstance(error, CancelledError | TimeoutError)
+        ):  # a terminal interrupts the processes of a pool too
             return _failed_answers(prompts, Cancelled(STILL_RUNNING))
         if isinstance(error, NbtoolError):
             return _failed_answers(prompts, error)

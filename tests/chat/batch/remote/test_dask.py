@@ -133,6 +133,15 @@ def test_other_objects_of_dask_are_refused(client: Any) -> None:
         asyncio.run(make_asynchronous_client())
 
 
+def test_a_client_that_is_closed_is_one_clear_line(client: Any) -> None:
+    other = Client(client.scheduler.address, set_as_default=False)
+    other.close()
+    batch = Chat("tiny", base_url="http://127.0.0.1:9").map(["a", "b"], on=other)
+
+    assert [type(one.error) for one in batch.answers] == [WorkerLost, WorkerLost]
+    assert "takes no more tasks" in str(batch.stop_reason)
+
+
 def test_a_map_into_a_file_continues_after_its_client_went_away(client: Any, tmp_path: Path) -> None:
     path, closed = tmp_path / "a.sqlite", threading.Event()
     other = Client(client.scheduler.address, set_as_default=False)

@@ -18,13 +18,13 @@ from nbtool import Chat, tool
 from nbtool.chat.batch.remote import Sealed, pack_error, seal
 from nbtool.chat.batch.remote.packed_answer import unpack_error
 from nbtool.chat.chat_description import receive_chat
-from nbtool.errors import BadUsage, EnvFileNotAllowed, NbtoolError, PolicyRefused, RateLimited
+from nbtool.errors import BadUsage, EnvFileNotAllowed, NbtoolError, PolicyRefused, RateLimited, WorkerLost
 from nbtool.plugins.budget import Budget
-from nbtool.policy import site_policy
-from nbtool.policy.site import SitePolicy
 from nbtool.testing import ScriptedWire
 from tests.chaos import Received, serve_by
 from tests.chat.batch.remote.far_tools import say, where
+from tests.chat.batch.test_streamed_map import rows_of
+from tests.policy.in_force import policy_in_force
 
 KEY = "sk-0123456789abcdef"
 
@@ -214,16 +214,24 @@ def test_settings_have_limits(spy: Spy, name: str, value: int) -> None:
         Chat("tiny", base_url="http://127.0.0.1:9").map(["a"], on=spy, **{name: value})
 
 
-def test_a_recording_and_a_policy_keep_turns_here(spy: Spy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recording_and_a_policy_keep_turns_here(spy: Spy, tmp_path: Path) -> None:
     chat = Chat("tiny", base_url="http://127.0.0.1:9")
-    policy = tmp_path / "policy.toml"
-    policy.write_text("[journal]\ndays = 30\n")
-    monkeypatch.setattr("nbtool.chat.batch_builder.site_policy", lambda: SitePolicy.read(str(policy)))
-    with pytest.raises(PolicyRefused, match="no turns are sent to workers"):
+    with policy_in_force(tmp_path, "[journal]\ndays = 30\n"), pytest.raises(PolicyRefused, match="no turns are sent"):
         chat.map(["a"], on=spy)
-    monkeypatch.setattr("nbtool.chat.batch_builder.site_policy", site_policy)
     chat.record(tmp_path / "turns.nbtool.json")
     refused("no turn is recorded or replayed", spy, chat)
+
+
+def test_an_engine_that_takes_no_task_is_one_clear_line_and_nothing_is_sent(tmp_path: Path) -> None:
+    closed, path = ThreadPoolExecutor(1), tmp_path / "a.sqlite"
+    closed.shutdown()
+    chat = Chat("tiny", base_url="http://127.0.0.1:9")
+    batch = chat.map(["a", "b"], on=closed)
+    with pytest.raises(WorkerLost, match=r"The ThreadPoolExecutor takes no more tasks .* was not sent") as found:
+        chat.map_into(path, ["a", "b"], on=closed)
+
+    assert {str(one.error) for one in batch.answers} == {str(found.value)}
+    assert rows_of(path) == []
 
 
 def test_a_chat_is_built_again_from_what_was_sent(spy: Spy) -> None:
