@@ -24,8 +24,8 @@ def list_names(names: Iterable[str], limit: int) -> str:
 
 
 def format_number(number: int) -> str:
-    """Return a number with thin groups: 1 204 332."""
-    return f"{number:,}".replace(",", " ")
+    """Return a number in groups: 1,204,332."""
+    return f"{number:,}"
 
 
 def count_of(number: int, noun: str) -> str:

@@ -282,7 +282,7 @@ export type Party = "model" | "person" | "tool";
 /**
  * One turn in a row: its prompt, status, and usage.
  * `seconds` contain the `waited` ones, in which the turn only waited for the person. `failed` counts the calls
- * that raised or could not run, `denied` those that were denied or whose result was withheld. `tools` are the
+ * that raised or could not run, `denied` those that were denied or their result withheld. `tools` are the
  * distinct names of the called tools, and `more_tools` counts the omitted ones. `cost` is in US dollars,
  * `started` seconds since the epoch; unknown values are None. `replayed` is the date of the recording that it
  * was replayed from, `made` its origin, another version; both may be empty.

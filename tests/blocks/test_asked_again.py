@@ -27,7 +27,7 @@ from tests.blocks.turns import fold
 from tests.resolved import plain, reference
 
 WRITTEN = '{"df": "$VAR_REF{{df}}"}'
-FORMER, NEWER = {"df": reference("df", "3 rows")}, {"df": reference("df", "1 000 000 rows with iban")}
+FORMER, NEWER = {"df": reference("df", "3 rows")}, {"df": reference("df", "1,000,000 rows with iban")}
 PREVIEW = {"df": {"columns": ["a"], "rows": [["old"]]}}
 CHANGED = RepeatedQuestion("changed", (Difference("the argument 'df'", str(FORMER["df"]), str(NEWER["df"])),))
 NOTE = "$VAR_REF{{df}} cannot be watched for changes: a generator cannot be compared."
@@ -61,7 +61,7 @@ def test_a_question_that_is_asked_again_says_why_and_what_changed(view: str) -> 
     shown = VIEWS[view]([*START, *QUESTION])
 
     assert REASK_TITLES["changed"] in shown
-    assert "1 000 000 rows with iban" in shown
+    assert "1,000,000 rows with iban" in shown
     assert "cannot be watched for changes" in shown
 
 

@@ -238,8 +238,8 @@ def test_reading_asks_once_a_chat_and_gives_outlines_and_parts(lab: Lab) -> None
     said = notebook.output(LAST).inner_text()
     assert f"2. {cell_id(notebook, TARGET)} code [" in said
     assert "the cell of this chat" in said
-    assert "[4 001 characters in all: read_cell with output=1]" in said
-    assert "[from character 3 990]\\naaaaaaaaaa" in said
+    assert "[4,001 characters in all: read_cell with output=1]" in said
+    assert "[from character 3,990]\\naaaaaaaaaa" in said
 
 
 @pytest.mark.parametrize("front", ["lab", "notebook"])

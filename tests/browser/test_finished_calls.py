@@ -77,7 +77,7 @@ def test_a_result_is_whole_in_its_call_or_says_how_much_is_shown(lab: Lab) -> No
     expect(whole).to_contain_text("bird 59: 5014.1 g")
     expect(whole).not_to_contain_text("…")
     part = open_call(output, "weigh_all")
-    expect(part).to_contain_text("shown in part; the whole is str, 180 000 characters")
+    expect(part).to_contain_text("shown in part; the whole is str, 180,000 characters")
     expect(part).to_contain_text("weigh_all_1_result")
     assert notebook.errors == []
 

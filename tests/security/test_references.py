@@ -71,9 +71,9 @@ def test_a_large_result_stays_here_under_a_name_and_the_model_gets_a_preview_tha
         turn = run_chat_cell(server, "Go.", "-t rows half keep")
 
     actual = [call.shown for call in turn.calls]
-    assert "[preview: 5 of 1 204 332 rows; this is not the full data]" in actual[0]
+    assert "[preview: 5 of 1,204,332 rows; this is not the full data]" in actual[0]
     assert actual[0].endswith("1 column: n (int64)): $VAR_REF{{rows_1_result}}]")
-    assert "[preview: 5 of 602 166 rows" in actual[1]
+    assert "[preview: 5 of 602,166 rows" in actual[1]
     assert [len(one) for one in shell.user_ns["got"]] == [1_204_332, 602_166]
     assert shell.user_ns["got"][0] is turn.calls[0].result
     assert max(len(request.body) for request in server.requests) < 8_000

@@ -49,9 +49,9 @@ def test_long_texts_are_read_in_pieces() -> None:
     middle = harness.run(ask_for("ReadVar", name="r", start=3, length=3)).shown
     last = harness.run(ask_for("ReadVar", name="r", start=14_999)).shown
 
-    assert first.endswith(f"[characters 0 to 6 000 of 15 000. Continue with start={MAX_READ_CHARS}.]")
-    assert middle == "abc\n[characters 3 to 6 of 15 000. Continue with start=6.]"
-    assert last == "c\n[characters 14 999 to 15 000 of 15 000.]"
+    assert first.endswith(f"[characters 0 to 6,000 of 15,000. Continue with start={MAX_READ_CHARS}.]")
+    assert middle == "abc\n[characters 3 to 6 of 15,000. Continue with start=6.]"
+    assert last == "c\n[characters 14,999 to 15,000 of 15,000.]"
     assert harness.run(ask_for("ReadVar", name="r", length=0)).shown.startswith("\n[characters 0 to 0")
 
 

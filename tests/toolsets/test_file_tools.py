@@ -243,7 +243,7 @@ def test_a_large_file_is_read_in_part_and_says_so_and_the_rest_is_a_reference(da
 
     record = harness.run(ask_for("read_file", path="big.txt"))
     assert record.status == "ok"
-    assert "only the first 1 000 000 of 3 000 000 bytes were read" in record.shown
+    assert "only the first 1,000,000 of 3,000,000 bytes were read" in record.shown
     assert len(record.shown) < 9_000
     assert harness.runtime.variables.text(record.reference).startswith("\u20ac" * 333_333 + "\n[only")
 
@@ -311,7 +311,7 @@ def test_a_new_file_gets_its_folders_and_an_old_one_is_replaced_only_on_request(
 def test_what_is_too_large_or_no_text_is_not_written(data: Path) -> None:
     harness = file_harness(data)
 
-    assert "up to 1 000 000 can be written" in failure(
+    assert "up to 1,000,000 can be written" in failure(
         harness, "write_file", path="x", content="\u20ac" * (MAX_WRITE_BYTES // 3 + 1)
     )
     assert "NUL" in failure(harness, "write_file", path="x", content="a\0b")
@@ -336,9 +336,9 @@ def test_a_list_names_files_with_sizes_and_leaves_out_what_is_closed(data: Path)
     flat, deep = run_tool(harness, "list_files").splitlines(), run_tool(harness, "list_files", deep=True).splitlines()
     assert {"a.txt  14", "sub/", "to_secret  (a link)"} <= set(flat)
     assert not any(name.startswith((".env", ".ssh", ".git", "id_rsa")) for name in deep)
-    assert "sub/b.csv  12 345" in deep
+    assert "sub/b.csv  12,345" in deep
     assert not any("data2" in name or name.startswith("to_parent/") for name in deep)
-    assert run_tool(harness, "list_files", deep=True, pattern="*.csv") == "sub/b.csv  12 345\n[1 listed]"
+    assert run_tool(harness, "list_files", deep=True, pattern="*.csv") == "sub/b.csv  12,345\n[1 listed]"
     assert run_tool(harness, "list_files", path="sub", pattern="sub/*.csv").endswith("[1 listed]")
 
 

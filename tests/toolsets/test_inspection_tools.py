@@ -41,16 +41,16 @@ def run_tool(harness: ToolHarness, tool: str, **arguments: Any) -> str:
 def test_a_table_is_described_with_its_types_and_missing_values(table: Any) -> None:
     lines = run_tool(inspection_harness(t=table), "describe", name="t").splitlines()
 
-    assert lines[0] == "DataFrame, 12 043 rows by 3 columns"
+    assert lines[0] == "DataFrame, 12,043 rows by 3 columns"
     assert [line.partition(":")[0] for line in lines[1:]] == ["n", "name", "gap"]
-    assert [line.rpartition(", ")[2] for line in lines[1:]] == ["0 missing", "0 missing", "6 021 missing"]
+    assert [line.rpartition(", ")[2] for line in lines[1:]] == ["0 missing", "0 missing", "6,021 missing"]
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_rows_come_with_a_mark_of_how_many_they_are_and_long_cells_are_cut(table: Any) -> None:
     text = run_tool(inspection_harness(t=table), "head", name="t", rows=2)
 
-    assert text.endswith("[2 of 12 043 rows]")
+    assert text.endswith("[2 of 12,043 rows]")
     assert "row 1" in text
     assert "row 2" not in text
     assert "x" * 70 in text
@@ -61,9 +61,9 @@ def test_rows_come_with_a_mark_of_how_many_they_are_and_long_cells_are_cut(table
 def test_no_more_than_fifty_rows_are_given_and_a_sample_keeps_their_order(table: Any) -> None:
     harness = inspection_harness(t=table)
 
-    assert "[50 of 12 043 " in run_tool(harness, "head", name="t", rows=10_000)
-    assert "[1 of 12 043 " in run_tool(harness, "head", name="t", rows=-5)
-    assert "[4 of 12 043 " in run_tool(harness, "sample", name="t", rows=4)
+    assert "[50 of 12,043 " in run_tool(harness, "head", name="t", rows=10_000)
+    assert "[1 of 12,043 " in run_tool(harness, "head", name="t", rows=-5)
+    assert "[4 of 12,043 " in run_tool(harness, "sample", name="t", rows=4)
 
 
 def test_a_sample_is_spread_over_the_whole() -> None:
@@ -80,9 +80,9 @@ def test_a_sample_is_spread_over_the_whole() -> None:
 def test_values_are_counted_and_the_mark_states_how_many(table: Any) -> None:
     harness = inspection_harness(t=table)
 
-    assert "[3 of 3 different values in 12 043 rows]" in run_tool(harness, "value_counts", name="t", column="n")
-    assert "[5 of 12 043 different values in" in run_tool(harness, "value_counts", name="t", column="name", most=5)
-    assert ": 6 021" in run_tool(harness, "value_counts", name="t", column="gap")
+    assert "[3 of 3 different values in 12,043 rows]" in run_tool(harness, "value_counts", name="t", column="n")
+    assert "[5 of 12,043 different values in" in run_tool(harness, "value_counts", name="t", column="name", most=5)
+    assert ": 6,021" in run_tool(harness, "value_counts", name="t", column="gap")
     wrong = harness.run(ask_for("value_counts", name="t", column="nmae"))
     assert (wrong.status, wrong.shown) == ("error", "There is no column 'nmae'. Columns: n, name, gap.")
 

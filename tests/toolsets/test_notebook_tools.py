@@ -136,8 +136,8 @@ def test_a_long_output_is_read_in_parts() -> None:
         ("read_cell", {"cell": "one", "output": 2}),
     )
 
-    assert f"{text[:2_000]}\n[20 000 characters in all: read_cell with output=1]" in records[0].shown
-    assert f"[from character 15 000]\n{text[15_000:]}" in records[1].shown
+    assert f"{text[:2_000]}\n[20,000 characters in all: read_cell with output=1]" in records[0].shown
+    assert f"[from character 15,000]\n{text[15_000:]}" in records[1].shown
     assert "The cell has 1 output;" in records[2].shown
 
 
@@ -247,7 +247,7 @@ def test_a_failed_run_is_an_error_with_its_output() -> None:
         ("edit_cell", {"cell": "one", "old": "x = 1", "new": "x\u2028import os"}, "U\\+2028"),
         ("insert_cell", {"after": "", "source": "a\rb"}, "U\\+000D"),
         ("insert_cell", {"after": "none", "source": "a"}, "no such cell"),
-        ("insert_cell", {"after": "", "source": "a" * (MAX_SHOWN + 1)}, "up to 19 000 can"),
+        ("insert_cell", {"after": "", "source": "a" * (MAX_SHOWN + 1)}, "up to 19,000 can"),
         ("delete_cell", {"cell": "chat"}, "the cell of this chat"),
         ("run_cell", {"cell": "two"}, "only code cells"),
         ("move_cell", {"cell": "one", "after": "one"}, "the id of another cell"),

@@ -84,7 +84,7 @@ def test_long_output_is_cut_for_the_model_and_kept_whole() -> None:
 
     record = harness.run(ask_for("run_python", code="x"))
     assert len(record.shown) < 5_000
-    assert "[1 234 567 more characters were printed]" in record.shown
+    assert "[1,234,567 more characters were printed]" in record.shown
     assert harness.runtime.variables.value(record.reference)["output"] == "x" * 50_000
 
 
@@ -99,7 +99,7 @@ def test_code_that_gives_nothing_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"), [(" \n", "no code"), ("x" * (MAX_CODE_CHARS + 1), "up to 100 000 can be run")]
+    ("code", "said"), [(" \n", "no code"), ("x" * (MAX_CODE_CHARS + 1), "up to 100,000 can be run")]
 )
 def test_what_is_no_code_or_too_much_of_it_does_not_run(code: str, said: str) -> None:
     record = notebook(output="RAN").run(ask_for("run_python", code=code))

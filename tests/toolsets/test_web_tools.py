@@ -134,7 +134,7 @@ def test_a_long_page_is_cut_and_says_so_and_the_rest_is_a_reference() -> None:
 
     assert len(record.shown) < 9_000
     assert "$VAR_REF{{fetch_page_1_result}}" in record.shown
-    assert "only the first 2 000 000 bytes of the page were read" in record.shown
+    assert "only the first 2,000,000 bytes of the page were read" in record.shown
 
 
 @pytest.mark.parametrize(

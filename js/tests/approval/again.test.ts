@@ -12,7 +12,7 @@ afterEach(() => {
 
 const changed: ReaskData = {
   reason: "changed",
-  differences: [{ what: "the argument 'df'", before: "df: 3 rows", after: "df: 1 000 000 rows" }],
+  differences: [{ what: "the argument 'df'", before: "df: 3 rows", after: "df: 1,000,000 rows" }],
   problem: "",
   edited: "",
 };
@@ -28,7 +28,7 @@ test.each([false, true])("a question that is asked again replaces its card (plai
   await desk.press("Approve");
 
   expect(remarks).toContain("Asked again: it has changed since it was shown.");
-  expect(remarks).toContain("df: 1 000 000 rows");
+  expect(remarks).toContain("df: 1,000,000 rows");
   expect(remarks).toContain("cannot be watched");
   expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d2" }]);
 });

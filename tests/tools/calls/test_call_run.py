@@ -211,9 +211,9 @@ def test_a_large_result_is_a_preview_with_a_reference_to_the_whole() -> None:
     harness = make_harness(tool(lambda: frame, run="auto", name="load"))
     record = harness.run(ask_for("load"))
 
-    assert "[preview: 5 of 50 000 rows; this is not the full data]" in record.shown
+    assert "[preview: 5 of 50,000 rows; this is not the full data]" in record.shown
     assert record.shown.endswith(
-        "[Shown in part; the whole (DataFrame, 50 000 rows by 1 column: n (int64)): $VAR_REF{{load_1_result}}]"
+        "[Shown in part; the whole (DataFrame, 50,000 rows by 1 column: n (int64)): $VAR_REF{{load_1_result}}]"
     )
     assert harness.runtime.variables.value("load_1_result") is frame
 
@@ -225,7 +225,7 @@ def test_a_long_text_is_offered_whole_as_a_reference() -> None:
 
     assert harness.run(ask_for("f")).shown.endswith("[Whole result: $VAR_REF{{f_1_result}}]")
     cut = harness.run(ask_for("g"))
-    assert "of 50 000 characters" in cut.shown
+    assert "of 50,000 characters" in cut.shown
     assert len(harness.runtime.variables.text("g_1_result")) == 50_000
 
 

@@ -87,7 +87,7 @@ BOUNDS: dict[str, tuple[Any, Callable[[tuple[str, ...]], bool]]] = {
     "nesting": ([[[[[[1]]]]]], lambda lines: lines == ("[[[list of 1]]]",) and MAX_DEPTH == 3),
     "items": ([[0] * 100], lambda lines: lines == (f"[{'0, ' * 50}… 50 items more]",)),
     "cells": (pd.DataFrame([[0] * 60]), lambda lines: lines[0].endswith(" | … 11 cells more")),
-    "digits": ([10**5_000], lambda lines: lines == ("int of 16 610 bits",)),
+    "digits": ([10**5_000], lambda lines: lines == ("int of 16,610 bits",)),
     "line breaks": (["a\nb"], lambda lines: lines == ("a b",)),
 }
 
@@ -115,4 +115,4 @@ def test_what_is_not_compared_is_reported() -> None:
     assert before is not None
     assert after is not None
     assert content_difference(before, after) == ("", "")
-    assert comparison_note(before, after) == " (of 2 001 lines, the first 2 000 are compared)"
+    assert comparison_note(before, after) == " (of 2,001 lines, the first 2,000 are compared)"

@@ -138,7 +138,7 @@ ZOO: list[tuple[Any, str]] = [
     (float("nan"), "nan"),
     (float("inf"), "inf"),
     (1 + 2j, "(1+2j)"),
-    (1 << 20_000, "int of 20 001 bits"),
+    (1 << 20_000, "int of 20,001 bits"),
     ("text", "text"),
     ("", ""),
     ("a\x1b[31mb\x1b]0;title\x07c\x9b1md\r\ne\rf\x00g", "abcd\ne\nfg"),
@@ -222,7 +222,7 @@ def test_a_long_text_keeps_head_and_tail_and_says_how_much() -> None:
     assert len(rendered.text) <= RESULT_CHARS
     assert rendered.text.startswith("HHH")
     assert rendered.text.endswith("TTT")
-    assert "[… 7 920 of 20 000 characters: first 5 940, last 1 980 …]" in rendered.text
+    assert "[… 7,920 of 20,000 characters: first 5,940, last 1,980 …]" in rendered.text
     assert not rendered.is_complete
     assert render("x" * RESULT_CHARS).is_complete
 
@@ -295,7 +295,7 @@ def test_a_text_of_a_hundred_megabytes_is_cut_before_it_is_looked_at() -> None:
     rendered = run_within(1, lambda: render(text, 1_000))
 
     assert len(rendered.text) <= 1_000
-    assert "of 120 000 000 characters" in rendered.text
+    assert "of 120,000,000 characters" in rendered.text
     assert not rendered.is_complete
     assert "\x1b" not in rendered.text
 

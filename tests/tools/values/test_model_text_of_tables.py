@@ -20,8 +20,8 @@ def test_a_large_frame_is_a_preview_that_says_so() -> None:
 
     rendered = render(frame)
 
-    assert "DataFrame, 1 204 332 rows by 2 columns" in rendered.text
-    assert "[preview: 5 of 1 204 332 rows; this is not the full data]" in rendered.text
+    assert "DataFrame, 1,204,332 rows by 2 columns" in rendered.text
+    assert "[preview: 5 of 1,204,332 rows; this is not the full data]" in rendered.text
     assert not rendered.is_complete
     assert rendered.is_object
 
@@ -34,9 +34,9 @@ def test_a_wide_frame_shows_some_of_its_columns() -> None:
 
 
 def test_a_large_series_and_a_large_array_are_previews() -> None:
-    assert "[preview: 5 of 100 000 rows" in render(pd.Series(range(100_000))).text
-    assert render(np.arange(100_000)).text.endswith("[preview of 100 000 values; this is not the full data]")
-    assert render(np.full(3000, 0.123456789)).text.endswith("[preview of 3 000 values; this is not the full data]")
+    assert "[preview: 5 of 100,000 rows" in render(pd.Series(range(100_000))).text
+    assert render(np.arange(100_000)).text.endswith("[preview of 100,000 values; this is not the full data]")
+    assert render(np.full(3000, 0.123456789)).text.endswith("[preview of 3,000 values; this is not the full data]")
 
 
 def test_frames_of_polars_are_shown_as_csv_whatever_is_in_their_cells() -> None:
@@ -45,7 +45,7 @@ def test_frames_of_polars_are_shown_as_csv_whatever_is_in_their_cells() -> None:
     assert render(pl.DataFrame({"a": [1, None]})).text == 'DataFrame, 2 rows by 1 column: a (Int64)\na\n1\n""'
     assert render(pl.Series("s", ["x"])).text == "Series 's', String, 1 row\ns\nx"
     assert render(nested).text.endswith("a,b\n\"[1, 2]\",{'c': None}")
-    assert "[preview: 5 of 100 000 rows" in render(pl.DataFrame({"a": range(100_000)})).text
+    assert "[preview: 5 of 100,000 rows" in render(pl.DataFrame({"a": range(100_000)})).text
     assert "and 30 more" in render(pl.DataFrame({f"c{n}": [n] for n in range(80)})).text
 
 
@@ -64,7 +64,7 @@ def test_labelled_arrays_are_named_by_their_dimensions_and_previewed() -> None:
     assert describe(small) == "DataArray, int64, x 2, y 3"
     assert "[3, 4, 5]" in render(small).text
     assert describe(large) == "Dataset, x 300, y 400: t (float64)"
-    assert render(large).text.endswith("[preview of 120 000 values; this is not the full data]")
+    assert render(large).text.endswith("[preview of 120,000 values; this is not the full data]")
     assert json.loads(render({"it": large}).text) == {"it": describe(large)}
 
 

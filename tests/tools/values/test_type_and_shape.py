@@ -116,7 +116,7 @@ def test_silence_bears_a_missing_stream(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_numbers_are_grouped() -> None:
-    assert format_number(1204332) == "1 204 332"
+    assert format_number(1204332) == "1,204,332"
 
 
 def test_a_control_string_ends_at_the_next_escape_and_takes_time_in_proportion() -> None:
