@@ -28,6 +28,7 @@ def press(notebook: Notebook, where: Locator) -> None:
 
 
 IN_TURN = "() => document.activeElement.matches('.nb-turn')"
+IN_CELL = "() => document.activeElement.matches('.jp-Cell')"
 
 
 def test_the_keys_of_a_question_are_shown_where_it_has_the_focus_and_the_last_decision_leaves_it_in_the_turn(
@@ -61,6 +62,34 @@ def test_the_keys_of_a_question_are_shown_where_it_has_the_focus_and_the_last_de
     live.locator(".nb-call > summary").first.click()
     notebook.cell(1).locator(".jp-InputPrompt").click()
     expect(live.locator(".nb-turn")).not_to_have_attribute("tabindex", "-1")
+    assert notebook.errors == []
+
+
+def test_a_click_on_the_prompt_or_escape_gives_the_focus_back_to_the_cell_whose_keys_run_it_again(lab: Lab) -> None:
+    notebook = chat(lab, "python3", ASK, "1")
+    notebook.start_cell(1)
+    card(notebook, 1).get_by_role("button", name="Approve", exact=True).click()
+    notebook.wait_ended(1)
+    notebook.page.wait_for_function(IN_TURN)
+
+    notebook.start_cell(1)  # it clicks the prompt
+    card(notebook, 1).get_by_role("button", name="Deny", exact=True).focus()
+    notebook.page.keyboard.press("Escape")
+    expect(notebook.output(1).locator(".nb-item")).to_be_focused()
+    notebook.page.keyboard.press("Control+Enter")
+    notebook.wait_ended(1)
+    notebook.wait_output(1, "2/2")
+    notebook.page.wait_for_function(IN_TURN)
+    notebook.page.keyboard.press("Escape")
+    notebook.page.wait_for_function(IN_CELL)
+    notebook.page.keyboard.press("Control+Enter")
+
+    card(notebook, 1).get_by_role("button", name="Approve", exact=True).click()
+    notebook.wait_output(1, "3/3")
+    notebook.wait_ended(1)
+    notebook.output(1).get_by_role("button", name="Copy reply").focus()
+    notebook.cell(1).locator(".jp-InputPrompt").click()
+    notebook.page.wait_for_function(IN_CELL)
     assert notebook.errors == []
 
 
@@ -122,7 +151,7 @@ def test_no_key_that_is_pressed_in_a_turn_changes_the_notebook(lab: Lab) -> None
     assert notebook.errors == []
 
 
-OF_CELLS = [*COMMANDS, "Escape", "Control+a", "Control+Backspace", "Control+Shift+m", "Control+Shift+ArrowUp"]
+OF_CELLS = [*COMMANDS, "Control+a", "Control+Backspace", "Control+Shift+m", "Control+Shift+ArrowUp"]
 """Keys of JupyterLab's command mode, those with Ctrl too: they select, merge and move cells."""
 
 SOURCES = f"() => {PANEL}.content.widgets.map(({{ model }}) => model.sharedModel.getSource())"

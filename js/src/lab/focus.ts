@@ -1,5 +1,5 @@
-/** The focus on a turn, which is kept when JupyterLab redraws the output of its cell. */
-import { focusTurn } from "../views/notebookKeys";
+/** The focus on a turn: kept when JupyterLab redraws the output of its cell, and given back to the cell when a person asks. */
+import { FIELDS, focusTurn } from "../views/notebookKeys";
 
 /**
  * Where the focus of a turn goes when JupyterLab replaces its output: to the turn's new view, and not to the page, so that
@@ -9,11 +9,13 @@ import { focusTurn } from "../views/notebookKeys";
 /** The cell whose turn had the focus last; null once something else had it. */
 let focusedCell: Element | null = null;
 
-/** Record in which turn the focus is, from now on. */
+/** Record in which turn the focus is, and let a person leave it, from now on. */
 export function recordFocus(): void {
+  document.addEventListener("mousedown", leaveByClick, true);
+  document.addEventListener("keydown", leaveByEscape);
   document.addEventListener("focusin", ({ target }) => {
     const turn = target instanceof Element ? target.closest(".nb-turn") : null;
-    focusedCell = turn?.closest(".jp-Cell") ?? null;
+    focusedCell = turn && cellOf(turn);
   });
 }
 
@@ -21,4 +23,27 @@ export function recordFocus(): void {
 export function takeLostFocus(node: HTMLElement): void {
   if (!focusedCell?.contains(node) || document.activeElement !== document.body) return;
   focusTurn(node.querySelector<HTMLElement>(".nb-turn"));
+}
+
+/**
+ * Take the focus from a turn at a click on what is JupyterLab's in its cell, such as the prompt. JupyterLab keeps the
+ * browser from it there, and focuses a cell itself only if nothing in the cell has the focus: see `_evtMouseDown` and
+ * `_ensureFocus` in https://github.com/jupyterlab/jupyterlab/blob/main/packages/notebook/src/widget.ts
+ */
+function leaveByClick({ target }: MouseEvent): void {
+  const focused = document.activeElement;
+  const turn = focused?.closest(".nb-turn");
+  if (!turn || !(target instanceof Node) || turn.contains(target)) return;
+  if (focused instanceof HTMLElement && cellOf(turn)?.contains(target)) focused.blur();
+}
+
+/** Give the focus to the cell at Escape. A field, and a question, which passes no key on, have their own use for it. */
+function leaveByEscape({ key, target }: KeyboardEvent): void {
+  if (key !== "Escape" || !(target instanceof Element) || target.matches(FIELDS)) return;
+  const turn = target.closest(".nb-turn");
+  if (turn) cellOf(turn)?.focus({ preventScroll: true });
+}
+
+function cellOf(turn: Element): HTMLElement | null {
+  return turn.closest<HTMLElement>(".jp-Cell");
 }

@@ -9,7 +9,7 @@ const OUTER_PANEL = ".jp-MainAreaWidget";
 const SUPPRESS = "data-lm-suppress-shortcuts";
 
 /** Fields in which a person writes; their keys for undo and the clipboard are their own. */
-const FIELDS = "input, textarea, select, [contenteditable]";
+export const FIELDS = "input, textarea, select, [contenteditable]";
 
 /** The props of an element that keeps its keys from the notebook, and passes on JupyterLab's other shortcuts. */
 export const KEY_PROPS = {
