@@ -377,6 +377,8 @@ test("the first line of a result and of a running call's output is visible witho
     }),
     call({ id: "c5", state: "running", result: "", progress: "" }),
     call({ id: "c6", result: "[The user changed the arguments, it says.]\n98.7" }),
+    call({ id: "c7", result: '{\n  "cell": "3f5a",\n  "state": "edited"\n}' }),
+    call({ id: "c8", result: `[\n  {\n    "text": "${"x".repeat(500)}"\n  }\n]` }),
   ]);
 
   expect([...el.querySelectorAll(".nb-first-line")].map((one) => one.textContent)).toEqual([
@@ -385,6 +387,8 @@ test("the first line of a result and of a running call's output is visible witho
     "The turn was stopped.",
     "98.7",
     "[The user changed the arguments, it says.]",
+    '{ "cell": "3f5a", "state": "edited" }',
+    `[ { "text": "${"x".repeat(106)}…`,
   ]);
   close();
 });

@@ -74,14 +74,13 @@ function FirstLine({ block }: { block: CallBlock }): JSX.Element | null {
 
 /**
  * While a call runs the last line of its output, which says what it does; without a result the reason why there is none. A
- * line in brackets before the result of a call that was edited is a note for the model.
+ * line in brackets before the result of a call that was edited is a note for the model. Of indented JSON, whose first line
+ * is a bracket, it is the beginning of all of it.
  */
 function firstLine({ state, result, reason, progress, asked_arguments }: CallBlock): string {
-  const line =
-    state === "running"
-      ? progress.trimEnd().split("\n").at(-1)
-      : (result.replace(asked_arguments === undefined ? "" : NOTE, "").trim() || reason).split("\n", 1)[0];
-  return singleLine(line ?? "");
+  if (state === "running") return singleLine(progress.trimEnd().split("\n").at(-1) ?? "");
+  const text = result.replace(asked_arguments === undefined ? "" : NOTE, "").trim() || reason;
+  return singleLine(/^[[{]+\n/.test(text) ? text : (text.split("\n", 1)[0] ?? ""));
 }
 
 function facts(block: CallBlock, stateLabel: string): string {
