@@ -61,7 +61,7 @@ def _undo(context: CommandContext, turn: Turn, note: str) -> SavedTurnAnswer:
     """Put back what a turn changed; if cells are among it, return a cell that does it: only a cell reaches the page."""
     recorded = context.kernel.names.changes.find(turn.turn_id)
     if recorded and recorded.cells:
-        text = "Run the cell below: it takes this back."
+        text = "It takes back what this turn changed."
         return {"v": VERSION, "ok": True, "text": _join(note, text), "source": undo_command(context, turn)}
     return {"v": VERSION, "ok": True, "text": _join(note, undo_turn(context, turn))}
 

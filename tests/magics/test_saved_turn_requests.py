@@ -9,6 +9,7 @@ import pytest
 
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.journal import journal
+from nbtool.magics.notebook.cell_changes import CellChange
 from nbtool.magics.saved_turn_requests import answer_page
 from nbtool.messages import short_id
 from tests.magics.commands.past_chats.test_next_day import PRICE
@@ -115,6 +116,18 @@ def test_the_code_is_that_of_the_calls_and_nothing_runs(shell: Any, versions: li
     assert {name: value for name, value in shell.user_ns.items() if not name.startswith("_")} == {
         name: value for name, value in before.items() if not name.startswith("_")
     }
+
+
+def test_restore_of_changed_cells_is_a_cell_and_the_text_says_only_what_that_does(
+    shell: Any, versions: list[str]
+) -> None:
+    turn = versions[1]
+    chats_of(shell).names.changes.record_cells(turn, [CellChange("edited", "one", former="x = 1", source="x = 2")])
+
+    answer = ask(shell, "undo", turn)
+
+    assert answer["source"] == f"%chat undo {short_id(turn)}"
+    assert answer["text"] == "It takes back what this turn changed."
 
 
 def test_a_version_that_is_not_one_of_this_turn_is_refused(shell: Any, versions: list[str]) -> None:

@@ -90,6 +90,6 @@ def undo_cells(changes: list[CellChange], notebook: ChangesCells) -> tuple[list[
             reasons[change.cell] = reason
             remaining.insert(0, change)
     done = [change for change in changes if change not in remaining]
-    texts = [f"Took back in cells: {describe_cells(done)}." if done else ""]
+    texts = [f"Took back {describe_cells(done)} {'cell' if len(done) == 1 else 'cells'}." if done else ""]
     texts += [f"Cell {cell} is left as it is: {reason}" for cell, reason in reasons.items()]
     return remaining, " ".join(filter(None, texts))

@@ -73,7 +73,7 @@ def test_changes_are_taken_back_in_reverse() -> None:
 
     assert page.undone == changes[::-1]
     assert remaining == []
-    assert said == "Took back in cells: 1 inserted, 1 edited, 1 moved."
+    assert said == "Took back 1 inserted, 1 edited, 1 moved cells."
 
 
 def test_a_change_under_one_that_cannot_be_taken_back_is_left() -> None:
@@ -84,7 +84,7 @@ def test_a_change_under_one_that_cannot_be_taken_back_is_left() -> None:
 
     assert remaining == [changes[0], changes[2]]
     assert page.undone == [changes[1]]
-    assert said == "Took back in cells: 1 edited. Cell one is left as it is: it was edited."
+    assert said == "Took back 1 edited cell. Cell one is left as it is: it was edited."
 
 
 def test_where_no_page_answers_nothing_is_taken_back_and_this_is_reported() -> None:

@@ -40,11 +40,10 @@ def undo_turn(context: CommandContext, turn: Turn, *, replace: bool = False) -> 
         raise BadUsage("This turn still runs.", fix="Stop it, or wait until it has ended.")
     kernel = context.kernel
     changes, command = kernel.names.changes, undo_command(context, turn)
-    former = recorded.describe() if (recorded := changes.find(turn.turn_id)) else ""
     with notebook_of_cell(kernel.shell, kernel.magic) as notebook:
         done = changes.undo(turn.turn_id, replace=replace, notebook=notebook, command=command)
     can_undo = changes.find(turn.turn_id) is not None
-    shown_turns.update_undone(turn.turn_id, f"{former}. Undone: {done}", can_undo=can_undo)
+    shown_turns.update_undone(turn.turn_id, f"Undone: {done[:1].lower()}{done[1:]}", can_undo=can_undo)
     return f"Undid {turn_label(context.chat, turn)}: {done}"
 
 

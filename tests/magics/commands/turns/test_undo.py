@@ -93,9 +93,9 @@ def test_the_output_of_the_turn_says_what_was_put_back_and_offers_undo_while_any
     documents = [bundle[TURN_MIME] for bundle in handle.updates]
     texts = [document["blocks"][-1]["text"] for document in documents]
     assert [document["head"].get("undo") for document in documents] == [True, None]
-    assert "Undone: Removed `new`." in texts[0]
+    assert "Undone: removed `new`." in texts[0]
     assert "--replace` overwrites that." in texts[0]
-    assert texts[1] == "Names: replaced `df`. Undone: Put back `df`."
+    assert texts[1] == "Undone: put back `df`."
     assert not any("takes this back" in bundle["text/plain"] for bundle in handle.updates)
 
 
