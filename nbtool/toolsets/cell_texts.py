@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbtool.errors import ToolFailed
-from nbtool.text import format_number
+from nbtool.text import count_of, format_number
 from nbtool.tools.values.masked_excerpt import excerpt, mask_text
 from nbtool.tools.values.sanitize import single_line, strip_controls
 from nbtool.toolsets.notebook_access import CellOutput, CellRun, NotebookCell
@@ -29,7 +29,7 @@ def outline(cells: list[NotebookCell], running_cell: str, start: int, count: int
     lines = [_line(at, cell, running_cell) for at, cell in enumerate(cells, 1) if start <= at < start + count]
     rest = len(cells) - (start + count - 1)
     more = f"; list_cells(start={start + count}) lists the next" if rest > 0 else ""
-    return "\n".join([*lines, f"[{format_number(len(cells))} cells{more}]"])
+    return "\n".join([*lines, f"[{count_of(len(cells), 'cell')}{more}]"])
 
 
 def read_text(cell: NotebookCell, start: int) -> str:
@@ -38,7 +38,8 @@ def read_text(cell: NotebookCell, start: int) -> str:
     for number, output in enumerate(cell.outputs, 1):
         parts.append(f"Output {number} ({output.kind}):\n{_output_text(output, MAX_OUTPUT_CHARS, number)}")
     if cell.more_outputs:
-        parts.append(f"[{format_number(cell.more_outputs)} more outputs are not read]")
+        verb = "is" if cell.more_outputs == 1 else "are"
+        parts.append(f"[{count_of(cell.more_outputs, 'more output')} {verb} not read]")
     return "\n\n".join(parts)
 
 
@@ -49,8 +50,7 @@ def output_part(cell: NotebookCell, number: int, start: int) -> str:
         ToolFailed: the cell has no such output.
     """
     if not 0 < number <= len(cell.outputs):
-        outputs = f"{len(cell.outputs)} output{'' if len(cell.outputs) == 1 else 's'}"
-        raise ToolFailed(f"The cell has {outputs}; they are numbered from 1.")
+        raise ToolFailed(f"The cell has {count_of(len(cell.outputs), 'output')}; they are numbered from 1.")
     output = cell.outputs[number - 1]
     return _part(strip_controls(output.text), start, MAX_PART_CHARS, output.length)
 
@@ -72,9 +72,9 @@ def _line(at: int, cell: NotebookCell, running_cell: str) -> str:
     size = sum(output.length for output in cell.outputs)
     failed = ", error" if any(output.kind == "error" for output in cell.outputs) else ""
     count = len(cell.outputs) + cell.more_outputs
-    outputs = f", {count} output{'' if count == 1 else 's'} of {format_number(size)} characters{failed}"
+    outputs = f", {count_of(count, 'output')} of {count_of(size, 'character')}{failed}"
     own = ", the cell of this chat" if cell.id == running_cell else ""
-    facts = f"{lines} line{'' if lines == 1 else 's'}{outputs if cell.outputs else ''}{own}"
+    facts = f"{count_of(lines, 'line')}{outputs if cell.outputs else ''}{own}"
     return f"{at}. {cell.id} {_kind(cell)}: {excerpt(single_line(first), 0, MAX_LINE)}  ({facts})"
 
 
@@ -87,9 +87,7 @@ def _output_text(output: CellOutput, limit: int, number: int) -> str:
     if output.kind == "error":
         size = len(mask_text(text))
         return (
-            text
-            if size <= limit
-            else f"[{format_number(size - limit)} characters before]\n{excerpt(text, size - limit)}"
+            text if size <= limit else f"[{count_of(size - limit, 'character')} before]\n{excerpt(text, size - limit)}"
         )
     if max(output.length, len(text)) <= limit:
         return text
@@ -106,4 +104,4 @@ def _part(text: str, start: int, limit: int, length: int) -> str:
     if start + limit < size:
         return f"{before}{shown}\n[{format_number(size)} characters in all: continue with start={start + limit}]"
     rest = length - len(text)
-    return f"{before}{shown}" + (f"\n[{format_number(rest)} more characters cannot be read]" if rest > 0 else "")
+    return f"{before}{shown}" + (f"\n[{count_of(rest, 'more character')} cannot be read]" if rest > 0 else "")

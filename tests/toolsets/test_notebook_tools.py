@@ -68,6 +68,14 @@ def test_a_list_is_an_outline_with_ids_sizes_and_the_cell_of_the_chat() -> None:
     ]
 
 
+def test_one_of_anything_is_singular() -> None:
+    one = MemoryNotebook([cell("one", "x", outputs=(CellOutput("result", "1", 1),))])
+
+    record = call_tool(one, Person(), ("list_cells", {}))[0]
+
+    assert record.shown.splitlines() == ["1. one code []: x  (1 line, 1 output of 1 character)", "[1 cell]"]
+
+
 def test_the_place_of_a_new_cell_is_shown_by_the_first_line_before_it() -> None:
     person = Person()
 

@@ -96,7 +96,7 @@ def describe_server(server: KernelServer) -> str:
     """Describe a server: its address, its clients, and what they received."""
     rows = [
         ("address", server.address.url),
-        ("refused", f"{server.access.refused} requests without the token, or of a web page"),
+        ("refused", f"{_count(server.access.refused, 'request')} without the token, or of a web page"),
         *_client_rows(server),
     ]
     return format_table(*rows)

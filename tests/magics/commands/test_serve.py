@@ -88,6 +88,9 @@ def test_the_state_lists_the_clients_and_what_was_returned_to_them(
     state = run_command(shell, "serve", capsys)
 
     assert server.address.url in state
+    assert "0 requests without the token" in state
+    server.access.refused = 1
+    assert "1 request without the token" in run_command(shell, "serve", capsys)
     assert "agent" in state
     assert "1 calls" not in state
     assert "1 call, 1 character returned" in state
