@@ -136,6 +136,17 @@ test("a sensitive call is approved by itself, and can be denied with the others"
   ]);
 });
 
+test("a sensitive call says why its card looks like a warning, also to a screen reader, and no other does", async () => {
+  desk = await ask(calls({}, { sensitive: true, can_remember: false }));
+  const items = [...desk.el.querySelectorAll(".nb-item")].map((one) => one.textContent);
+
+  expect(items[0]).not.toContain("Sensitive");
+  expect(items[1]).toContain("Sensitive: you are asked every time, and no decision is remembered.");
+  expect(desk.el.querySelector(".nb-visually-hidden[role=status]")?.textContent).toContain(
+    "tool1, tool2 (sensitive).",
+  );
+});
+
 test("several short calls are one line each, and the fields of one open on demand", async () => {
   const asked = calls({ shown: '{"ticker": "AAA"}' }, { shown: '{"ticker": "AAA"}' });
   desk = await ask(asked.map((one) => ({ ...one, resolved: { ticker: plain('"AAA"') } })));

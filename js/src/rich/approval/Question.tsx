@@ -22,6 +22,9 @@ import { APPROVE_KEYS, DENY_KEYS, KeyHint } from "./KeyHint";
 import { Body, contentSize, Edit } from "./QuestionBody";
 import { canOpen, labelsOf, openSignIn, SignInAddress } from "./SignIn";
 
+/** Why a card looks like a warning: the author of the tool, nbtool itself or the policy of the administrator wants it so. */
+const WHY_SENSITIVE = "Sensitive: you are asked every time, and no decision is remembered.";
+
 interface Props {
   call: PendingCall;
   draft: Draft;
@@ -142,6 +145,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
         aria-label={`${is_form ? "Input:" : gate === "run" ? "Run" : "Result of"} ${singleLine(tool, 80)}`}
         onKeyDown={this.#onKeyDown}
       >
+        {call.question.sensitive && <p class="nb-muted">{WHY_SENSITIVE}</p>}
         {isCompact ? <CallSummary call={call} /> : this.#renderBody(readable)}
         <div ref={this.#end} />
         {!readable && (

@@ -330,5 +330,7 @@ function decisionNames(calls: PendingCall[]): { yes: string; no: string } {
 }
 
 function toolNames(calls: PendingCall[]): string {
-  return calls.map(({ question }) => singleLine(question.tool, 60)).join(", ");
+  return calls
+    .map(({ question }) => `${singleLine(question.tool, 60)}${question.sensitive ? " (sensitive)" : ""}`)
+    .join(", ");
 }
