@@ -17,6 +17,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -69,6 +70,9 @@ OPEN = """() => {
 }"""
 SAY = "async (pieces) => { for (const piece of pieces) { await window.say(piece); await window.frame(); } }"
 
+
+ROUNDS = 3
+"""How often each reply is streamed; the run with the median ratio counts."""
 
 CLICKS = 20
 CLICK = """async () => {
@@ -199,7 +203,10 @@ def table() -> str:
         profile = playwright.chromium.launch_persistent_context(
             folder, executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         )
-        rows, ratios = zip(*(stream_reply(profile, name, line) for name, line in REPLIES.items()), strict=True)
+        runs = [[stream_reply(profile, *reply) for reply in REPLIES.items()] for _ in range(ROUNDS)]  # interleaved
+        rows, ratios = zip(
+            *(sorted(some, key=itemgetter(1))[ROUNDS // 2] for some in zip(*runs, strict=True)), strict=True
+        )
         click = measure_click(profile)
         profile.close()
     first = sum(len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in ("widget.js", "widget.css"))
