@@ -37,6 +37,5 @@ export function failedCalls({ calls, failed = 0, denied = 0 }: Counts): string {
 function share(calls: number, count: number, outcome: "failed" | "denied"): string {
   if (count === 0) return "";
   if (count < calls) return `${count.toLocaleString("en")} of ${plural(calls, "call")} ${outcome}`;
-  const was = outcome === "denied" ? (calls === 1 ? "was " : "were ") : "";
-  return calls === 1 ? `its call ${was}${outcome}` : `all ${plural(calls, "call")} ${was}${outcome}`;
+  return calls === 1 ? `its call ${outcome}` : `all ${plural(calls, "call")} ${outcome}`;
 }

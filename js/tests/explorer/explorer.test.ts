@@ -317,7 +317,7 @@ test("a completed turn in which every call failed has no tick, and says what fai
     "completed; its call failed",
     "completed; 1 of 3 calls failed",
     "completed",
-    "completed; its call was denied",
+    "completed; its call denied",
     "completed; 1 of 2 calls denied",
     "completed; 1 of 2 calls failed, 1 of 2 calls denied",
   ]);
