@@ -86,7 +86,7 @@ def search(connection: sqlite3.Connection, text: str) -> list[JournalHit]:
         raise JournalError("The query contains no word.", fix="Use letters or digits.")
     query = f"""
         SELECT seq, at, chat_id, turn_id, kind, body FROM words JOIN events ON events.seq = words.rowid
-        WHERE words MATCH ? ORDER BY seq DESC LIMIT {MAX_HITS}
+        WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT {MAX_HITS}
     """
     first_word = re.compile("|".join(map(re.escape, dict.fromkeys(words))), re.IGNORECASE)
     match_query = " ".join(f'"{_tokenized(word)}"' for word in words) + "*"
