@@ -76,7 +76,7 @@ class ChunkSource:
             await asyncio.to_thread(self.engine.close)
 
     def stop(self) -> None:
-        """Send no further chunk, and tell the running ones."""
+        """Send no further chunk, and ask the running ones to stop."""
         if not self._stop.is_set():
             self._stop.set()
             self._stopping = asyncio.ensure_future(asyncio.to_thread(self.engine.stop))

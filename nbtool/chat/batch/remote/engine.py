@@ -55,7 +55,7 @@ class WorkerEngine(Protocol):
         """Forget the claims of prompts that have an answer."""
 
     def stop(self) -> None:
-        """Tell the running tasks to stop."""
+        """Ask the running tasks to stop."""
 
     def close(self) -> None:
         """Release what belongs to this batch; the user's engine stays open."""
