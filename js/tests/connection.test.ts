@@ -38,6 +38,19 @@ test("every message has the version, the turn, the nonce and a unique id", () =>
   expect(String(stop?.id)).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
 });
 
+test("a view whose comm was closed while its model was created is shown, and asks in vain", () => {
+  const kernel = new Kernel();
+  kernel.send = () => {
+    throw new Error("Cannot send");
+  };
+  const { page } = connected(kernel);
+
+  page.sendHello();
+  vi.advanceTimersByTime(60_000);
+
+  expect(page.state().link).toBe("noReply");
+});
+
 test("patches are applied once, in order, and listeners hear of it until they undo", () => {
   const { kernel, page } = connected();
   const heard = vi.fn();

@@ -321,7 +321,8 @@ test("a cell that asks the prompt again has a list of models, and the chosen one
   const content = { widgets: [{ node }], model: { sharedModel }, activeCellIndex: 0 };
   const panel = { node, content, sessionContext: { session: { kernel } } } as unknown as NotebookPanel;
   const el = globalThis.document.body.appendChild(globalThis.document.createElement("div"));
-  const say = (cell: InsertedCell) => render(<InsertedCellNotice cell={cell} close={() => {}} />, el);
+  const say = (cell: InsertedCell | null) =>
+    cell && render(<InsertedCellNotice cell={cell} close={() => {}} />, el);
   const choose = (name: string) => {
     const list = el.querySelector("select") as HTMLSelectElement;
     list.value = name;
@@ -345,6 +346,25 @@ test("a cell that asks the prompt again has a list of models, and the chosen one
   expect(asked).toHaveLength(1);
   expect(el.querySelector("select")).toBeNull();
   render(null, el);
+});
+
+test("models that arrive late do not replace what a later action or Close has shown", () => {
+  const { connection, close } = shown(finished());
+  const rerun: InsertedCell = { state: "below", text: "%%chat --rerun t" };
+  const withModels = { ...rerun, models: [] };
+  const code: InsertedCell = { state: "below", text: "tickers()", note: "1 call." };
+  const notice = () => connection.state().insertedCell;
+
+  connection.showOutcome(rerun);
+  connection.showOutcome(withModels, rerun);
+  expect(notice()).toBe(withModels);
+  connection.showOutcome(code);
+  connection.showOutcome(rerun, withModels);
+  expect(notice()).toBe(code);
+  connection.dismissCell();
+  connection.showOutcome(rerun, code);
+  expect(notice()).toBeNull();
+  close();
 });
 
 test.each([
@@ -374,7 +394,7 @@ test.each([
     } as unknown as NotebookPanel;
 
     const said: string[] = [];
-    await insertActionCell(node, panel, "code", head, {}, ({ state }) => said.push(state));
+    await insertActionCell(node, panel, "code", head, {}, (outcome) => said.push(outcome?.state ?? ""));
 
     expect(asked).toEqual([{ code: "chat", cursor_pos: 4, detail_level: 0 }]);
     expect(put).toEqual(cells.map((source) => [1, source]));
@@ -526,7 +546,7 @@ test.each(["x; !rm -rf", "a b", "x\n%run evil.py", "$VAR_REF{{x}}", "--replace",
     } as unknown as NotebookPanel;
 
     const said: string[] = [];
-    insertActionCell(node, panel, "bind", head, { reference }, ({ text }) => said.push(text));
+    insertActionCell(node, panel, "bind", head, { reference }, (outcome) => said.push(outcome?.text ?? ""));
 
     expect(insertCell).not.toHaveBeenCalled();
     expect(said).toEqual(["the saved turn does not say what its cell needs."]);

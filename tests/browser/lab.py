@@ -86,7 +86,7 @@ class Notebook:
     def add_error(self, error: Error) -> None:
         """Note an error of the page that nothing caught, unless it is known to be JupyterLab's own."""
         if not SPLASH_ERROR.fullmatch(error.stack or ""):
-            self.errors.append(str(error))
+            self.errors.append(error.stack or str(error))
 
     def _go_to(self) -> None:
         path = f"lab/tree/{self.name}?reset&" if self.front == "lab" else f"notebooks/{self.name}?"

@@ -45,6 +45,18 @@ interface Options<T> {
   onMessage: (message: unknown) => void;
 }
 
+/**
+ * Send a message over the comm of a model, unless that is closed. A model does not learn that its comm was closed while
+ * it was being created, and its `send` throws then: https://github.com/jupyterlab/jupyterlab/blob/main/packages/services/src/kernel/comm.ts
+ */
+function sendByComm(model: Model, content: object): void {
+  try {
+    model.send(content);
+  } catch (error) {
+    console.debug("nbtool: the comm of this view is closed.", error);
+  }
+}
+
 /** Open the one way between a view and the kernel, until the signal. */
 export function openChannel<T extends ChannelState>(
   model: Model,
@@ -72,7 +84,7 @@ export function openChannel<T extends ChannelState>(
     const id = `${page}-${++count}`;
     const content = { v: VERSION, ...envelope?.(), nonce: model.get("nonce"), id, ...message };
     broadcast(model, content);
-    if (!isHeard) model.send(content);
+    if (!isHeard) sendByComm(model, content);
     if (model.get("control") && (isHeard !== undefined || message.kind === "hello")) {
       isHeard &&= false;
       sendByControl(model, id, content, () => {

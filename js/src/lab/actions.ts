@@ -1,6 +1,7 @@
 /** The buttons of a saved turn in JupyterLab: which there are, and the cells that they insert. */
 import type { InsertedCell } from "../notebook/insertCell";
 import { type Head, type PageAction, VERSION } from "../protocol";
+import type { OfflineConnection } from "../saved/offline";
 import { requestFromKernel } from "./kernelRequest";
 import type { IopubMessage, NotebookPanel, NotebookTracker } from "./types";
 
@@ -67,7 +68,7 @@ export async function insertActionCell(
   action: PageAction,
   head: Head,
   detail: ActionDetail,
-  showOutcome: (outcome: InsertedCell) => void,
+  showOutcome: OfflineConnection["showOutcome"],
 ): Promise<void> {
   const source = cellFor(action, head, cellSource(node, panel), detail);
   if (!source) {
@@ -80,18 +81,15 @@ export async function insertActionCell(
   if (inserted.state !== "below" || !panel || !below) return;
   if (await isMagicMissing(panel, source)) {
     selectLoadCell(node, panel);
-    showOutcome({
-      ...inserted,
-      state: "belowWithLoad",
-      onLoaded: (callback) => onMagic(panel, source, callback),
-    });
+    const onLoaded = (callback: () => void) => onMagic(panel, source, callback);
+    showOutcome({ ...inserted, state: "belowWithLoad", onLoaded }, inserted);
   } else if (action === "edit" || action === "rerun") {
     const { chat = "main", turn_id: turn } = head;
     const request = { v: VERSION, kind: "models", chat, turn, action } as const;
     const answer = await requestFromKernel(panel.sessionContext?.session?.kernel, request);
     const setFirstLine = (line: string): void =>
       below.setSource(below.getSource().replace(/^.*/, () => line));
-    if (answer?.models) showOutcome({ ...inserted, models: answer.models, setFirstLine });
+    if (answer?.models) showOutcome({ ...inserted, models: answer.models, setFirstLine }, inserted);
   }
 }
 

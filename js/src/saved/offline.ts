@@ -7,8 +7,11 @@ import type { Document, PageAction } from "../protocol";
 export interface OfflineConnection extends Connection {
   /** Say what can be done with the turn now: nothing, where no kernel is. */
   setActions(actions: readonly PageAction[]): void;
-  /** Show what an action did; null removes it. */
-  showOutcome(outcome: InsertedCell | null): void;
+  /**
+   * Show what an action did; null removes it. With `instead`, only while that is still shown: another action may have
+   * followed, or the person closed it.
+   */
+  showOutcome(outcome: InsertedCell | null, instead?: InsertedCell): void;
 }
 
 /** The source of the bytes of images and sounds, and those that are loaded. */
@@ -29,7 +32,9 @@ export function offlineConnection(
     state = { ...state, ...change };
     for (const listener of listeners) listener();
   };
-  const showOutcome = (insertedCell: InsertedCell | null): void => show({ insertedCell });
+  const showOutcome = (insertedCell: InsertedCell | null, instead?: InsertedCell): void => {
+    if (!instead || instead === state.insertedCell) show({ insertedCell });
+  };
   return {
     drafts: { reasons: new Map(), focusedDigest: "" },
     state: () => (bytes ? { ...state, media: bytes.loaded() } : state),

@@ -83,17 +83,17 @@ interface ItemsProps {
 }
 
 function Items({ list, index, isFull, items }: ItemsProps): JSX.Element {
-  const fullClass = isFull ? "nb-offscreen" : undefined;
+  const kind = isFull ? "nb-chunk nb-offscreen" : index > 0 ? "nb-chunk" : undefined;
   const dir = isRightToLeft(list.items[0]?.text ?? "") ? "rtl" : undefined;
   if (!list.ordered) {
     return (
-      <ul class={fullClass} dir={dir}>
+      <ul class={kind} dir={dir}>
         {items}
       </ul>
     );
   }
   return (
-    <ol class={fullClass} dir={dir} start={(Number(list.start) || 0) + index * CHUNK_SIZE}>
+    <ol class={kind} dir={dir} start={(Number(list.start) || 0) + index * CHUNK_SIZE}>
       {items}
     </ol>
   );

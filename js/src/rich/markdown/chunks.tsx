@@ -92,7 +92,7 @@ interface ChunkProps {
 
 /** A component, so that Preact has one child to pass over where it is full. */
 function Chunk({ isFull, children }: ChunkProps): JSX.Element {
-  return <div class={isFull ? "nb-offscreen" : undefined}>{children}</div>;
+  return <div class={isFull ? "nb-chunk nb-offscreen" : "nb-chunk"}>{children}</div>;
 }
 
 /** A box of boxes, which the browser passes over as one. */
@@ -108,6 +108,10 @@ class ChunkGroup extends Component<ChunkProps> {
   }
 
   render(): JSX.Element {
-    return <div ref={this.#el}>{this.props.children}</div>;
+    return (
+      <div ref={this.#el} class="nb-chunk">
+        {this.props.children}
+      </div>
+    );
   }
 }
