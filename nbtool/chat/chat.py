@@ -310,8 +310,9 @@ class Chat:
 
             chat.map_into("kind.sqlite", "Is this review kind? {text}", reader, as_=bool)
 
-        `sink` is the path of an SQLite file, whose rows with an answer are not sent again, or a function that gets
-        lists of answers. `prompts` or `rows` can be anything that yields them. Takes the arguments of `start_map`.
+        `sink` is the path of an SQLite or `.parquet` file, whose rows with an answer are not sent again, or a function
+        that gets lists of answers. `prompts` or `rows` can be anything that yields them, or a Dask frame, or a Polars
+        query. Takes the arguments of `start_map`.
 
         Raises:
             nbtool.errors.WorkerLost: the engine `on` was closed or is broken; the answers that arrived are written.

@@ -1,15 +1,16 @@
-"""Where the answers of a streamed map go: an SQLite file that can be continued, or a function."""
+"""Where the answers of a streamed map go: an SQLite file that can be continued, a Parquet file, or a function."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from pydantic_core import to_json
 
 from nbtool.chat.batch.answer_cache import prompt_hash
+from nbtool.chat.batch.parquet_export import PARQUET_SUFFIX, check_writer, export_answers
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.errors import BadUsage, NbtoolError
 
@@ -146,7 +147,7 @@ class SqliteSink:
                 prompt_hash(one.prompt),
                 None if one.error else _value_text(one.value),
                 _error_text(one.error) if one.error else None,
-                one.turn.turn_id if one.turn else None,
+                one.turn_id or None,
             )
             for one in answers
         ]
@@ -158,6 +159,10 @@ class SqliteSink:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def rows(self) -> Iterator[Sequence[object]]:
+        """Yield all rows: `row`, `value`, `error`, `turn_id`."""
+        yield from self._opened().execute("SELECT row, value, error, turn_id FROM answers ORDER BY row")
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -177,6 +182,47 @@ class SqliteSink:
         return None
 
 
+class ParquetSink:
+    """Stores answers as `SqliteSink` does, in a file beside, and writes all of them as Parquet when the map ends.
+
+    A Parquet file cannot be read before its end is written, so that it cannot be continued after a process was killed;
+    `answers.parquet.sqlite` can, and is what a map with the same file continues. The Parquet file is replaced whole.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).expanduser()
+        self._rows = SqliteSink(f"{self.path}.sqlite")
+        self._is_open = False
+
+    def open(self, inputs: str) -> None:
+        """Open or create the file beside.
+
+        Raises:
+            nbtool.errors.BadUsage: pyarrow is missing, the path is a folder, or as `SqliteSink.open`.
+        """
+        check_writer(self.path)
+        self._rows.open(inputs)
+        self._is_open = True
+
+    def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
+        """Return the prompts whose row has no value yet; raises as `SqliteSink.unanswered`."""
+        return self._rows.unanswered(items)
+
+    def write(self, answers: Sequence[Answer]) -> None:
+        """Store answers in the file beside; they are on the disk when this returns."""
+        self._rows.write(answers)
+
+    def close(self) -> None:
+        """Write the Parquet file, also of a map that ended early; idempotent."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        try:
+            export_answers(self._rows.rows(), self.path)
+        finally:
+            self._rows.close()
+
+
 def as_sink(sink: object) -> AnswerSink:
     """Return a sink: itself, a file for a path, or a function that receives lists of answers.
 
@@ -184,13 +230,14 @@ def as_sink(sink: object) -> AnswerSink:
         BadUsage: it is something else.
     """
     if isinstance(sink, str | Path):
-        return SqliteSink(sink)
+        return ParquetSink(sink) if Path(sink).suffix == PARQUET_SUFFIX else SqliteSink(sink)
     if all(hasattr(sink, name) for name in ("open", "unanswered", "write", "close")):
         return sink  # type: ignore[return-value]  # a sink of the user, by its methods
     if callable(sink):
         return FunctionSink(sink)
     raise BadUsage(
-        f"A {type(sink).__name__} cannot receive answers.", fix="Pass the path of an SQLite file, or a function."
+        f"A {type(sink).__name__} cannot receive answers.",
+        fix="Pass the path of an SQLite or .parquet file, or a function.",
     )
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, Protocol, Self
 
@@ -26,7 +26,8 @@ from nbtool.threadless import new_queue
 class Answer:
     """The outcome of one prompt: its `value` or its `error`; `is_cached` if it comes from the journal.
 
-    `label` is the label of its row, `index` counts from 0; a prompt that was never sent has no turn.
+    `label` is the label of its row, `index` counts from 0. A prompt that was never sent has no turn and no `turn_id`;
+    with `keep="values"` it has only the id, by which `%chat show` and `%chat explore` find the turn.
     """
 
     index: int
@@ -36,6 +37,7 @@ class Answer:
     error: BaseException | None = None
     turn: Turn | None = field(default=None, repr=False)
     is_cached: bool = False
+    turn_id: str = field(default="", repr=False)
 
 
 PrepareTurn = Callable[[PromptItem, str, CallerThread], Turn]
@@ -288,6 +290,9 @@ class Batch:
         return Answer(one.index, one.label, one.prompt, **fields)
 
     def _add(self, answer: Answer) -> None:
+        if answer.turn:
+            turn = answer.turn if self._settings.keep == "turns" else None
+            answer = replace(answer, turn=turn, turn_id=answer.turn.turn_id)
         self._answers.append(answer)
         self._failed += answer.error is not None
         self._cached += answer.is_cached

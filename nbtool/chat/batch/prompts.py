@@ -66,6 +66,7 @@ def stream_prompts(prompts: Iterable[Any] | str, rows: Iterable[Any] | None = No
     """Return prompts one at a time, from anything that yields prompts, or a template and anything that yields rows.
 
     Rows are dicts, or batches with a `to_pylist` (Arrow), or the tuples of a database cursor, which names its columns.
+    A Dask frame is computed a partition at a time, and a Polars query a batch at a time.
 
     Raises:
         BadUsage: the input is of another type; a row that does not fit is a `problem` of its prompt.
@@ -85,17 +86,28 @@ def stream_prompts(prompts: Iterable[Any] | str, rows: Iterable[Any] | None = No
 
 def _iterate_rows(rows: Any) -> Iterator[Any]:
     """Yield rows as dicts from frames, Arrow batches, cursors and anything that yields them."""
-    if hasattr(rows, "iter_rows"):  # Polars
-        yield from rows.iter_rows(named=True)
-    elif hasattr(rows, "itertuples"):  # pandas: a row at a time, without a copy of the frame
-        names = [str(name) for name in rows.columns]
-        yield from (dict(zip(names, row, strict=True)) for row in rows.itertuples(index=False, name=None))
-    elif getattr(rows, "description", None):  # a cursor of PEP 249
-        names = [column[0] for column in rows.description]
-        yield from (dict(zip(names, row, strict=True)) for row in rows)
+    for table in _iterate_tables(rows):
+        if hasattr(table, "iter_rows"):  # Polars
+            yield from table.iter_rows(named=True)
+        elif hasattr(table, "itertuples"):  # pandas: a row at a time, without a copy of the frame
+            names = [str(name) for name in table.columns]
+            yield from (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
+        elif getattr(table, "description", None):  # a cursor of PEP 249
+            names = [column[0] for column in table.description]
+            yield from (dict(zip(names, row, strict=True)) for row in table)
+        else:
+            for row in table:
+                yield from row.to_pylist() if hasattr(row, "to_pylist") else [row]
+
+
+def _iterate_tables(rows: Any) -> Iterator[Any]:
+    """Yield a frame of Dask a partition at a time, a query of Polars a batch at a time, and other rows whole."""
+    if hasattr(rows, "npartitions") and hasattr(rows, "partitions"):
+        yield from (partition.compute() for partition in rows.partitions)
+    elif hasattr(rows, "collect_batches"):
+        yield from rows.collect_batches()
     else:
-        for row in rows:
-            yield from row.to_pylist() if hasattr(row, "to_pylist") else [row]
+        yield rows
 
 
 def _wanted_columns(pieces: Pieces) -> list[str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import os
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from nbtool.chain.limits import Limits
 from nbtool.chat.batch import Answer, Batch
 from nbtool.chat.batch.progress import ProgressLine
 from nbtool.chat.chat import TurnSettings
+from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage, Cancelled, InvalidAnswer, LimitReached, NotRecorded, RateLimited
 from nbtool.events import ReplyEnd, Retrying, UsageDelta
 from nbtool.messages import Usage
@@ -373,12 +376,31 @@ def test_after_a_killed_process_only_what_is_missing_is_asked() -> None:
         ({"retries": 11}, "expected 0 to 10"),
         ({"tokens": 0}, "greater than 0"),
         ({"executor": "dask"}, r"expected a concurrent\.futures\.Executor"),
+        ({"keep": "all"}, "keep='all': expected 'turns' or 'values'"),
         ({"speed": 3}, "chat.map has no option 'speed'"),
     ],
 )
 def test_settings_that_make_no_sense_are_reported_in_a_line(how: dict[str, Any], said: str) -> None:
     with pytest.raises(BadUsage, match=said):
         Chat(wire=ScriptedWire([])).map(["a"], **how)
+
+
+def test_with_keep_values_no_turn_is_held_and_each_is_found_by_its_id() -> None:
+    with ScriptedWire([echo, ["half", cut()], echo]) as wire:
+        chat = Chat(wire=wire)
+        whole = chat.map(["a", "b"], concurrency=1, retries=0)
+        turns = [weakref.ref(one.turn) for one in whole.answers if one.turn]
+        bare = chat.map(["a", "c"], concurrency=1, keep="values")
+
+    assert [one.turn_id for one in whole.answers] == [one.turn.turn_id for one in whole.answers if one.turn]
+    assert bare.values == ["A", "C"]
+    assert [one.turn for one in bare.answers] == [None, None]
+    assert [one.is_cached for one in bare.answers] == [True, False]
+    assert bare.answers[0].turn_id == whole.answers[0].turn_id
+    assert all(journal().read(lambda db, key=one.turn_id: queries.events(db, key)) for one in bare.answers)
+    del whole
+    gc.collect()
+    assert [one() for one in turns] == [None, None]
 
 
 def test_no_prompts_are_no_work() -> None:

@@ -8,16 +8,19 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import polars
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from nbtool import Chat
 from nbtool.chat.batch import Answer
+from nbtool.chat.batch.parquet_export import ROW_GROUP, export_answers
 from nbtool.chat.batch.prompts import stream_prompts
 from nbtool.chat.batch.streamed_map import CHUNK
 from nbtool.errors import BadUsage, LimitReached
@@ -173,22 +176,28 @@ def cursor() -> sqlite3.Cursor:
     return connection.execute("SELECT text, n FROM reviews")
 
 
-class ArrowBatch:
-    """What a reader of Arrow yields, as far as it is used."""
+def dask_frame() -> Any:
+    from dask import dataframe  # noqa: PLC0415 - it takes a second
 
-    def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self.rows = rows
-
-    def to_pylist(self) -> list[dict[str, Any]]:
-        return self.rows
+    return dataframe.from_pandas(pd.DataFrame(ROWS), npartitions=2)
 
 
 @pytest.mark.parametrize(
-    "rows",
-    [iter(ROWS), pd.DataFrame(ROWS), polars.DataFrame(ROWS), cursor(), (ArrowBatch([row]) for row in ROWS)],
-    ids=["dicts", "pandas", "polars", "cursor", "arrow"],
+    "make_rows",
+    [
+        lambda: iter(ROWS),
+        lambda: pd.DataFrame(ROWS),
+        lambda: polars.DataFrame(ROWS),
+        lambda: polars.LazyFrame(ROWS),
+        cursor,
+        lambda: pyarrow.Table.from_pylist(ROWS).to_reader(max_chunksize=1),
+        dask_frame,
+    ],
+    ids=["dicts", "pandas", "polars", "polars query", "cursor", "arrow", "dask"],
 )
-def test_rows_come_from_anything_that_yields_them(rows: Any) -> None:
+def test_rows_come_from_anything_that_yields_them(make_rows: Callable[[], Any]) -> None:
+    rows = make_rows()
+
     items = list(stream_prompts("{n}: {text}", rows))
 
     assert [(one.index, one.prompt) for one in items] == [(0, "1: a"), (1, "2: b")]
@@ -256,3 +265,47 @@ def test_an_interrupt_writes_what_was_answered_and_is_raised(tmp_path: Path) -> 
     answered = [row for row, value, _ in rows_of(path) if value]
     assert answered[:3] == [0, 1, 2]
     assert len(answered) < 20
+
+
+def test_a_parquet_file_has_all_rows_and_a_map_that_ended_early_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "answers.parquet"
+    with ScriptedWire([echo, ["half", cut()], echo]) as wire:
+        Chat(wire=wire).map_into(path, ["a", "b", "c"], concurrency=1, retries=0)
+    first = pd.read_parquet(path)
+    with ScriptedWire([echo]) as again:
+        Chat(wire=again).map_into(path, ["a", "b", "c"])
+    second = polars.read_parquet(path)
+
+    assert list(first.columns) == ["row", "value", "error", "turn_id"]
+    assert first["value"].fillna("").tolist() == ["A", "", "C"]
+    assert "The reply broke off" in first["error"][1]
+    assert second["value"].to_list() == ["A", "B", "C"]
+    assert second["error"].to_list() == [None] * 3
+    assert all(one.startswith("turn_") for one in second["turn_id"])
+    assert len(again.prompts) == 1
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["answers.parquet", "answers.parquet.sqlite"]
+
+
+def test_a_parquet_file_is_written_a_group_of_rows_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    count = ROW_GROUP * 2 + 1
+    export_answers(((n, str(n), None, None) for n in range(count)), path)
+
+    written = parquet.ParquetFile(path)
+    assert [written.metadata.row_group(n).num_rows for n in range(written.num_row_groups)] == [ROW_GROUP, ROW_GROUP, 1]
+    assert written.read()["value"].to_pylist() == [str(n) for n in range(count)]
+
+
+def test_a_parquet_file_that_cannot_be_written_is_refused_before_anything_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder.parquet").mkdir()
+    with ScriptedWire([]) as wire:
+        with pytest.raises(BadUsage, match=r"folder.parquet is a folder"):
+            Chat(wire=wire).map_into(tmp_path / "folder.parquet", ["a"])
+        monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+        with pytest.raises(BadUsage, match="needs pyarrow") as caught:
+            Chat(wire=wire).map_into(tmp_path / "a.parquet", ["a"])
+
+    assert "%pip install pyarrow" in str(caught.value)
+    assert [one.name for one in tmp_path.iterdir()] == ["folder.parquet"]

@@ -1,0 +1,45 @@
+"""Write the answers of a streamed map as a Parquet file, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from nbtool.errors import BadUsage
+
+PARQUET_SUFFIX = ".parquet"
+
+ROW_GROUP = 20_000
+"""Rows in memory at a time, and in one row group of the file."""
+
+
+def check_writer(path: Path) -> None:
+    """Check that a Parquet file can be written there.
+
+    Raises:
+        nbtool.errors.BadUsage: pyarrow is missing, or the path is a folder.
+    """
+    try:
+        import pyarrow.parquet  # noqa: F401, PLC0415  # heavy, and an extra
+    except ImportError as error:
+        raise BadUsage(f"A Parquet file needs pyarrow ({error}).", fix="Run `%pip install pyarrow`.") from error
+    if path.is_dir():
+        raise BadUsage(f"{path.name} is a folder.", fix="Choose a file.")
+
+
+def export_answers(rows: Iterator[Sequence[object]], path: Path) -> None:
+    """Write rows of `row`, `value`, `error` and `turn_id`; the former file is replaced when all are written."""
+    import pyarrow as arrow  # noqa: PLC0415  # heavy, and an extra
+    from pyarrow import parquet  # noqa: PLC0415  # the same
+
+    text = arrow.string()
+    schema = arrow.schema([("row", arrow.int64()), ("value", text), ("error", text), ("turn_id", text)])
+    unfinished = path.with_name(f"{path.name}.part")
+    with parquet.ParquetWriter(unfinished, schema) as writer:
+        while group := list(islice(rows, ROW_GROUP)):
+            columns = [
+                arrow.array(column, kind) for column, kind in zip(zip(*group, strict=True), schema.types, strict=True)
+            ]
+            writer.write_table(arrow.table(columns, schema=schema))
+    unfinished.replace(path)
