@@ -37,6 +37,9 @@ older_kernel_nightly = pytest.mark.parametrize(
 )
 """For a test whose way to the kernel another test of the normal lane takes with both kernels."""
 
+notebook_7_nightly = pytest.mark.parametrize("front", ["lab", pytest.param("notebook", marks=pytest.mark.nightly)])
+"""For a test whose way to the cells another test of the normal lane takes in both front ends."""
+
 Front = Literal["lab", "notebook"]
 Theme = Literal["light", "dark"]
 PICTURED_THEMES = ["light", pytest.param("dark", marks=pytest.mark.nightly)]

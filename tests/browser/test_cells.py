@@ -9,7 +9,17 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import NUMBERED, PANEL, PICTURED_THEMES, Front, Lab, Notebook, screenshot
+from tests.browser.lab import (
+    NUMBERED,
+    PANEL,
+    PICTURED_THEMES,
+    Front,
+    Lab,
+    Notebook,
+    notebook_7_nightly,
+    older_kernel_nightly,
+    screenshot,
+)
 from tests.browser.test_finished_calls import open_call
 
 SETUP = """
@@ -108,7 +118,7 @@ def test_an_edit_is_shown_as_a_diff_and_made_after_the_click_and_can_be_undone_l
     assert not [error for error in notebook.errors if "nbtool" in error]
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook"])
+@notebook_7_nightly
 def test_a_cell_that_a_tool_runs_has_its_output_under_itself_and_its_names_in_the_kernel(
     lab: Lab, front: Front
 ) -> None:
@@ -128,7 +138,7 @@ def test_a_cell_that_a_tool_runs_has_its_output_under_itself_and_its_names_in_th
     notebook.wait_output(LAST, "value is 7")
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook"])
+@notebook_7_nightly
 @pytest.mark.promise("shown-cells")
 def test_a_cell_that_the_person_edits_meanwhile_is_asked_about_again_and_keeps_what_was_typed(
     lab: Lab, front: Front
@@ -177,7 +187,7 @@ def test_a_change_that_is_denied_is_not_made(lab: Lab) -> None:
     assert notebook.source(TARGET) == SOURCE
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook"])
+@notebook_7_nightly
 def test_cells_are_inserted_moved_and_deleted_and_undo_takes_all_of_it_back(lab: Lab, front: Front) -> None:
     steps = (
         ("insert_cell", {"after": "TARGET", "source": "inserted = 1"}),
@@ -242,7 +252,7 @@ def test_reading_asks_once_a_chat_and_gives_outlines_and_parts(lab: Lab) -> None
     assert "[from character 3,990]\\naaaaaaaaaa" in said
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook"])
+@notebook_7_nightly
 def test_cells_of_the_page_are_context_also_those_that_never_ran(lab: Lab, front: Front) -> None:
     notebook = open_cells(lab, front=front, target="never_ran = 'xylophone'")
     notebook.write_cell(LAST, "%%chat --cells 1 --dry-run\nWhat is above?")
@@ -253,7 +263,7 @@ def test_cells_of_the_page_are_context_also_those_that_never_ran(lab: Lab, front
 
 
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
-@pytest.mark.parametrize("front", ["lab", "notebook"])
+@notebook_7_nightly
 def test_the_cell_to_fix_is_that_of_the_page_as_it_ran_and_as_it_was_edited_since(
     lab: Lab, front: Front, theme: Literal["light", "dark"]
 ) -> None:
@@ -276,7 +286,8 @@ def test_the_cell_to_fix_is_that_of_the_page_as_it_ran_and_as_it_was_edited_sinc
     assert not [error for error in notebook.errors if "nbtool" in error]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@older_kernel_nightly
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_the_cell_that_ran_last_is_explained_with_its_output(
     lab: Lab, kernel: str, theme: Literal["light", "dark"]
 ) -> None:
@@ -297,7 +308,7 @@ def test_the_cell_that_ran_last_is_explained_with_its_output(
     assert not [error for error in notebook.errors if "nbtool" in error]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_all_cells_above_are_context_with_outputs_and_errors_and_a_line_and_the_status_say_how_much(
     lab: Lab, theme: Literal["light", "dark"]
 ) -> None:
@@ -348,7 +359,7 @@ def test_hidden_and_active_text_of_a_source_is_shown_marked_and_escaped(lab: Lab
     assert json.dumps(hostile) not in json.dumps(sources(notebook))
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_the_log_of_a_call_leads_to_its_cell_or_says_that_it_no_longer_exists(
     lab: Lab, theme: Literal["light", "dark"]
 ) -> None:
@@ -389,7 +400,8 @@ def change_names() -> str:
 """
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@older_kernel_nightly
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_restore_puts_back_the_names_that_a_turn_changed(
     lab: Lab, kernel: str, theme: Literal["light", "dark"]
 ) -> None:

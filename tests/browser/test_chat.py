@@ -204,6 +204,7 @@ def test_a_reopened_conversation_shows_what_the_notebook_has(lab: Lab) -> None:
     assert again.errors == []
 
 
+@older_kernel_nightly
 def test_a_saved_turn_reads_without_a_kernel_and_pretends_nothing(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, ASK)
     notebook.start_cell(1)

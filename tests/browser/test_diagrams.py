@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.axe import find_violations
-from tests.browser.lab import Front, Lab, Notebook, screenshot
+from tests.browser.lab import PICTURED_THEMES, Front, Lab, Notebook, screenshot
 from tests.browser.test_formulas import reply
 from tests.browser.test_saved import CANARY, open_saved, turns, write
 
@@ -56,7 +56,7 @@ def blocks(texts: list[str]) -> str:
 
 
 @pytest.mark.parametrize("front", ["lab", "notebook"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_diagrams_become_images_by_the_mermaid_of_jupyterlab(
     lab: Lab, front: Front, theme: Literal["light", "dark"]
 ) -> None:

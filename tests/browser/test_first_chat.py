@@ -30,8 +30,9 @@ def open_notebook(lab: Lab, kernel: str) -> Notebook:
     [
         ("python3", "perCommTarget"),
         ("python3", "disabled"),
-        ("ipykernel6", "perCommTarget"),
-        pytest.param("ipykernel6", "disabled", marks=pytest.mark.nightly),  # it has no subshells: the same once more
+        # it has no subshells, and the next test takes its way of the normal lane
+        pytest.param("ipykernel6", "perCommTarget", marks=pytest.mark.nightly),
+        pytest.param("ipykernel6", "disabled", marks=pytest.mark.nightly),
     ],
     indirect=["kernel"],
 )

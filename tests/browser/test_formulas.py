@@ -89,6 +89,7 @@ def test_formulas_are_set_by_the_typesetter_of_jupyterlab(jupyterlab: Lab, theme
     assert trouble == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_formulas_are_set_by_the_typesetter_of_notebook_7(notebook_7: Lab, theme: Literal["light", "dark"]) -> None:
     notebook_7.set_theme(theme)
@@ -99,6 +100,7 @@ def test_formulas_are_set_by_the_typesetter_of_notebook_7(notebook_7: Lab, theme
     assert trouble == []
 
 
+@pytest.mark.nightly
 def test_formulas_stay_mathml_where_the_typesetter_gets_no_fonts(jupyterlab: Lab) -> None:
     notebook, trouble = listen(jupyterlab, write(jupyterlab, [reply(REPLY)]))
     refused: list[str] = []
@@ -128,6 +130,7 @@ def test_a_hostile_formula_changes_nothing_and_fetches_nothing(jupyterlab: Lab) 
     assert trouble == []
 
 
+@pytest.mark.nightly
 def test_a_formula_that_cannot_be_set_stays_as_it_was(jupyterlab: Lab) -> None:
     texts = ["$\\color{red}{x^2}$", f"$x{'+ x' * 1_000}$", "$\\begin{array}{*{99999999}{c}} a \\end{array}$"]
     notebook, trouble = open_saved(jupyterlab, write(jupyterlab, [reply("\n\n".join([*texts, "$y^2$"]))]))

@@ -93,6 +93,7 @@ def test_a_click_is_handled_while_another_cell_is_running(lab: Lab) -> None:
     notebook.wait_output(1, "This turn outlived its cell")
 
 
+@older_kernel_nightly
 def test_a_page_that_is_reloaded_still_has_the_card_and_shows_the_end(lab: Lab, kernel: str) -> None:
     notebook = park(lab, kernel, CHECK)
     card(notebook)
@@ -108,6 +109,7 @@ def test_a_page_that_is_reloaded_still_has_the_card_and_shows_the_end(lab: Lab, 
     again.wait_output(2, "status: completed")
 
 
+@older_kernel_nightly
 def test_after_a_restart_nothing_goes_on_and_the_output_says_so(lab: Lab, kernel: str) -> None:
     notebook = park(lab, kernel, "%load_ext nbtool\n%chat approvals", "print('pay' in globals())")
     card(notebook)

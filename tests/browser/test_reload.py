@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from tests.browser import test_parking as parked
-from tests.browser.lab import Lab, Notebook
+from tests.browser.lab import Lab, Notebook, older_kernel_nightly
 from tests.browser.test_chat import ASK, CHECK, SLOW, card, chat
 
 pytestmark = pytest.mark.new_page
@@ -33,6 +33,7 @@ def saved_mime_types(notebook: Notebook) -> list[set[str]]:
     return [set(output.data) for output in outputs if output.output_type == "display_data"]
 
 
+@older_kernel_nightly
 def test_a_question_is_shown_again_after_a_reload_and_its_click_is_handled_in_the_running_cell(
     lab: Lab, kernel: str
 ) -> None:

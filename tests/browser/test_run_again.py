@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.lab import Lab, screenshot
+from tests.browser.lab import Lab, older_kernel_nightly, screenshot
 from tests.browser.test_chat import ASK, CHECK, card, chat
 
 NOTE = "This cell was run again while cheapest waited for your decision: that turn was stopped"
 
 
+@older_kernel_nightly
 @pytest.mark.parametrize("keys", ["Control+Enter", "Shift+Enter"])
 def test_a_cell_that_is_run_again_stops_the_turn_that_waits_and_says_so(lab: Lab, kernel: str, keys: str) -> None:
     notebook = chat(lab, kernel, ASK, CHECK)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import PANEL, PICTURED_THEMES, Front, Lab, Notebook, screenshot
+from tests.browser.lab import PANEL, PICTURED_THEMES, Front, Lab, Notebook, notebook_7_nightly, screenshot
 from tests.browser.test_served import ADDRESS, call
 
 LOAD, SERVE, SHOW, TARGET, BUSY, END, UNDO = range(7)
@@ -52,7 +52,7 @@ def approve(notebook: Notebook, text: str) -> None:
     button(notebook).first.click()
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook"])
+@notebook_7_nightly
 @pytest.mark.promise("shown-cells")
 def test_a_program_reads_and_edits_cells_after_clicks_and_undo_takes_it_back(
     lab: Lab, kernel: str, front: Front
