@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
+from math import isinf
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nbtool.errors import UnreadableEvent
@@ -98,10 +99,15 @@ def _check_bounds(value: Any) -> None:
     for _ in range(MAX_DEPTH):
         inner: list[Any] = []
         for item in level:
-            if isinstance(item, dict | list):
-                inner.extend(item.values() if isinstance(item, dict) else item)
-            elif type(item) is int and abs(item) >= MAX_NUMBER:
+            kind = type(item)
+            if kind is dict:
+                inner.extend(item.values())
+            elif kind is list:
+                inner.extend(item)
+            elif kind is int and abs(item) >= MAX_NUMBER:
                 raise UnreadableEvent("An event contains an integer of 2**63 or more.")
+            elif kind is float and isinf(item):  # as from_json reads 1e999
+                raise UnreadableEvent("An event contains a number that is too large.")
         if not inner:
             return
         level = inner

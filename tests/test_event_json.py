@@ -99,6 +99,7 @@ def test_lone_surrogates_do_not_keep_an_event_from_being_written() -> None:
         ('{"text": "a"}', "kind"),
         ('{"kind": "notice", "text": "\\ud800"}', "invalid JSON"),
         ('{"kind": "turn_ended", "seconds": NaN}', "invalid JSON"),
+        ('{"kind": "turn_ended", "seconds": 1e999}', "too large"),
         (b"\xff", "invalid JSON"),
         ("[" * 100_000, "invalid JSON"),
         ({"kind": "notice", "text": object()}, "invalid JSON"),

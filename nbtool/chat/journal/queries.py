@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,6 +23,12 @@ MAX_TURNS = 100_000
 
 MAX_EVENTS = 1_000_000
 """Maximum events of one chat that are read."""
+
+MAX_SCANNED = 50_000
+"""Events among which turns are searched at a time, forwards: backwards, a file is read without reading ahead."""
+
+_FIRST = -(2**63)
+"""The lowest number of an event in SQLite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,19 +181,30 @@ def _time_of(connection: sqlite3.Connection, seq: int) -> float:
     return as_number(connection.execute("SELECT at FROM events WHERE seq = ?", (seq,)).fetchone()[0])
 
 
-def list_turns(connection: sqlite3.Connection) -> list[TurnRow]:
-    """Return the turns of all chats, in the order of their start."""
+def list_turns(connection: sqlite3.Connection, max_turns: int = MAX_TURNS, scanned: int = MAX_SCANNED) -> list[TurnRow]:
+    """Return the turns of all chats, in the order of their start; of more than `max_turns` the latest."""
+    lines: list[TurnRow | None] = []
+    last = connection.execute("SELECT max(seq) FROM events").fetchone()[0]
+    while isinstance(last, int) and len(lines) < max_turns:
+        first = max(last - scanned + 1, _FIRST)
+        lines[:0] = _turns_between(connection, first, last)
+        last = connection.execute("SELECT max(seq) FROM events WHERE seq < ?", (first,)).fetchone()[0]
+    return [line for line in lines[-max_turns:] if line is not None]
+
+
+def _turns_between(connection: sqlite3.Connection, first: int, last: int) -> Iterator[TurnRow | None]:
+    """Yield the turns that started between two events, None for one that cannot be read."""
     query = """
-        SELECT events.seq, body, chat_id, coalesce(notebook, ''), (
-            SELECT max(seq) FROM events AS later WHERE later.turn_id = events.turn_id AND later.kind = 'turn_ended')
-        FROM events LEFT JOIN chats USING (chat_id) WHERE kind = 'turn_started' ORDER BY events.seq DESC LIMIT ?
+        SELECT began.chat_id, coalesce(notebook, ''),
+            began.seq, began.body, began.seq NOT IN (SELECT seq FROM places),
+            ended.seq, ended.body, ended.seq NOT IN (SELECT seq FROM places)
+        FROM events AS began LEFT JOIN chats USING (chat_id) LEFT JOIN events AS ended ON ended.seq = (
+            SELECT max(seq) FROM events AS later WHERE later.turn_id = began.turn_id AND later.kind = 'turn_ended')
+        WHERE began.kind = 'turn_started' AND began.seq BETWEEN ? AND ? ORDER BY began.seq
     """
-    rows = connection.execute(query, (MAX_TURNS,)).fetchall()
-    parsed = (
-        _turn_row(str(chat_id), str(notebook), parse_event(connection, seq, body), _event_at(connection, last))
-        for seq, body, chat_id, notebook, last in reversed(rows)
-    )
-    return [line for line in parsed if line is not None]
+    for chat_id, notebook, *columns in connection.execute(query, (first, last)):
+        began, ended = (parse_event(connection, *row) for row in (columns[:3], columns[3:]))
+        yield _turn_row(str(chat_id), str(notebook), began, ended)
 
 
 def raw_event(connection: sqlite3.Connection, seq: int, body: Any) -> dict[str, Any] | None:
@@ -198,9 +216,9 @@ def raw_event(connection: sqlite3.Connection, seq: int, body: Any) -> dict[str, 
     return data if isinstance(data, dict) else None
 
 
-def parse_event(connection: sqlite3.Connection, seq: int, body: Any) -> Event | None:
-    """Return a row as an event; None if it is invalid."""
-    data = raw_event(connection, seq, body)
+def parse_event(connection: sqlite3.Connection, seq: int, body: Any, is_whole: Any = False) -> Event | None:
+    """Return a row as an event; None if it is invalid. `is_whole` says that none of its contents is stored apart."""
+    data = body if is_whole and isinstance(body, str | bytes) else raw_event(connection, seq, body)
     try:
         return load_event(data) if data else None
     except UnreadableEvent:

@@ -139,11 +139,16 @@ def _frame(context: CommandContext, name: str = "history", *, replace: bool = Fa
     selected = [line for line in lines if everywhere or line.notebook == journal().notebook]
     table = frame(dataclasses.replace(line, notebook=_notebook_name(line.notebook)) for line in selected)
     context.kernel.names.bind(name, table, replace=replace)
-    others = len(lines) - len(selected)
-    more = (
-        f" {others:,} of other notebooks are not included; `%chat history frame --all` includes them." if others else ""
+    left_out = _describe_left_out(len(lines), len(lines) - len(selected))
+    return f"{name} is a data frame of {len(table):,} turns.{left_out}"
+
+
+def _describe_left_out(count: int, others: int, limit: int = queries.MAX_TURNS) -> str:
+    """Return which turns are not in a frame: those of other notebooks, and earlier ones than the latest `limit`."""
+    hint = f" {others:,} of other notebooks are not included; `%chat history frame --all` includes them."
+    return (hint if others else "") + (
+        f" Of the journal the latest {limit:,} turns were read." if count >= limit else ""
     )
-    return f"{name} is a data frame of {len(table):,} turns.{more}"
 
 
 def _vacuum(days: list[str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from nbtool.chat.journal import journal
+from nbtool.magics.commands.past_chats import journal_admin
 from tests.magics.commands.saying import run_command
 from tests.magics.parking import ParkingChat
 
@@ -72,6 +73,16 @@ def test_a_turn_that_broke_off_is_reported_as_interrupted_with_what_goes_on_with
         shell, "-c past history --ids", capsys
     )
     turn.abort()
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(9, " 2 of other notebooks are not included; `%chat history frame --all` includes them."),
+     (10, " 2 of other notebooks are not included; `%chat history frame --all` includes them."
+          " Of the journal the latest 10 turns were read.")],
+)  # fmt: skip
+def test_a_frame_says_which_turns_it_lacks(count: int, said: str) -> None:
+    assert journal_admin._describe_left_out(count, 2, limit=10) == said
 
 
 def test_what_is_erased_is_gone(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
