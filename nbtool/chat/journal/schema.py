@@ -28,6 +28,9 @@ which takes 2 s for 1 GB. Damage elsewhere in a larger one is found when the dam
 DISK_ERRORS = (sqlite3.Error, OSError, UnicodeError, OverflowError)
 """Errors caused by a broken disk or file; a damaged file may contain invalid text and numbers."""
 
+GIVES_SPACE_BACK = "auto_vacuum = INCREMENTAL"
+"""The setting of a new or rewritten file with which its free pages can be given back in slices."""
+
 _LOCK = "-lock"
 """Ends the name of the lock under which a deleted journal is created again."""
 
@@ -164,6 +167,8 @@ def pragma_number(connection: sqlite3.Connection, name: str) -> int:
 
 def _set(connection: sqlite3.Connection, mode: str) -> None:
     connection.text_factory = _decoded
+    if not pragma_number(connection, "page_count"):  # of an existing file it would wait for the lock
+        connection.execute(f"PRAGMA {GIVES_SPACE_BACK}")
     for pragma in (
         "trusted_schema = OFF",  # restricts functions in views and triggers of the file: https://www.sqlite.org/pragma.html
         "secure_delete = ON",  # deleted data is overwritten

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +27,13 @@ MAX_WORDS = 1_000_000
 
 BATCH = 200
 """Events that are indexed in one transaction, so that other kernels are blocked only briefly."""
+
+CLEARED = 1_000
+"""Records of the index, of up to 4 KB, that are deleted in one transaction."""
+
+_CLEAR = "DELETE FROM former_words_data WHERE id IN (SELECT id FROM former_words_data WHERE id > 10 LIMIT ?)"
+"""The table in which FTS5 keeps the index: https://www.sqlite.org/fts5.html#fts5_data_structures. Records 1 and 10, its
+averages and its structure, are needed to drop it."""
 
 SNIPPET = 160
 """Characters of the excerpt around a hit."""
@@ -69,10 +78,19 @@ def update_index(connection: sqlite3.Connection) -> None:
         pass
 
 
-def clear_index(connection: sqlite3.Connection) -> None:
-    """Drop the index; the next search rebuilds it."""
-    connection.execute("DROP TABLE IF EXISTS words")
-    connection.execute("DROP TABLE IF EXISTS searchable")
+def clear_index(connection: sqlite3.Connection) -> Iterator[None]:
+    """Drop the index in steps, each a short transaction; the next search rebuilds it."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'words'").fetchone():
+        connection.execute("BEGIN IMMEDIATE")
+        with connection:  # commits, or rolls back after an exception
+            connection.execute("DROP TABLE IF EXISTS former_words")
+            connection.execute("ALTER TABLE words RENAME TO former_words")
+            connection.execute("DROP TABLE IF EXISTS searchable")
+        yield
+    with suppress(sqlite3.OperationalError):  # there is none, or SQLite is in defensive mode: it is dropped in one step
+        while connection.execute(_CLEAR, (CLEARED,)).rowcount:
+            yield
+    connection.execute("DROP TABLE IF EXISTS former_words")
 
 
 def search(connection: sqlite3.Connection, text: str) -> list[JournalHit]:

@@ -25,11 +25,14 @@ MAX_LISTED = 50
 EVERYWHERE = "--all"
 """Includes prompts of other notebooks; off by default, so that a saved output does not contain them."""
 
+REWRITE = "--rewrite"
+"""Rewrites the whole file of the journal, which other notebooks wait for."""
+
 FRAME_FLAGS = (REPLACE, EVERYWHERE)
 
 USAGE = (
     "`%chat history [--ids | chats [--all] | search TEXT | frame [NAME] [--replace] [--all] "
-    "| vacuum [DAYS] | erase all|ID]`"
+    "| vacuum [DAYS] [--rewrite] | erase all|ID]`"
 )
 
 
@@ -47,8 +50,8 @@ def history_admin(context: CommandContext, args: list[str]) -> str:
             return _search_results(" ".join(args))
         case ["frame" | "--frame", *rest] if len(names := [arg for arg in rest if arg not in FRAME_FLAGS]) < 2:
             return _frame(context, *names, replace=REPLACE in rest, everywhere=EVERYWHERE in rest)
-        case ["vacuum", *days] if len(days) < 2:
-            return _vacuum(days)
+        case ["vacuum", *rest] if len(days := [arg for arg in rest if arg != REWRITE]) < 2:
+            return _vacuum(days, rewrite=REWRITE in rest)
         case ["erase", "all"]:
             return f"{journal().execute(retention_module.erase)} turns erased; the journal is empty."
         case ["erase", str(id_)] if id_:
@@ -151,12 +154,15 @@ def _describe_left_out(count: int, others: int, limit: int = queries.MAX_TURNS) 
     )
 
 
-def _vacuum(days: list[str]) -> str:
+def _vacuum(days: list[str], *, rewrite: bool) -> str:
     retention = retention_module.Retention.from_environment()
     if days:
         retention = retention_module.Retention(retention_module.parse_limit("DAYS", days[0]), retention.megabytes)
-    result = journal().execute(lambda connection: retention_module.vacuum(connection, retention))
-    return f"{result.turns} turns deleted; the journal has {result.after:,} bytes, before {result.before:,}."
+    result = journal().execute(lambda connection: retention_module.vacuum(connection, retention, rewrite=rewrite))
+    free = f" {result.free:,} bytes of it are free, for later turns: `%chat history vacuum {REWRITE}` gives them back."
+    return f"{result.turns} turns deleted; the journal has {result.after:,} bytes, before {result.before:,}." + (
+        free if result.free else ""
+    )
 
 
 def _resolve_id(begin: str) -> str:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,20 @@ def test_a_vacuum_says_what_it_did(shell: Any, capsys: pytest.CaptureFixture[str
 
     assert "0 turns deleted" in run_command(shell, "history vacuum 30", capsys)
     assert "1 turns deleted" in run_command(shell, "history vacuum 0", capsys)
+    assert "0 turns deleted" in run_command(shell, "history vacuum --rewrite 30", capsys)
+
+
+def test_a_vacuum_says_what_stays_free_in_an_earlier_file(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path = journal().path
+    assert path is not None
+    with closing(sqlite3.connect(path)) as connection:  # as earlier versions created it
+        connection.execute("PRAGMA auto_vacuum = NONE")
+        connection.execute("CREATE TABLE other (body TEXT)")
+    shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
+
+    said = run_command(shell, "history vacuum 0", capsys)
+    assert "bytes of it are free, for later turns: `%chat history vacuum --rewrite` gives them back" in said
+    assert "free" not in run_command(shell, "history vacuum --rewrite", capsys)
 
 
 @pytest.mark.parametrize(
