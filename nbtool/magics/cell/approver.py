@@ -21,6 +21,7 @@ from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided
 from nbtool.magics.cell.form_input import fill_in_by_input
+from nbtool.magics.cell.passing_line import PassingLine
 from nbtool.threadless import WaitEvent, wait_for_event
 from nbtool.tools.approval import (
     BY_INPUT,
@@ -127,8 +128,13 @@ class CellApprover:
                 return True
             if (rest := PAGE_READY_SECONDS - PAGE_NOTICE_SECONDS) > 0:
                 unpaged = UNPAGED_INPUT if self.can_input else UNPAGED_PARK if self.can_park else UNPAGED_DENY
-                await self._in_cell(partial(print, WAITING_FOR_PAGE.format(seconds=rest, next=unpaged), flush=True))
-                await wait_for_event(page_ready, rest)
+                line = PassingLine(WAITING_FOR_PAGE.format(seconds=rest, next=unpaged))
+                try:
+                    await self._in_cell(line.show)
+                    await wait_for_event(page_ready, rest)
+                finally:  # a click in the page that has connected ends this wait as well
+                    if page_ready.is_set():
+                        line.clear()
             self.has_waited_for_page = True
             return page_ready.is_set()
 

@@ -43,7 +43,7 @@ class InputFrontEnd:
 
         def hear(message: dict[str, Any]) -> None:
             content = message["content"]
-            self._watch(message["msg_type"], content)
+            self.watch(message["msg_type"], content)
             printed.append(content.get("text") or content.get("data", {}).get("text/plain") or "")
             printed.extend(content.get("traceback") or [])
 
@@ -66,12 +66,14 @@ class InputFrontEnd:
     def click(self, kind: str, **said: Any) -> None:
         """Send what a page sends when a person clicks in the widget that was opened last."""
         state = self.widget["data"]["state"]
-        envelope = {"v": 1, "turn": state["turn_id"], "nonce": state["nonce"], "id": "page-1", "kind": kind}
-        data = {"method": "custom", "content": {**envelope, "digest": self.digest, **said}}
+        envelope = {"v": 1, "turn": state["turn_id"], "nonce": state["nonce"], "id": f"page-{kind}", "kind": kind}
+        digest = {} if kind == "hello" else {"digest": self.digest}
+        data = {"method": "custom", "content": {**envelope, **digest, **said}}
         content = {"comm_id": self.widget["comm_id"], "data": data}
         self.client.shell_channel.send(self.client.session.msg("comm_msg", content))
 
-    def _watch(self, kind: str, content: dict[str, Any]) -> None:
+    def watch(self, kind: str, content: dict[str, Any]) -> None:
+        """Note the widget that is opened and the question that is asked."""
         if kind == "comm_open" and "turn_id" in content["data"].get("state", {}):
             self.widget = content
         if found := re.search(r"'digest': '(\w+)'", str(content)):
@@ -121,6 +123,29 @@ def test_a_wait_for_a_page_is_reported_once_before_the_line_of_input(front_end: 
 
     assert said.count("for a page of this notebook to connect; without one, a line of input follows.") == 1
     assert len(front_end.asked) >= 1
+
+
+def test_the_line_about_the_wait_goes_when_the_page_connects(front_end: InputFrontEnd) -> None:
+    front_end.run("from nbtool.magics.cell import approver; approver.PAGE_NOTICE_SECONDS = 0.1")
+    shown: dict[str, str] = {}
+
+    def hear(message: dict[str, Any]) -> None:
+        content = message["content"]
+        front_end.watch(message["msg_type"], content)
+        text = content.get("data", {}).get("text/plain", "")
+        display = content.get("transient", {}).get("display_id", "")
+        if "for a page of this notebook to connect" in text:
+            shown[display] = text
+            front_end.click("hello")
+        elif display in shown and message["msg_type"] == "update_display_data":
+            shown[display] = text
+            front_end.click("approve")
+
+    hooks: dict[str, Any] = {"output_hook": hear, "stdin_hook": lambda _: pytest.fail("A line was asked for.")}
+    front_end.client.execute_interactive(USE.format(flags=""), allow_stdin=True, timeout=SECONDS, **hooks)
+
+    assert list(shown.values()) == [""]
+    assert front_end.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
 
 
 @pytest.mark.promise("fails-closed")
