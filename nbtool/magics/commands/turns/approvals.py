@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from nbtool.blocks.question import (
@@ -20,6 +21,8 @@ from nbtool.magics.cell.endings import stop_cell
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.turns.show import show
 from nbtool.magics.kernel.cell_messages import listener_for
+from nbtool.messages import short_id
+from nbtool.text import list_names
 from nbtool.tools.approval import BY_COMMAND, Approved, Decision, Question, Released, RememberedApproval
 from nbtool.tools.calls.approval_request import request_event
 
@@ -38,21 +41,20 @@ BACKGROUND_NOTE = (
 def approvals(context: CommandContext, args: list[str]) -> str:
     """List pending approvals and remembered ones.
 
-    `approvals revoke ID` removes a remembered one.
+    `approvals revoke ID` removes a remembered one, `approvals revoke TOOL` all that are remembered of a tool.
     """
-    queue = context.chat.approvals
     match args:
-        case ["revoke", approval_id]:
-            queue.revoke(approval_id)
-            return f"Revoked {approval_id}: its tool needs approval again."
+        case ["revoke", selected]:
+            return _revoke(context.chat, selected)
         case []:
-            waiting = [(q.digest[:12], _describe_question(context, chat, q)) for chat, q in _waiting(context)]
-            remembered = [(r.approval_id, _describe_remembered(r)) for r in queue.remembered()]
-            return (
-                format_table(*waiting, *remembered) if waiting or remembered else "No pending or remembered approvals."
-            )
+            remembered = context.chat.approvals.remembered()
+            rows = [(q.digest[:12], _describe_question(context, chat, q)) for chat, q in _waiting(context)]
+            rows += [(short_id(r.approval_id), f"remembered {_describe_remembered(r)}") for r in remembered]
+            if not rows:
+                return "No pending or remembered approvals."
+            return "\n".join([format_table(*rows), *_ways_to_revoke(context, remembered)])
         case _:
-            raise BadUsage("%chat approvals takes no arguments, or `revoke ID`.")
+            raise BadUsage("%chat approvals takes no arguments, `revoke ID` or `revoke TOOL`.")
 
 
 def approve(context: CommandContext, args: list[str]) -> str:
@@ -152,8 +154,41 @@ def _describe_question(context: CommandContext, chat: Chat, question: Question) 
 def _describe_remembered(approval: RememberedApproval) -> str:
     """Return what a remembered approval covers."""
     if approval.scope == "tool":
-        return f"remembered for this tool: every call of {approval.display_name}"
-    return f"remembered for this call: {approval.display_name} {one_line(approval.shown, 60)}"
+        return f"for this tool: every call of {approval.display_name}"
+    return f"for this call: {approval.display_name} {one_line(approval.shown, 60)}"
+
+
+def _ways_to_revoke(context: CommandContext, remembered: Sequence[RememberedApproval]) -> list[str]:
+    """Return a line with the commands that revoke remembered approvals; none without any."""
+    if not remembered:
+        return []
+    by_name = context.cells.line(f"approvals revoke {shlex.quote(remembered[-1].display_name)}")
+    by_id = context.cells.line(f"approvals revoke {short_id(remembered[-1].approval_id)}")
+    return [f"`{by_name}` revokes what is remembered of this tool, `{by_id}` this one."]
+
+
+def _revoke(chat: Chat, selected: str) -> str:
+    """Revoke the remembered approvals of a tool, or the only one whose id begins with a text.
+
+    Raises:
+        BadUsage: there is none, or several ids begin so.
+    """
+    queue, begin = chat.approvals, selected.removeprefix("approval_")
+    found = [one for one in queue.remembered() if selected in (one.tool, one.display_name)]
+    if not found and len(begin) >= MIN_ID_CHARS:
+        found = [one for one in queue.remembered() if one.approval_id.removeprefix("approval_").startswith(begin)]
+        if len(found) > 1:
+            raise BadUsage(
+                f"Several remembered approvals have ids that begin with {one_line(selected, 60)!r}.",
+                fix="`%chat approvals` lists them.",
+            )
+    if not found:
+        fix = "`%chat approvals` lists them; it takes an id or the name of a tool."
+        raise BadUsage(f"No approval is remembered for {one_line(selected, 60)!r}.", fix=fix)
+    for one in found:
+        queue.revoke(one.approval_id)
+    revoked = "".join(f"\n  {short_id(one.approval_id)}  {_describe_remembered(one)}" for one in found)
+    return f"Revoked; {list_names(sorted({one.display_name for one in found}), 5)} needs approval again:{revoked}"
 
 
 def _decide(context: CommandContext, chat: Chat, question: Question, decision: Decision, *, waits: bool) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from nbtool.messages import short_id
 from nbtool.testing import call
 from nbtool.tools.approval import Approved
 from tests.magics.commands.saying import run_command
@@ -35,18 +36,53 @@ def test_an_approval_that_was_remembered_is_listed_and_can_be_revoked(
     approval_id = listed.split()[0]
 
     assert "once" in listed
+    assert f"`%chat approvals revoke {approval_id}` this one." in listed
     assert "Revoked" in run_command(shell, f"approvals revoke {approval_id}", capsys)
     assert "No pending or remembered approvals" in run_command(shell, "approvals", capsys)
 
 
 def test_an_approval_of_a_tool_is_listed_as_what_it_covers(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     parking, turn = park_turn(shell)
-    (question,) = parking.chat.approvals.pending()
-    parking.chat.approvals.decide(question.digest, Approved(remember="tool"))
+    parking.chat.approvals.decide(parking.waiting, Approved(remember="tool"))
     wait_end(turn)
 
     listed = run_command(shell, "approvals", capsys)
-    assert listed.endswith(f"remembered for this tool: every call of {question.display_name}\n")
+    (_, covered), (_, way) = (line.split("  ", 1) if "  " in line else ("", line) for line in listed.splitlines())
+    assert covered == "remembered for this tool: every call of pay"
+    assert way.startswith("`%chat approvals revoke pay` revokes what is remembered of this tool")
+
+
+def test_the_name_of_a_tool_revokes_all_that_is_remembered_of_it(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parking = ParkingChat(*payment_replies(3), *payment_replies(4), "Done.")
+    shell.magics_manager.registry["ChatMagics"].chats["main"] = parking.chat
+    for _ in range(2):
+        turn = parking.park()
+        parking.chat.approvals.decide(parking.waiting, Approved(remember="call"))
+        wait_end(turn)
+    ids = [one.approval_id for one in parking.chat.approvals.remembered()]
+    shell.run_cell("%chat approvals revoke payment")
+    refused = "".join(capsys.readouterr())
+
+    said = run_command(shell, "approvals revoke pay", capsys)
+
+    assert "No approval is remembered for 'payment'." in refused
+    assert said.startswith("Revoked; pay needs approval again:\n  approval_")
+    assert [short_id(one) in said for one in ids] == [True, True]
+    assert parking.chat.approvals.remembered() == ()
+
+
+def test_the_beginning_of_an_id_revokes_only_where_it_is_unique(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    parking, turn = park_turn(shell)
+    parking.chat.approvals.decide(parking.waiting, Approved(remember="call"))
+    wait_end(turn)
+    (kept,) = parking.chat.approvals.remembered()
+
+    run_command(shell, "approvals revoke approval_", capsys)  # of every id
+    assert parking.chat.approvals.remembered() == (kept,)
+    assert "pay needs approval again" in run_command(shell, f"approvals revoke {kept.approval_id[:14]}", capsys)
+    assert parking.chat.approvals.remembered() == ()
 
 
 def test_a_parked_call_is_approved_without_its_id_when_it_waits_alone(
