@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nbtool.blocks.sanitize import one_line
 from nbtool.chain.price_check import price_example
 from nbtool.chat.chat import Chat
@@ -24,6 +26,9 @@ from nbtool.wire.transport.traffic import HostTraffic, totals
 
 IN_THIS_KERNEL = "127.0.0.1: the practice model runs in this kernel"
 """The host of the model that has no server outside."""
+
+STAYS_HERE = "practice model"
+"""The row of the requests that do not leave the kernel; a footer says of their turns that nothing is sent."""
 
 COSTS_NOTHING = "none: the practice model is free"
 """The cost of the model that has no server outside."""
@@ -63,8 +68,7 @@ def status(context: CommandContext, _: list[str]) -> str:
         ("replay", describe_recording(context)),
         ("journal", _journal()),
         *_policy(),
-        ("sent to providers", "" if totals() else "nothing"),
-        *((f"  {host}", _traffic_line(host, one)) for host, one in totals().items()),
+        *_traffic(),
     ]
     return format_table(*rows)
 
@@ -239,10 +243,18 @@ def _results(chat: Chat) -> str:
     return f"{count}{stored} of {limit} in total (result_bytes){dropped}"
 
 
-def _traffic_line(host: str, traffic: HostTraffic) -> str:
-    is_here = site_policy().is_own_server(f"http://{host}")  # the practice model, whose turns say that nothing is sent
-    place = " (in this kernel)" if is_here else ""
-    return f"{traffic.requests} requests, {_format_size(traffic.size)}{place}"
+def _traffic() -> list[tuple[str, str]]:
+    """Return what was sent to each host, and apart from it what the practice model got, which stays in the kernel."""
+    inside = {host: one for host, one in totals().items() if site_policy().is_own_server(f"http://{host}")}
+    sent = {host: one for host, one in totals().items() if host not in inside}
+    rows = [("sent to providers", "" if sent else "nothing")]
+    rows += [(f"  {host}", _format_traffic([one])) for host, one in sent.items()]
+    return rows + ([(STAYS_HERE, f"{_format_traffic([*inside.values()])}: in this kernel")] if inside else [])
+
+
+def _format_traffic(traffic: Sequence[HostTraffic]) -> str:
+    count, size = sum(one.requests for one in traffic), sum(one.size for one in traffic)
+    return f"{count:,} {'request' if count == 1 else 'requests'}, {_format_size(size)}"
 
 
 def _tool_line(tool: Tool) -> str:

@@ -11,6 +11,7 @@ from nbtool import Chat
 from nbtool.magics.commands.dispatch import COMMANDS, WITHOUT_ARGS
 from nbtool.plugins import Budget, Privacy
 from nbtool.testing import ScriptedWire, call
+from nbtool.wire.transport import traffic
 from tests.chaos import event, finish, head, serve_each, text, whole
 from tests.magics.commands.saying import run_command
 
@@ -49,8 +50,20 @@ def test_tools_and_variables_are_listed_as_the_model_receives_them(
     shell.run_cell("%%chat -q -m practice:fast -t double rows -v frame\nHello")
 
     assert "ask_always" in run_command(shell, "tools", capsys)
-    assert " (in this kernel)" in run_command(shell, "status", capsys)
     assert "Frame" in run_command(shell, "vars", capsys)
+
+
+def test_what_stays_in_the_kernel_is_not_among_what_was_sent(
+    shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traffic, "_totals", {})
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
+    only_inside = run_command(shell, "status", capsys)
+    traffic.record("api.example.com", 300)
+    actual = run_command(shell, "status", capsys)
+
+    assert re.search(r"^sent to providers +nothing\npractice model +1 request, .*: in this kernel$", only_inside, re.M)
+    assert re.search(r"^sent to providers +\n  api.example.com +1 request, 300 bytes\npractice model ", actual, re.M)
 
 
 def test_a_tool_whose_arguments_decide_on_approval_is_listed_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +115,7 @@ def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
     assert "values withheld" in actual
     assert "values may be read" in actual
     assert "127.0.0.1:" in actual
-    assert "requests" in actual
+    assert "request" in actual
 
 
 def test_results_are_listed_with_the_variables_for_bind_to_name(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
