@@ -68,7 +68,7 @@ def test_the_keys_of_a_question_are_shown_where_it_has_the_focus_and_the_last_de
 def test_a_click_on_the_prompt_or_escape_gives_the_focus_back_to_the_cell_whose_keys_run_it_again(lab: Lab) -> None:
     notebook = chat(lab, "python3", ASK, "1")
     notebook.start_cell(1)
-    card(notebook, 1).get_by_role("button", name="Approve", exact=True).click()
+    card(notebook, 1).get_by_role("button", name="Approve", exact=True).press("Enter")
     notebook.wait_ended(1)
     notebook.page.wait_for_function(IN_TURN)
 
@@ -90,6 +90,51 @@ def test_a_click_on_the_prompt_or_escape_gives_the_focus_back_to_the_cell_whose_
     notebook.output(1).get_by_role("button", name="Copy reply").focus()
     notebook.cell(1).locator(".jp-InputPrompt").click()
     notebook.page.wait_for_function(IN_CELL)
+    assert notebook.errors == []
+
+
+EDITED = f"() => {PANEL}.content.widgets[2].editor.hasFocus()"
+
+
+@pytest.mark.parametrize("front", ["lab", "notebook"])
+def test_after_a_click_that_decides_or_stops_the_keys_act_on_the_notebook(lab: Lab, front: Front) -> None:
+    notebook = chat(lab, "python3", ASK, "1 + 1", front=front)
+    keyboard, page = notebook.page.keyboard, notebook.page
+    notebook.start_cell(1)
+
+    card(notebook, 1).get_by_role("button", name="Approve", exact=True).click()
+    notebook.wait_ended(1)
+    expect(notebook.output(1).locator(".nb-saved")).to_be_visible()
+    page.wait_for_function(IN_CELL)
+    assert page.evaluate(CHOSEN) == 1
+    keyboard.press("ArrowDown")
+    assert page.evaluate(CHOSEN) == 2
+    keyboard.press("Shift+Enter")
+    notebook.wait_ended(2)
+
+    notebook.start_cell(1)
+    card(notebook, 1).get_by_role("button", name="Stop", exact=True).click()
+    notebook.wait_ended(1)
+    page.wait_for_function(IN_CELL)
+    before = notebook.cell_count()
+    keyboard.press("b")
+    expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(before + 1)
+    assert page.evaluate(CHOSEN) == 2
+
+
+def test_a_click_that_decides_takes_the_focus_from_nothing_that_is_typed_in_meanwhile(lab: Lab) -> None:
+    notebook = chat(lab, "python3", ASK, "1 + 1")
+    notebook.start_cell(1)
+
+    card(notebook, 1).get_by_role("button", name="Approve", exact=True).click()
+    notebook.cell(2).locator(".cm-content").click()
+    notebook.page.wait_for_function(EDITED)
+    notebook.wait_ended(1)
+    expect(notebook.output(1).locator(".nb-saved")).to_be_visible()
+    notebook.page.keyboard.type("0")
+
+    assert notebook.page.evaluate(EDITED)
+    assert notebook.source(2).replace("0", "") == "1 + 1" != notebook.source(2)
     assert notebook.errors == []
 
 
@@ -187,7 +232,7 @@ def test_ctrl_s_saves_from_a_field_a_fold_and_a_button_of_a_turn_and_no_key_chan
     keyboard.press("Control+z")
     expect(reason).to_have_value("")
 
-    live.get_by_role("button", name="Approve", exact=True).click()
+    live.get_by_role("button", name="Approve", exact=True).press("Enter")
     notebook.wait_ended(1)
     saved = notebook.wait_output(1, "BBB")
     notebook.page.wait_for_function(IN_TURN)

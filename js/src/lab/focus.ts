@@ -1,4 +1,4 @@
-/** The focus on a turn: kept when JupyterLab redraws the output of its cell, and given back to the cell when a person asks. */
+/** The focus on a turn: kept for the keyboard when JupyterLab redraws its output, and given back to the cell after a click. */
 import { FIELDS, focusTurn } from "../views/notebookKeys";
 
 /**
@@ -9,14 +9,45 @@ import { FIELDS, focusTurn } from "../views/notebookKeys";
 /** The cell whose turn had the focus last; null once something else had it. */
 let focusedCell: Element | null = null;
 
+/** Whether the last action in a turn was a click of a pointer: its hand goes on in the notebook, not in the turn. */
+let isByPointer = false;
+
+/** The buttons that end a turn or a call, and vanish with it. */
+const STOPS = ".nb-header button, .nb-stop-call";
+
+/** Keys with which a person acts or moves in a turn. */
+const ACTING_KEYS = ["Enter", " ", "Tab"];
+
 /** Record in which turn the focus is, and let a person leave it, from now on. */
 export function recordFocus(): void {
   document.addEventListener("mousedown", leaveByClick, true);
   document.addEventListener("keydown", leaveByEscape);
+  document.addEventListener("keydown", recordKey, true);
+  document.addEventListener("click", recordClick, true);
+  document.addEventListener("click", leaveByStop);
   document.addEventListener("focusin", ({ target }) => {
     const turn = target instanceof Element ? target.closest(".nb-turn") : null;
-    focusedCell = turn && cellOf(turn);
+    const cell = turn && cellOf(turn);
+    // A turn as a whole has the focus only after what had it is gone: a question that was decided, or its former view
+    if (cell && target === turn && isByPointer) cell.focus({ preventScroll: true });
+    else focusedCell = cell;
   });
+}
+
+function recordKey({ key, target }: KeyboardEvent): void {
+  if (ACTING_KEYS.includes(key) && target instanceof Element && target.closest(".nb-turn"))
+    isByPointer = false;
+}
+
+/** A click by a key has no count. */
+function recordClick({ detail, target }: MouseEvent): void {
+  if (target instanceof Element && target.closest(".nb-turn")) isByPointer = detail > 0;
+}
+
+/** Give the focus to the cell at a click on a button to stop. */
+function leaveByStop({ target }: MouseEvent): void {
+  const turn = target instanceof Element && target.closest(STOPS)?.closest(".nb-turn");
+  if (turn && isByPointer) cellOf(turn)?.focus({ preventScroll: true });
 }
 
 /** Focus the turn in an element if the former view of its cell has taken the focus with it. */
