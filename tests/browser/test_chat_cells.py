@@ -108,6 +108,32 @@ def test_a_cell_changes_its_colours_when_it_becomes_a_chat_cell_and_back(lab: La
     expect_language(notebook, 0, "nbtool-chat")
 
 
+LINES = "el => el.getBoundingClientRect().height / parseFloat(getComputedStyle(el).lineHeight)"
+OVERFLOW = "el => el.scrollWidth - el.clientWidth"
+LONG = "Say what you think of it, and of all else that may come to your mind. " * 8
+
+
+def test_the_lines_of_a_chat_cell_wrap_and_those_of_code_only_as_the_person_has_set_it(lab: Lab) -> None:
+    prompt, code = f"%%chat\n{LONG}", f"x = 1\n# {LONG}"
+    notebook = lab.open_cells(prompt, code, kernel="python3", name="wrapped.ipynb")
+    expect_language(notebook, 0, "nbtool-chat")
+
+    def expect_wrapped(index: int, *, is_wrapped: bool) -> None:
+        lines = notebook.cell(index).locator(".cm-line").last.evaluate(LINES)
+        overflow = notebook.cell(index).locator(".cm-scroller").evaluate(OVERFLOW)
+        assert (lines > 3, overflow == 0) == (is_wrapped, is_wrapped)
+
+    expect_wrapped(0, is_wrapped=True)
+    expect_wrapped(1, is_wrapped=False)
+    screenshot(notebook.page, "wrapped-cells")
+    notebook.write_cell(0, code)
+    notebook.write_cell(1, prompt)
+    expect_language(notebook, 0, "python")
+    expect_language(notebook, 1, "nbtool-chat")
+    expect_wrapped(0, is_wrapped=False)
+    expect_wrapped(1, is_wrapped=True)
+
+
 def test_only_code_cells_of_python_become_chat_cells(lab: Lab) -> None:
     notebook = lab.open_cells("%%chat\nHello", "%%chatter\nHello", "x = '%%chat'", kernel="python3")
     expect_language(notebook, 0, "nbtool-chat")

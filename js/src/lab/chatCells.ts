@@ -1,4 +1,4 @@
-/** The parser and colours of `%%chat` cells in JupyterLab's editor: Markdown with mentions, below a line of flags. */
+/** The look of `%%chat` cells in JupyterLab's editor: wrapped lines of Markdown with mentions, below a line of flags. */
 import { chatSyntax, isChatCell, isCommandCell, MAX_BLANK, onMagicLearnt } from "./chatSyntax";
 import type {
   CodeMirror,
@@ -21,7 +21,7 @@ const CELL_CLASS = "nb-command-cell";
 /** Characters at the start of a cell that say whether it is a `%%chat` cell. */
 const MAX_START = MAX_BLANK + 50;
 
-/** Add the colours to every editor of Python that is made from now on. */
+/** Add the colours and the wrapping to every editor of Python that is made from now on. */
 export function addChatCells(
   codemirror: CodeMirror,
   extensions: ExtensionRegistry,
@@ -39,16 +39,21 @@ export function addChatCells(
 
 const NONE: Extension = [];
 
-/** The language of `%%chat` cells, on top of JupyterLab's Markdown; that is loaded for the first such cell. */
+/**
+ * The language of `%%chat` cells, on top of JupyterLab's Markdown; that is loaded for the first such cell. Their lines are
+ * wrapped, as those of Markdown cells: they are prose. What a person has set for cells of code stays valid for these.
+ */
 class ChatLanguage {
-  /** What gives a cell the language; nothing until it is loaded. */
-  extension = NONE;
+  /** What gives a cell the language, once it is loaded, and wraps its lines. */
+  extension: Extension;
   #request: Promise<void> | undefined;
 
   constructor(
     readonly codemirror: CodeMirror,
     readonly languages: LanguageRegistry,
-  ) {}
+  ) {
+    this.extension = codemirror.EditorView.lineWrapping;
+  }
 
   load(): Promise<void> {
     this.#request ??= this.#load();
@@ -58,9 +63,10 @@ class ChatLanguage {
   async #load(): Promise<void> {
     const markdown = (await this.languages.getLanguage(MARKDOWN))?.support?.language;
     if (!markdown) return;
-    const { Language, Prec, language, tags } = this.codemirror;
+    const { EditorView, Language, Prec, language, tags } = this.codemirror;
     const parser = wholeCellParser(this.codemirror, markdown.parser.configure(chatSyntax(tags)));
-    this.extension = Prec.highest(language.of(new Language(markdown.data, parser, [], LANGUAGE)));
+    const chat = Prec.highest(language.of(new Language(markdown.data, parser, [], LANGUAGE)));
+    this.extension = [EditorView.lineWrapping, chat];
   }
 }
 

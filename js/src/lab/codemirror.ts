@@ -96,6 +96,7 @@ export interface CodeMirror {
     transactionExtender: Facet<(transaction: Transaction) => { effects: object } | null>;
   };
   Prec: { highest(extension: Extension): Extension };
+  EditorView: { readonly lineWrapping: Extension };
   ViewPlugin: { define(create: (view: EditorView) => { update(): void; destroy(): void }): Extension };
   NodeType: { define(spec: { id: number; name: string; top: boolean }): object };
   Tree: new (type: object, children: object[], positions: number[], length: number) => object;

@@ -93,7 +93,7 @@ async function cells(from: SharedScope): Promise<object[]> {
   try {
     const shared = await loadSharedModules<CodeMirror & RegistryTokens>(from, {
       "@codemirror/state": ["Compartment", "EditorState", "Prec"],
-      "@codemirror/view": ["ViewPlugin"],
+      "@codemirror/view": ["EditorView", "ViewPlugin"],
       "@codemirror/language": ["Language", "language"],
       "@lezer/common": ["NodeType", "Parser", "Tree", "parseMixed"],
       "@lezer/highlight": ["tags"],
@@ -102,7 +102,7 @@ async function cells(from: SharedScope): Promise<object[]> {
     return [
       {
         id: `${NAME}:cells`,
-        description: "Colours %%chat cells as Markdown with mentions.",
+        description: "Colours %%chat cells as Markdown with mentions, and wraps their lines.",
         autoStart: true,
         requires: [shared.IEditorExtensionRegistry, shared.IEditorLanguageRegistry],
         activate(_app: unknown, extensions: ExtensionRegistry, languages: LanguageRegistry): void {
@@ -111,7 +111,7 @@ async function cells(from: SharedScope): Promise<object[]> {
       },
     ];
   } catch (error) {
-    console.warn("nbtool: %%chat cells keep the colours of Python.", error);
+    console.warn("nbtool: %%chat cells keep the look of Python.", error);
     return [];
   }
 }
