@@ -63,6 +63,27 @@ test.each([
   ]);
 });
 
+test.each([
+  [["run", "run"], "2 calls wait for you", "Approve all 2", "Deny all 2"],
+  [["result", "result"], "2 results wait for you", "Release all 2", "Withhold all 2"],
+  [
+    ["run", "result"],
+    "1 call and 1 result wait for you",
+    "Approve or release all 2",
+    "Deny or withhold all 2",
+  ],
+] as const)("questions of the gates %s are named as what they are", async ([one, other], title, yes, no) => {
+  desk = await ask(calls({ gate: one, shown: "{}" }, { gate: other, shown: "{}" }));
+  const named = [".nb-card-title", ".nb-card-head .nb-primary", ".nb-card-head .nb-button:last-child"].map(
+    (part) => desk.el.querySelector(part)?.textContent,
+  );
+
+  await desk.press(no);
+
+  expect(named).toEqual([title, yes, no]);
+  expect(desk.decisions()).toHaveLength(2);
+});
+
 test("a call that comes after the card was drawn is not among those approved together", async () => {
   desk = await ask(calls({}, {}));
   const late = calls({}, {}, {})[2];

@@ -5,6 +5,7 @@ import {
   ARM_MS,
   approvalTitle,
   cardClass,
+  countCalls,
   isDisabled,
   NOT_ARMED,
   type PendingCall,
@@ -19,7 +20,7 @@ import { approveMessage, type Draft, denyMessage, EMPTY_DRAFT, isOneLine, isRead
 import { KeyHint } from "./KeyHint";
 import { type Questions, resolvedQuestions } from "./outcomes";
 import { Question } from "./Question";
-import { labelsOf } from "./SignIn";
+import { decisionNames, verbFor } from "./SignIn";
 
 /** Pixels within which two clicks are at the same place. */
 const SAME_PLACE = 10;
@@ -262,7 +263,7 @@ export class Card extends Component<Props, State> {
     if (calls.length === 1) return null;
     return (
       <div class="nb-card-head">
-        <p class="nb-card-title">{calls.length} calls wait for you</p>
+        <p class="nb-card-title">{countCalls(calls)} wait for you</p>
         {open.length > 1 && this.#renderBulkButtons(open)}
       </div>
     );
@@ -276,7 +277,6 @@ export class Card extends Component<Props, State> {
     const isBroken = together.some((call) => Object.keys(this.#draft(call).problems).length);
     const isArmed = this.state.armed === questionKey(this.#calls());
     const isSettled = this.state.settled === this.#settleKeyNow();
-    const verb = calls.every(({ question }) => question.gate === "result") ? "Release" : "Approve";
     const names = alone.map(({ question }) => singleLine(question.tool, 60)).join(", ");
     return (
       <span class="nb-row">
@@ -288,7 +288,7 @@ export class Card extends Component<Props, State> {
         {this.state.isBeingDrawn && <span class="nb-muted">{STILL_DRAWING}</span>}
         {unread > 0 && (
           <span class="nb-muted" role="status">
-            {plural(unread, "call")} not fully shown yet
+            {countCalls(this.#unread(together))} not fully shown yet
           </span>
         )}
         {names && (
@@ -304,7 +304,7 @@ export class Card extends Component<Props, State> {
             disabled={!isArmed || !isSettled || isBroken}
             onClick={(event) => this.#approveAll(together, event)}
           >
-            {verb} all {together.length}
+            {verbFor(together, "yes")} all {together.length}
           </button>
         )}
         <button
@@ -314,19 +314,11 @@ export class Card extends Component<Props, State> {
           disabled={!isArmed}
           onClick={() => this.#denyAll(calls)}
         >
-          Deny all {calls.length}
+          {verbFor(calls, "no")} all {calls.length}
         </button>
       </span>
     );
   }
-}
-
-/** What the keys do, whichever question has the focus. */
-function decisionNames(calls: PendingCall[]): { yes: string; no: string } {
-  const labels = calls.map(({ question }) => labelsOf(question));
-  const names = (which: "yes" | "no"): string =>
-    [...new Set(labels.map((label) => label[which].toLowerCase()))].join(" or ");
-  return { yes: names("yes"), no: names("no") };
 }
 
 function toolNames(calls: PendingCall[]): string {

@@ -1,8 +1,9 @@
-/** The card's part about a login page: its address with the host in bold, and opening it. */
+/** The words of decisions, and the card's part about a login page: its address with the host in bold, and opening it. */
 import type { JSX } from "preact";
 import type { QuestionData } from "../../protocol";
 import { escapeConfusables } from "../../text/confusables";
 import { escapeInvisible } from "../../text/format";
+import type { PendingCall } from "../../views/approval/pending";
 import { GATE_LABELS } from "../../views/PlainApproval";
 
 /** The words of a form of a server. */
@@ -18,6 +19,20 @@ const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]"]);
 export function labelsOf({ gate, is_form, sign_in }: QuestionData): { yes: string; no: string } {
   if (sign_in !== undefined) return SIGN_IN_LABELS;
   return is_form ? FORM_LABELS : GATE_LABELS[gate];
+}
+
+/** What a button does with all of several questions. */
+export function verbFor(calls: PendingCall[], which: "yes" | "no"): string {
+  const verbs = new Set(calls.map(({ question }) => GATE_LABELS[question.gate][which]));
+  return [...verbs].map((verb, at) => (at ? verb.toLowerCase() : verb)).join(" or ");
+}
+
+/** What the keys do, whichever question has the focus. */
+export function decisionNames(calls: PendingCall[]): { yes: string; no: string } {
+  const labels = calls.map(({ question }) => labelsOf(question));
+  const names = (which: "yes" | "no"): string =>
+    [...new Set(labels.map((label) => label[which].toLowerCase()))].join(" or ");
+  return { yes: names("yes"), no: names("no") };
 }
 
 /** An address that may be opened, in the parts of its text; null for any other. */

@@ -160,6 +160,15 @@ export function cardClass(calls: readonly PendingCall[]): string {
   return calls.some(({ question }) => question.sensitive) ? "nb-card nb-sensitive" : "nb-card";
 }
 
+/** How many calls wait, and of those that have run their results. */
+export function countCalls(calls: readonly PendingCall[]): string {
+  const results = calls.filter(({ question }) => question.gate === "result").length;
+  const others = calls.length - results;
+  return [others && plural(others, "call"), results && plural(results, "result")]
+    .filter(Boolean)
+    .join(" and ");
+}
+
 /** What waits for a decision, in a few words. */
 export function approvalTitle(calls: readonly PendingCall[]): string {
   return calls.every(({ question }) => question.gate === "result")
