@@ -67,6 +67,18 @@ test.each([
   ["integer", { type: "integer" }, "three", "Expected an integer, such as 3."],
   ["number", { type: "number" }, "2,5", "Expected a number, such as 2.5."],
   ["list", { type: "array" }, "1, 2", "Expected a list, such as [1, 2]."],
+  [
+    "list of texts",
+    { type: "array", items: { type: "string" } },
+    "ada@example.org",
+    'Expected a list, such as ["a", "b"].',
+  ],
+  [
+    "list or nothing",
+    { anyOf: [{ type: "array", items: { type: "number" } }, { type: "null" }] },
+    "2,5",
+    "Expected a list, such as [1.5, 2.5], or null.",
+  ],
   ["object", { type: "object" }, "name: 1", 'Expected an object, such as {"name": 1}.'],
   [
     "one of several types",
@@ -147,6 +159,51 @@ test("an edit is shown as a diff against what the model asked, and undone", asyn
   expect(lines).toEqual(["−ACME", "+GLOB"]);
   expect(dangers(desk.el)).toEqual([]);
   expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1" }]);
+});
+
+test.each([
+  ["2.5", "n=2.5"],
+  ['["a", "b c"]', 'n=["a", "b c"]'],
+  ["12345678901234567890", "n=…"],
+  ["[0.10]", "n=…"],
+])("the line of an edited call has the new value, where %s is sure to be it", async (typed, expected) => {
+  desk = await ask(calls({ shown: '{"n":1,"m":2}' }));
+  await desk.press("Edit");
+
+  await desk.type('textarea[id$="-n"]', typed);
+
+  const line = desk.el.querySelector(".nb-card-summary")?.textContent;
+  expect(line).toMatch(/^Run tool1\(n=.* as you edited it\?$/);
+  expect(line).toContain(`(${expected}, m`);
+});
+
+test("an edit is not remembered, and the card says so in place of the choice", async () => {
+  await edit();
+  const choice = (): Element | null => desk.el.querySelector('[aria-label="Remember the decision"]');
+  const before = choice();
+
+  await desk.type("textarea", "GLOB");
+
+  expect(before).not.toBeNull();
+  expect(choice()).toBeNull();
+  expect(desk.el.textContent).toContain("An edited call is not remembered.");
+});
+
+test("the button for all says how many of the calls are edited", async () => {
+  desk = await ask(calls({ schema }, {}));
+  await desk.press("Edit");
+  await desk.type("textarea", "GLOB");
+  await vi.advanceTimersByTimeAsync(2_000);
+
+  await desk.press("Approve all 2, 1 as edited");
+
+  expect(desk.decisions()).toHaveLength(2);
+});
+
+test("the field of a text has room for its lines, also for long ones", async () => {
+  await edit(JSON.stringify({ ticker: `${"a".repeat(200)}\n\nb`, n: 1 }));
+
+  expect([...desk.el.querySelectorAll("textarea")].map(({ rows }) => Number(rows))).toEqual([5, 1]);
 });
 
 test("an edit that comes back to what was asked is no edit", async () => {

@@ -35,6 +35,8 @@ test.each([
   [{ enum: ["a", "b"] }, '"c"', 'Expected one of "a", "b".'],
   [{ type: "number", maximum: 3 }, "4", "4 is greater than 3."],
   [{ type: "array", items: { type: "integer" } }, '[1,"a"]', "1: Expected integer, not string."],
+  [{ type: "array" }, '"a"', "Expected list, not string."],
+  [{ type: "string" }, "[1]", "Expected string, not list."],
   [{ $ref: "#/$defs/N" }, "true", "Expected number, not boolean."],
 ])("%j refuses %s", (schema, raw, problem) => {
   expect(at(schema, raw, { $defs: { N: { type: "number" } } })).toEqual({ x: problem });

@@ -5,7 +5,7 @@ import { type ArgumentEntry, argumentEntries, toObject, toText } from "./argumen
 import { ArgumentChanges } from "./Diff";
 import { type Draft, MAX_FIELD_CHARS, tooLongToEdit } from "./drafts";
 import { hiddenRanges, markHidden } from "./hiddenCharacters";
-import { type ArgumentErrors, REFERENCE_TYPE, validateArguments } from "./validate";
+import { type ArgumentErrors, REFERENCE_TYPE, typeWord, validateArguments } from "./validate";
 
 interface Props {
   call: PendingCall;
@@ -226,12 +226,24 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
   return (
     <textarea
       {...common}
-      rows={Math.min(12, value.split("\n").length)}
+      rows={rowsFor(value)}
       value={value}
       onInput={({ currentTarget }) =>
         set(entry.name, isText ? JSON.stringify(currentTarget.value) : currentTarget.value)
       }
     />
+  );
+}
+
+/** Characters of a row of a field, about. */
+const ROW_CHARS = 80;
+
+/** Rows for a text where the browser does not size the field by what is in it. */
+function rowsFor(text: string): number {
+  const rows = text.split("\n").map(({ length }) => Math.max(1, Math.ceil(length / ROW_CHARS)));
+  return Math.min(
+    12,
+    rows.reduce((sum, one) => sum + one),
   );
 }
 
@@ -292,7 +304,7 @@ function typeOf({ type, enum: choices, anyOf, [REFERENCE_TYPE]: kind }: Json): s
   if (kind) return "reference";
   if (Array.isArray(choices)) return "one of a list";
   if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(one as Json)).join(" or ");
-  return typeof type === "string" ? type : "JSON";
+  return typeof type === "string" ? typeWord(type) : "JSON";
 }
 
 function firstValue({ default: value, type }: Json): string {

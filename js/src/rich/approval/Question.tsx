@@ -253,6 +253,8 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
     const { call, draft, change } = this.props;
     const { gate, can_remember, can_remember_call, digest, is_form, shown, sign_in, tool } = call.question;
     const { reason } = GATE_LABELS[gate];
+    const canRemember = gate === "run" && can_remember;
+    const edited = isEdited(call, draft);
     if (sign_in !== undefined) return null;
     if (is_form)
       return (
@@ -276,7 +278,8 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           value={draft.reason}
           onInput={({ currentTarget }) => change({ reason: currentTarget.value })}
         />
-        {gate === "run" && can_remember && !isEdited(call, draft) && (
+        {canRemember && edited && <span class="nb-muted nb-small">An edited call is not remembered.</span>}
+        {canRemember && !edited && (
           <select
             aria-label="Remember the decision"
             value={draft.remember}

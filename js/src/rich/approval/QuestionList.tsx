@@ -16,7 +16,15 @@ import {
 } from "../../views/approval/pending";
 import { focusTurn, stopKeyPropagation } from "../../views/notebookKeys";
 import { scrollToCard, setWaiting } from "./attention";
-import { approveMessage, type Draft, denyMessage, EMPTY_DRAFT, isOneLine, isReadable } from "./drafts";
+import {
+  approveMessage,
+  type Draft,
+  denyMessage,
+  EMPTY_DRAFT,
+  isEdited,
+  isOneLine,
+  isReadable,
+} from "./drafts";
 import { KeyHint } from "./KeyHint";
 import { type Questions, resolvedQuestions } from "./outcomes";
 import { Question } from "./Question";
@@ -275,6 +283,7 @@ export class Card extends Component<Props, State> {
     const together = calls.filter(({ question }) => !question.sensitive);
     const unread = this.state.isUnread ? this.#unread(together).length : 0;
     const isBroken = together.some((call) => Object.keys(this.#draft(call).problems).length);
+    const edited = together.filter((call) => isEdited(call, this.#draft(call))).length;
     const isArmed = this.state.armed === questionKey(this.#calls());
     const isSettled = this.state.settled === this.#settleKeyNow();
     const names = alone.map(({ question }) => singleLine(question.tool, 60)).join(", ");
@@ -305,6 +314,7 @@ export class Card extends Component<Props, State> {
             onClick={(event) => this.#approveAll(together, event)}
           >
             {verbFor(together, "yes")} all {together.length}
+            {edited > 0 && `, ${edited} as edited`}
           </button>
         )}
         <button

@@ -28,11 +28,25 @@ const EXAMPLES: Record<string, string> = {
   integer: "an integer, such as 3",
   number: "a number, such as 2.5",
   boolean: "true or false",
-  array: "a list, such as [1, 2]",
   object: 'an object, such as {"name": 1}',
   null: "null",
   string: "a text in quotes",
 };
+
+/** Items of a list, by their type. */
+const ITEMS: Record<string, string> = {
+  string: '["a", "b"]',
+  number: "[1.5, 2.5]",
+  boolean: "[true, false]",
+  object: '[{"name": 1}]',
+  array: "[[1, 2], [3, 4]]",
+};
+
+/** What a value of a schema looks like; undefined where that is not known. */
+function exampleOf({ type, items }: Json): string | undefined {
+  if (type !== "array") return ownProperty(EXAMPLES, String(type));
+  return `a list, such as ${ownProperty(ITEMS, String(asObject(items).type)) ?? "[1, 2]"}`;
+}
 
 /** Check arguments against the tool's schema. Only the kernel knows the value of a reference. */
 export function validateArguments(schema: Json, entries: ArgumentEntry[]): ArgumentErrors {
@@ -81,9 +95,11 @@ function withoutPatterns(value: unknown): unknown {
 
 /** Say what to type instead of what is no JSON, by the type of the argument. */
 function describeNotJson(schema: unknown): string {
-  const { type, anyOf } = asObject(schema);
-  const options = Array.isArray(anyOf) ? anyOf.map((one) => asObject(one).type) : [type].flat();
-  const examples = options.map((one) => ownProperty(EXAMPLES, String(one)));
+  const { type, anyOf, items } = asObject(schema);
+  const options = Array.isArray(anyOf)
+    ? anyOf.map(asObject)
+    : [type].flat().map((one) => ({ type: one, items }));
+  const examples = options.map(exampleOf);
   const isKnown = examples.length > 0 && examples.every(Boolean);
   return isKnown
     ? `Expected ${[...new Set(examples)].join(", or ")}.`
@@ -111,13 +127,19 @@ function describeTypes(errors: OutputUnit[]): string {
 }
 
 function expectedTypes(errors: OutputUnit[]): string[] {
-  return [...new Set(errors.map(({ error }) => typePair(error)[1].replaceAll('", "', " or ")))];
+  return [...new Set(errors.map(({ error }) => typePair(error)[1]))];
+}
+
+/** The word for a type of JSON. */
+export function typeWord(type: string): string {
+  return type === "array" ? "list" : type;
 }
 
 /** The actual and the expected type of an error. */
 function typePair(error: string): [string, string] {
   const pair = /type "(.*)" is invalid\. Expected "(.*)"/.exec(error);
-  return [pair?.[1] ?? "", pair?.[2] ?? ""];
+  const [actual, expected] = [pair?.[1] ?? "", pair?.[2] ?? ""];
+  return [typeWord(actual), expected.split('", "').map(typeWord).join(" or ")];
 }
 
 function describeError(error: string): string {

@@ -2,7 +2,7 @@
 import type { TurnState } from "../../kernel/turn";
 import type { CallBlock, Document, QuestionData } from "../../protocol";
 import { escapeConfusables } from "../../text/confusables";
-import { NO_REPLY, parseObject, plural, singleLine } from "../../text/format";
+import { NO_REPLY, parseObject, plural, shortArguments, singleLine } from "../../text/format";
 import { onlyReference, resolvedText } from "../../text/resolved";
 
 /** Milliseconds for which a new question ignores clicks, so that no click meant for something else decides it. */
@@ -113,7 +113,11 @@ function computeSummaries(
     const isUnchanged = JSON.stringify(ownProperty(original, name)) === JSON.stringify(value);
     // the kernel's text, not the parsed value: numbers in JavaScript lose precision
     const argument = isUnchanged ? ownProperty(resolved, name) : undefined;
-    const text = isUnchanged ? (argument ? resolvedText(argument) : UNKNOWN) : exactJson(value);
+    const text = isUnchanged
+      ? argument
+        ? resolvedText(argument)
+        : UNKNOWN
+      : exactJson(name, value, `${edited}`);
     const reference = argument && onlyReference(argument);
     const lines = typeof value === "string" ? value.trimEnd().split("\n").length : 1;
     const whole = reference?.name ?? text;
@@ -125,10 +129,15 @@ function computeSummaries(
   });
 }
 
-/** A value as JSON where this is what was typed for certain. */
-function exactJson(value: unknown): string {
-  const isExact = typeof value !== "object" && (typeof value !== "number" || Number.isSafeInteger(value));
-  return isExact || value === null ? JSON.stringify(value) : UNKNOWN;
+/** A value as JSON where this is what was typed for certain: JavaScript may have lost digits of its numbers. */
+function exactJson(name: string, value: unknown, typed: string): string {
+  const json = JSON.stringify(value);
+  const isPlain = typeof value !== "object" && (typeof value !== "number" || Number.isSafeInteger(value));
+  if (isPlain || value === null) return json;
+  const compact = (text: string): string => text.replace(/\s/g, "");
+  const member = compact(`${JSON.stringify(name)}:${json}`);
+  const isExact = [",", "}"].some((end) => compact(typed).includes(member + end));
+  return isExact ? shortArguments(`{"a":${json}}`, MAX_LINE_CHARS * 4).slice(2) : UNKNOWN;
 }
 
 /** The state of a decision, or why none is possible. */
