@@ -73,7 +73,7 @@ def test_an_approval_that_is_remembered_for_a_tool_settles_the_calls_that_wait_a
 
     first.get_by_role("button", name="Edit or reason…").click()
     first.get_by_label("Remember the decision").select_option("Approve every call of price")
-    press(first, "Approve")
+    press(first, "Approve and remember")
     notebook.wait_ended(1)
     notebook.run_cell(2)
     notebook.wait_output(2, "['AAA', 'BBB', 'CCC']")

@@ -177,6 +177,17 @@ test.each([
   expect(line).toContain(`(${expected}, m`);
 });
 
+test("an approval that is remembered says so on its button, and where it is taken back", async () => {
+  await edit();
+
+  await desk.type('[aria-label="Remember the decision"]', "tool");
+  const said = desk.said();
+  await desk.press("Approve and remember");
+
+  expect(said).toBe("%chat approvals lists what is remembered, and takes it back.");
+  expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1", remember: "tool" }]);
+});
+
 test("an edit is not remembered, and the card says so in place of the choice", async () => {
   await edit();
   const choice = (): Element | null => desk.el.querySelector('[aria-label="Remember the decision"]');

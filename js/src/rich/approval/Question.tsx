@@ -220,7 +220,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           onClick={this.#approve}
         >
           {labels.yes}
-          {isEdited(call, draft) && !is_form && " as edited"}
+          {isEdited(call, draft) ? !is_form && " as edited" : draft.remember && " and remember"}
         </button>
         <button
           type="button"
@@ -307,10 +307,15 @@ function isCorrected(digest: string, { requests }: TurnState, draft: Draft): boo
   );
 }
 
-function hintFor({ question }: PendingCall, { problems }: Draft, readable: boolean): string {
+function hintFor(call: PendingCall, draft: Draft, readable: boolean): string {
+  const { question } = call;
+  const { problems, remember } = draft;
   if (Object.keys(problems).length)
     return question.is_form
       ? "Fill in what is marked, then send."
       : "Correct the marked arguments, then approve.";
-  return readable ? "" : "Show all of it before you approve.";
+  if (!readable) return "Show all of it before you approve.";
+  return remember && !isEdited(call, draft)
+    ? "%chat approvals lists what is remembered, and takes it back."
+    : "";
 }
