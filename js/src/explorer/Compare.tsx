@@ -27,10 +27,12 @@ interface CompareProps {
   right: string;
   client: ExplorerClient;
   choose: (left: string) => void;
+  /** Show all turns in the list again; undefined where it shows all. */
+  showAll: (() => void) | undefined;
 }
 
 /** Two turns, and the branches that lead to them, side by side; what differs is marked. */
-export function Compare({ index, left, right, client, choose }: CompareProps): JSX.Element {
+export function Compare({ index, left, right, client, choose, showAll }: CompareProps): JSX.Element {
   if (!left) {
     return (
       <p class="nb-muted">
@@ -46,6 +48,7 @@ export function Compare({ index, left, right, client, choose }: CompareProps): J
       <p class="nb-muted" role="status">
         Now select another turn in the list to compare it with this one.{" "}
         <OtherVersions index={index} turn={right} choose={choose} title="Or compare it with" />
+        <FilteredList showAll={showAll} />
       </p>
     );
   }
@@ -67,6 +70,20 @@ export function Compare({ index, left, right, client, choose }: CompareProps): J
         />
       )}
     </article>
+  );
+}
+
+/** Says that the list lacks turns, and offers them. */
+function FilteredList({ showAll }: Pick<CompareProps, "showAll">): JSX.Element | null {
+  if (!showAll) return null;
+  return (
+    <>
+      {" "}
+      The list has only what matches the search.{" "}
+      <button type="button" class="nb-text-button" onClick={showAll}>
+        Show all turns
+      </button>
+    </>
   );
 }
 

@@ -35,13 +35,15 @@ interface State {
   selectedVersions: ReadonlyMap<string, number>;
 }
 
+const NO_FILTER: Filter = { text: "", status: "", tool: "" };
+
 /** The history of a conversation: its tree on the left, and what is opened of it on the right. */
 export class Explorer extends Component<{ client: ExplorerClient }, State> {
   override state: State = {
     view: "turn",
     turn: "",
     comparedTurn: "",
-    filter: { text: "", status: "", tool: "" },
+    filter: NO_FILTER,
     folded: new Set(),
     selectedVersions: new Map(),
   };
@@ -215,7 +217,14 @@ export class Explorer extends Component<{ client: ExplorerClient }, State> {
         );
       case "compare":
         return (
-          <Compare index={index} left={comparedTurn} right={turn} client={client} choose={this.#compare} />
+          <Compare
+            index={index}
+            left={comparedTurn}
+            right={turn}
+            client={client}
+            choose={this.#compare}
+            showAll={isFiltered(filter) ? () => this.#changeFilter(NO_FILTER) : undefined}
+          />
         );
       case "totals":
         return <TotalsView totals={client.state().totals} />;

@@ -195,7 +195,7 @@ export class TurnList extends Component<ListProps, State> {
         <StatusSign version={version} />
         <span class="nb-muted nb-x-number">{this.props.numbers.get(line.at)}</span>
         <span class="nb-x-row-text">
-          <MarkedText text={version.said || "(no text)"} words={words} />
+          <MarkedText text={fromFirstWord(version.said, words) || "(no text)"} words={words} />
           {snippet && height === FOUND_ROW_HEIGHT && (
             <small class="nb-x-found">
               <MarkedText text={snippet} words={words} />
@@ -242,6 +242,20 @@ export class TurnList extends Component<ListProps, State> {
       </span>
     );
   }
+}
+
+/** Characters of a prompt that a narrow list shows, and of them before the first word that was found. */
+const ROW_CHARS = 24;
+const CHARS_BEFORE = 8;
+
+/** A prompt from a little before the first of the words on, if that would be cut off at the end of a row. */
+function fromFirstWord(text: string, words: string[]): string {
+  const folded = text.toLowerCase();
+  const [at, word] = words
+    .map((one) => [folded.indexOf(one), one] as const)
+    .filter(([place]) => place >= 0)
+    .sort(([one], [other]) => one - other)[0] ?? [0, ""];
+  return at + word.length > ROW_CHARS ? `… ${text.slice(Math.max(0, at - CHARS_BEFORE)).trimStart()}` : text;
 }
 
 /** A text in which the words of a search are marked. */

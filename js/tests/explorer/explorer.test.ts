@@ -352,6 +352,7 @@ test("two versions are compared side by side, and what differs is marked and sai
   const el = await kernel.show();
   await open(el, 6);
   await press(el, "Compare with…");
+  await press(el, "Show all turns");
   expect(el.querySelector(".nb-x-pane")?.textContent).toBe(
     "Now select another turn in the list to compare it with this one. Or compare it withversion 1",
   );
@@ -363,6 +364,38 @@ test("two versions are compared side by side, and what differs is marked and sai
   expect(article?.textContent).not.toMatch(/places|verdict|counts/);
   expect(article?.querySelector("del")).not.toBeNull();
   expect(article?.querySelector("ins")).not.toBeNull();
+});
+
+test("while a turn is chosen for a comparison, a search that leaves it out is said, and all turns are offered", async () => {
+  const el = await kernel.show();
+  await open(el, 6);
+  await press(el, "Compare with…");
+  const found = rows(el).length;
+  expect(el.querySelector(".nb-x-pane")?.textContent).toContain("The list has only what matches the search.");
+
+  await press(el, "Show all turns");
+
+  expect(found).toBe(1);
+  expect(rows(el).length).toBeGreaterThan(1);
+  expect(el.querySelector(".nb-x-pane")?.textContent).not.toContain("matches the search");
+  expect(el.querySelector<HTMLInputElement>("[type=search]")?.value).toBe("");
+});
+
+test("a row begins a little before the word that was found, where its end would be cut off", async () => {
+  const row = RECORDED.index.rows[0];
+  const version = row?.versions[0];
+  if (!row || !version) throw new Error("no row");
+  const said = "Tell me how warm it is there, and in general what you think of it";
+  kernel.index = { ...RECORDED.index, rows: [{ ...row, versions: [{ ...version, said }] }] };
+  const el = await kernel.show();
+  const text = (): string | undefined => rows(el)[0]?.querySelector(".nb-x-row-text")?.textContent;
+
+  await type(el, "[type=search]", "general");
+  const late = text();
+  await type(el, "[type=search]", "warm");
+
+  expect(late).toBe("… and in general what you think of it");
+  expect(text()).toBe(said);
 });
 
 test("totals are asked for once, and plotted with their figures in words", async () => {

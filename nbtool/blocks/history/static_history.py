@@ -159,12 +159,13 @@ def _counted_calls(version: Version) -> str:
 
 
 def _headline(index: Index, totals: Totals) -> str:
+    """Say how much there was: in a page with a kernel it stands below the explorer, which goes on."""
     total, turns = totals["all"], len(index["rows"]) + index["left_out"]
     others = max(0, totals["turns"] - turns)
     versions = f", {others:,} other version{'' if others == 1 else 's'}" if others else ""
     facts = [
-        f"History: {turns:,} turn{'' if turns == 1 else 's'}{versions}",
-        f"{total['input_tokens'] + total['output_tokens']:,} tokens",
+        f"History when this cell ran: {turns:,} turn{'' if turns == 1 else 's'}{versions}",
+        f"{total['input_tokens'] + total['output_tokens']:,} tokens{' of all versions' if others else ''}",
         total_cost(total),
     ]
     return " · ".join(fact for fact in facts if fact)

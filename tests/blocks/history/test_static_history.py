@@ -31,14 +31,15 @@ def build_tree(count: int) -> Tree[Turn]:
 
 
 def test_one_turn_is_reported_in_the_singular() -> None:
-    assert "History: 1 turn ·" in render_history(build_tree(1))["text/html"]
+    assert "History when this cell ran: 1 turn ·" in render_history(build_tree(1))["text/html"]
 
 
 def test_a_conversation_is_reported_with_its_totals_versions_and_branches() -> None:
     html = render_history(build_tree(50))["text/html"]
 
     assert html.startswith("<details")
-    assert "History: 43 turns, 7 other versions" in html
+    assert "History when this cell ran: 43 turns, 7 other versions · " in html
+    assert " tokens of all versions" in html
     assert "50 calls, 10 not done" in html
     assert " · branch · " in html
     assert "This is the answer to question 49." in html

@@ -33,7 +33,7 @@ def history_source(shell: Any) -> HistorySource:
 def test_without_a_page_the_history_is_printed(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     text = run_command(chat_shell, "explore", capsys)
 
-    assert "History: 2 turns" in text
+    assert "History when this cell ran: 2 turns" in text
     assert "✓ 1. Double four. · 1 call" in text
 
 
