@@ -22,8 +22,8 @@ from nbtool.errors import NbtoolError
 from nbtool.view.assets import read_asset
 from nbtool.view.explorer_messages import CellRequest, ExplorerMessage, parse_message
 from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.live_widget import MAX_REMEMBERED_IDS
 from nbtool.view.protocol import Answer
-from nbtool.view.turn_widget import MAX_REMEMBERED_IDS
 
 
 class History(Protocol):

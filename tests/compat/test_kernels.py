@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.magics.views.page_view import MAX_CLOSING
+from nbtool.magics.views.page_link import MAX_CLOSING
 from tests.compat.page import open_page
 
 ROOT = Path(__file__).parents[2]

@@ -269,7 +269,7 @@ EXCLUDED: dict[str, str] = {
          "report", "main", "kill_group", "unknown_tool", "refusal_message", "skip_call", "record",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example",
-         "notebook_of_cell", "model_choices", "steps", "notices_before", "bind_value"],
+         "notebook_of_cell", "model_choices", "steps", "notices_before", "bind_value", "close_former"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),

@@ -1,36 +1,25 @@
-/**
- * The connection of a turn's view to the kernel: its document, its requests, and whether it is live,
- * lost or saved.
- */
+/** The connection of a turn's view to the kernel: its document, and its requests. */
 import type { Model } from "../model";
 import { insertOrShow } from "../notebook/insertCell";
 import { notebookOf } from "../notebook/notebookModel";
-import { replaceOutputs, restoreOutput } from "../notebook/restore";
 import {
   type Decision,
   type Document,
   isDocument,
   isKernelMessage,
   type KernelMessage,
-  type OutputReplacement,
   type PageAction,
   type PageMessage,
 } from "../protocol";
 import { apply, decodePatch } from "../store";
-import { type ChannelState, openChannel } from "./channel";
 import { loadModule } from "./lazy";
+import { ACK_TIMEOUT_MS, type LinkedState, openLink, STOP_REQUEST } from "./link";
 
-/** The connection to the kernel: waiting for its first reply, without one, open, lost, or none: a saved turn. */
-export type LinkState = "connecting" | "noReply" | "open" | "lost" | "offline";
-
-/** A request of the person: sent, not acknowledged, refused with a reason, or accepted. */
-export type RequestState = { state: "sent" | "noReply" } | { state: "refused" | "accepted"; text: string };
+export type { LinkState, RequestState } from "./link";
 
 /** The state that the views of a turn show. */
-export interface TurnState extends ChannelState {
+export interface TurnState extends LinkedState {
   document: Document;
-  link: LinkState;
-  requests: Readonly<Record<string, RequestState>>;
 }
 
 /** Reasons typed on a card and not sent yet: they outlive the card, which the lazy module's card may replace. */
@@ -62,15 +51,6 @@ export interface Connection {
   requestMedia?(key: string): void;
 }
 
-const ACK_TIMEOUT_MS = 2000;
-const HEARTBEAT_MS = 1000;
-/** Time without a reply to a ping after which the kernel counts as lost: within five seconds of its last message. */
-const PONG_TIMEOUT_MS = 2000;
-const MAX_HELLOS = 4;
-/** How long pages wait for one another: only the first of them changes a shared notebook. */
-const PAGE_ORDER_MS = 1500;
-const STOP_REQUEST = "stop";
-
 /** The key in `requests` for binding the result of a call. */
 export function bindRequestKey(callId: string): string {
   return `bind ${callId}`;
@@ -90,59 +70,26 @@ export function isLive(document: Document): boolean {
 export function connectTurn(model: Model, signal: AbortSignal): Connection {
   const initial = model.get("snapshot");
   if (!isDocument(initial)) throw new Error("nbtool: the kernel sent no document of this version.");
-  const pending = new Map<string, string>();
-  const isReloaded = Boolean(model.get("seen"));
   const first: TurnState = { document: initial, link: "connecting", requests: {} };
-  const channel = openChannel(model, signal, first, {
+  const link = openLink<TurnState, KernelMessage>(model, signal, first, {
     envelope: () => ({ turn: model.get("turn_id") }),
     accepts: isKernelMessage,
-    isConnected: ({ link }) => link === "open",
-    onMessage: (message) => receive(message as KernelMessage),
+    isLive: ({ document }) => isLive(document),
+    onMessage: receive,
   });
-  const { page, state, setTimer } = channel;
-  const send: (message: PageMessage) => string = channel.send;
+  const { state, show, request, resolveRequest } = link;
+  const send: (message: PageMessage) => string = link.send;
   let seq = 0;
   let gapAt = 0;
-  let receivedAt = 0;
-  let pingAt = 0;
-
-  function show(change: Partial<TurnState>): void {
-    channel.show(change);
-    if (change.link) channel.requestModule();
-  }
-
-  /** Send an action of the person, and track its acknowledgment. */
-  function request(key: string, message: PageMessage): void {
-    if (state().requests[key]?.state === "sent") return;
-    pending.set(send(message), key);
-    setRequest(key, { state: "sent" });
-    setTimer(
-      () => state().requests[key]?.state === "sent" && setRequest(key, { state: "noReply" }),
-      ACK_TIMEOUT_MS,
-    );
-  }
-
-  function setRequest(key: string, requestState: RequestState): void {
-    show({ requests: { ...state().requests, [key]: requestState } });
-  }
-
-  function resolveRequest(id: string, requestState: RequestState): void {
-    const key = pending.get(id);
-    pending.delete(id);
-    if (key !== undefined) setRequest(key, requestState);
-  }
 
   function receive(message: KernelMessage): void {
-    receivedAt = Date.now();
-    pingAt = 0;
-    if (state().link === "lost") show({ link: "open" });
     switch (message.kind) {
       case "patches":
         if (message.seq === seq + 1) {
           seq = message.seq;
           show({ document: message.patches.map(decodePatch).reduce(apply, state().document) });
-        } else if (message.seq > seq && receivedAt - gapAt > ACK_TIMEOUT_MS) {
-          gapAt = receivedAt;
+        } else if (message.seq > seq && link.receivedAt() - gapAt > ACK_TIMEOUT_MS) {
+          gapAt = link.receivedAt();
           send({ kind: "resync" });
         }
         return;
@@ -155,63 +102,11 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
       case "bound":
         resolveRequest(message.id, { state: message.ok ? "accepted" : "refused", text: message.text });
         return;
-      case "ack":
-        if (state().link !== "open") show({ link: "open" });
-        resolveRequest(message.id, { state: "accepted", text: "" });
-        return;
       case "cell": {
         const { ok, text } = message;
         show({ insertedCell: ok ? insertOrShow(model, text) : { state: "refused", text } });
         return;
       }
-      case "left":
-        takeOver(message);
-        return;
-    }
-  }
-
-  /** Replace the outputs of a turn that left its widget; of several pages only the first one does. */
-  function takeOver({ pages, places }: Extract<KernelMessage, { kind: "left" }>): void {
-    if (isReloaded && !pages.includes(page)) {
-      send({ kind: "hello" }); // the turn ended before the kernel knew this page
-      return;
-    }
-    setTimer(
-      () => replaceIfListed(places) && send({ kind: "took" }),
-      places.length ? PAGE_ORDER_MS * (pages.indexOf(page) + 1) : 0,
-    );
-  }
-
-  /** Return whether the outputs are replaced; without a notebook, only a page that saw the turn start reports it. */
-  function replaceIfListed(places: OutputReplacement[]): boolean {
-    return replaceOutputs(model, places) ?? !isReloaded;
-  }
-
-  /** Show the turn under its cell again; send a hello even if connected, because the kernel may wait for a page. */
-  function restoreAfterReload(): void {
-    restoreOutput(model);
-    greet(MAX_HELLOS);
-  }
-
-  /** Send hello until the kernel replies, a few times: a page may be ready before the kernel listens. */
-  function greet(triesLeft: number): void {
-    if (state().link !== "connecting") return;
-    if (triesLeft === 0) {
-      show({ link: "noReply" });
-      return;
-    }
-    send({ kind: "hello" });
-    setTimer(() => greet(triesLeft - 1), HEARTBEAT_MS);
-  }
-
-  /** Ping the kernel while the turn runs and nothing has arrived for a second. */
-  function checkHeartbeat(): void {
-    if (state().link !== "open" || !isLive(state().document)) return;
-    const now = Date.now();
-    if (pingAt && now - pingAt >= PONG_TIMEOUT_MS) show({ link: "lost" });
-    else if (!pingAt && now - receivedAt >= HEARTBEAT_MS) {
-      pingAt = now;
-      send({ kind: "ping" });
     }
   }
 
@@ -219,8 +114,6 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     const last = model.get("snapshot");
     if (isDocument(last) && !isLive(last)) show({ document: last });
   };
-  const heartbeat = setInterval(checkHeartbeat, HEARTBEAT_MS);
-  if (isReloaded) setTimer(restoreAfterReload, PAGE_ORDER_MS);
   const loadFromTrait = (): void => {
     const asset = model.get("rich") as { version?: unknown; packed?: unknown } | undefined;
     if (asset?.version) void loadModule(asset.version, asset.packed);
@@ -229,7 +122,6 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
   model.on("change:snapshot", adoptSnapshot);
   model.on("change:rich", loadFromTrait);
   signal.addEventListener("abort", () => {
-    clearInterval(heartbeat);
     model.off("change:snapshot", adoptSnapshot);
     model.off("change:rich", loadFromTrait);
   });
@@ -237,8 +129,8 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
   return {
     drafts: { reasons: new Map(), focusedDigest: "" },
     state,
-    subscribe: channel.subscribe,
-    sendHello: () => greet(MAX_HELLOS),
+    subscribe: link.subscribe,
+    sendHello: link.sendHello,
     decide: (decision) => request(decision.digest, decision),
     stop: () => request(STOP_REQUEST, { kind: "stop" }),
     stopCall: (call_id) => request(stopRequestKey(call_id), { kind: "stop_call", call_id }),

@@ -46,7 +46,7 @@ export function replaceOutputs(model: Model, places: readonly OutputReplacement[
 function hasFinishedTurn(cell: Cell, turn: unknown): boolean {
   return outputsOf(cell).some(({ data }) => {
     const saved = data?.[TURN_MIME] as { head?: { turn_id?: unknown } } | undefined;
-    return saved?.head?.turn_id === turn;
+    return saved !== undefined && saved.head?.turn_id === turn;
   });
 }
 

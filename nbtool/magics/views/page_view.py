@@ -7,21 +7,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from IPython.display import display
-
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.protocol import Document, NoticeBlock
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.chat import Chat
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
-from nbtool.magics.kernel.broadcast import BroadcastListener
-from nbtool.magics.kernel.cell_messages import listener_for, routes_output_by_context
-from nbtool.magics.kernel.control_channel import control_channel_for
+from nbtool.magics.kernel.cell_messages import routes_output_by_context
 from nbtool.magics.names.result_binding import bind_result
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.notebook.turn_output import chat_field, host_fields, version_fields
+from nbtool.magics.views.page_link import PageLink, close_former, display_widget
 from nbtool.magics.views.pageless_views import OutputView
 from nbtool.magics.views.shown_turns import ShownTurn, shown_turns
 from nbtool.view.page_messages import TURN_ACTIONS, decide_by_click
@@ -41,12 +38,6 @@ PARKED_NOTICE = "This turn outlived its cell: parked at {at}, ended at {end}."
 
 SERVED_ACTIONS = ("code", "explore")
 """What can be done with the turn of a client, which no model can repeat."""
-
-MAX_CLOSING = 16
-"""How many widgets of finished turns wait for a disconnected page; beyond that, the oldest is closed."""
-
-_closing_widgets: dict[str, TurnWidget] = {}
-"""Those widgets, by their cells."""
 
 
 class WidgetView(OutputView):
@@ -71,20 +62,18 @@ class WidgetView(OutputView):
         """
         self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
         self._cells, self._is_introduced = cells or CellSource(), False
-        self._listener, self._on_rerun = listener_for(shell.kernel), on_rerun
-        self._control = control_channel_for(shell.kernel)
+        self._link = PageLink(shell.kernel, on_rerun=on_rerun)
         self._acts = list(TURN_ACTIONS if place is None else SERVED_ACTIONS)
         self._parked_at = ""
         self._above: dict[str, Any] = {}
         self._copy: Any = None
-        if former := _closing_widgets.pop(turn.cell_id, None):
-            former.close()  # its cell now shows another turn
+        close_former(turn.cell_id)
         self._widget = self._create_widget(in_cell=place is None)
         self.page_ready = self._widget.page_ready
         if place is not None:
             data, metadata = self._widget.mimebundle()
             place.update(data, raw=True, metadata=metadata)
-        self._handle = self._card = place or _displayed(self._widget)
+        self._handle = self._card = place or display_widget(self._widget)
 
     def feed(self, event: Event) -> None:
         """Show the next event; after the first one, with the turn in the tree, also head fields that events lack."""
@@ -108,8 +97,7 @@ class WidgetView(OutputView):
 
     def poll(self) -> None:
         """Process received messages."""
-        if self._listener:
-            self._listener.poll()
+        self._link.poll()
 
     def show_changes(self, text: str, *, can_undo: bool) -> None:
         """Show it below the turn, before its widget is replaced."""
@@ -130,8 +118,8 @@ class WidgetView(OutputView):
         self._above = _partial_bundle({**document, "blocks": [*above, note]}, before.transcript.media)
         self._handle.update(self._above, raw=True)
         run_sync(self._switch_to(card))
-        self._card = _displayed(card)
-        self._replace_when_loaded(before, (before.place, self._above))
+        self._card = display_widget(card)
+        self._link.replace_when_loaded(before, (before.place, self._above))
 
     def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:
         """Replace the output by the static one, a copy of it by a line, and release the widget."""
@@ -143,7 +131,7 @@ class WidgetView(OutputView):
                 line = {"text/plain": in_copy}
                 self._copy.update(line, raw=True)
                 outputs.append((self._widget.place, line))
-            self._replace_when_loaded(self._widget, *outputs)
+            self._link.replace_when_loaded(self._widget, *outputs)
             shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript, self._cells))
             shown_turns.update_others(turn, self._chat)
             return
@@ -153,7 +141,7 @@ class WidgetView(OutputView):
         bundle, rest = turn_mimebundle(document, transcript.media), _partial_bundle({**document, "blocks": [note]})
         self._handle.update(bundle, raw=True)
         self._card.update(rest, raw=True)
-        self._replace_when_loaded(self._widget, (self._above["text/plain"], bundle), (self._widget.place, rest))
+        self._link.replace_when_loaded(self._widget, (self._above["text/plain"], bundle), (self._widget.place, rest))
 
     def show_media(self, media: Any) -> None:
         """Show each as an output of the cell; after the cell only if the kernel can find the cell."""
@@ -169,28 +157,16 @@ class WidgetView(OutputView):
             decide=partial(decide_by_click, self._chat.approvals),
             stop=self._turn.abort,
             stop_call=self._turn.stop_call,
-            post=background_loop().call_soon,
             bind=lambda binding: bind_result(self._chat, binding, self._names),
             run_action=self._cell_source,
-            broadcasts=isinstance(self._listener, BroadcastListener),
             cell=self._turn.cell_id,
-            control=self._control is not None,
-            listen=partial(self._listen, in_cell=in_cell),
+            **self._link.options(in_cell=in_cell),
             **options,
         )
-        widget.on_msg(lambda _widget, content, _buffers: widget.receive(content))
-        if control := self._control:
-            widget.observe(lambda change: control.close(change.old.comm_id), "comm")
-        if not self._listener:
+        self._link.connect(widget)
+        if not self._link.has_listener:
             widget.embed_lazy_module()  # the page may not be able to request it
         return widget
-
-    def _listen(self, comm_id: str, receive: Callable[[object], bool], *, in_cell: bool) -> None:
-        """Receive a widget's messages while cells run: over its comm, and, until it is closed, the control channel."""
-        if self._listener:
-            self._listener.open(comm_id, receive, in_cell=in_cell, on_rerun=self._on_rerun if in_cell else None)
-        if self._control:
-            self._control.open(comm_id, receive)
 
     def _cell_source(self, action: TurnAction) -> str:
         """Return the source of the cell that the page requests."""
@@ -205,17 +181,6 @@ class WidgetView(OutputView):
     async def _switch_to(self, card: TurnWidget) -> None:
         self._widget = card
         card.resume()
-
-    def _replace_when_loaded(self, widget: TurnWidget, *replacements: tuple[str, dict[str, Any]]) -> None:
-        """Stop listening, and replace these outputs also in a page that is reloaded."""
-        if self._listener and widget.comm:
-            self._listener.close(widget.comm.comm_id)
-        widget.close_when_replaced(*replacements)
-        if former := _closing_widgets.pop(widget.cell, None):
-            former.close()
-        _closing_widgets[widget.cell] = widget
-        while len(_closing_widgets) > MAX_CLOSING:
-            _closing_widgets.pop(next(iter(_closing_widgets))).close()
 
 
 def _head_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
@@ -255,8 +220,3 @@ def _notice_block(text: str) -> NoticeBlock:
 
 def _clock() -> str:
     return time.strftime("%H:%M")
-
-
-def _displayed(widget: TurnWidget) -> Any:
-    data, metadata = widget.mimebundle()
-    return display(data, raw=True, metadata=metadata, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it

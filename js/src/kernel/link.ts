@@ -1,0 +1,168 @@
+/**
+ * The link of a running view to the kernel: its hello, what is acknowledged, whether the kernel still answers, and how
+ * its output is left at the end.
+ */
+import type { Model } from "../model";
+import { replaceOutputs, restoreOutput } from "../notebook/restore";
+import type { AckMessage, OutputReplacement, ReplacedMessage } from "../protocol";
+import { type Channel, type ChannelState, openChannel } from "./channel";
+
+/** The connection to the kernel: waiting for its first reply, without one, open, lost, or none: a saved turn. */
+export type LinkState = "connecting" | "noReply" | "open" | "lost" | "offline";
+
+/** A request of the person: sent, not acknowledged, refused with a reason, or accepted. */
+export type RequestState = { state: "sent" | "noReply" } | { state: "refused" | "accepted"; text: string };
+
+/** The part of a view's state that the link keeps. */
+export interface LinkedState extends ChannelState {
+  link: LinkState;
+  requests: Readonly<Record<string, RequestState>>;
+}
+
+/** The key in `requests` of a request to stop. */
+export const STOP_REQUEST = "stop";
+
+export const ACK_TIMEOUT_MS = 2000;
+const HEARTBEAT_MS = 1000;
+/** Time without a reply to a ping after which the kernel counts as lost: within five seconds of its last message. */
+const PONG_TIMEOUT_MS = 2000;
+const MAX_HELLOS = 4;
+/** How long pages wait for one another: only the first of them changes a shared notebook. */
+const PAGE_ORDER_MS = 1500;
+
+interface Options<T, K> {
+  /** What every message carries besides version, nonce and id. */
+  envelope?: () => object;
+  /** Whether a message from the kernel is one that this page understands. */
+  accepts: (message: unknown) => boolean;
+  /** Whether the view still runs, so that a lost kernel matters. */
+  isLive: (state: T) => boolean;
+  /** Called with each message but those that the link itself handles. */
+  onMessage: (message: K) => void;
+}
+
+export interface Link<T extends LinkedState> extends Channel<T> {
+  /** Send hello until the kernel replies. */
+  sendHello(): void;
+  /** Send an action of the person, and track its acknowledgment under a key of `requests`. */
+  request<M extends { kind: string }>(key: string, message: M): void;
+  resolveRequest(id: string, requestState: RequestState): void;
+  /** When the last message of the kernel arrived. */
+  receivedAt(): number;
+}
+
+/** Link a view to the kernel, until the signal. */
+export function openLink<T extends LinkedState, K extends { kind: string }>(
+  model: Model,
+  signal: AbortSignal,
+  initial: T,
+  { envelope, accepts, isLive, onMessage }: Options<T, K>,
+): Link<T> {
+  const pending = new Map<string, string>();
+  const isReloaded = Boolean(model.get("seen"));
+  const channel = openChannel(model, signal, initial, {
+    ...(envelope && { envelope }),
+    accepts,
+    isConnected: ({ link }) => link === "open",
+    onMessage: (message) => receive(message as K | AckMessage | ReplacedMessage),
+  });
+  const { page, state, setTimer, send } = channel;
+  let receivedAt = 0;
+  let pingAt = 0;
+
+  function show(change: Partial<T>): void {
+    channel.show(change);
+    if (change.link) channel.requestModule();
+  }
+
+  const showLink = (change: Partial<LinkedState>): void => show(change as Partial<T>);
+
+  function request<M extends { kind: string }>(key: string, message: M): void {
+    if (state().requests[key]?.state === "sent") return;
+    pending.set(send(message), key);
+    setRequest(key, { state: "sent" });
+    setTimer(
+      () => state().requests[key]?.state === "sent" && setRequest(key, { state: "noReply" }),
+      ACK_TIMEOUT_MS,
+    );
+  }
+
+  function setRequest(key: string, requestState: RequestState): void {
+    showLink({ requests: { ...state().requests, [key]: requestState } });
+  }
+
+  function resolveRequest(id: string, requestState: RequestState): void {
+    const key = pending.get(id);
+    pending.delete(id);
+    if (key !== undefined) setRequest(key, requestState);
+  }
+
+  function receive(message: K | AckMessage | ReplacedMessage): void {
+    receivedAt = Date.now();
+    pingAt = 0;
+    if (state().link === "lost") showLink({ link: "open" });
+    if (message.kind === "ack") {
+      if (state().link !== "open") showLink({ link: "open" });
+      resolveRequest((message as AckMessage).id, { state: "accepted", text: "" });
+    } else if (message.kind === "left") takeOver(message as ReplacedMessage);
+    else onMessage(message as K);
+  }
+
+  /** Replace the outputs of a view that left its widget; of several pages only the first one does. */
+  function takeOver({ pages, places }: ReplacedMessage): void {
+    if (isReloaded && !pages.includes(page)) {
+      send({ kind: "hello" }); // it ended before the kernel knew this page
+      return;
+    }
+    setTimer(
+      () => replaceIfListed(places) && send({ kind: "took" }),
+      places.length ? PAGE_ORDER_MS * (pages.indexOf(page) + 1) : 0,
+    );
+  }
+
+  /** Return whether the outputs are replaced; without a notebook, only a page that saw the start reports it. */
+  function replaceIfListed(places: OutputReplacement[]): boolean {
+    return replaceOutputs(model, places) ?? !isReloaded;
+  }
+
+  /** Show the view under its cell again; send a hello even if connected, because the kernel may wait for a page. */
+  function restoreAfterReload(): void {
+    restoreOutput(model);
+    greet(MAX_HELLOS);
+  }
+
+  /** Send hello until the kernel replies, a few times: a page may be ready before the kernel listens. */
+  function greet(triesLeft: number): void {
+    if (state().link !== "connecting") return;
+    if (triesLeft === 0) {
+      showLink({ link: "noReply" });
+      return;
+    }
+    send({ kind: "hello" });
+    setTimer(() => greet(triesLeft - 1), HEARTBEAT_MS);
+  }
+
+  /** Ping the kernel while the view runs and nothing has arrived for a second. */
+  function checkHeartbeat(): void {
+    if (state().link !== "open" || !isLive(state())) return;
+    const now = Date.now();
+    if (pingAt && now - pingAt >= PONG_TIMEOUT_MS) showLink({ link: "lost" });
+    else if (!pingAt && now - receivedAt >= HEARTBEAT_MS) {
+      pingAt = now;
+      send({ kind: "ping" });
+    }
+  }
+
+  const heartbeat = setInterval(checkHeartbeat, HEARTBEAT_MS);
+  if (isReloaded) setTimer(restoreAfterReload, PAGE_ORDER_MS);
+  signal.addEventListener("abort", () => clearInterval(heartbeat));
+
+  return {
+    ...channel,
+    show,
+    sendHello: () => greet(MAX_HELLOS),
+    request,
+    resolveRequest,
+    receivedAt: () => receivedAt,
+  };
+}

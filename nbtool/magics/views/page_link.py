@@ -1,0 +1,90 @@
+"""The link of a widget to its page: its messages while cells run, and the end of its output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from IPython.display import display
+
+from nbtool.loop import background_loop
+from nbtool.magics.kernel.broadcast import BroadcastListener
+from nbtool.magics.kernel.cell_messages import listener_for
+from nbtool.magics.kernel.control_channel import control_channel_for
+
+if TYPE_CHECKING:
+    from nbtool.view.live_widget import LiveWidget
+
+MAX_CLOSING = 16
+"""How many widgets that have ended wait for a disconnected page; beyond that, the oldest is closed."""
+
+_closing_widgets: dict[str, LiveWidget] = {}
+"""Those widgets, by their cells."""
+
+
+class PageLink:
+    """The ways of pages to the widgets of one kernel while a cell runs; `on_rerun` is called if it is run again."""
+
+    def __init__(self, kernel: Any, *, on_rerun: Callable[[], object] | None = None) -> None:
+        self._listener, self._control = listener_for(kernel), control_channel_for(kernel)
+        self._on_rerun = on_rerun
+
+    @property
+    def has_listener(self) -> bool:
+        """Whether the messages of a page are heard while a cell runs; if not, a page may not be able to request."""
+        return self._listener is not None
+
+    def options(self, *, in_cell: bool) -> dict[str, Any]:
+        """Return the options of a widget that make it listen; `in_cell` is whether the running cell waits for it."""
+        return {
+            "post": background_loop().call_soon,
+            "broadcasts": isinstance(self._listener, BroadcastListener),
+            "control": self._control is not None,
+            "listen": partial(self._listen, in_cell=in_cell),
+        }
+
+    def connect(self, widget: LiveWidget) -> None:
+        """Receive the messages of a new widget also between cells, and over the control channel until it is closed."""
+        widget.on_msg(lambda _widget, content, _buffers: widget.receive(content))
+        if control := self._control:
+            widget.observe(lambda change: control.close(change.old.comm_id), "comm")
+
+    def set_in_cell(self, widget: LiveWidget, *, in_cell: bool) -> None:
+        """Note whether the running cell waits for a widget."""
+        if self._listener and widget.comm:
+            self._listener.open(widget.comm.comm_id, widget.receive, in_cell=in_cell)
+
+    def poll(self) -> None:
+        """Process received messages; on the waiting thread."""
+        if self._listener:
+            self._listener.poll()
+
+    def replace_when_loaded(self, widget: LiveWidget, *replacements: tuple[str, dict[str, Any]]) -> None:
+        """Stop listening, and replace these outputs also in a page that is reloaded."""
+        if self._listener and widget.comm:
+            self._listener.close(widget.comm.comm_id)
+        widget.close_when_replaced(*replacements)
+        close_former(widget.cell)
+        _closing_widgets[widget.cell] = widget
+        while len(_closing_widgets) > MAX_CLOSING:
+            _closing_widgets.pop(next(iter(_closing_widgets))).close()
+
+    def _listen(self, comm_id: str, receive: Callable[[object], bool], *, in_cell: bool) -> None:
+        """Receive a widget's messages while cells run: over its comm, and, until it is closed, the control channel."""
+        if self._listener:
+            self._listener.open(comm_id, receive, in_cell=in_cell, on_rerun=self._on_rerun if in_cell else None)
+        if self._control:
+            self._control.open(comm_id, receive)
+
+
+def close_former(cell_id: str) -> None:
+    """Close the widget of a cell that shows something else now."""
+    if former := _closing_widgets.pop(cell_id, None):
+        former.close()
+
+
+def display_widget(widget: LiveWidget) -> Any:
+    """Show a widget in the output of the running cell; return the handle of its display."""
+    data, metadata = widget.mimebundle()
+    return display(data, raw=True, metadata=metadata, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
