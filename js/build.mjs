@@ -1,6 +1,6 @@
 // Builds ../nbtool/view/static: widget.js and widget.css, sent with each turn's widget, explorer.js and explorer.css with
-// the history explorer, conversation.js and conversation.css with a conversation, probe.js with `%chat doctor`, and
-// rich.js, fetched once a page.
+// the history explorer, conversation.js and conversation.css with a conversation, map.js and map.css with a map of many
+// prompts, probe.js with `%chat doctor`, and rich.js, fetched once a page.
 // Then the extension of JupyterLab (labextension.mjs). `--watch` builds the first again on every change, not the extension.
 import { createHash } from "node:crypto";
 import { build, context } from "esbuild";
@@ -26,7 +26,11 @@ const rich = {
 };
 const widgets = {
   ...bundle,
-  entryPoints: { widget: "src/index.tsx", conversation: "src/conversation/index.tsx" },
+  entryPoints: {
+    widget: "src/index.tsx",
+    conversation: "src/conversation/index.tsx",
+    map: "src/map/index.tsx",
+  },
   banner: { js: "/* With preact, (c) Jason Miller: MIT */" },
 };
 const probe = { ...bundle, entryPoints: { probe: "src/probe/index.ts" } };

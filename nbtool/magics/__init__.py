@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.flags.config import NbTool
+from nbtool.map_progress import MapProgress, ProgressView, set_progress_view
 from nbtool.sign_in import LoginRequest, set_login_asker
 from nbtool.text import list_names, shorten
 from nbtool.toolsets.runner_registry import CodeResult, set_code_runner
@@ -136,6 +137,7 @@ def load(shell: Any) -> None:
     add_completer(shell, magics.completer)
     set_code_runner(lambda code: _run(shell, code))
     set_login_asker(lambda request: _ask_login(shell, name, request))
+    set_progress_view(lambda progress, stop: _show_map(shell, progress, stop))
     if kernel := getattr(shell, "kernel", None):
         from nbtool.magics.kernel.cell_messages import patch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
         from nbtool.magics.kernel.nulls import patch_nulls  # noqa: PLC0415 - the same
@@ -181,6 +183,12 @@ def _ask_login(shell: Any, magic: str, request: LoginRequest) -> bool:
     return ask_in_cell(shell, magic, request)
 
 
+def _show_map(shell: Any, progress: MapProgress, stop: Callable[[], object]) -> ProgressView | None:
+    from nbtool.magics.views.map_view import show_map  # noqa: PLC0415 - loading the extension has to be fast
+
+    return show_map(shell, progress, stop)
+
+
 def _answer_saved_turns(kernel: Any, magics: ChatMagics) -> None:
     """Answer the pages of saved turns, each with a comm of its own; a kernel without comms has no such pages."""
 
@@ -224,6 +232,7 @@ def unload(shell: Any) -> None:
     remove_completer(shell, magics.completer)
     set_code_runner(None)
     set_login_asker(None)
+    set_progress_view(None)
     if kernel := getattr(shell, "kernel", None):
         from nbtool.magics.kernel.cell_messages import unpatch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
         from nbtool.magics.kernel.control_channel import remove_control_handler  # noqa: PLC0415 - the same

@@ -111,6 +111,15 @@ window.converse = async (told) => {
   return window.ask(conversation, { nonce: "n", title: "Chat", place: "p", acts: [] },
     () => ({ kind: "conversation", conversation: told }));
 };
+window.map = async (snapshot) => {
+  const { default: map } = await import("./map.js");
+  const el = document.createElement("div");
+  document.querySelector("main").append(el);
+  const traits = { nonce: "n", place: "p", snapshot };
+  const model = { get: (name) => traits[name], send() {}, on() {}, off() {} };
+  const close = map.render({ model, el });
+  return { el, close: () => { close(); el.remove(); } };
+};
 window.explore = async ({ index, details, totals, found = [], steps = [] }) => {
   const { default: explorer } = await import("./explorer.js");
   const view = await window.ask(explorer, { nonce: "n", title: "History", place: "p", acts: [] }, ({ kind, turn }) => ({

@@ -152,6 +152,13 @@ def prompted(text: str) -> Shown:
     return "converse", {"left_out": 0, "turns": [turn]}
 
 
+def in_map(text: str) -> Shown:
+    """Show a map whose failures have the text, and everything else that is said of it."""
+    facts = [{"kind": "cost", "text": text}]
+    known = {"status": "running", "done": 1, "total": 2, "label": text, "facts": facts, "other_failures": 1}
+    return "map", {**known, "failures": [{"text": text, "count": 1}], "reason": text}
+
+
 def version(turn: str, said: str = "said", **more: Any) -> dict[str, Any]:
     """Give a turn as a row of the explorer tells it."""
     known = {"turn_id": turn, "said": said, "status": "completed", "model": "m", "started": 1.0, "seconds": 1.0}
@@ -246,6 +253,7 @@ SCRIPTS: dict[str, dict[str, Callable[[str], Shown]]] = {
         "conversation, prompt": prompted,
         **{f"conversation, {k}": v for k, v in each(in_conversation).items()},
     },
+    "map": {"map": in_map},
     "extension": {f"saved, {name}": show for name, show in each(in_saved).items()},
     "explorer": {
         "explorer, list": in_list,

@@ -38,7 +38,7 @@ from nbtool.tools.mcp.stdio import stdio_messages
 from nbtool.tools.mcp.stdio.stdio_messages import Complexity, Flow
 from nbtool.toolsets import cell_texts, inspection
 from nbtool.toolsets.notebook_access import CellOutput, CellRun, NotebookCell, digest_of
-from nbtool.view import explorer_messages, notebook_messages, page_messages
+from nbtool.view import explorer_messages, map_messages, notebook_messages, page_messages
 from nbtool.view.probe_widget import parse_report
 from nbtool.wire.dialects.media.decoder import read_images, read_speech, read_transcription
 from nbtool.wire.framing import json_payloads
@@ -134,6 +134,7 @@ def _of_page(text: str) -> None:
     for value in (text, {"a": text}, [text]):
         content = {"v": 1, "nonce": "n", "turn": "t", "id": text[:40], "kind": "decide", "verdict": text, "args": value}
         page_messages.parse_message(content, turn_id="t", nonce="n")
+        map_messages.parse_message(content, nonce="n")
         explorer_messages.parse_message({**content, "kind": "search", "text": text}, nonce="n")
     page_messages.is_valid_name(text)
     parse_report({"v": 1, "nonce": "n", "kind": "hello", "front_end": text, "notebook": text}, nonce="n")

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from nbtool.blocks import map_protocol
 from nbtool.blocks import protocol as document
 from nbtool.blocks.history import protocol as history
 from nbtool.blocks.render import whole_conversation
 from nbtool.events import calls, turn
-from nbtool.view import message_fields, notebook_messages, saved_turn_messages
+from nbtool.view import map_messages, message_fields, notebook_messages, saved_turn_messages
 from nbtool.view import protocol as messages
 from tests.view.page_types import page_types
 
@@ -28,6 +29,8 @@ MODULES = [
     messages,
     saved_turn_messages,
     notebook_messages,
+    map_protocol,
+    map_messages,
 ]
 USED_OF_EVENTS = {turn: {"EndReason", "TurnStatus"}, calls: {"CallStatus", "Gate"}}
 

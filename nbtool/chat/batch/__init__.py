@@ -6,7 +6,8 @@ shared_backoff.py  the back-off that all requests of a batch share
 answer_cache.py    answers that the journal has already
 streamed_map.py    any number of prompts in constant memory, a chunk at a time
 answer_sink.py     where the answers of those go: an SQLite file, a function
-progress.py        the progress line
+map_counts.py      the counts of a running map, for those who show its progress
+progress.py        how that is shown: a view of the front end, or a line
 settings.py        concurrency, retries, budget, and where the turns run
 remote/            whole turns on a Dask cluster or in a pool of processes
 """

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, Protocol, Self
 
 from nbtool.caller_thread import CallerThread
-from nbtool.chat.batch.progress import ProgressLine
+from nbtool.chat.batch.map_counts import MapCounts
+from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, LimitReached, NbtoolError
-from nbtool.loop import background_loop
+from nbtool.loop import POLL_SECONDS, background_loop
 from nbtool.messages import Message, Usage
 from nbtool.threadless import new_queue
 
@@ -96,13 +99,15 @@ class Batch:
         self._driver = driver
         self._settings = settings
         self._backoff = backoff
-        self._progress = ProgressLine(is_shown=settings.progress)
         self._waiting: deque[tuple[PromptItem, str]] = deque()
         self._running: set[Turn] = set()
         self._answers: list[Answer] = []
         self._listeners: list[Callable[[Answer | None], None]] = []
         self._usage = Usage()
         self._failed = self._cached = 0
+        self._counts = MapCounts(len(questions.items))
+        shown = ShownMap(self._counts, lambda: self._usage, lambda: backoff.remaining, self._line, self.cancel)
+        self._display = ProgressDisplay(shown, is_shown=settings.progress)
         self._stopped: NbtoolError | None = None
         self._caller_thread = CallerThread()
         self._work: Future[None] | None = None
@@ -137,9 +142,20 @@ class Batch:
         """The usage of the prompts so far; answers from the journal are not counted."""
         return self._usage
 
+    @property
+    def wait_seconds(self) -> float:
+        """Seconds until the provider is asked again."""
+        return self._backoff.remaining
+
+    def is_unsent(self, answer: Answer) -> bool:
+        """Whether a prompt was not sent, or not answered, because the batch was stopped."""
+        error = answer.error
+        return error is not None and (error is self._stopped or isinstance(error, Cancelled))
+
     def start(self) -> Self:
         """Start the prompts on nbtool's background loop; idempotent."""
         if self._work is None:
+            self._display.open()
             self._work = background_loop().submit(self._run_all())
             self._work.add_done_callback(self._close)
         return self
@@ -154,12 +170,13 @@ class Batch:
             return self
         self._caller_thread.attach()
         self.start()
-        try:
-            self._caller_thread.run_until(self.done)
-        except KeyboardInterrupt:
-            self.cancel()
-            self._caller_thread.run_until(self.done)
-            raise
+        with self._display.waiting() as poll:
+            try:
+                self._caller_thread.run_until(self.done, on_tick=poll)
+            except KeyboardInterrupt:
+                self.cancel()
+                self._caller_thread.run_until(self.done, on_tick=poll)
+                raise
         return self
 
     def cancel(self) -> None:
@@ -172,18 +189,30 @@ class Batch:
         for answers in self.arrivals():
             yield from answers
 
-    def arrivals(self) -> Iterator[list[Answer]]:
-        """Yield the answers that have arrived since the last time, as lists; otherwise as `__iter__`."""
+    def arrivals(self, on_tick: Callable[[], None] = lambda: None) -> Iterator[list[Answer]]:
+        """Yield the answers that have arrived since the last time, as lists; otherwise as `__iter__`.
+
+        `on_tick` is called on every poll while this waits.
+        """
         received = new_queue()
         background_loop().call_soon(lambda: self._add_listener(received.put))
         self.start()
-        answer = received.get()
+
+        def next_answer() -> Any:
+            with self._display.waiting() as poll:
+                while True:
+                    on_tick()
+                    poll()
+                    with suppress(queue.Empty):
+                        return received.get(timeout=POLL_SECONDS)
+
+        answer = next_answer()
         while answer:
             answers = [answer]
             while not received.empty() and (answer := received.get()):
                 answers.append(answer)
             yield answers
-            answer = answer and received.get()
+            answer = answer and next_answer()
 
     async def __aiter__(self) -> AsyncIterator[Answer]:
         """Yield each answer on arrival."""
@@ -296,7 +325,8 @@ class Batch:
         self._answers.append(answer)
         self._failed += answer.error is not None
         self._cached += answer.is_cached
-        self._progress.show(f"nbtool: {self._status_line()}")
+        self._counts.add(answer.error, is_cached=answer.is_cached, is_unsent=self.is_unsent(answer))
+        self._display.update()
         for listener in tuple(self._listeners):
             listener(answer)
 
@@ -310,14 +340,17 @@ class Batch:
             self._listeners.append(listener)
 
     def _close(self, work: Future[None]) -> None:
-        self._progress.show(f"nbtool: {self._status_line()}", is_last=True)
         error = Cancelled("The prompts were cancelled.") if work.cancelled() else work.exception()
+        self._display.close(error or self._stopped)
         if error:
             self.done.set_exception(error)
         else:
             self.done.set_result(self)
         for listener in self._listeners:
             listener(None)
+
+    def _line(self) -> str:
+        return f"nbtool: {self._status_line()}"
 
     def _status_line(self) -> str:
         """Return the progress in one line."""
@@ -326,7 +359,5 @@ class Batch:
         parts += [f"{failed:,} failed"] if failed else []
         parts += [f"{cached:,} answered before"] if cached else []
         parts += [f"{self.usage.total_tokens:,} tokens"] if self.usage.total_tokens else []
-        parts += (
-            [f"waiting {wait_seconds:.0f} s for the provider"] if (wait_seconds := self._backoff.remaining) >= 1 else []
-        )
+        parts += [f"waiting {wait_seconds:.0f} s for the provider"] if (wait_seconds := self.wait_seconds) >= 1 else []
         return ", ".join(parts)

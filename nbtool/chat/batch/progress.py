@@ -1,17 +1,121 @@
-"""The progress line of a batch, overwritten in place, on interactive streams only."""
+"""How the progress of a map is shown: by the front end's view where one is registered, else by a line of text.
+
+The extension of a notebook registers a view when it is loaded. Nothing that a view does reaches the map.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TextIO
 
+from nbtool.chat.batch.map_counts import MapCounts
+from nbtool.errors import Cancelled, NbtoolError
+from nbtool.loop import background_loop
+from nbtool.map_progress import MapProgress, ProgressView, get_progress_view
+from nbtool.messages import Usage
+
 INTERVAL = 0.2
-"""Minimum seconds between two updates."""
+"""Minimum seconds between two updates of the line."""
+
+VIEW_INTERVAL = 0.33
+"""Seconds between two updates of a view."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMap:
+    """What is shown of a map, and how it is stopped; `line` is its progress as a text."""
+
+    counts: MapCounts
+    usage: Callable[[], Usage]
+    wait_seconds: Callable[[], float]
+    line: Callable[[], str]
+    stop: Callable[[], object]
+
+
+class ProgressDisplay:
+    """Shows a map from `open` to `close`; with `is_shown=False` nothing."""
+
+    def __init__(self, shown: ShownMap, *, is_shown: bool) -> None:
+        self._map, self._is_shown = shown, is_shown
+        self._line: ProgressLine | None = None
+        self._view: ProgressView | None = None
+        self._updates: Future[None] | None = None
+
+    def open(self) -> None:
+        """Begin to show it, in the output of the running cell."""
+        self._map.counts.begin()
+        if not self._is_shown:
+            return
+        if make_view := get_progress_view():
+            with suppress(Exception):  # without the view there is the line
+                self._view = make_view(self._progress(), self._map.stop)
+        if self._view:
+            self._updates = background_loop().submit(self._update_view(self._view))
+        else:
+            self._line = ProgressLine(is_shown=True)
+
+    def update(self) -> None:
+        """Note that something has changed; a view shows it at its next update."""
+        if self._line and self._line.is_due:
+            self._line.show(self._map.line())
+
+    @contextmanager
+    def waiting(self) -> Iterator[Callable[[], None]]:
+        """Give what the waiting thread calls on every tick, so that the page is heard meanwhile.
+
+        Only the main thread may read the messages of a kernel.
+        """
+        view = self._view if threading.current_thread() is threading.main_thread() else None
+        if view is None:
+            yield lambda: None
+            return
+
+        def poll() -> None:
+            with suppress(Exception):
+                view.poll()
+
+        with suppress(Exception):
+            view.set_waiting(is_waiting=True)
+        try:
+            yield poll
+        finally:
+            with suppress(Exception):
+                view.set_waiting(is_waiting=False)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Show what came of it; `error` is why not all prompts were sent."""
+        if self._updates:
+            self._updates.cancel()
+        if self._view:
+            with suppress(Exception):
+                self._view.end(self._progress(error, is_ended=True))
+        if self._line:
+            self._line.show(self._map.line(), is_last=True)
+
+    def _progress(self, error: BaseException | None = None, *, is_ended: bool = False) -> MapProgress:
+        counts, usage = self._map.counts, self._map.usage()
+        if not is_ended:
+            return counts.progress(usage, wait_seconds=self._map.wait_seconds())
+        if error is None:
+            return counts.progress(usage, state="completed")
+        return counts.progress(usage, state="stopped", reason=_reason_of(error))
+
+    async def _update_view(self, view: ProgressView) -> None:
+        while True:
+            await asyncio.sleep(VIEW_INTERVAL)
+            with suppress(Exception):
+                view.show(self._progress())
 
 
 class ProgressLine:
-    """Write progress to an interactive stream; nothing is written to a file or a pipe.
+    """Write progress to an interactive stream, overwritten in place; nothing is written to a file or a pipe.
 
     The stream is stderr in a terminal and stdout in a notebook, where stderr has a red background.
     """
@@ -22,15 +126,26 @@ class ProgressLine:
         self._last = 0.0
         self._width = 0
 
+    @property
+    def is_due(self) -> bool:
+        """Whether a text would be shown now."""
+        return self._stream is not None and time.monotonic() - self._last >= INTERVAL
+
     def show(self, text: str, *, is_last: bool = False) -> None:
         """Update the line, at most once per `INTERVAL`."""
-        now = time.monotonic()
-        if self._stream is None or (now - self._last < INTERVAL and not is_last):
+        if self._stream is None or not (is_last or self.is_due):
             return
-        self._last = now
+        self._last = time.monotonic()
         self._stream.write(f"\r{text:<{self._width}}{chr(10) if is_last else ''}")
         self._stream.flush()
         self._width = len(text)
+
+
+def _reason_of(error: BaseException) -> str:
+    """Return why a map was stopped in one line; empty if a person stopped it."""
+    if isinstance(error, Cancelled | KeyboardInterrupt):
+        return ""
+    return str(error) if isinstance(error, NbtoolError) else f"{type(error).__name__}: {error}"
 
 
 def _is_interactive(stream: TextIO) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from nbtool.chat.batch.answer_sink import AnswerSink
 from nbtool.chat.batch.batch import Answer, Batch
-from nbtool.chat.batch.progress import ProgressLine
+from nbtool.chat.batch.map_counts import MapCounts
+from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.messages import Usage
 from nbtool.text import count_of, format_number
@@ -50,44 +52,100 @@ def run_streamed_map(
     Raises:
         nbtool.errors.LimitReached: a limit of all prompts together was reached; the other answers are written.
     """
-    totals, line = MapTotals(), ProgressLine(is_shown=progress)
-    for chunk in _chunks(items):
-        left = sink.unanswered(chunk)
-        totals.answered_before += len(chunk) - len(left)
-        if left:
-            _send_chunk(make_batch(left), sink, totals, line)
-    line.show(f"nbtool: {totals}", is_last=True)
-    return totals
+    return _StreamedMap(sink, make_batch, is_shown=progress).run(items)
 
 
-def _send_chunk(batch: Batch, sink: AnswerSink, totals: MapTotals, line: ProgressLine) -> None:
-    written: set[int] = set()
+class _StreamedMap:
+    """One run over all chunks, with what is shown of it."""
 
-    def write(answers: Sequence[Answer]) -> None:
-        """Write the answers of prompts that were sent; the others have none."""
-        sent = [one for one in answers if one.error is None or one.error is not batch.stop_reason]
-        if sent:
-            sink.write(sent)
-        written.update(one.index for one in sent)
-        failed = sum(one.error is not None for one in sent)
-        totals.failed += failed
-        totals.answered += len(sent) - failed
-        line.show(f"nbtool: {totals}")
+    def __init__(self, sink: AnswerSink, make_batch: MakeBatch, *, is_shown: bool) -> None:
+        self._sink, self._make_batch, self._totals = sink, make_batch, MapTotals()
+        self._batch: Batch | None = None
+        self._is_stopped = False
+        self._lock = threading.Lock()
+        self._counts = MapCounts(None)
+        shown = ShownMap(self._counts, self._usage, self._wait_seconds, lambda: f"nbtool: {self._totals}", self._stop)
+        self._display = ProgressDisplay(shown, is_shown=is_shown)
 
-    try:
-        for answers in batch.arrivals():
-            write(answers)
-    except KeyboardInterrupt:
-        batch.cancel()
-        write([one for one in batch.wait().answers if one.index not in written])
-        raise
-    except BaseException:
-        batch.cancel()
-        raise
-    finally:
-        totals.usage += batch.usage
-    if batch.stop_reason:
-        raise batch.stop_reason
+    def run(self, items: Iterable[PromptItem]) -> MapTotals:
+        """Send all prompts and return what came of them."""
+        self._display.open()
+        error: BaseException | None = None
+        try:
+            with self._display.waiting() as poll:
+                for chunk in _chunks(items):
+                    left = self._sink.unanswered(chunk)
+                    self._totals.answered_before += len(chunk) - len(left)
+                    self._counts.add_answered_before(len(chunk) - len(left))
+                    poll()
+                    if left:
+                        self._send_chunk(left, poll)
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            self._display.close(error)
+        return self._totals
+
+    def _send_chunk(self, chunk: Sequence[PromptItem], poll: Callable[[], None]) -> None:
+        batch, written = self._begin_batch(chunk), set[int]()
+
+        def write(answers: Sequence[Answer]) -> None:
+            """Write the answers of prompts that were sent; the others have none."""
+            sent = [one for one in answers if one.error is None or one.error is not batch.stop_reason]
+            if sent:
+                self._sink.write(sent)
+            written.update(one.index for one in sent)
+            failed = sum(one.error is not None for one in sent)
+            self._totals.failed += failed
+            self._totals.answered += len(sent) - failed
+            for one in answers:
+                self._counts.add(one.error, is_unsent=batch.is_unsent(one))
+            self._display.update()
+
+        try:
+            for answers in batch.arrivals(poll):
+                write(answers)
+        except KeyboardInterrupt:
+            batch.cancel()
+            write([one for one in batch.wait().answers if one.index not in written])
+            raise
+        except BaseException:
+            batch.cancel()
+            raise
+        finally:
+            self._end_batch(batch)
+        if batch.stop_reason:
+            raise batch.stop_reason
+
+    def _begin_batch(self, chunk: Sequence[PromptItem]) -> Batch:
+        batch = self._make_batch(chunk)
+        with self._lock:
+            self._batch = batch
+            is_stopped = self._is_stopped
+        if is_stopped:  # between two chunks
+            batch.cancel()
+        return batch
+
+    def _end_batch(self, batch: Batch) -> None:
+        with self._lock:
+            self._totals.usage += batch.usage
+            self._batch = None
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._is_stopped = True
+            batch = self._batch
+        if batch:
+            batch.cancel()
+
+    def _usage(self) -> Usage:
+        with self._lock:
+            return self._totals.usage + self._batch.usage if self._batch else self._totals.usage
+
+    def _wait_seconds(self) -> float:
+        batch = self._batch
+        return batch.wait_seconds if batch else 0.0
 
 
 def _chunks(items: Iterable[PromptItem]) -> Iterator[list[PromptItem]]:

@@ -1,0 +1,71 @@
+"""A map that has ended, as a notebook saves it: static HTML and text, which need neither a widget nor a script.
+
+Messages of failures come from providers and tools: they are text in both.
+"""
+
+from __future__ import annotations
+
+from markdown_it.common.utils import escapeHtml
+
+from nbtool.blocks.map_protocol import MapData
+from nbtool.blocks.sanitize import one_line, strip_stacks
+
+STOPPED = "Stopped before it was finished; the finished answers are kept."
+
+MESSAGE_CHARS = 400
+"""Characters of a message of a failure that are shown; it was shortened before."""
+
+_COUNTS = frozenset(("failed", "before", "unsent"))
+_MUTED_STYLE = "opacity:.75"
+
+
+def map_mimebundle(data: MapData) -> dict[str, str]:
+    """Return the mimebundle of a map that has ended."""
+    return {"text/html": _to_html(data), "text/plain": _to_text(data)}
+
+
+def end_line(data: MapData) -> str:
+    """Say why a map was stopped; empty if it was not."""
+    if data["status"] != "stopped":
+        return ""
+    return f"{one_line(data['reason'], MESSAGE_CHARS)} {STOPPED}".strip()
+
+
+def failure_lines(data: MapData) -> list[str]:
+    """Return each distinct message of a failure with its number, and a line for those that are only counted."""
+    lines = [f"{one['count']:,} failed: {one_line(one['text'], MESSAGE_CHARS)}" for one in data["failures"]]
+    return lines + ([f"{data['other_failures']:,} failed with other messages"] if data["other_failures"] else [])
+
+
+def _to_html(data: MapData) -> str:
+    end, lines, rest = end_line(data), failure_lines(data), _rest(data)
+    parts = [
+        f"<div>{_escape(_head(data))}</div>",
+        f'<div style="margin:.3em 0">{_escape(end)}</div>' if end else "",
+        f'<ul style="margin:.3em 0;font-size:90%">{"".join(f"<li>{_escape(line)}</li>" for line in lines)}</ul>'
+        if lines
+        else "",
+        f'<div style="margin-top:.3em;font-size:85%;{_MUTED_STYLE}">{_escape(rest)}</div>' if rest else "",
+    ]
+    # MathJax would read the dollars of a cost as mathematics
+    return f'<div class="tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
+
+
+def _to_text(data: MapData) -> str:
+    parts = [_head(data), end_line(data), *(f"  {line}" for line in failure_lines(data)), _rest(data)]
+    return "\n".join(part for part in parts if part)
+
+
+def _head(data: MapData) -> str:
+    """Return how many prompts are done, and what became of the others; the sign of the log only if all is well."""
+    counts = [fact["text"] for fact in data["facts"] if fact["kind"] in _COUNTS]
+    is_well = data["status"] == "completed" and not data["failures"]
+    return f"{'✓ ' if is_well else ''}{' · '.join([data['label'], *counts])}"
+
+
+def _rest(data: MapData) -> str:
+    return " · ".join(fact["text"] for fact in data["facts"] if fact["kind"] not in _COUNTS)
+
+
+def _escape(text: str) -> str:
+    return escapeHtml(strip_stacks(text))

@@ -1,0 +1,117 @@
+"""The counts of a running map: each answer is counted in constant time, and their memory does not grow."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from nbtool.errors import NbtoolError
+from nbtool.map_progress import MapProgress, MapState
+from nbtool.messages import Usage
+from nbtool.text import shorten
+
+WINDOW_SECONDS = 60.0
+"""Seconds over which the rate is measured."""
+
+MIN_IN_WINDOW = 8
+"""Answers over which it is measured where they took longer."""
+
+BUCKET_SECONDS = 1.0
+"""Answers are counted together for the rate if they arrive within such a time."""
+
+MAX_FAILURES = 5
+"""Number of distinct messages of failures that are kept, the first ones; further ones are only counted."""
+
+MAX_MESSAGE_CHARS = 300
+"""Characters of such a message that are kept."""
+
+
+class MapCounts:
+    """Counts answers on any thread."""
+
+    def __init__(self, total: int | None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._total, self._clock = total, clock
+        self._answered = self._failed = self._answered_before = self._unsent = 0
+        self._failures: dict[str, int] = {}
+        self._buckets: deque[tuple[float, int]] = deque()
+        self._in_window = 0
+        self._window_start = self._start = clock()
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """Measure time from now on."""
+        self._window_start = self._start = self._clock()
+
+    def add(self, error: BaseException | None = None, *, is_cached: bool = False, is_unsent: bool = False) -> None:
+        """Count one prompt: its error, whether its answer was there before, and whether it was never sent."""
+        with self._lock:
+            if is_unsent:
+                self._unsent += 1
+                return
+            if is_cached:
+                self._answered_before += 1
+                return
+            self._count_in_window(self._clock())
+            if error is None:
+                self._answered += 1
+                return
+            self._failed += 1
+            message = _message_of(error)
+            if message in self._failures or len(self._failures) < MAX_FAILURES:
+                self._failures[message] = self._failures.get(message, 0) + 1
+
+    def add_answered_before(self, count: int) -> None:
+        """Count prompts whose answers were there before."""
+        with self._lock:
+            self._answered_before += count
+
+    def progress(
+        self, usage: Usage, *, wait_seconds: float = 0.0, state: MapState = "running", reason: str = ""
+    ) -> MapProgress:
+        """Return the counts as they are now."""
+        with self._lock:
+            now = self._clock()
+            self._forget_before(now - WINDOW_SECONDS)
+            return MapProgress(
+                usage,
+                self._total,
+                self._answered,
+                self._failed,
+                self._answered_before,
+                self._unsent,
+                now - self._start,
+                self._rate(now),
+                wait_seconds,
+                tuple(self._failures.items()),
+                self._failed - sum(self._failures.values()),
+                state,
+                reason,
+            )
+
+    def _rate(self, now: float) -> float | None:
+        elapsed = now - self._window_start
+        return self._in_window * 60 / elapsed if self._in_window > 1 and elapsed >= BUCKET_SECONDS else None
+
+    def _count_in_window(self, now: float) -> None:
+        if self._buckets and now - self._buckets[-1][0] < BUCKET_SECONDS:
+            begin, count = self._buckets[-1]
+            self._buckets[-1] = (begin, count + 1)
+        else:
+            self._forget_before(now - WINDOW_SECONDS)
+            self._buckets.append((now, 1))
+        self._in_window += 1
+
+    def _forget_before(self, start: float) -> None:
+        """Forget the answers of an earlier time, unless too few were later."""
+        while self._buckets and self._buckets[0][0] < start and self._in_window - self._buckets[0][1] >= MIN_IN_WINDOW:
+            begin, count = self._buckets.popleft()
+            self._in_window -= count
+            self._window_start = begin + BUCKET_SECONDS
+
+
+def _message_of(error: BaseException) -> str:
+    """Return the message of a failure; a long one ends with how much is left out."""
+    text = str(error) if isinstance(error, NbtoolError) else f"{type(error).__name__}: {error}"
+    return shorten(" ".join(text.split()), MAX_MESSAGE_CHARS)

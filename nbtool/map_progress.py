@@ -1,0 +1,87 @@
+"""How far a map of many prompts is, and what shows it here: an extension registers that when it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from nbtool.messages import Usage
+
+MapState = Literal["running", "completed", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class MapProgress:
+    """How far a map is; `total` is None where nobody knows how many prompts there are.
+
+    `answered` and `failed` were sent now, `answered_before` had an answer, `unsent` were not sent or did not end,
+    because the map was stopped. `failures` are the first distinct messages with their numbers, `other_failures` the
+    number of all further ones. `per_minute` is None while too little is known, `wait_seconds` are those until the
+    provider is asked again. `reason` says why it was stopped, and is empty if a person did.
+    """
+
+    usage: Usage
+    total: int | None = None
+    answered: int = 0
+    failed: int = 0
+    answered_before: int = 0
+    unsent: int = 0
+    seconds: float = 0.0
+    per_minute: float | None = None
+    wait_seconds: float = 0.0
+    failures: tuple[tuple[str, int], ...] = ()
+    other_failures: int = 0
+    state: MapState = "running"
+    reason: str = ""
+
+    @property
+    def done(self) -> int:
+        """How many prompts have an answer or have failed."""
+        return self.answered + self.failed + self.answered_before
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the last answer, at the present rate; None where that is not known."""
+        if self.total is None or not self.per_minute:
+            return None
+        return (self.total - self.done) * 60 / self.per_minute
+
+
+class ProgressView(Protocol):
+    """Shows the progress of one map."""
+
+    def show(self, progress: MapProgress) -> None:
+        """Show how far it is; on nbtool's loop, a few times a second."""
+
+    def poll(self) -> None:
+        """Process messages of the page; on the waiting thread, every tick."""
+
+    def set_waiting(self, *, is_waiting: bool) -> None:
+        """Note whether a cell waits for the map; on that cell's thread."""
+
+    def end(self, progress: MapProgress) -> None:
+        """Show what came of it, once; on any thread."""
+
+
+MakeView = Callable[[MapProgress, Callable[[], object]], ProgressView | None]
+"""Shows a map, on the thread that starts it, and can stop it by the function; None where no page would show it."""
+
+
+@dataclass(slots=True)
+class _Registry:
+    make_view: MakeView | None = None
+
+
+_registry = _Registry()
+
+
+def set_progress_view(make_view: MakeView | None) -> None:
+    """Set what shows the progress of the maps of this process; None removes it."""
+    _registry.make_view = make_view
+
+
+def get_progress_view() -> MakeView | None:
+    """Return the registered function."""
+    return _registry.make_view
