@@ -17,7 +17,7 @@ import subprocess
 import sys
 from importlib.metadata import distribution
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from packaging.markers import default_environment
 from packaging.metadata import parse_email
@@ -26,7 +26,16 @@ from packaging.utils import canonicalize_name
 
 HERE = Path(__file__).resolve().parent
 NODE = os.environ.get("NODE", "node")
-RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+RUNTIME = {name: name for name in ("pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")}
+RUNTIME["pyodide.mjs"] = "runtime.mjs"
+"""The files of the runtime, and their names in the site, where JupyterLite loads start.mjs as `pyodide.mjs`."""
+
+UNUSED = re.compile(
+    r"[^/]+\.data/(?:data|scripts)/"  # programs, and what JupyterLab's page loads
+    r"|jedi/third_party/(?:django-stubs|typeshed/stubs)/"  # 4,500 files about packages that are not here
+)
+"""What no module of the wheels reads in the browser."""
+
 IN_THE_PAGE = frozenset({"jupyterlab-widgets", "widgetsnbextension"})
 """Packages of scripts for JupyterLab, which the page has; no module imports them."""
 
@@ -70,9 +79,10 @@ def kernel_wheels() -> list[Path]:
 def write_runtime(pyodide: Path, wheels: list[Path], target: Path) -> list[str]:
     """Write the runtime with these wheels as its packages, and return their names; all load before the first cell."""
     target.mkdir(parents=True)
-    for name in RUNTIME:
-        shutil.copy2(pyodide / name, target)
-    copies = [Path(shutil.copy2(wheel, target)) for wheel in wheels]
+    for name, new_name in RUNTIME.items():
+        shutil.copy2(pyodide / name, target / new_name)
+    shutil.copy2(HERE / "start.mjs", target / "pyodide.mjs")
+    copies = [copy_wheel(wheel, target) for wheel in wheels]
     subprocess.run([NODE, HERE / "compile_wheels.mjs", pyodide, target], check=True)
     lock = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
     described = [describe_wheel(wheel) for wheel in copies]
@@ -82,6 +92,16 @@ def write_runtime(pyodide: Path, wheels: list[Path], target: Path) -> list[str]:
     lock["packages"] = {package["name"]: package for package in described}
     (target / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
     return sorted(present)
+
+
+def copy_wheel(wheel: Path, target: Path) -> Path:
+    """Copy a wheel without what is not used: each file is written into the browser's memory before the first cell."""
+    copy = target / wheel.name
+    with ZipFile(wheel) as archive, ZipFile(copy, "w", ZIP_DEFLATED) as smaller:
+        for entry in archive.infolist():
+            if not UNUSED.match(entry.filename):
+                smaller.writestr(entry, archive.read(entry))
+    return copy
 
 
 def describe_wheel(wheel: Path) -> dict:

@@ -23,6 +23,9 @@ START_SECONDS = 120
 """Seconds from opening to the first question, on a machine that does other work; alone it takes a third."""
 
 CELL_SECONDS = 60
+MOST_QUESTIONS = 40
+"""Questions of the kernel about the notebook's folder until the first answer; each waits for the page. It was 96."""
+
 KEY = "sk-canary-of-the-provider"
 ASK_PROVIDER = f"""from nbtool import Chat
 reply = Chat("m", base_url="{{url}}/v1", api_key="{KEY}").send("Hello").text
@@ -78,10 +81,12 @@ class LiteNotebook:
     site: str
     hosts: set[str] = field(default_factory=set)
     errors: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
     def open(self) -> None:
         """Open it; its kernel starts meanwhile."""
         self.page.on("request", lambda request: self.hosts.add(_origin(request.url)))
+        self.page.on("request", lambda request: self.requested.append(request.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(f"{self.site}/lab/index.html?path=first_chat.ipynb")
         self.cell(LOAD).wait_for(timeout=CELL_SECONDS * 1000)
@@ -131,6 +136,9 @@ def test_the_notebook_goes_from_opening_to_a_click_an_answer_and_on(
     notebook.wait_ended(ASK)
     expect(notebook.output(ASK)).to_contain_text("6300")
     record_testsuite_property("seconds to the first answer", round(time.monotonic() - start, 1))
+    questions = [url for url in notebook.requested if url.endswith("/api/drive")]
+    record_testsuite_property("questions about the folder", len(questions))
+    assert 0 < len(questions) <= MOST_QUESTIONS
     screenshot(notebook.page, "lite-answer")
 
     notebook.run(READ, AGAIN, STATUS)
