@@ -299,6 +299,17 @@ test("a result shown in part says so beside its title, with what the whole is", 
   );
 });
 
+test("where the person has a table of a result, the fold says that the model saw a part", async () => {
+  const table = { columns: ["mass"], rows: [["5092.4"], ["3706.2"]] };
+  const { el, close } = await page([call({ result: "DataFrame\n…", whole: "DataFrame, 344 rows", table })]);
+  await open(el);
+  const titles = [...el.querySelectorAll(".nb-title, summary")].map((one) => one.textContent);
+  close();
+
+  expect(titles).toContain("As the model saw it, shown in part; the whole is DataFrame, 344 rows");
+  expect(titles).toContain("The result, 2 rows");
+});
+
 test("a result that the page shortens has its size beside its title", async () => {
   const { el, close } = await page([call({ result: "x".repeat(300), more: { result: 1700 } })]);
   await open(el);
@@ -426,6 +437,11 @@ test("a result that is a table is one, with what the model saw in a fold", async
   ]);
   expect(el.querySelector(".nb-fold-body")?.textContent).toContain("… 343 rows more");
   const folds = [...el.querySelectorAll(".nb-fold-body details")].map(({ textContent }) => textContent);
-  expect(folds.find((text) => text?.startsWith("As the model saw it"))).toContain("DataFrame, 344 rows");
+  expect(folds.find((text) => text?.startsWith("As the model saw it, 34 characters"))).toContain(
+    "DataFrame, 344 rows",
+  );
+  expect(el.querySelector(".nb-section:has([aria-label=Result]) > .nb-title")?.textContent).toBe(
+    "The result, 1 of 344 rows",
+  );
   close();
 });

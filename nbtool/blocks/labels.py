@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from nbtool.blocks.display_limits import NOTICE_LIMIT, omitted_marker
-from nbtool.blocks.protocol import CallBlock, CallState, DecisionData, Head, UsageData
+from nbtool.blocks.protocol import CallBlock, CallState, DecisionData, Head, TablePreview, UsageData
 from nbtool.blocks.reference_notation import name_references
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.events import EndReason, Gate
@@ -260,3 +260,10 @@ def _object(arguments: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return values if isinstance(values, dict) else None
+
+
+def table_title(preview: TablePreview) -> str:
+    """Say what of a result is in its table; the same as `tableTitle` of js/src/rich/log/ReferenceCard.tsx."""
+    rows, more = len(preview["rows"]), preview.get("more_rows", 0)
+    total = f"{rows + more:,} row{'' if rows + more == 1 else 's'}"
+    return f"The result, {rows:,} of {total}" if more else f"The result, {total}"

@@ -28,6 +28,7 @@ from nbtool.blocks.labels import (
     reason_line,
     short_arguments,
     status_line,
+    table_title,
     unread_reason,
     with_marker,
 )
@@ -178,7 +179,7 @@ def _table(preview: TablePreview) -> str:
     counts = ((preview.get("more_rows", 0), "rows"), (preview.get("more_columns", 0), "columns"))
     more = ", ".join(left_out(count, noun) for count, noun in counts if count)
     note = f'<div style="font-size:85%;{_MUTED_STYLE}">{more}</div>' if more else ""
-    title = f'<div style="font-size:85%;{_MUTED_STYLE}">Result</div>'
+    title = f'<div style="font-size:85%;{_MUTED_STYLE}">{table_title(preview)}</div>'
     return f'{title}<div style="overflow-x:auto"><table><tr>{head}</tr>{body}</table></div>{note}'
 
 

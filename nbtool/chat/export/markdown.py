@@ -24,6 +24,7 @@ from nbtool.blocks.labels import (
     omitted_arguments,
     reason_line,
     status_line,
+    table_title,
     turn_seconds,
 )
 from nbtool.blocks.protocol import Block, CallBlock, NoticeBlock, ProseBlock, TablePreview
@@ -105,7 +106,7 @@ def _call(block: CallBlock) -> Iterator[str]:
     yield escape(reason_line(block))
     yield _section("Output", block["progress"])
     if preview := block.get("table"):
-        yield f"Result:\n\n{_preview(preview)}"
+        yield f"{table_title(preview)}:\n\n{_preview(preview)}"
         yield _section("What the model saw", block.get("shown", block["result"]))
         return
     yield _section("Result" if block.get("shown") else "Result, as the model saw it", block["result"])

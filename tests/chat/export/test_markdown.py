@@ -162,7 +162,7 @@ def test_a_result_that_is_a_table_is_one() -> None:
         chat.send("Go.")
     text = exported(chat)
 
-    assert "Result:\n\n| n\\|&lt;b> | name |\n| --- | --- |\n| 0 | x |\n" in text
+    assert "The result, 20 of 30 rows:\n\n| n\\|&lt;b> | name |\n| --- | --- |\n| 0 | x |\n" in text
     assert "| 19 | x |\n\n*… 10 rows more*\n\nWhat the model saw:\n\n```text" in text
 
 

@@ -1,7 +1,7 @@
 import { Component, type ComponentChildren, createRef, type JSX } from "preact";
 import { plural } from "../../text/format";
 import { type PendingCall, recipientOf, unopenedLimit } from "../../views/approval/pending";
-import { TableRows } from "../log/ReferenceCard";
+import { TableRows, tableTitle } from "../log/ReferenceCard";
 import { Diff } from "./Diff";
 import { type Draft, MAX_FIELD_CHARS, tooLongToEdit } from "./drafts";
 import { MarkedText } from "./hiddenCharacters";
@@ -50,6 +50,7 @@ export class Result extends Component<Props, State> {
     const text = draft.text ?? shown;
     return (
       <>
+        {table && <div class="nb-title nb-muted">{tableTitle(table)}</div>}
         {table && <TableRows glance={table} label="The result as a table" />}
         <Sent isFold={table !== undefined} recipient={recipientOf(call.question)}>
           {this.#renderText(text)}

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import type { CallBlock } from "../../protocol";
+import type { CallBlock, TablePreview } from "../../protocol";
 import {
   decisionLine,
   EDITED_LABEL,
@@ -18,7 +18,7 @@ import { highlight } from "../highlight";
 import { Code } from "../markdown/code";
 import { CellLink } from "./CellLink";
 import { parseLosslessJson } from "./json";
-import { ReferenceCard, TableRows } from "./ReferenceCard";
+import { ReferenceCard, TableRows, tableTitle } from "./ReferenceCard";
 import { Tree } from "./Tree";
 
 /** The details of a call: arguments, references, decisions, outcome, and what was sent to the model. */
@@ -82,16 +82,16 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
           <Omitted count={more.shown} />
         </details>
       )}
-      <Section
-        title={`${shown || block.table ? "Result" : "Result, as the model saw it"}${partNote(block)}`}
-        when={result.trim() !== ""}
-      >
-        <Folded when={block.table !== undefined} title={shown ? "As text" : "As the model saw it"}>
-          <Result text={result} />
-          <Omitted count={more.result} reference={reference} />
-        </Folded>
-        {block.table && <TableRows glance={block.table} label="Result" />}
-      </Section>
+      {block.table ? (
+        <ResultTable block={block} glance={block.table} />
+      ) : (
+        <Section
+          title={`${shown ? "Result" : "Result, as the model saw it"}${partNote(block)}`}
+          when={result.trim() !== ""}
+        >
+          <ResultText block={block} />
+        </Section>
+      )}
       <Section title="Traceback: only you see it" when={Boolean(block.traceback)}>
         <Code text={escapeInvisible(block.traceback ?? "")} language="python" open={false} />
         <Omitted count={more.traceback} />
@@ -143,14 +143,34 @@ function Result({ text }: { text: string }): JSX.Element {
   );
 }
 
-/** What is in a fold if something better is shown in its place. */
-function Folded({ when, title, children }: SectionProps): JSX.Element {
-  if (!when) return <>{children}</>;
+/** The text of a result, and how much of it is left out. */
+function ResultText({ block: { result, more, reference } }: { block: CallBlock }): JSX.Element {
   return (
-    <details class="nb-fold">
-      <summary class="nb-muted">{title}</summary>
-      {children}
-    </details>
+    <>
+      <Result text={result} />
+      <Omitted count={more.result} reference={reference} />
+    </>
+  );
+}
+
+/** A result that is a table, which the person alone sees; the text of it is in a fold, which says how much that is. */
+function ResultTable({ block, glance }: { block: CallBlock; glance: TablePreview }): JSX.Element {
+  const { result, shown } = block;
+  return (
+    <>
+      {result.trim() && (
+        <details class="nb-fold">
+          <summary class="nb-muted">
+            {shown ? "As text" : "As the model saw it"}
+            {partNote(block) || `, ${plural(result.length, "character")}`}
+          </summary>
+          <ResultText block={block} />
+        </details>
+      )}
+      <Section title={tableTitle(glance)} when>
+        <TableRows glance={glance} label="Result" />
+      </Section>
+    </>
   );
 }
 

@@ -36,6 +36,12 @@ export function ReferenceCard({ name, argument, glance }: CardProps): JSX.Elemen
   );
 }
 
+/** What of a result is in its table: the model may have seen another part of it. */
+export function tableTitle({ rows, more_rows: more = 0 }: TablePreview): string {
+  const total = plural(rows.length + more, "row");
+  return `The result, ${more ? `${rows.length.toLocaleString("en")} of ${total}` : total}`;
+}
+
 /** The first rows of a table, and how many there are more. */
 export function TableRows({ glance, label }: { glance: TablePreview; label: string }): JSX.Element {
   return (
