@@ -372,6 +372,7 @@ test("after an edit the fold shows what the model wrote, and not what ran", asyn
   expect(el.querySelector("summary .nb-line")?.textContent).toContain('by="island"');
   expect(written?.textContent).toContain('"by": "species"');
   expect(written?.textContent).not.toContain("island");
+  expect(el.querySelectorAll("details details:has(pre)")).toHaveLength(1);
   close();
 });
 

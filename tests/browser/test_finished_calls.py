@@ -146,9 +146,9 @@ def test_line_and_details_show_the_arguments_that_ran_and_the_card_those_that_wi
     expect(call.locator("summary").first).to_contain_text('order(ticker="AAA", n=7)')
     expect(call.locator("summary").first).to_contain_text("approved with your edit")
     expect(call.locator(".nb-section").first).to_contain_text("n: 7")
-    asked_for = call.locator("details", has_text="The model's original arguments")
+    asked_for = call.locator("details", has_text="As the model wrote it")
     asked_for.locator("summary").click()
-    expect(asked_for).to_contain_text("n: 3")
+    expect(asked_for).to_contain_text('"n": 3')
     screenshot(call, "edited-call")
     assert notebook.errors == []
 

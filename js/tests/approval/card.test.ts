@@ -233,6 +233,25 @@ test("a question that was decided elsewhere shows by whom while others wait", as
   expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe(`${FIRST}: The call was denied by %chat.`);
 });
 
+test("a reason that ends with a full stop gets no second one", async () => {
+  desk = await ask(calls({}, {}));
+  const decision = {
+    gate: "run" as const,
+    digest: "d1",
+    verdict: "denied" as const,
+    by: "button",
+    edited: false,
+  };
+  const decisions = [{ ...decision, reason: "Not needed." }];
+
+  desk.kernel.patches({ op: "update", id: "c1", set: { question: null, state: "denied", decisions } });
+  await vi.advanceTimersByTimeAsync(10);
+
+  expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe(
+    `${FIRST}: The call was denied: Not needed.`,
+  );
+});
+
 test("after the last decision the log alone has it, and a screen reader is told", async () => {
   desk = await ask(calls({}));
 

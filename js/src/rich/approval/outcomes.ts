@@ -30,7 +30,7 @@ function outcomeText(digest: string, block: Block | undefined): string {
   if (block?.kind !== "call") return "withdrawn.";
   const decision = block.decisions.find((one) => one.digest === digest);
   if (decision?.by === "expired") return "denied, because nobody decided in time.";
-  if (decision) return `${decisionLine(decision)}.`;
+  if (decision) return decisionLine(decision).replace(/(?<![.!?…])$/, "."); // a reason may end with one
   return block.started === null ? "not run; withdrawn." : `${callState(block)[1]}; withdrawn.`;
 }
 

@@ -33,15 +33,17 @@ export function CallControls({ block, connection }: LazyViews["callControls"]): 
         </div>
       )}
       {block.reference && document.head.acts?.includes("bind") && (
-        <p class="nb-bind-row nb-row">
-          <button
-            type="button"
-            class="nb-text-button"
-            onClick={() => connection.runAction("bind", undefined, block.reference)}
-          >
-            Add to notebook
-          </button>
-        </p>
+        <div class="nb-bind-row">
+          <p class="nb-row">
+            <button
+              type="button"
+              class="nb-text-button"
+              onClick={() => connection.runAction("bind", undefined, block.reference)}
+            >
+              Add to notebook
+            </button>
+          </p>
+        </div>
       )}
     </>
   );

@@ -35,18 +35,12 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
         <Arguments text={block.arguments} isOpen={state === "writing"} />
         <Omitted count={more.arguments} />
       </Section>
-      {nameReferences(written) !== written && (
+      {(block.asked_arguments !== undefined || nameReferences(written) !== written) && (
         <details class="nb-fold">
           <summary class="nb-muted">As the model wrote it</summary>
           <ScrollArea title="As the model wrote it">
             <AppendOnlyText text={longArguments(written)} />
           </ScrollArea>
-        </details>
-      )}
-      {block.asked_arguments !== undefined && (
-        <details class="nb-fold">
-          <summary class="nb-muted">The model's original arguments</summary>
-          <Arguments text={block.asked_arguments} isOpen={false} />
         </details>
       )}
       <Section title="Repaired" when={repaired.length > 0}>

@@ -58,7 +58,7 @@ export interface ArgumentSummary {
   value: string;
   /** The type and shape of what a reference names. */
   note: string;
-  /** All that is said of it; empty if that is the note. */
+  /** What else is said of it. */
   details: string;
   isComplete: boolean;
 }
@@ -123,7 +123,10 @@ function computeSummaries(
     const whole = reference?.name ?? text;
     const line = lines > 1 ? `… ${plural(lines, "line")}` : safeLine(whole);
     const note = reference ? safeLine(reference.summary || reference.text) : "";
-    const details = reference && note !== reference.text ? safeLine(reference.text, MAX_DETAIL_CHARS) : "";
+    const rest = reference?.text.startsWith(note)
+      ? reference.text.slice(note.length)
+      : (reference?.text ?? "");
+    const details = safeLine(rest.replace(/^: /, ""), MAX_DETAIL_CHARS);
     const isComplete = line === whole && whole !== UNKNOWN && ARGUMENT_NAME.test(name);
     return { name: safeLine(name), value: line, note, details, isComplete };
   });
