@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nbtool.chat.chat import Chat
@@ -96,6 +98,9 @@ class CommandContext:
         return self.chat
 
 
+LINE_WIDTH = 96
+"""Characters of a line of text; a page breaks longer ones within words."""
+
 Command = Callable[[CommandContext, list[str]], str]
 """Runs a command with its arguments and returns its output; its docstring is its help, of which Tab shows one line."""
 
@@ -104,6 +109,21 @@ def format_table(*rows: tuple[str, Any]) -> str:
     """Format rows of name and value as two columns."""
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def format_sentences(*rows: tuple[str, str]) -> str:
+    """Format rows of name and text as two columns; a longer text goes on below its beginning, not below the name."""
+    indent = " " * (max(len(name) for name, _ in rows) + 2)
+    wrap = partial(
+        textwrap.fill,
+        width=LINE_WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=False,  # such as a path, which stays one word to copy
+    )
+    texts = [wrap(text) or indent for _, text in rows]
+    return "\n".join(name + text[len(name) :] for (name, _), text in zip(rows, texts, strict=True))
 
 
 def find_turn(chat: Chat, args: list[str]) -> Turn:

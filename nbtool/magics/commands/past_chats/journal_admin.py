@@ -127,7 +127,10 @@ def _search_results(text: str) -> str:
     book.execute(search.update_index)
     hits = book.read(lambda connection: search.search(connection, text))
     rows = [
-        (one.turn_id, f"{_format_time(one.at)}  {one.what:<6}  {one_line(one.snippet, 160)}  ({one.chat_id})")
+        (
+            short_id(one.turn_id),
+            f"{_format_time(one.at)}  {one.what:<6}  {one_line(one.snippet, 160)}  ({short_id(one.chat_id)})",
+        )
         for one in hits[:MAX_LISTED]
     ]
     more = f"\n… and more: only the {MAX_LISTED} latest are shown." if len(hits) > MAX_LISTED else ""

@@ -10,7 +10,7 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.journal.process_journal import is_in_memory
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
-from nbtool.magics.commands.context import Command, CommandContext, format_table
+from nbtool.magics.commands.context import Command, CommandContext, format_sentences, format_table
 from nbtool.magics.commands.files.recordings import describe_recording
 from nbtool.magics.commands.serve import describe_client
 from nbtool.magics.commands.state.model_table import list_models
@@ -18,6 +18,7 @@ from nbtool.magics.commands.turns.branches import count_versions
 from nbtool.magics.flags.config import FLAGS
 from nbtool.policy import site_policy
 from nbtool.settings import data_dir, display_path
+from nbtool.tools.approval.policy import RunMode
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.variable import Variable
@@ -39,6 +40,13 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 DECIDED_BY_TOOL = "by its arguments"
 """When a tool needs approval whose policy is a function of the arguments."""
+
+RUN_MODES: dict[RunMode, str] = {
+    "auto": "runs without asking",
+    "ask_once": "asks once for the same arguments",
+    "ask_always": "asks every time",
+}
+"""When a tool needs approval, in words."""
 
 
 def status(context: CommandContext, _: list[str]) -> str:
@@ -70,7 +78,7 @@ def status(context: CommandContext, _: list[str]) -> str:
         *_policy(),
         *_traffic(),
     ]
-    return format_table(*rows)
+    return format_sentences(*rows)
 
 
 def models(context: CommandContext, args: list[str]) -> str:
@@ -259,7 +267,8 @@ def _format_traffic(traffic: Sequence[HostTraffic]) -> str:
 
 def _tool_line(tool: Tool) -> str:
     """Return when a tool needs approval, and its description."""
-    mode = DECIDED_BY_TOOL if callable(tool.policy.run) else tool.policy.run
+    policy = tool.policy
+    mode = DECIDED_BY_TOOL if callable(policy.run) else RUN_MODES["ask_always" if policy.sensitive else policy.run]
     return "; ".join(filter(None, (mode, one_line(tool.description, 80))))
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -29,7 +30,8 @@ def test_chats_are_listed_searched_and_framed(shell: Any, capsys: pytest.Capture
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
 
     assert "A marmot, please" in run_command(shell, "history chats", capsys)
-    assert "prompt" in run_command(shell, "history search marmot", capsys)
+    found = run_command(shell, "history search marmot", capsys)
+    assert re.match(r"turn_[0-9a-f]{8}  \S+ \S+  prompt  .*  \(chat_[0-9a-f]{8}\)\n", found)
     assert "No match in the journal for 'badger'" in run_command(shell, "history search badger", capsys)
     assert "1 turns" in run_command(shell, "history frame past", capsys)
     frame = shell.user_ns["past"]

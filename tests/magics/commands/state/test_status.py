@@ -49,8 +49,22 @@ def test_tools_and_variables_are_listed_as_the_model_receives_them(
 ) -> None:
     shell.run_cell("%%chat -q -m practice:fast -t double rows -v frame\nHello")
 
-    assert "ask_always" in run_command(shell, "tools", capsys)
+    assert re.search(r"^rows +asks every time; ", run_command(shell, "tools", capsys), re.MULTILINE)
     assert "Frame" in run_command(shell, "vars", capsys)
+
+
+def test_a_long_row_of_the_status_goes_on_in_its_column(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    names = " ".join(f"a_tool_with_a_long_name_{number}" for number in range(6))
+    shell.run_cell("\n".join(f"@tool\ndef {name}(n: int) -> int:\n    'Do.'\n    return n" for name in names.split()))
+    shell.run_cell(f"%%chat -q -m practice:fast -t {names}\nHello")
+
+    lines = run_command(shell, "status", capsys).splitlines()
+    (at,) = [at for at, line in enumerate(lines) if line.startswith("tools ")]
+
+    column = lines[at].index("a_tool")
+    assert lines[at + 1].index("a_tool") == column
+    assert lines[at + 1][:column].strip() == ""
+    assert max(map(len, lines[at : at + 2])) <= 96
 
 
 def test_what_stays_in_the_kernel_is_not_among_what_was_sent(
