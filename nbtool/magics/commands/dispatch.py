@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import textwrap
 from itertools import pairwise
 
 from nbtool.blocks.render import omission
 from nbtool.errors import BadUsage
 from nbtool.magics.commands import serve
-from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.magics.commands.context import Command, CommandContext, format_sentences
 from nbtool.magics.commands.files import decode, exports, recordings
 from nbtool.magics.commands.past_chats import explore, journal_admin
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
@@ -27,11 +26,9 @@ def run(context: CommandContext, args: list[str]) -> str:
         BadUsage: there is no such command.
     """
     name, *rest = args if args and args[0] not in HELP_FLAGS else ["help"]
-    if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, n=1)
-        raise BadUsage(f"Unknown command %chat {name}.", fix=f"Did you mean {near[0]}?" if near else "`%chat help`")
+    find_command(name)
     if len(rest) == 1 and rest[0] in HELP_FLAGS:
-        return _format_help((name, _help_text(COMMANDS[name])))
+        return _help_of(name)
     check_options(name, rest)
     if rest and name in WITHOUT_ARGS:
         raise BadUsage(f"%chat {name} takes no arguments, not {shorten(' '.join(rest), 80)!r}.", fix=f"`%chat {name}`")
@@ -63,20 +60,43 @@ def check_options(name: str, args: list[str]) -> None:
             raise BadUsage(f"Unknown option {arg} of %chat {name}.", fix=fix)
 
 
-def help_command(_: CommandContext, __: list[str]) -> str:
-    """List the commands."""
-    rows = [(name, _help_text(command)) for name, command in COMMANDS.items()]
-    return _format_help(*rows, ("-c NAME", "Before or after any command: the chat it applies to (default: `main`)."))
+def help_command(_: CommandContext, args: list[str]) -> str:
+    """List the commands, or explain one: `help [COMMAND]`.
+
+    Raises:
+        BadUsage: there is no such command.
+    """
+    match args:
+        case []:
+            headings = ["\n".join([heading, *map(_help_line, names)]) for heading, names in HEADINGS.items()]
+            return "\n\n".join([*headings, HELP_END])
+        case [name]:
+            return _help_of(find_command(name))
+        case _:
+            raise BadUsage("%chat help takes at most one command.", fix="`%chat help` lists them.")
 
 
-def _format_help(*rows: tuple[str, str]) -> str:
-    """Format commands with their helps as two columns; a page breaks longer lines within words."""
-    indent = " " * (max(len(name) for name, _ in rows) + 2)
-    wrapped = [
-        textwrap.fill(text, HELP_WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-        for _, text in rows
-    ]
-    return "\n".join(name + text[len(name) :] for (name, _), text in zip(rows, wrapped, strict=True))
+def find_command(name: str) -> str:
+    """Return a name if it is that of a command.
+
+    Raises:
+        BadUsage: there is no such command.
+    """
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        raise BadUsage(f"Unknown command %chat {name}.", fix=f"Did you mean {near[0]}?" if near else "`%chat help`")
+    return name
+
+
+def _help_line(name: str) -> str:
+    """Return a command with the first sentence of its help."""
+    first, *_ = (COMMANDS[name].__doc__ or "").splitlines()
+    return f"  {name:<{max(map(len, COMMANDS))}}  {first}"
+
+
+def _help_of(name: str) -> str:
+    """Return a command with its whole help."""
+    return format_sentences((name, _help_text(COMMANDS[name])))
 
 
 def _help_text(command: Command) -> str:
@@ -84,8 +104,22 @@ def _help_text(command: Command) -> str:
     return " ".join((command.__doc__ or "").partition("Raises:")[0].split())
 
 
-HELP_WIDTH = 96
-"""Characters of a line of the help."""
+HEADINGS: dict[str, tuple[str, ...]] = {
+    "This chat": ("status", "models", "show", "explore", "new", "use"),
+    "Turns": (
+        "history", "branch", "switch", "hide", "unhide", "pin", "unpin", "delete", "undo", "wait", "cancel",
+    ),
+    "Earlier chats and files": ("open", "code", "export", "record", "replay"),
+    "Tools, variables and approvals": ("tools", "vars", "bind", "approvals", "approve", "deny"),
+    "The notebook's cells": ("fix", "explain", "prompt"),
+    "Settings and other programs": ("config", "env", "serve", "doctor", "decode", "help"),
+}  # fmt: skip
+"""The commands as the help lists them."""
+
+HELP_END = (
+    "`%chat help COMMAND` says more of one. `-c NAME` before or after any command: the chat it applies to"
+    " (default: `main`)."
+)
 
 HELP_FLAGS = frozenset({"--help", "-h"})
 """What prints the help of a command instead of running it."""
@@ -112,10 +146,10 @@ OPTIONS: dict[str, frozenset[str]] = {
 }
 """The options of each command."""
 
-WITHOUT_ARGS = frozenset({"doctor", "help", "new", "status", "tools", "vars"})
+WITHOUT_ARGS = frozenset({"doctor", "new", "status", "tools", "vars"})
 """Commands without arguments other than `-c NAME`."""
 
-FREE_TEXT = frozenset({"config", "deny", "history", "prompt", "serve", *fix_explain.COMMANDS, *WITHOUT_ARGS})
+FREE_TEXT = frozenset({"config", "deny", "help", "history", "prompt", "serve", *fix_explain.COMMANDS, *WITHOUT_ARGS})
 """Commands whose arguments are free text or that parse them themselves."""
 
 COMMANDS: dict[str, Command] = {

@@ -66,7 +66,7 @@ COMMAND_LINES: dict[str, list[str]] = {
     "replay": ["replay mine.json", "replay off"],
     "decode": ["decode mine"],
     "env": ["env", "env allow", "env forget"],
-    "help": ["help"],
+    "help": ["help", "help mine"],
     "use": ["use", "use mine"],
     "fix": ["fix", "fix mine"],
     "explain": ["explain", "explain mine"],

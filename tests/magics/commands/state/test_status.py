@@ -111,10 +111,23 @@ def test_a_provider_that_lists_no_models_is_reported(
     assert actual == "The provider of openai:a-model returned no models.\n"
 
 
-def test_help_lists_every_command(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_command_under_a_heading_in_one_line(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     actual = run_command(shell, "help", capsys)
 
-    assert all(word in actual for word in ("status", "history", "approvals", "decode"))
+    listed = [line.split()[0] for line in actual.splitlines() if line.startswith("  ")]
+    assert sorted(listed) == sorted(COMMANDS)
+    assert actual.startswith("This chat\n  status ")
+    assert max(len(line) for line in actual.splitlines() if line.startswith("  ")) <= 96
+
+
+def test_help_explains_one_command(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    actual = run_command(shell, "help export", capsys)
+    shell.run_cell("%chat help exprot")
+    refused = "".join(capsys.readouterr())
+
+    assert actual.startswith("export  Write the chat to a file")
+    assert "FILE_files beside it" in actual
+    assert "Did you mean export?" in refused
 
 
 def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
