@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +12,25 @@ from nbtool.tools.calls.record import CallRecord
 MAX_CHARS = 1_000_000
 """Characters of a recorded text that are read as data; a longer one stays a text."""
 
+TEXT = "the text that the model saw"
+
+_TABLE = re.compile(r"([A-Za-z_]\w{0,60}), [\d,]+ rows? by [\d,]+ columns?\b")
+"""How the text of a table begins, with its type."""
+
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedResult:
-    """A value, and what it is in words; `is_text` if it is only what the model saw of an object."""
+    """A value, and what it is in words; `is_text` if it is only what the model saw of an object.
+
+    `type_name` is the type that the object of a text had, where the text says so.
+    """
 
     value: Any
     description: str
     is_text: bool = False
+    type_name: str = ""
 
 
 def recorded_result(call: CallRecord) -> RecordedResult | None:
@@ -34,7 +44,8 @@ def recorded_result(call: CallRecord) -> RecordedResult | None:
         is_whole = len(call.images) == 1 and call.images[0].data is not None
         return RecordedResult(call.images[0], "the image") if is_whole else None
     text = _own_text(call)
-    as_text = RecordedResult(text, "the text that the model saw", is_text=True)
+    described = _TABLE.match(text)
+    as_text = RecordedResult(text, TEXT, is_text=True, type_name=described[1] if described else "")
     if len(text) > MAX_CHARS:
         return as_text
     try:

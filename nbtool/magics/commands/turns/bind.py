@@ -65,8 +65,11 @@ def _bind_recorded(
     former = names.get(chosen)
     is_same = type(former) is type(recorded.value) and former == recorded.value  # of a former run of this cell
     bound = bind_value(recorded.value, names, chosen, replace=is_same or REPLACE in args)
-    again = f" {_compute_again(context, lost[0])}" if recorded.is_text else ""
-    return f"Bound {bound} in the notebook: {recorded.description}. Its object was lost with the earlier kernel.{again}"
+    if not recorded.is_text:
+        return f"Bound {bound} in the notebook: {recorded.description}. Its object was lost with the earlier kernel."
+    article = "an" if recorded.type_name[:1] in tuple("AEIOUaeiou") else "a"
+    other = f", not {article} {recorded.type_name}" if recorded.type_name else ""
+    return f"Only {recorded.description} is left: `{bound}` is a str{other}.\n{_compute_again(context, lost[0])}"
 
 
 def _call_of_lost_result(chat: Chat, name: str, turn_id: str) -> tuple[Turn, CallRecord] | None:

@@ -111,9 +111,22 @@ def test_of_an_object_the_text_is_bound_with_the_command_that_computes_it_again(
     turn, _ = listing_of_yesterday(shell, 20)
     said = run_cell(shell, f"%chat bind listing_1_result text --turn {turn}", capsys)
 
-    assert "Bound text in the notebook: the text that the model saw." in said
+    assert "Only the text that the model saw is left: `text` is a str.\n" in said
     assert f"Run the cell that defines listing; then `%chat code {short_id(turn)}` writes the calls of its turn" in said
     assert shell.user_ns["text"] == "AAPL at length. " * 20
+
+
+def test_the_text_of_a_table_says_that_it_is_none(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pandas")
+    shell.run_cell("import pandas as pd\ndef warm() -> object:\n    'Warm.'\n    return pd.DataFrame({'a': [1, 2]})")
+    shell.run_cell("%%chat -q -m practice:fast -t warm -o answer --approve auto\nUse &`warm`.")
+    turn = str(shell.user_ns.pop("answer").turn_id)
+    shell.run_line_magic("reload_ext", "nbtool")
+
+    said = run_cell(shell, f"%chat bind warm_1_result --turn {turn}", capsys)
+
+    assert "\nOnly the text that the model saw is left: `warm_1_result` is a str, not a DataFrame.\n" in said
+    assert shell.user_ns["warm_1_result"].startswith("DataFrame, 2 rows by 1 column")
 
 
 def test_a_result_that_the_model_saw_in_part_names_the_steps_that_compute_it_again(
