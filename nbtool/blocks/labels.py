@@ -44,6 +44,9 @@ TURN_STATUS_LABELS = {
 }
 """Shown below a turn that is not completed."""
 
+TURN_STATUS_WORDS = {"cancelled": "stopped", "timeout": "timed out"}
+"""The words for a turn's status in a list, where they differ from the value of `Turn.status`."""
+
 RESULT_WAITS = "result waits for a decision"
 """The state of a call that has run, and whose result needs a decision."""
 

@@ -16,7 +16,7 @@ from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.history.protocol import Detail, Step
 from nbtool.blocks.history.timeline import TimedLog, spans, timed_log
 from nbtool.blocks.history.tree_rows import origin_of
-from nbtool.blocks.labels import CALL_STATE_LABELS, decision_text
+from nbtool.blocks.labels import CALL_STATE_LABELS, TURN_STATUS_WORDS, decision_text
 from nbtool.blocks.protocol import Patch
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import DELTAS, CallAsked, Event, TurnStarted
@@ -118,7 +118,7 @@ _LABELS: Mapping[str, Callable[[Any, str], str]] = {
     "notice": lambda _, __: "Notice",
     "error_raised": lambda _, __: "Error",
     "turn_parked": lambda _, __: "Parked",
-    "turn_ended": lambda event, _: f"The turn ended: {event.status}",
+    "turn_ended": lambda event, _: f"The turn ended: {TURN_STATUS_WORDS.get(event.status, event.status)}",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from nbtool.blocks.labels import TURN_STATUS_WORDS
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.conversation.restore import Interrupted
 from nbtool.chat.conversation.tree import Node
@@ -51,7 +52,8 @@ def _turn_line(number: int, node: Node[Turn], turn: Turn, has_ids: bool) -> str:
     """Describe a turn in one line: status, calls without a result, version, prompt, and its id where asked for."""
     others = ", ".join(f"{number}.{at}" for at, version in enumerate(node.versions, 1) if version is not turn)
     versions = f"version {node.current + 1} of {len(node.versions)} (others: {others})" if others else ""
-    ended = "interrupted" if isinstance(turn.error, Interrupted) else turn.status
+    status = TURN_STATUS_WORDS.get(turn.status, turn.status)
+    ended = "interrupted" if isinstance(turn.error, Interrupted) else status
     marks = [
         ended,
         _calls_without_result(turn),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.magics.commands.saying import run_command
+from tests.magics.parking import ParkingChat
 
 
 def test_new_starts_an_empty_conversation_and_keeps_the_old_one(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,3 +37,13 @@ def test_a_turn_is_listed_with_what_came_of_its_calls(shell: Any, capsys: pytest
 
     assert "completed; 1 call denied; Use" in first
     assert "completed; Use" in second
+
+
+def test_a_turn_that_was_stopped_is_called_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    parking = ParkingChat()
+    shell.magics_manager.registry["ChatMagics"].chats["main"] = parking.chat
+    turn = parking.park()
+    run_command(shell, "cancel", capsys)
+
+    assert turn.status == "cancelled"
+    assert "stopped; 1 call cancelled; Pay." in run_command(shell, "history", capsys)
