@@ -48,6 +48,8 @@ class ExportContext:
     `trusted` may be forged: no validator of the user runs on their arguments, and code of a model is commented out.
     `numbers` are the numbers of turns in `%chat history`, by their ids; a turn without one is named by its id.
     What `plugins` keep out of the journal is kept out of the code too; without any it is as the calls ran.
+    For a cell of the notebook, `cells` are the sources that have run in its kernel: functions that they define are not
+    copied, and the last result is shown. None: the code is for a file.
     """
 
     tools: Mapping[str, Tool]
@@ -57,6 +59,7 @@ class ExportContext:
     trusted: bool = True
     numbers: Mapping[str, str] = field(default_factory=dict)
     plugins: Sequence[object] = ()
+    cells: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import builtins
 import inspect
 import symtable
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any
@@ -42,12 +42,13 @@ def definitions_of(
     *,
     closed: frozenset[str] = frozenset(),
     is_private: Callable[[str], bool] = lambda _: False,
+    cells: Sequence[str] = (),
 ) -> Definitions:
     """Return the definitions of these notebook names, each after the ones it depends on; no numbers that are closed.
 
-    A definition whose source is private is not copied.
+    A definition whose source is private is not copied, nor is one that a cell of the notebook has.
     """
-    search = _Search(closed, is_private)
+    search = _Search(closed, is_private, cells)
     for name in names:
         search.add(name, notebook)
     return search.definitions
@@ -57,6 +58,7 @@ def definitions_of(
 class _Search:
     closed: frozenset[str]
     is_private: Callable[[str], bool]
+    cells: Sequence[str] = ()
     definitions: Definitions = field(default_factory=Definitions)
     visited: dict[str, Any] = field(default_factory=dict)
 
@@ -72,12 +74,16 @@ class _Search:
             self.definitions.sources.append(_guard(name, f"{name} = {_number(value)}"))
         elif statement := _import_from_library(name, value):
             self.definitions.imports.append(statement)
-        elif not self._define(name, value):
+        elif self._is_in_cell(name, value) or not self._define(name, value):
             return self._add_missing(name, value, is_there=name in namespace)
         return True
 
     def _is_open(self, name: str, value: object) -> bool:
         return name not in self.closed and not self.is_private(str(value))
+
+    def _is_in_cell(self, name: str, value: object) -> bool:
+        source = _source(name, value) if self.cells else ""
+        return bool(source) and any(source in cell for cell in self.cells)
 
     def _define(self, name: str, value: Any) -> bool:
         source = _source(name, value)

@@ -79,10 +79,20 @@ class PythonExport:
         return "\n\n".join(cell.source for cell in self.cells) + "\n"
 
     @property
+    def has_code(self) -> bool:
+        """Whether there is more in it than counts: a call, or a comment with what a call lacks."""
+        return bool(self.calls or self.omitted.get("unwritten"))
+
+    @property
+    def omitted_text(self) -> str:
+        """The counts of omitted calls, by reason."""
+        return _count_omitted(self.omitted)
+
+    @property
     def summary(self) -> str:
         """The number of exported calls, and of omitted ones by reason."""
         calls_text = f"{self.calls} {'call' if self.calls == 1 else 'calls'}"
-        return f"{calls_text}; left out: {_count_omitted(self.omitted)}" if self.omitted else calls_text
+        return f"{calls_text}; left out: {self.omitted_text}" if self.omitted else calls_text
 
 
 def export_python(
@@ -132,6 +142,7 @@ class _Builder:
         self._cells: list[CodeCell] = []
         self._lines: list[str] = []
         self._calls = 0
+        self._last_result = ""
         self._omitted: Counter[str] = Counter()
 
     def turn(self, turn: Turn, calls: Sequence[CallRecord], title: str) -> None:
@@ -154,7 +165,11 @@ class _Builder:
         context = self._writer.context
         closed = frozenset(entry.name for entry in context.variables.list_entries() if not entry.is_readable)
         used = definitions_of(
-            sorted(self._names.used), context.notebook, closed=closed, is_private=self._redaction.changes
+            sorted(self._names.used),
+            context.notebook,
+            closed=closed,
+            is_private=self._redaction.changes,
+            cells=context.cells or (),
         )
         head = [_title(used), *([] if context.trusted else [FROM_FILE])]
         if self._redaction.has_changed:
@@ -169,6 +184,8 @@ class _Builder:
         defined = "\n".join([DEFINITIONS_TITLE, *used.sources]) if used.sources else ""
         pieces = ["\n".join(head), "\n".join(imports), check, defined, "\n".join(self._names.constructed)]
         first = CodeCell("\n\n".join(piece.rstrip("\n") for piece in pieces if piece))
+        if context.cells is not None and self._last_result and not self._cells[-1].by_model:
+            self._cells[-1] = replace(self._cells[-1], source=f"{self._cells[-1].source}\n{self._last_result}")
         return PythonExport((first, *self._cells), self._calls, dict(self._omitted))
 
     def _check_of_names(self, names: Iterable[str]) -> str:
@@ -219,6 +236,7 @@ class _Builder:
         name = "" if gives_nothing else self._names.numbered("r")
         self._lines += [f"# {remark}" for remark in code.remarks]
         self._lines.append(f"{name} = {code.expression}" if name else code.expression)
+        self._last_result = name
         self._calls += 1
         if any(decided.gate == "result" and decided.edited for decided in call.decisions):
             self._insert_text(call)
@@ -270,6 +288,7 @@ class _Builder:
             raise NotLiteral("code")
         is_used = call.result_name in self._used
         name = self._names.numbered("r") if is_used else ""
+        self._last_result = ""
         self._close()
         try:
             if not self._writer.context.trusted:

@@ -17,14 +17,28 @@ def turn_code(turn: Turn, chat: Chat, names: Mapping[str, Any], call_id: str = "
     """Return a turn's calls, or one of them, as plain Python, including the earlier calls they depend on.
 
     Raises:
-        BadUsage: the turn has no calls.
+        BadUsage: the turn has no calls, or none that is code, such as those that were denied.
     """
     if not turn.calls:
         raise BadUsage("This turn has no tool calls to write as code.", fix="`%chat code --all`: the whole chat.")
     node = chat.tree.find(turn.turn_id)
     before = [one.turn for one in chat.tree.path(node.parent) if one.turn]
     context = export_context([*before, turn], chat, names)
-    return export_python([turn], context, before=before, call_id=call_id)
+    exported = export_python([turn], context, before=before, call_id=call_id)
+    check_code(exported, "turn")
+    return exported
+
+
+def check_code(exported: PythonExport, what: str) -> None:
+    """Check that code has more than comments about what is left out.
+
+    Raises:
+        BadUsage: it has not.
+    """
+    if not exported.has_code:
+        raise BadUsage(
+            f"There is no code: of the calls of this {what} every one is left out ({exported.omitted_text})."
+        )
 
 
 def export_context(
@@ -32,7 +46,8 @@ def export_context(
 ) -> ExportContext:
     """Return the tools, variables and names that code of these turns is written with.
 
-    Code for a file has no values that the chat's plugins keep out of the journal; a cell of this notebook has them.
+    Code for a file has no values that the chat's plugins keep out of the journal; a cell of this notebook has them, and
+    names the functions that other cells define.
     """
     trusted = not any(map(is_imported, turns))
     numbers = {turn.turn_id: str(number) for number, (_, turn) in chat.tree.numbered_turns().items()}
@@ -44,4 +59,11 @@ def export_context(
         trusted=trusted,
         numbers=numbers,
         plugins=chat.plugins if is_file else (),
+        cells=None if is_file else _cells_run(names),
     )
+
+
+def _cells_run(names: Mapping[str, Any]) -> list[str]:
+    """Return the sources of the cells that ran in this kernel, which IPython keeps under a name of the notebook."""
+    cells = names.get("In")
+    return [one for one in cells if type(one) is str] if type(cells) is list else []

@@ -17,7 +17,7 @@ from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
-from nbtool.magics.notebook.turn_code import export_context, turn_code
+from nbtool.magics.notebook.turn_code import check_code, export_context, turn_code
 from nbtool.magics.notebook.turn_output import chat_field, host_fields
 from nbtool.messages import short_id
 
@@ -45,6 +45,7 @@ def code(context: CommandContext, args: list[str]) -> str:
         exported = export_python(turns, export_context(turns, context.chat, context.kernel.shell.user_ns))
         if not exported.calls and not exported.omitted:
             raise BadUsage("This chat has no tool calls to write as code.", fix="`%chat export md` writes its texts.")
+        check_code(exported, "chat")
     else:
         exported = turn_code(find_turn(context.chat, args), context.chat, context.kernel.shell.user_ns)
     context.kernel.shell.set_next_input(exported.text)

@@ -72,6 +72,42 @@ def test_code_of_a_chat_without_calls_says_so(shell: Any, capsys: pytest.Capture
     assert "`%chat code --all`: the whole chat" in command_error(shell, "code", capsys)
 
 
+FUNCTION = "@tool(run='auto')\ndef triple(n: int) -> int:\n    'Three times.'\n    return 3 * n"
+
+
+def test_a_function_that_a_cell_defines_is_named_and_not_copied_and_the_last_result_is_shown(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(FUNCTION, store_history=True)
+    shell.run_cell("%%chat -q -m practice:fast\nUse &`triple` with n=4.")
+    run_command(shell, "code", capsys)
+    code = shell.rl_next_input
+    shell.user_ns["In"].clear()  # as if another way than a cell had defined it
+    run_command(shell, "code", capsys)
+    copied = shell.rl_next_input
+
+    assert "# Needs from your notebook: triple (function)" in code
+    assert "def triple" not in code
+    assert "def triple" in copied
+    assert code.endswith("\nr1 = triple(n=4)\nr1\n")
+    assert shell.run_cell(code).result == 12
+    del shell.user_ns["triple"]
+    assert not shell.run_cell(code).success
+    assert "Define first, as in the notebook of this chat: triple" in "".join(capsys.readouterr())
+    assert shell.run_cell(copied).result == 12
+
+
+def test_a_turn_whose_calls_were_all_denied_has_no_code(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell(FUNCTION.replace("'auto'", "'ask_always'"))
+    shell.run_cell("%%chat -q --approve deny -m practice:fast\nUse &`triple` with n=4.")
+    shell.rl_next_input = None
+    told = "every one is left out (1 denied)."
+
+    assert f"There is no code: of the calls of this turn {told}" in command_error(shell, "code", capsys)
+    assert f"There is no code: of the calls of this chat {told}" in command_error(shell, "code --all", capsys)
+    assert shell.rl_next_input is None
+
+
 def command_error(shell: Any, command: str, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     shell.run_cell(f"%chat {command}")
