@@ -113,6 +113,8 @@ compat-env: build/.nbtool build/places/colab/.installed ## install other kernels
 	test -d build/places/lab44 || $(BIN)/pip install --quiet --no-deps --target build/places/lab44 jupyterlab==4.4.10
 	test -d build/places/marimo || $(BIN)/pip install --quiet --target build/places/marimo marimo==0.25.2
 	test -d build/places/tools || $(BIN)/pip install --quiet --no-deps --target build/places/tools $(TOOL_PACKAGES)
+	test -d build/places/book || $(BIN)/pip install --quiet --target build/places/book jupyter-book==1.0.4.post1
+	test -d build/places/book2 || $(BIN)/pip install --quiet --no-deps --target build/places/book2 jupyter-book==2.1.7
 	test -d build/places/together || $(BIN)/pip install --quiet --no-deps --target build/places/together $(COLLABORATION_PACKAGES)
 oldest: build/.nbtool build/oldest/core/.locked build/oldest/mcp/.locked ## run tests with the oldest of everything that pyproject.toml allows; the extra mcp, which needs newer packages, by itself
 	build/oldest/core/bin/python -m pytest $(OLDEST_TESTS) $(addprefix --ignore=,$(OLDEST_MCP_TESTS)) $(PYTEST_PARALLEL)
@@ -179,7 +181,7 @@ build/lite-parts/.installed: requirements-lite.lock requirements-browser.lock li
 		--implementation cp --abi cp314 --dest $(@D)/wheels -r requirements-browser.lock
 	$(PYTHON) -m venv --clear --without-pip $(@D)/env && $(PYTHON) -m pip --python $(@D)/env install --quiet -r requirements-lite.lock
 	touch $@
-build/.lite: build/lite-parts/.installed lite/build_site.py lite/compile_wheels.mjs lite/first_chat.ipynb $(PY_SOURCES) $(JS_SOURCES)
+build/.lite: build/lite-parts/.installed $(wildcard lite/*.*) $(PY_SOURCES) $(JS_SOURCES)
 	rm -f build/lite-parts/wheels/nbtool_chat-*
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/lite-parts/wheels .
 	NODE=$(NODE)/bin/node build/lite-parts/env/bin/python lite/build_site.py build/lite-parts build/lite >build/lite.log

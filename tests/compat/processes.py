@@ -31,7 +31,7 @@ def environment_of(overlay: Path | None = None, **environment: str) -> dict[str,
 
 
 def start_command(
-    *command: str, cwd: Path, overlay: Path | None = None, **environment: str
+    *command: str, cwd: Path, overlay: Path | None = None, seconds: float = SECONDS, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a module of Python to its end, whatever that is."""
     return subprocess.run(
@@ -40,14 +40,16 @@ def start_command(
         env=environment_of(overlay, **environment),
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=seconds,
         check=False,
     )
 
 
-def run_command(*command: str, cwd: Path, overlay: Path | None = None, **environment: str) -> str:
+def run_command(
+    *command: str, cwd: Path, overlay: Path | None = None, seconds: float = SECONDS, **environment: str
+) -> str:
     """Run a module of Python, which must succeed; return what it wrote."""
-    done = start_command(*command, cwd=cwd, overlay=overlay, **environment)
+    done = start_command(*command, cwd=cwd, overlay=overlay, seconds=seconds, **environment)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return done.stdout
 

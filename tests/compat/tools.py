@@ -114,6 +114,20 @@ TOOLS = (
         ("tests/compat/test_voila.py",),
         packages=("voila",),
     ),
+    Tool(
+        "Jupyter Book 1.0.4 (Sphinx with MyST-NB)",
+        "finished turns, as HTML; that their data is left out is a warning",
+        "`sphinx: {config: {suppress_warnings: [mystnb.unknown_mime_type]}}` where a warning is an error (`-W`)",
+        (
+            "tests/compat/test_jupyter_book.py::test_jupyter_book_1_shows_finished_turns_and_builds_without_a_warning_with_the_setting_of_the_docs",
+        ),
+    ),
+    Tool(
+        "Jupyter Book 2.1.7 (mystmd)",
+        "as MyST, above",
+        "",
+        ("tests/compat/test_jupyter_book.py::test_jupyter_book_2_publishes_a_saved_turn_in_its_forms",),
+    ),
     Tool("Quarto", "its package on the index fetches the program from elsewhere", "", ()),
 )
 
