@@ -285,7 +285,14 @@ class Cancelled(NbtoolError):
 
 
 class WorkerLost(NbtoolError):
-    """The worker of a cluster or a pool ended before it returned the answer."""
+    """The worker of a cluster or a pool ended before it returned the answer.
+
+    With `may_have_run` a call of the prompt may have started: nbtool does not send such a prompt again by itself.
+    """
+
+    def __init__(self, message: str, *, fix: str = "", may_have_run: bool = False) -> None:
+        super().__init__(message, fix=fix)
+        self.may_have_run = may_have_run
 
 
 class HookFailed(NbtoolError):

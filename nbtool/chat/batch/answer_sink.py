@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from nbtool.chat.batch.answer_cache import prompt_hash
 from nbtool.chat.batch.parquet_export import PARQUET_SUFFIX, check_writer, export_answers
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.errors import BadUsage, NbtoolError
+from nbtool.errors import BadUsage, NbtoolError, WorkerLost
 
 if TYPE_CHECKING:
     import os
@@ -26,6 +26,9 @@ TABLES = (
     "CREATE TABLE answers (row INTEGER PRIMARY KEY, prompt_hash TEXT NOT NULL, value TEXT, error TEXT, turn_id TEXT)",
     "CREATE TABLE map (inputs TEXT NOT NULL)",
 )
+
+NOT_REPEATED = "CREATE TABLE IF NOT EXISTS not_repeated (row INTEGER PRIMARY KEY)"
+"""The rows with an error that are not sent again: a call may have run on a worker that was lost."""
 
 BUSY_SECONDS = 30.0
 """Seconds to wait for another process that reads or writes the file."""
@@ -80,7 +83,8 @@ class SqliteSink:
     """Stores answers in the table `answers` of an SQLite file, by `row` from 0.
 
     A text is stored as it is, any other value as JSON, and of a failed prompt the `error`. A map with the same file is
-    continued: rows with a value are not sent again.
+    continued: rows with a value are not sent again, and neither are those whose call may have run on a lost worker
+    (table `not_repeated`), until they are deleted from `answers`.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -98,6 +102,7 @@ class SqliteSink:
             with self._connection as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 former = self._inputs(connection)
+                connection.execute(NOT_REPEATED)
                 if former is None:
                     connection.execute("INSERT INTO map VALUES (?)", (inputs,))
         except sqlite3.Error as error:
@@ -117,14 +122,17 @@ class SqliteSink:
             )
 
     def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
-        """Return the prompts whose row has no value yet.
+        """Return the prompts whose row has no value yet, and whose calls cannot have run on a lost worker.
 
         Raises:
             nbtool.errors.BadUsage: a row has the answer to another prompt.
         """
         if not items:
             return items
-        query = "SELECT row, prompt_hash, error FROM answers WHERE row BETWEEN ? AND ?"
+        query = (
+            "SELECT row, prompt_hash, CASE WHEN row IN (SELECT row FROM not_repeated) THEN NULL ELSE error END "
+            "FROM answers WHERE row BETWEEN ? AND ?"
+        )
         rows = self._opened().execute(query, (items[0].index, items[-1].index))
         former = {row: (answered, error) for row, answered, error in rows}
         left = []
@@ -153,6 +161,9 @@ class SqliteSink:
         ]
         with self._opened() as connection:
             connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+            connection.executemany("DELETE FROM not_repeated WHERE row = ?", [(one.index,) for one in answers])
+            lost = [(one.index,) for one in answers if isinstance(one.error, WorkerLost) and one.error.may_have_run]
+            connection.executemany("INSERT INTO not_repeated VALUES (?)", lost)
 
     def close(self) -> None:
         """Close the file; idempotent."""

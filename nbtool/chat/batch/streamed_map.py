@@ -25,7 +25,8 @@ MakeBatch = Callable[[Sequence[PromptItem]], Batch]
 class MapTotals:
     """What came of a streamed map.
 
-    `answered_before` had an answer in the sink already; the usage of those is not counted.
+    `answered_before` had an answer in the sink already, or may have run on a lost worker and is not repeated; the usage
+    of those is not counted.
     """
 
     answered: int = 0

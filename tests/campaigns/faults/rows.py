@@ -180,4 +180,12 @@ ROWS = (
             r"tests/browser/test_together.py::.*typed_in_the_other_browser",
         ),
     ),
+    Row(
+        "C27",
+        "workers and schedulers of a cluster killed during a map",
+        (
+            r"tests/campaigns/cluster/test_cluster.py::",
+            r"tests/chat/batch/remote/test_dask.*::.*(lost|withdrawn|went_away)",
+        ),
+    ),
 )

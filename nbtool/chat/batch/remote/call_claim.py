@@ -48,4 +48,4 @@ class CallClaim:
 
 def lost_after_calls() -> WorkerLost:
     """Return the error of a prompt whose calls may have run on a lost worker."""
-    return WorkerLost(NOT_REPEATED, fix=NOT_REPEATED_FIX)
+    return WorkerLost(NOT_REPEATED, fix=NOT_REPEATED_FIX, may_have_run=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from nbtool.chat.batch.batch import Answer, AnswerPort
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.batch.remote.call_claim import lost_after_calls
+from nbtool.chat.batch.remote.call_claim import NOT_REPEATED_FIX, lost_after_calls
 from nbtool.chat.batch.remote.chunk import Chunk, divide
 from nbtool.chat.batch.remote.engine import WorkerEngine
 from nbtool.chat.batch.remote.packed_answer import PackedAnswer, unpack_error
@@ -158,7 +158,7 @@ class ChunkSource:
         if isinstance(error, NbtoolError):
             return _failed_answers(prompts, error)
         if not self.engine.is_loss(error):
-            return _failed_answers(prompts, _engine_error(error))
+            return _failed_answers(prompts, _engine_error(error, may_have_run=self.has_tools))
         if self.engine.repeats and len(prompts) > 1 and not isinstance(error, CancelledError):
             self._chunks.extendleft([one] for one in reversed(prompts))  # alone, so that one prompt ends no other
             return []
@@ -228,10 +228,13 @@ def _lost() -> WorkerLost:
     )
 
 
-def _engine_error(error: BaseException) -> BadUsage:
+def _engine_error(error: BaseException, *, may_have_run: bool) -> NbtoolError:
     """Return the error of a task that did not get as far as nbtool, or could not return."""
     if isinstance(error, ImportError):
         return BadUsage(
             f"The workers cannot import what a task needs ({error}).", fix="Install nbtool there, of this version."
         )
-    return BadUsage(f"The task failed ({type(error).__name__}: {error}).", fix="See the log of the worker.")
+    failed = f"The task failed ({type(error).__name__}: {error})."
+    if may_have_run:  # a connection that breaks while the answers are on their way says nothing of the calls
+        return WorkerLost(f"{failed} What its calls did may be done.", fix=NOT_REPEATED_FIX, may_have_run=True)
+    return BadUsage(failed, fix="See the log of the worker.")

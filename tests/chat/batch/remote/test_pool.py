@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -18,12 +19,12 @@ import pytest
 from nbtool import Chat
 from nbtool.chat.batch import Answer
 from nbtool.chat.journal import journal
-from nbtool.errors import AuthenticationFailed, Cancelled, WorkerLost
+from nbtool.errors import AuthenticationFailed, BadUsage, Cancelled, WorkerLost
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import call
 from tests.chaos import Received, Silence, Step, head, serve, serve_by, whole
 from tests.chat.batch.remote import far_tools
-from tests.chat.batch.remote.far_tools import approve, asked, note_and_die, prompt_of, result_in, same, where
+from tests.chat.batch.remote.far_tools import approve, asked, note, note_and_die, prompt_of, result_in, same, where
 from tests.chat.batch.test_streamed_map import rows_of
 
 PROMPTS = [f"p{n}" for n in range(30)]
@@ -126,7 +127,7 @@ def test_exposed_objects_and_tools_of_a_cell_are_those_of_the_chat(pool: Executo
     assert values == ["15"]
 
 
-def test_gates_deny_on_a_worker_unless_an_approver_travels(pool: Executor) -> None:
+def test_gates_deny_on_a_worker_unless_there_is_an_approver_at_home(pool: Executor) -> None:
     with serve_by(use("asked")) as server:
         chat = Chat("tiny", base_url=server.url, tools=[asked])
         denied = chat.map(["p1"], on=pool).answers[0]
@@ -248,6 +249,61 @@ def test_a_map_into_a_file_continues_after_its_process_was_killed(pool: Executor
 
     assert (totals.answered, totals.answered_before) == (60 - len(written), len(written))
     assert rows_of(path) == [(n, f"P{n}", None) for n in range(60)]
+
+
+def test_a_map_into_a_file_repeats_no_prompt_whose_call_may_have_run(
+    own_pool: Executor, pool: Executor, tmp_path: Path
+) -> None:
+    path, notes = tmp_path / "a.sqlite", tmp_path / "notes"
+    with serve_by(use("note_and_die", path=str(notes))) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[note_and_die])
+        with pytest.raises(WorkerLost, match="takes no more tasks"):
+            chat.map_into(path, PROMPTS, on=own_pool, concurrency=2, chunk=3)
+        lost = {row for row, _, error in rows_of(path) if error}
+        second = chat.map_into(path, PROMPTS, on=pool, chunk=3)
+        noted = notes.read_text().split()
+        remaining = {row for row, _, error in rows_of(path) if error}
+        with sqlite3.connect(path) as connection:
+            connection.execute("DELETE FROM answers WHERE row = 13")
+        third = chat.map_into(path, PROMPTS, on=pool, chunk=3)
+
+    assert 13 in lost
+    assert remaining == lost
+    assert sorted(noted, key=int) == sorted(set(noted), key=int)
+    assert second.failed == 0
+    assert third.answered == 1  # the person has deleted its row: it may be sent again
+    assert rows_of(path)[13] == (13, "p13: noted 13", None)
+    assert notes.read_text().split().count("13") == 2
+
+
+class Unreturned(ThreadPoolExecutor):
+    """A pool whose answers are lost on their way."""
+
+    def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Any:
+        """Run a task, and raise in place of its answers."""
+
+        def run() -> None:
+            function(*arguments, **options)
+            raise ConnectionResetError("reset by peer")
+
+        return super().submit(run)
+
+
+def test_a_task_that_could_not_return_its_answers_may_have_run(tmp_path: Path) -> None:
+    path, notes = tmp_path / "a.sqlite", tmp_path / "notes"
+    with serve_by(use("note", path=str(notes))) as server, Unreturned(1) as on, ThreadPoolExecutor(1) as threads:
+        chat = Chat("tiny", base_url=server.url, tools=[note])
+        first = chat.map_into(path, PROMPTS[:2], on=on)
+        second = chat.map_into(path, PROMPTS[:2], on=threads)
+        plain = Chat("tiny", base_url=server.url).map(["p1"], on=on).answers[0].error
+
+    assert (first.failed, second.failed, second.answered_before) == (2, 0, 2)
+    assert [error for *_, error in rows_of(path)] == [
+        "The task failed (ConnectionResetError: reset by peer). What its calls did may be done. "
+        "It is not repeated. Check what it did, and send the prompt again if that is right."
+    ] * 2
+    assert sorted(notes.read_text().split()) == ["0", "1"]
+    assert isinstance(plain, BadUsage)
 
 
 ORPHAN = """
