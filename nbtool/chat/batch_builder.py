@@ -8,7 +8,7 @@ from typing import Any
 from nbtool.chat.batch.answer_sink import as_sink
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.prompts import PromptSet, parse_prompts, stream_prompts
-from nbtool.chat.batch.remote import ChunkSource, Sealed, find_engine
+from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, Sealed, find_engine
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
 from nbtool.chat.batch_maker import BatchMaker
 from nbtool.chat.batch_worker import answer_chunk
@@ -81,13 +81,15 @@ class _Batches:
         )
 
     def _source(self, description: Sealed) -> ChunkSource:
+        engine, approver = find_engine(self.maker.plan.on), self.maker.arguments["approver"]
         return ChunkSource(
-            find_engine(self.maker.plan.on),
+            engine,
             self.maker.plan,
             description,
             answer_chunk,
             self.maker.read,
             lambda: self.maker.key.chat_id,
             has_tools=bool(self.maker.parts.tools.tools()),
+            questions=HomeQuestions(engine, self._chat.parts.approvals, approver) if approver else None,
             plugins=self._chat.parts.plugins,
         )

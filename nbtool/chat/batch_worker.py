@@ -10,7 +10,16 @@ from functools import lru_cache
 
 from nbtool.chat.batch.batch import Answer, Batch
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.batch.remote import CallClaim, Chunk, PackedAnswer, Sealed, WorkerLink, pack_answer, pack_error
+from nbtool.chat.batch.remote import (
+    CallClaim,
+    Chunk,
+    HomeApprover,
+    PackedAnswer,
+    Sealed,
+    WorkerLink,
+    pack_answer,
+    pack_error,
+)
 from nbtool.chat.batch.remote.call_claim import lost_after_calls
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.batch_maker import BatchMaker
@@ -35,13 +44,15 @@ def answer_chunk(description: Sealed, sealed: Sealed, link: WorkerLink) -> list[
     try:
         link.connect()
         worker_chat = _receive(description)
+        chat = worker_chat.chat
         maker = BatchMaker(
-            worker_chat.chat.builder,
+            chat.builder,
+            approver=HomeApprover(link, chat.uses_remembered) if chat.is_asked else None,
             backoff=worker_chat.backoff,
             concurrency=chunk.concurrency,
             resume=False,
             progress=False,
-            **worker_chat.chat.arguments,
+            **chat.arguments,
         )
     except Exception as error:  # noqa: BLE001 - opening a description imports and runs code of the user's
         packed = pack_error(_explain(error))

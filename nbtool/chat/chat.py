@@ -298,6 +298,7 @@ class Chat:
 
         With `on`, a Dask client or a pool of processes, the turns run there, with a copy of the tools and objects, and
         with the key that each worker finds. A prompt is sent again if its worker is lost, unless a call has started.
+        What their gates ask is decided here, by the `approver`, which is not sent.
 
         Raises:
             nbtool.errors.BadUsage: the prompts, the rows or a setting are invalid, or something cannot be sent there.
@@ -310,9 +311,9 @@ class Chat:
 
             chat.map_into("kind.sqlite", "Is this review kind? {text}", reader, as_=bool)
 
-        `sink` is the path of an SQLite or `.parquet` file, whose rows with an answer are not sent again, or a function
-        that gets lists of answers. `prompts` or `rows` can be anything that yields them, or a Dask frame, or a Polars
-        query. Takes the arguments of `start_map`.
+        `sink` is the path of an SQLite or `.parquet` file, whose rows with an answer are not sent again, nor those
+        whose call may have run on a lost worker; or a function that gets lists of answers. `prompts` or `rows` can be
+        anything that yields them, or a Dask frame, or a Polars query. Takes the arguments of `start_map`.
 
         Raises:
             nbtool.errors.WorkerLost: the engine `on` was closed or is broken; the answers that arrived are written.

@@ -15,6 +15,7 @@ from nbtool.chat.conversation import Conversation
 from nbtool.chat.model import Model
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.errors import BadUsage, NbtoolError
+from nbtool.messages import new_id
 from nbtool.plugins.budget import Budget
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import Variables
@@ -32,7 +33,6 @@ LABELS = {
     "options": "The option",
     "choose_tools": "choose_tools",
     "call_texts": "call_texts",
-    "approver": "The approver",
     "as_": "The type as_",
     "settings": "settings=",
 }
@@ -44,10 +44,16 @@ COPIED = ("system", "limits", "history", "check_results", "choose_tools", "keeps
 
 @dataclass(frozen=True, slots=True)
 class ReceivedChat:
-    """A chat on a worker, with the arguments of its map."""
+    """A chat on a worker, with the arguments of its map.
+
+    If it `is_asked`, somebody at home decides what its gates ask, unless an approval is remembered here and the
+    approver at home `uses_remembered` ones.
+    """
 
     builder: TurnBuilder
     arguments: Mapping[str, Any]
+    is_asked: bool = False
+    uses_remembered: bool = True
 
 
 def describe_chat(parts: ChatParts, arguments: Mapping[str, Any], *, send_key: bool) -> Sealed:
@@ -59,7 +65,9 @@ def describe_chat(parts: ChatParts, arguments: Mapping[str, Any], *, send_key: b
     _check_key(parts.model, send_key=send_key)
     _check_parts(parts)
     given = dict(arguments)
+    approver = given.pop("approver")  # stays: what is asked comes home
     described = {
+        "map_id": new_id("map"),  # so that what a worker remembers of one map's approvals does not answer in the next
         "model": _describe_model(parts.model),
         "tools": parts.tools,
         "exposed": {entry.name: parts.variables.value(entry.name) for entry in parts.exposed_variables()},
@@ -69,7 +77,8 @@ def describe_chat(parts: ChatParts, arguments: Mapping[str, Any], *, send_key: b
         "call_texts": dict(parts.call_texts),
         "result_bytes": parts.variables.max_bytes,
         **{name: getattr(parts, name) for name in COPIED},
-        "approver": given.pop("approver"),
+        "is_asked": approver is not None,
+        "uses_remembered": bool(getattr(approver, "uses_remembered", True)),
         "as_": given.pop("as_"),
         "settings": given.pop("settings"),
         "arguments": given,
@@ -100,8 +109,8 @@ def receive_chat(sealed: Sealed) -> ReceivedChat:
         choose_tools=sent["choose_tools"],
         call_texts=sent["call_texts"],
     )
-    own = {name: sent[name] for name in ("approver", "as_", "settings")}
-    return ReceivedChat(TurnBuilder(parts, Conversation()), {**sent["arguments"], **own})
+    arguments = {**sent["arguments"], **{name: sent[name] for name in ("as_", "settings")}}
+    return ReceivedChat(TurnBuilder(parts, Conversation()), arguments, sent["is_asked"], sent["uses_remembered"])
 
 
 def _describe_model(model: Model) -> dict[str, Any]:

@@ -30,10 +30,13 @@ from mcp.types import (
 import nbtool
 from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.question import notice_text
+from nbtool.chat.batch.remote.asked_question import pack_decision, pack_question, read_decision, read_question
+from nbtool.chat.batch.remote.dask_engine import deliver_answer
 from nbtool.events import CallReady, ResolvedArgument
 from nbtool.magics.flags.tool_choice import matches
 from nbtool.messages import ToolResult, user
 from nbtool.server_url import parse_server_url
+from nbtool.tools.approval import Denied, Question, Resolution
 from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words, result_rows
 from nbtool.tools.mcp.catalog.result_content import result_value
 from nbtool.tools.mcp.catalog.tool_list import model_tool_name, quoted_instructions
@@ -128,6 +131,15 @@ def _env_file(text: str) -> object:
 
 def _results(text: str) -> object:
     return render_results([ToolResult(text[:64], text), ToolResult("f", text, is_error=True)], WORD)
+
+
+def _asked_by_worker(text: str) -> None:
+    asked = Question("c", "run", text, "f", text, arguments={"a": text})
+    read_question(pack_question(asked), text)
+    read_decision(pack_decision(text, Resolution(Denied(text), text)), asked)
+    deliver_answer(text, text)
+    with_errors(lambda: read_question(text, text))
+    with_errors(lambda: read_decision(text, asked))
 
 
 def _named(text: str) -> None:
@@ -248,6 +260,7 @@ MORE: dict[str, tuple[Read, list[str]]] = {
         lambda text: (variables_in(text), without_secrets(text, {}, {})),
         ["${", "${A", ":-", "}", "$"],
     ),
+    "a question of a worker": (_asked_by_worker, [*JSON, '"asked":', '"digest":', '"arguments":', '"kind":']),
     "secrets in a text": (secret_in, ["-----BEGIN ", "sk-", "ghp_", '"type":', "machine a login ", "AKIA", "xox"]),
     "words of a result": (
         lambda text: (is_any_in(("\0a\0b\0",), text), normalized_words(text), list(result_rows(f"[{text}"))),

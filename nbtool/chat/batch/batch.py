@@ -52,11 +52,13 @@ class AnswerPort:
     """Where a source of answers puts them, on nbtool's background loop.
 
     Once there is a `stop_reason`, prompts that were not sent get it as their error; `refuse_rest` gives one.
+    Questions to the user are asked on the `caller_thread`, as those of a turn here are.
     """
 
     add: Callable[[Answer], None]
     stop_reason: Callable[[], NbtoolError | None]
     refuse_rest: Callable[[NbtoolError], None]
+    caller_thread: CallerThread
 
 
 class AnswerSource(Protocol):
@@ -255,7 +257,7 @@ class Batch:
             else:
                 self._waiting.append((one, key))
         if self._driver.source:
-            port = AnswerPort(self._receive, lambda: self._stopped, self._refuse_rest)
+            port = AnswerPort(self._receive, lambda: self._stopped, self._refuse_rest, self._caller_thread)
             await self._driver.source.answer(tuple(self._waiting), port)
             return
         await asyncio.gather(*(self._run_worker() for _ in range(min(self._settings.concurrency, len(self._waiting)))))

@@ -116,6 +116,7 @@ async def _execute(call: ToolCall, runtime: ToolRuntime, record: CallRecord, slo
     bound = await RunGate(runtime, record, slot).approve(requested)
     if bound.arguments_json != requested.arguments_json:
         record.edited = json.dumps(bound.arguments, ensure_ascii=False)
+    await runtime.check_start(bound.tool.name)
     tool_run = await _run_bound(bound, runtime, record)
     name = bound.tool.store_as or runtime.variables.reserve_name(bound.tool.name)  # reserved in the order of the calls
     slot.release()

@@ -113,6 +113,16 @@ class ToolRuntime:
         )
         return resolution, await record_decision(question, resolution, self.emit)
 
+    async def check_start(self, name: str) -> None:
+        """Ask the plugins with `may_start`, off the event loop, whether an approved call of this tool may start now.
+
+        Raises:
+            CallEnded: one of them returned False.
+        """
+        for guard in [guard for plugin in self.plugins if (guard := getattr(plugin, "may_start", None))]:
+            if not await asyncio.to_thread(guard, name):
+                raise CallEnded("not_run", "A plugin did not let this call start.")
+
     async def bind(self, name: str, arguments: Mapping[str, Any], *, earlier: BoundCall | None = None) -> BoundCall:
         """Look up the tool and resolve the arguments as they are now, off the event loop if that may take long.
 

@@ -116,6 +116,8 @@ def stop_process(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    if process.stdout:
+        process.stdout.close()
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 

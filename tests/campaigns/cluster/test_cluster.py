@@ -10,6 +10,8 @@ from tests.campaigns.cluster.campaign import run_campaign
 
 pytest.importorskip("distributed")
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns of what it deprecates, and of what it leaves when killed
+
 Tell = Callable[[str, object], None]
 
 

@@ -7,6 +7,9 @@ sealed.py           what is sent: pickled, without secrets, and without a text i
 packed_answer.py    an answer on its way home: the events of its turn, and its error
 chunk.py            one task: some prompts, and how many of them run at a time
 chunk_source.py     at home: send chunks, receive answers, stop, say what is lost
+asked_question.py   a question on its way home, and its decision on the way back
+home_questions.py    at home: ask what workers ask, and send the decisions back
+home_approver.py    on a worker: the approver that asks at home
 call_claim.py       on a worker: no call of a prompt starts that may have started on another worker
 
 A prompt is sent again after its worker was lost only if no call of it can have started: before the first call of a
@@ -19,6 +22,8 @@ from nbtool.chat.batch.remote.call_claim import CallClaim
 from nbtool.chat.batch.remote.chunk import Chunk
 from nbtool.chat.batch.remote.chunk_source import ChunkSource
 from nbtool.chat.batch.remote.engine import WorkerLink, find_engine
+from nbtool.chat.batch.remote.home_approver import HomeApprover
+from nbtool.chat.batch.remote.home_questions import HomeQuestions
 from nbtool.chat.batch.remote.packed_answer import PackedAnswer, pack_answer, pack_error
 from nbtool.chat.batch.remote.sealed import Sealed, seal
 
@@ -26,6 +31,8 @@ __all__ = [
     "CallClaim",
     "Chunk",
     "ChunkSource",
+    "HomeApprover",
+    "HomeQuestions",
     "PackedAnswer",
     "Sealed",
     "WorkerLink",

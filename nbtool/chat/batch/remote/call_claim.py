@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from nbtool.chain.hooks import CallContext
+from nbtool.chain.hooks import RequestContext
 from nbtool.errors import WorkerLost
 
 NOT_REPEATED = "A worker ended after a call of this prompt had started: what the call did may be done."
@@ -13,8 +13,9 @@ NOT_REPEATED_FIX = "It is not repeated. Check what it did, and send the prompt a
 
 
 class CallClaim:
-    """A plugin of one prompt: before its first call starts, it claims the prompt; without the claim the turn ends.
+    """A plugin of one prompt: before its first call starts, it claims the prompt; without the claim none starts.
 
+    A call that waits for a decision has not started: if its worker is lost, it is asked about again on another.
     `free` are names of nbtool's own tools, which only read the variables of the chat.
     """
 
@@ -31,18 +32,22 @@ class CallClaim:
         """Whether another worker has the claim."""
         return self._is_claimed is False
 
-    def on_call_start(self, call: CallContext) -> None:
-        """Claim the prompt, once for all of its calls.
+    def may_start(self, name: str) -> bool:
+        """Claim the prompt, once for all of its calls; return whether this call may start."""
+        if name in self._free:
+            return True
+        with self._lock:  # the calls of a round start together
+            if self._is_claimed is None:
+                self._is_claimed = self._claim()
+        return self._is_claimed
+
+    def on_before_request(self, _: RequestContext) -> None:
+        """End the turn after a call that was refused: its answer would not be used.
 
         Raises:
             WorkerLost: a call may have started on another worker.
         """
-        if call.call.name in self._free:
-            return
-        with self._lock:  # the calls of a round start together
-            if self._is_claimed is None:
-                self._is_claimed = self._claim()
-        if not self._is_claimed:
+        if self.is_refused:
             raise lost_after_calls()
 
 

@@ -20,6 +20,7 @@ from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.remote.call_claim import NOT_REPEATED_FIX, lost_after_calls
 from nbtool.chat.batch.remote.chunk import Chunk, divide
 from nbtool.chat.batch.remote.engine import WorkerEngine
+from nbtool.chat.batch.remote.home_questions import HomeQuestions
 from nbtool.chat.batch.remote.packed_answer import PackedAnswer, unpack_error
 from nbtool.chat.batch.remote.sealed import Sealed, seal
 from nbtool.chat.batch.settings import MapSettings
@@ -44,7 +45,7 @@ class ChunkSource:
 
     `function` runs on a worker, with the description of the chat, a chunk and the link. `read` returns the value of a
     turn; `chat_id` is the chat that the turns are journalled under, and it may take a while. With `has_tools` a prompt
-    whose worker is lost may have had effects.
+    whose worker is lost may have had effects. The `questions` of workers are answered at home.
     """
 
     engine: WorkerEngine
@@ -54,6 +55,7 @@ class ChunkSource:
     read: Callable[[Turn], Any]
     chat_id: Callable[[], str]
     has_tools: bool
+    questions: HomeQuestions | None = None
     plugins: Sequence[object] = ()
     _chunks: deque[Prompts] = field(default_factory=deque)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -64,6 +66,8 @@ class ChunkSource:
     async def answer(self, prompts: Prompts, port: AnswerPort) -> None:
         """Send all prompts, a chunk at a time per slot, and add their answers as the chunks return."""
         try:
+            if self.questions:
+                await self.questions.open(port.caller_thread)
             try:
                 senders = await asyncio.to_thread(self._divide, prompts)
             except Exception as error:  # noqa: BLE001 - an engine may raise anything
@@ -73,6 +77,8 @@ class ChunkSource:
         finally:
             if self._stopping:
                 await self._stopping
+            if self.questions:
+                await self.questions.close()
             await asyncio.to_thread(self.engine.close)
 
     def stop(self) -> None:

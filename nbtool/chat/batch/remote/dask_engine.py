@@ -7,12 +7,16 @@ of this prompt, from a queue in the scheduler: a second run finds the queue empt
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
+
+from nbtool.chat.batch.remote.asked_question import WorkerQuestion
 
 CLAIM_SECONDS = 1.0
 """Seconds to wait for the ticket of a prompt, which another worker may take at the same moment."""
@@ -63,6 +67,29 @@ class SchedulerLink:
             tickets.close()
         return True
 
+    async def ask(self, asking: str, text: str) -> str:
+        """Put a question into the queue of the batch, and wait for the answer, which a client's `run` brings."""
+        answer: Future[str] = Future()
+        _answers[asking] = answer
+        try:
+            await asyncio.to_thread(self._put, asking, text)
+            return await asyncio.wrap_future(answer)
+        finally:
+            del _answers[asking]
+            if not answer.done() or answer.cancelled():
+                asyncio.get_running_loop().run_in_executor(None, self._withdraw, asking)
+
+    def _withdraw(self, asking: str) -> None:
+        with suppress(Exception):  # the worker is closing: its questions are withdrawn at home
+            self._put(asking, None)
+
+    def _put(self, asking: str, text: str | None) -> None:
+        questions = _dask().Queue(_questions_name(self.name), client=self._client)
+        try:
+            questions.put([asking, text, self._worker.address, self._task])
+        finally:
+            questions.close()
+
 
 class DaskEngine:
     """Runs chunks on a Dask cluster."""
@@ -74,6 +101,7 @@ class DaskEngine:
         self._executor = client.get_executor(pure=False, retries=0)
         self._name = f"nbtool-map-{uuid4().hex}"
         self._tickets: dict[int, Any] = {}
+        self._questions: Any = None
         self._is_stopped = False
 
     def count_slots(self) -> int:
@@ -116,6 +144,26 @@ class DaskEngine:
                 with suppress(Exception):  # the scheduler is gone, and the queue with it
                     tickets.close()
 
+    def listen(self, receive: Callable[[WorkerQuestion], object]) -> None:
+        """Make a queue for questions, and read it on a thread."""
+        self._questions = _dask().Queue(_questions_name(self._name), client=self._client)
+        threading.Thread(target=self._read_questions, args=(receive,), name="nbtool-questions", daemon=True).start()
+
+    def answer(self, asked: WorkerQuestion, text: str) -> None:
+        """Run a function on the worker that passes the answer on."""
+        self._client.run(deliver_answer, asked.asking, text, workers=[asked.place[0]], on_error="ignore")
+
+    def find_lost(self, asked: Sequence[WorkerQuestion]) -> list[WorkerQuestion]:
+        """Return the questions of tasks that do not run on that worker any more."""
+        running = self._client.processing()
+        return [one for one in asked if one.place[1] not in running.get(one.place[0], ())]
+
+    def _read_questions(self, receive: Callable[[WorkerQuestion], object]) -> None:
+        with suppress(Exception):  # the client is closed, and the batch with it
+            while message := self._questions.get():
+                if asked := _read_message(message):
+                    receive(asked)
+
     def stop(self) -> None:
         """Set the event that running chunks read."""
         self._is_stopped = True
@@ -125,9 +173,36 @@ class DaskEngine:
     def close(self) -> None:
         """Remove what this batch has left in the scheduler."""
         self.withdraw_claims(list(self._tickets))
+        if self._questions:
+            with suppress(Exception):  # the scheduler is gone, and the queue with it
+                self._questions.put(None)  # the thread that reads ends
+                self._questions.close()
         if self._is_stopped:
             with suppress(Exception):  # the scheduler is gone, and the event with it
                 _dask().Event(self._name, client=self._client).clear()
+
+
+_answers: dict[str, Future[str]] = {}
+"""On a worker: the open questions of its tasks."""
+
+
+def deliver_answer(asking: str, text: str) -> None:
+    """On a worker: pass an answer to the turn that waits for it, if it still does."""
+    if answer := _answers.get(asking):
+        with suppress(InvalidStateError):  # it has an answer, or waits no more
+            answer.set_result(text)
+
+
+def _read_message(message: Any) -> WorkerQuestion | None:
+    """Return a message of a worker; None if it is none."""
+    match message:
+        case [str(asking), str() | None as text, str(worker), str(task)]:
+            return WorkerQuestion(asking, text, (worker, task))
+    return None
+
+
+def _questions_name(batch: str) -> str:
+    return f"{batch}-questions"
 
 
 def _ticket_name(batch: str, index: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any, Protocol
 
+from nbtool.chat.batch.remote.asked_question import WorkerQuestion
 from nbtool.chat.batch.remote.dask_engine import DaskEngine
 from nbtool.chat.batch.remote.executor_engine import ExecutorEngine
 from nbtool.errors import BadUsage
@@ -22,6 +23,9 @@ class WorkerLink(Protocol):
 
     def claim(self, index: int) -> bool:
         """Whether the calls of a prompt may start here: False if they may have started on another worker."""
+
+    async def ask(self, asking: str, text: str) -> str:
+        """Send a question home under an id, and return the answer; it is withdrawn if this is cancelled."""
 
 
 class WorkerEngine(Protocol):
@@ -53,6 +57,15 @@ class WorkerEngine(Protocol):
 
     def withdraw_claims(self, indexes: Sequence[int]) -> None:
         """Forget the claims of prompts that have an answer."""
+
+    def listen(self, receive: Callable[[WorkerQuestion], object]) -> None:
+        """Pass what workers ask to `receive`, on a thread, until this is closed."""
+
+    def answer(self, asked: WorkerQuestion, text: str) -> None:
+        """Send an answer to the worker that asked."""
+
+    def find_lost(self, asked: Sequence[WorkerQuestion]) -> list[WorkerQuestion]:
+        """Return those of these questions that nobody waits for any more."""
 
     def stop(self) -> None:
         """Ask the running tasks to stop."""

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nbtool.chat.batch.remote.asked_question import WorkerQuestion
+from nbtool.errors import BadUsage
+
 STOP_FILE = "stop"
 """Name of the file that stops the tasks of a batch on this machine."""
+
+QUESTION, ANSWER = ".question", ".answer"
+"""The ends of the names of files with a question and its answer, in a folder of this account alone."""
+
+POLL_SECONDS = 0.05
+"""Seconds between two looks at the folder."""
+
+UNREACHABLE = "This worker cannot reach the notebook, so nobody can be asked."
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file that is there as a whole, or not at all."""
+    part = path.with_suffix(f"{path.suffix}-part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +54,27 @@ class FileLink:
         """Return True: no prompt is sent twice."""
         return True
 
+    async def ask(self, asking: str, text: str) -> str:
+        """Write a question beside the stop file, and wait for the file with its answer.
+
+        Raises:
+            BadUsage: the folder is not there: this is another machine, or the batch is at its end.
+        """
+        question, answer = (Path(self.path).parent / f"{asking}{kind}" for kind in (QUESTION, ANSWER))
+        try:
+            _write_whole(question, text)
+            while not answer.exists():
+                await asyncio.sleep(POLL_SECONDS)
+                if not question.exists():
+                    raise BadUsage(UNREACHABLE)
+            return answer.read_text(encoding="utf-8")
+        except OSError as error:
+            raise BadUsage(f"{UNREACHABLE} ({type(error).__name__})") from None
+        finally:
+            with suppress(OSError):  # the batch is at its end
+                question.unlink(missing_ok=True)  # which withdraws it
+                answer.unlink(missing_ok=True)
+
 
 class ExecutorEngine:
     """Runs chunks in a pool. A pool that lost a process is broken: nothing is sent again."""
@@ -41,6 +83,7 @@ class ExecutorEngine:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
+        self._is_closed = threading.Event()
         self._folder = Path(tempfile.mkdtemp(prefix="nbtool-map-"))
 
     def count_slots(self) -> int:
@@ -74,11 +117,35 @@ class ExecutorEngine:
     def withdraw_claims(self, _: Sequence[int]) -> None:
         """Do nothing."""
 
+    def listen(self, receive: Callable[[WorkerQuestion], object]) -> None:
+        """Look for files with questions, on a thread."""
+        threading.Thread(target=self._read_questions, args=(receive,), name="nbtool-questions", daemon=True).start()
+
+    def answer(self, asked: WorkerQuestion, text: str) -> None:
+        """Write the file with the answer."""
+        _write_whole(self._folder / f"{asked.asking}{ANSWER}", text)
+
+    def find_lost(self, _: Sequence[WorkerQuestion]) -> list[WorkerQuestion]:
+        """Return none: a pool that lost a process is broken, and its map ends."""
+        return []
+
+    def _read_questions(self, receive: Callable[[WorkerQuestion], object]) -> None:
+        known: set[str] = set()
+        while not self._is_closed.wait(POLL_SECONDS):
+            found = {path.stem for path in self._folder.glob(f"*{QUESTION}")}
+            for asking in found - known:
+                with suppress(OSError, UnicodeError):  # withdrawn meanwhile
+                    receive(WorkerQuestion(asking, (self._folder / f"{asking}{QUESTION}").read_text(encoding="utf-8")))
+            for asking in known - found:
+                receive(WorkerQuestion(asking))
+            known = found
+
     def stop(self) -> None:
         """Write the stop file."""
         if self._folder.is_dir():
             (self._folder / STOP_FILE).touch()
 
     def close(self) -> None:
-        """Remove the stop file."""
+        """Remove the folder."""
+        self._is_closed.set()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -22,6 +22,12 @@ def note(path: str, n: int) -> str:
     return f"noted {n}"
 
 
+@tool
+def note_asked(path: str, n: int) -> str:
+    """Write a line, if that is approved."""
+    return note(path, n)
+
+
 @tool(run="auto")
 def note_and_die(path: str, n: int) -> str:
     """Write a line; with 13, kill the process, the first time only."""
@@ -48,6 +54,12 @@ def same(n: int) -> int:
 def asked(n: int) -> str:
     """Need an approval."""
     return f"did {n}"
+
+
+@tool(run="auto", result="always")
+def checked(n: int) -> str:
+    """Return what needs a release."""
+    return f"found {n}"
 
 
 class Deadly:

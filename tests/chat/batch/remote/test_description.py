@@ -152,12 +152,6 @@ def test_what_cannot_travel_is_refused_by_name_before_anything_is_sent(spy: Spy)
     exposed.expose(lock=lock)
     refused("The variable lock cannot be sent to workers", spy, exposed)
     refused("The model's wire cannot be sent", spy, Chat(wire=ScriptedWire([])))
-    refused(
-        "The approver cannot be sent to workers",
-        spy,
-        Chat("tiny", base_url="http://127.0.0.1:9"),
-        approver=lambda _: lock,
-    )
     refused("comes from a function", spy, Chat("tiny", base_url="http://127.0.0.1:9", api_key=lambda: KEY))
     refused(
         "A Budget counts in one process", spy, Chat("tiny", base_url="http://127.0.0.1:9", plugins=[Budget(tokens=9)])

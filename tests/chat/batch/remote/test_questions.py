@@ -1,0 +1,248 @@
+"""What a worker asks is asked at home, and only its decision goes back."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import Chat
+from nbtool.chat.batch.remote.asked_question import (
+    FROM_WORKER,
+    MAX_QUESTION,
+    pack_decision,
+    pack_question,
+    read_decision,
+    read_question,
+)
+from nbtool.chat.batch.remote.executor_engine import UNREACHABLE, ExecutorEngine
+from nbtool.errors import ApprovalError, BadUsage, NbtoolError
+from nbtool.events import CallDecided
+from nbtool.loop import run_sync
+from nbtool.tools.approval import Approved, Decision, Denied, Question, QueueChange, Released, Resolution, Withheld
+from tests.chaos import serve_by
+from tests.chat.batch.remote.far_tools import asked, checked, result_in
+from tests.chat.batch.remote.test_pool import use
+from tests.policy.in_force import policy_in_force
+
+QUESTION_1 = Question("call_1", "run", "d1", "asked", '{"n":1}', arguments={"n": 1}, remember_keys={"call": "k"})
+
+
+def decisions_of(batch: Any) -> list[tuple[str, str, str, bool]]:
+    """Give what was decided in the turns of a batch."""
+    events = [event for one in batch.answers for event in one.turn.log if isinstance(event, CallDecided)]
+    return [(event.verdict, event.by, event.reason, event.edited) for event in events]
+
+
+def test_an_approver_at_home_decides_on_the_thread_that_waits(pool: Executor) -> None:
+    lock, threads, seen = threading.Lock(), set(), []
+
+    def decide(question: Question) -> Decision:
+        with lock:  # which no pickle holds: the approver stays here
+            threads.add(threading.current_thread())
+            seen.append(question)
+        n = question.arguments["n"]
+        return (Approved(), Denied("not that one"), Approved({"n": 40}))[n % 3]
+
+    with serve_by(use("asked")) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[asked], approver=decide)
+        batch = chat.map(["p0", "p1", "p2"], on=pool, chunk=1, resume=False)
+        results = {result_in(request) for request in server.requests} - {None}
+
+    assert batch.values[0] == "p0: did 0"
+    assert batch.values[2].endswith("did 40")
+    assert any("did not approve this call. Reason: not that one" in str(result) for result in results)
+    assert sorted(decisions_of(batch)) == [
+        ("approved", "approver", "", False),
+        ("approved", "approver", "", True),
+        ("denied", "approver", "not that one", False),
+    ]
+    assert threads == {threading.current_thread()}
+    assert all(question.notes[0] == FROM_WORKER for question in seen)
+    assert not chat.approvals.pending()
+
+
+def test_a_result_is_released_or_withheld_at_home(pool: Executor) -> None:
+    def decide(question: Question) -> Decision:
+        assert question.gate == "result"
+        return Released("edited") if "1" in question.shown else Withheld("private")
+
+    with serve_by(use("checked")) as server:
+        batch = Chat("tiny", base_url=server.url, tools=[checked], approver=decide).map(["p1", "p2"], on=pool, chunk=1)
+
+    assert batch.values[0] == "p1: edited"
+    assert batch.values[1] == "p2: The user withheld its result. Reason: private"
+
+
+def test_a_question_left_open_by_the_approver_is_decided_in_the_queue_of_the_chat(pool: Executor) -> None:
+    with serve_by(use("asked")) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[asked], approver=lambda _: None)  # type: ignore[arg-type]
+
+        def approve(change: QueueChange) -> None:
+            if change.kind == "asked":
+                chat.approvals.decide(change.question.digest, Approved(), by="%chat approve")
+
+        chat.approvals.add_listener(approve)
+        batch = chat.map(["p1"], on=pool, resume=False)
+
+    assert batch.values == ["p1: did 1"]
+    assert decisions_of(batch) == [("approved", "%chat approve", "", False)]
+
+
+def test_what_is_remembered_here_does_not_answer_a_worker_and_its_approval_is_not_remembered_here(
+    pool: Executor,
+) -> None:
+    questions: list[Question] = []
+
+    def decide(question: Question) -> Decision:
+        questions.append(question)
+        return Approved(remember="tool")
+
+    with serve_by(use("asked")) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[asked], approver=decide)
+        for _ in range(2):
+            assert chat.map(["p1", "p2"], on=pool, concurrency=1, chunk=2, resume=False).values[0] == "p1: did 1"
+        assert chat.approvals.remembered() == ()
+        here = chat.map(["p1"], resume=False)
+
+    assert here.values == ["p1: did 1"]
+    assert len(questions) == 3  # the worker remembers for its map
+
+
+def test_an_approver_that_fails_or_answers_something_else_denies(pool: Executor) -> None:
+    def decide(question: Question) -> Any:
+        if question.arguments["n"] == 1:
+            raise OSError("no screen")
+        return True
+
+    with serve_by(use("asked")) as server:
+        batch = Chat("tiny", base_url=server.url, tools=[asked], approver=decide).map(["p1", "p2"], on=pool, chunk=1)
+
+    assert [verdict for verdict, *_ in decisions_of(batch)] == ["denied", "denied"]
+    assert "no screen" in batch.values[0]
+    assert "does not fit" in batch.values[1]
+
+
+def test_an_open_question_is_withdrawn_when_the_map_is_stopped_and_its_call_does_not_run(pool: Executor) -> None:
+    changes: list[str] = []
+    with serve_by(use("asked")) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[asked], approver=lambda _: None)  # type: ignore[arg-type]
+        is_asked = threading.Event()
+        chat.approvals.add_listener(lambda change: (changes.append(change.kind), is_asked.set()))
+        batch = chat.start_map(["p1"], on=pool, resume=False)
+        assert is_asked.wait(60)
+        batch.cancel()
+        batch.wait()
+
+    assert changes == ["asked", "withdrawn"]
+    assert chat.approvals.pending() == ()
+    assert [one.error is not None for one in batch.answers] == [True]
+    turn = batch.answers[0].turn
+    assert turn is None or not any(call.started for call in turn.calls)
+
+
+def test_a_decision_about_another_question_is_no_answer() -> None:
+    text = pack_question(QUESTION_1)
+    question, digest = read_question(text, "a1")
+    answer = pack_decision(digest, Resolution(Approved({"n": 2}, "call"), "button"))
+
+    assert digest == "d1"
+    assert question.digest not in ("d1", read_question(text, "a2")[0].digest)
+    assert replace(question, digest="d1", notes=()) == QUESTION_1
+    assert read_decision(answer, QUESTION_1) == Resolution(Approved({"n": 2}, "call"), "button")
+    with pytest.raises(ApprovalError, match="another question"):
+        read_decision(answer, replace(QUESTION_1, digest="d2"))
+
+
+@pytest.mark.parametrize("decision", [Approved(), Denied("no", "fix"), Released("text"), Withheld("no", "fix")])
+def test_every_decision_comes_back_as_it_was(decision: Decision) -> None:
+    assert read_decision(pack_decision("d1", Resolution(decision, "x")), QUESTION_1).decision == decision
+
+
+def sent(**changes: Any) -> str:
+    return json.dumps({**json.loads(pack_question(QUESTION_1)), **changes})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[" * 100_000,
+        "{}",
+        sent(asked="{}"),
+        sent(asked=json.dumps({"kind": "call_denied"})),
+        sent(remember_keys={"all": "k"}),
+        sent(arguments=[1]),
+        sent(person_rule=7),
+        "x" * (MAX_QUESTION + 1),
+    ],
+)
+def test_what_is_no_question_is_not_asked(text: str) -> None:
+    with pytest.raises(NbtoolError):
+        read_question(text, "a1")
+    with pytest.raises(ApprovalError):
+        read_decision(text, QUESTION_1)
+
+
+def test_a_question_that_is_too_large_is_not_sent() -> None:
+    with pytest.raises(ApprovalError, match="too large to be asked from a worker"):
+        pack_question(replace(QUESTION_1, shown="x" * MAX_QUESTION))
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (pack_question(QUESTION_1), "Approved"),
+        (pack_question(replace(QUESTION_1, is_form=True)), "Denied"),
+        ("nothing", ""),
+    ],
+)
+def test_a_worker_may_ask_for_approvals_only(text: str, verdict: str) -> None:
+    answer = answer_at_home(text, lambda _: Approved())
+
+    assert (json.loads(answer)["kind"] if answer else "") == verdict
+
+
+def test_a_policy_of_either_machine_that_asks_a_person_holds(tmp_path: Path) -> None:
+    by_worker = answer_at_home(pack_question(replace(QUESTION_1, person_rule="A rule.")), lambda _: Approved())
+    with policy_in_force(tmp_path, "[approval]\nautomatic = false\n"):
+        by_home = answer_at_home(pack_question(QUESTION_1), lambda _: Approved())
+
+    assert json.loads(by_worker)["reason"] == "A rule."
+    assert "requires that a person approves" in json.loads(by_home)["reason"]
+
+
+def answer_at_home(text: str, approver: Callable[[Question], Decision]) -> str:
+    """Return what is written at home for a question that a worker has written."""
+    from nbtool.caller_thread import CallerThread
+    from nbtool.chat.batch.remote import HomeQuestions
+    from nbtool.tools.approval import ApprovalQueue
+
+    with ThreadPoolExecutor(1) as threads:
+        engine = ExecutorEngine(threads)
+        questions = HomeQuestions(engine, ApprovalQueue(), approver)
+
+        async def ask() -> str:
+            await questions.open(CallerThread())
+            answer = await engine.link().ask("a1", text)
+            await questions.close()
+            return answer
+
+        try:
+            return run_sync(ask())
+        finally:
+            engine.close()
+
+
+def test_a_worker_that_cannot_reach_the_notebook_denies(tmp_path: Path) -> None:
+    from nbtool.chat.batch.remote.executor_engine import FileLink
+
+    with pytest.raises(BadUsage, match=UNREACHABLE):
+        run_sync(FileLink(str(tmp_path / "gone" / "stop")).ask("a1", "text"))
