@@ -26,7 +26,7 @@ def run(context: CommandContext, args: list[str]) -> str:
         BadUsage: there is no such command.
     """
     name, *rest = args if args and args[0] not in HELP_FLAGS else ["help"]
-    find_command(name)
+    _find_command(name)
     if len(rest) == 1 and rest[0] in HELP_FLAGS:
         return _help_of(name)
     check_options(name, rest)
@@ -71,12 +71,12 @@ def help_command(_: CommandContext, args: list[str]) -> str:
             headings = ["\n".join([heading, *map(_help_line, names)]) for heading, names in HEADINGS.items()]
             return "\n\n".join([*headings, HELP_END])
         case [name]:
-            return _help_of(find_command(name))
+            return _help_of(_find_command(name))
         case _:
             raise BadUsage("%chat help takes at most one command.", fix="`%chat help` lists them.")
 
 
-def find_command(name: str) -> str:
+def _find_command(name: str) -> str:
     """Return a name if it is that of a command.
 
     Raises:

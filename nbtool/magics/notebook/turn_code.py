@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.export.call_code import ExportContext
@@ -29,7 +29,7 @@ def turn_code(turn: Turn, chat: Chat, names: Mapping[str, Any], call_id: str = "
     return exported
 
 
-def check_code(exported: PythonExport, what: str) -> None:
+def check_code(exported: PythonExport, what: Literal["turn", "chat"]) -> None:
     """Check that code has more than comments about what is left out.
 
     Raises:

@@ -101,10 +101,10 @@ def test_a_turn_whose_calls_were_all_denied_has_no_code(shell: Any, capsys: pyte
     shell.run_cell(FUNCTION.replace("'auto'", "'ask_always'"))
     shell.run_cell("%%chat -q --approve deny -m practice:fast\nUse &`triple` with n=4.")
     shell.rl_next_input = None
-    told = "every one is left out (1 denied)."
+    expected = "every one is left out (1 denied)."
 
-    assert f"There is no code: of the calls of this turn {told}" in command_error(shell, "code", capsys)
-    assert f"There is no code: of the calls of this chat {told}" in command_error(shell, "code --all", capsys)
+    assert f"There is no code: of the calls of this turn {expected}" in command_error(shell, "code", capsys)
+    assert f"There is no code: of the calls of this chat {expected}" in command_error(shell, "code --all", capsys)
     assert shell.rl_next_input is None
 
 

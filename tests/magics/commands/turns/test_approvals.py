@@ -77,11 +77,11 @@ def test_the_beginning_of_an_id_revokes_only_where_it_is_unique(shell: Any, caps
     parking, turn = park_turn(shell)
     parking.chat.approvals.decide(parking.waiting, Approved(remember="call"))
     wait_end(turn)
-    (kept,) = parking.chat.approvals.remembered()
+    (remembered,) = parking.chat.approvals.remembered()
 
     run_command(shell, "approvals revoke approval_", capsys)  # of every id
-    assert parking.chat.approvals.remembered() == (kept,)
-    assert "pay needs approval again" in run_command(shell, f"approvals revoke {kept.approval_id[:14]}", capsys)
+    assert parking.chat.approvals.remembered() == (remembered,)
+    assert "pay needs approval again" in run_command(shell, f"approvals revoke {remembered.approval_id[:14]}", capsys)
     assert parking.chat.approvals.remembered() == ()
 
 
