@@ -13,8 +13,31 @@ Nothing that is read from it runs, and no approval is restored.
     log_owner.py        whose log lies beside a file
 """
 
-from nbtool.chat.journal.process_journal import WAIT_SECONDS, Journal, journal
-from nbtool.chat.journal.redaction import redact_data, redactor_for
-from nbtool.chat.journal.turn_writer import TurnWriter
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nbtool.chat.journal.process_journal import WAIT_SECONDS, Journal, journal
+    from nbtool.chat.journal.redaction import redact_data, redactor_for
+    from nbtool.chat.journal.turn_writer import TurnWriter
+
+_MODULES = {
+    "WAIT_SECONDS": "process_journal",
+    "Journal": "process_journal",
+    "journal": "process_journal",
+    "redact_data": "redaction",
+    "redactor_for": "redaction",
+    "TurnWriter": "turn_writer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is used first: `%load_ext` only looks an earlier chat up, and has to be fast."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
 
 __all__ = ["WAIT_SECONDS", "Journal", "TurnWriter", "journal", "redact_data", "redactor_for"]

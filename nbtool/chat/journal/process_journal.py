@@ -24,6 +24,7 @@ from nbtool.chat.journal.redaction import redact_event
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import BUSY_SECONDS, DISK_ERRORS
 from nbtool.chat.journal.sidecar import write_sidecar
+from nbtool.chat.journal.storage import is_in_memory
 from nbtool.errors import JournalError, SettingsError
 from nbtool.event_json import dump_event
 from nbtool.events import Event
@@ -297,12 +298,6 @@ def journal() -> Journal:
     if days := site_policy().journal_days:
         book.expire(days)
     return book
-
-
-def is_in_memory() -> bool:
-    """Whether history is kept in memory: by the administrator's policy, else by `NBTOOL_JOURNAL=off`."""
-    storage = site_policy().journal_storage
-    return storage == "memory" if storage else settings.env("NBTOOL_JOURNAL") == "off"
 
 
 def finish_all() -> None:

@@ -127,8 +127,9 @@ def last_cell_chat(connection: sqlite3.Connection, notebook: str, before: float)
 def _is_of_cells(connection: sqlite3.Connection, chat_id: Any) -> bool:
     query = "SELECT seq FROM events WHERE chat_id = ? AND kind = 'turn_started' ORDER BY seq LIMIT 1"
     row = connection.execute(query, (chat_id,)).fetchone()
-    first = _event_at(connection, row[0]) if row else None
-    return isinstance(first, TurnStarted) and bool(first.cell_id)
+    body = connection.execute("SELECT body FROM events WHERE seq = ?", row).fetchone() if row else None
+    first = raw_event(connection, row[0], body[0]) if body else None  # as data: the events' types are slow to load
+    return bool(first and first.get("cell_id"))
 
 
 def event_times(connection: sqlite3.Connection, turn_id: str) -> list[tuple[float, Event]]:

@@ -95,8 +95,10 @@ def connect(path: Path | None, migrations: tuple[str, ...] = _MIGRATIONS) -> sql
     return connection
 
 
-def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
+def open_to_read(path: Path, *, check: bool = False, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """Open a journal for reading, without changes in its folder other than those that reading needs.
+
+    A statement waits for a lock of another process for at most `busy_seconds`.
 
     Raises:
         JournalError: the file is damaged (only detected with `check`), was written by a newer nbtool, contains code, or
@@ -105,7 +107,7 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
     """
     check_owner(path)
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{_read_only_uri(path)}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+        f"{path.absolute().as_uri()}?{_read_only_uri(path)}", uri=True, timeout=busy_seconds, isolation_level=None
     )
     connection.text_factory = _decoded
     try:

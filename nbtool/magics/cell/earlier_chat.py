@@ -6,10 +6,9 @@ import time
 
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import JournalError
+from nbtool.magics.notebook.earlier_chat_lookup import announced, format_age
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.messages import short_id
-
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 def earlier_chat_note(magic: str = "chat") -> str:
@@ -28,16 +27,10 @@ def earlier_chat_note(magic: str = "chat") -> str:
         return ""
     chat_id, ended = found[-1]
     command = CellSource(magic=magic).line(f"open {short_id(chat_id)}")
+    if chat_id in announced:
+        return f"This cell begins a new chat; `{command}` continues the earlier one."
+    age = format_age(time.time() - ended)
     return (
-        f"This cell begins a new chat. The earlier one of this notebook, last used {_age(time.time() - ended)} ago, "
+        f"This cell begins a new chat. The earlier one of this notebook, last used {age} ago, "
         f"continues with `{command}`."
     )
-
-
-def _age(seconds: float) -> str:
-    """Format an age in its largest whole unit."""
-    for length, unit in _UNITS:
-        if seconds >= length:
-            count = int(seconds // length)
-            return f"{count:,} {unit}{'' if count == 1 else 's'}"
-    return "less than a minute"

@@ -19,9 +19,9 @@ import pytest
 
 from nbtool.chat.journal import WAIT_SECONDS, Journal, journal, queries
 from nbtool.chat.journal.database import CHANGE_SECONDS, Store
-from nbtool.chat.journal.process_journal import is_in_memory
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import BUSY_SECONDS
+from nbtool.chat.journal.storage import is_in_memory
 from nbtool.errors import JournalError
 from nbtool.events import Notice, TurnStarted
 from nbtool.messages import user

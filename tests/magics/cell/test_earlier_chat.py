@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,7 @@ from nbtool.chat.journal import journal
 from nbtool.chat.journal.process_journal import Journal
 from nbtool.events import TurnEnded, TurnStarted
 from nbtool.loop import run_sync
+from nbtool.magics.notebook import earlier_chat_lookup
 from nbtool.messages import Usage, new_id, short_id, user
 from nbtool.settings import data_dir
 
@@ -99,3 +105,59 @@ def test_a_refused_cell_does_not_use_the_notice_up(
     assert BEGINS not in ask(shell, capsys, "-v no_such_name")
 
     assert BEGINS in ask(shell, capsys)
+
+
+LOADED = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "nbtool")
+print("journal" if "nbtool.chat.journal.process_journal" in sys.modules else "lookup")
+shell.run_cell("%%chat -m practice:fast\\nGood morning.")
+"""
+
+
+def load(notebook: Path | str) -> list[str]:
+    """Load the extension in a new process, ask once, and return the lines that are printed."""
+    environment = {**os.environ, "JPY_SESSION_NAME": str(notebook)}
+    ran = subprocess.run(
+        [sys.executable, "-c", LOADED], env=environment, capture_output=True, text=True, check=True, timeout=120
+    )
+    return ran.stdout.splitlines()
+
+
+def test_loading_names_the_earlier_chat_and_the_first_cell_only_the_command(notebook: Path) -> None:
+    command = f"`%chat open {short_id(record_chat(notebook))}`"
+
+    loaded, line, way, *rest = load(notebook)
+
+    assert loaded.startswith("nbtool: ")
+    assert line == (
+        "The earlier chat of this notebook, last used less than a minute ago, continues with "
+        f"{command}; a `%%chat` cell begins a new one."
+    )
+    assert way == "lookup"
+    assert f"This cell begins a new chat; {command} continues the earlier one." in "\n".join(rest)
+
+
+def test_loading_says_nothing_of_other_notebooks(notebook: Path) -> None:
+    record_chat("/elsewhere/other.ipynb")
+
+    assert load(notebook)[1] == "lookup"
+
+
+def test_a_locked_journal_does_not_delay_loading(notebook: Path) -> None:
+    record_chat(notebook)
+    with closing(sqlite3.connect(data_dir() / "journal.sqlite", isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("BEGIN EXCLUSIVE")
+
+        assert earlier_chat_lookup.last_chat(str(notebook), data_dir() / "journal.sqlite") is None
+
+    assert earlier_chat_lookup.last_chat(str(notebook), data_dir() / "journal.sqlite")
+
+
+def test_a_lookup_that_takes_too_long_is_given_up(notebook: Path) -> None:
+    record_chat(notebook)
+
+    assert earlier_chat_lookup.last_chat(str(notebook), data_dir() / "journal.sqlite", seconds=-1, steps=1) is None

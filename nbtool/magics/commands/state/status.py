@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nbtool.blocks.sanitize import one_line
 from nbtool.chain.price_check import price_example
 from nbtool.chat.chat import Chat
-from nbtool.chat.journal.process_journal import is_in_memory
+from nbtool.chat.journal.storage import is_in_memory
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, format_sentences, format_table
