@@ -1,6 +1,7 @@
 """Convert a page's HTML to text, in a separate process: parsing untrusted HTML may take any time and memory.
 
-Run as a script, by its path: it reads the page from stdin, writes JSON, and imports nothing of nbtool.
+Run as a script, by its path: it reads the page from stdin and writes JSON. Until it has read the path of modules from
+there too, it imports nothing of nbtool, which need not be installed where this Python looks by itself.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urljoin
-
-from nbtool.text import shorten
 
 MAX_LINK_CHARS = 500
 """Maximum number of characters of a link's URL; longer ones are omitted."""
@@ -41,6 +40,8 @@ def read_html(data: bytes, base: str, *, links: bool) -> tuple[str, str, list[tu
     """Return the title, the text and the links with their texts of a UTF-8 page."""
     from lxml import etree  # noqa: PLC0415 - needed only when a page is read
 
+    from nbtool.text import shorten  # noqa: PLC0415 - found once `path` is set
+
     # linear time, bounded depth, no network
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=False, no_network=True, remove_comments=True, remove_pis=True)
     root = etree.fromstring(data, parser) if data.strip() else None
@@ -50,7 +51,8 @@ def read_html(data: bytes, base: str, *, links: bool) -> tuple[str, str, list[tu
     text = "".join(_text_fragments(etree.iterwalk(root, events=("start", "end"))))
     lines = (re.sub(" +", " ", line).strip(" |") for line in text.split("\n"))
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).replace(_NO_BREAK_SPACE, " ")
-    return title, text.strip("\n"), _links(root, base) if links else []
+    found = _links(root, base) if links else {}
+    return title, text.strip("\n"), [(target, shorten(label, MAX_LABEL_CHARS)) for target, label in found.items()]
 
 
 def _text_fragments(walk: Any) -> Iterator[str]:
@@ -76,7 +78,7 @@ def _collapse_whitespace(text: str | None, in_pre: int) -> str:
     return text.replace("\t", "    ").replace(" ", _NO_BREAK_SPACE) if in_pre else re.sub(r"\s+", " ", text)
 
 
-def _links(root: Any, base: str) -> list[tuple[str, str]]:
+def _links(root: Any, base: str) -> dict[str, str]:
     labels: dict[str, str] = {}
     for element in root.iterfind(".//a[@href]"):
         try:
@@ -84,8 +86,8 @@ def _links(root: Any, base: str) -> list[tuple[str, str]]:
         except ValueError:
             continue
         if target.startswith(("http://", "https://")) and len(target) <= MAX_LINK_CHARS and target.isprintable():
-            labels.setdefault(target, shorten("".join(element.itertext()), MAX_LABEL_CHARS))
-    return list(labels.items())
+            labels.setdefault(target, "".join(element.itertext()))
+    return labels
 
 
 def _limit_memory() -> None:

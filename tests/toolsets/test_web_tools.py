@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -47,6 +49,16 @@ def fetch(body: str | bytes, kind: str = "text/html; charset=utf-8", **arguments
     data = body.encode() if isinstance(body, str) else body
     with serve(whole(200, data, kind)) as server:
         return web_harness().run(ask_for("fetch_page", url=f"http://site.test:{server.port}/a/b", **arguments))
+
+
+def test_a_page_is_read_where_nbtool_is_found_by_the_path_of_this_process_alone() -> None:
+    request = json.dumps({"path": sys.path, "base": "http://a.test/", "links": True}).encode()
+    page = b"<title>T</title><p>Text <a href='/b'>B</a>"
+
+    command = [sys.executable, "-I", "-S", html_text.__file__]
+    done = subprocess.run(command, input=request + b"\n" + page, capture_output=True, check=True)
+
+    assert json.loads(done.stdout) == ["T", "Text B", [["http://a.test/b", "B"]]]
 
 
 def page_content(record: Any) -> str:

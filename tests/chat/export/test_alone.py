@@ -163,6 +163,7 @@ def test_the_functions_that_code_brings_with_it_take_free_names_and_builtins() -
 
 
 def test_a_tool_of_an_mcp_server_is_reported_to_run_for_a_chat_alone() -> None:
+    pytest.importorskip("mcp")
     server = {"command": sys.executable, "args": [str(FRIENDLY)]}
     with mcp_servers({"mcpServers": {"friendly": server}}) as servers:
         name = next(name for name in servers.tools() if name.endswith("add"))

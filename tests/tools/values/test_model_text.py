@@ -43,6 +43,9 @@ from nbtool.tools.values.model_text import (
 from nbtool.tools.values.type_and_shape import describe
 from tests.cpu_time import run_within
 
+TEXT_DTYPE = pd.Series(["a"]).dtype
+"""str; object before pandas 3."""
+
 
 class Color(enum.Enum):
     RED = "red"
@@ -169,7 +172,7 @@ ZOO: list[tuple[Any, str]] = [
      '{"when": "2024-01-02T03:00:00", "n": 4, "x": 0.5}'),
     ({"t": np.datetime64("2024-01-01")}, '{"t": "2024-01-01"}'),
     ({"df": pd.DataFrame({"a": ["SECRET"]}), "raw": b"SECRET"},
-     '{"df": "DataFrame, 1 row by 1 column: a (str)", "raw": "bytes, 6 bytes"}'),
+     f'{{"df": "DataFrame, 1 row by 1 column: a ({TEXT_DTYPE})", "raw": "bytes, 6 bytes"}}'),
     ({"huge": 1 << 20_000, "of": Named()}, '{"huge": "int of 20001 bits", "of": "Named(red)"}'),
     (endless(), '[1, "… (the same again)"]'),
     (pd.DataFrame({"a": [1, 2]}), "DataFrame, 2 rows by 1 column: a (int64)\n   a\n0  1\n1  2"),
