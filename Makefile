@@ -30,7 +30,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table oldest site weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help modules lab lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer oldest site weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -122,6 +122,8 @@ oldest: build/.nbtool build/oldest/core/.locked build/oldest/mcp/.locked ## run 
 compat-table: build/.old lite install-chromium compat-env ## run the compatibility tests and write the table of docs/compatibility.md
 	$(BIN)/python -m tests.compat.where $(PLACE)
 	$(BIN)/python -m tests.compat.tools $(PLACE)
+newcomer: build/.nbtool install-chromium ## install the wheel on the oldest and the newest Python, go through the first notebook, and report the steps
+	$(BIN)/python -m tests.packaging.newcomer
 behaviour-tables: build/.nbtool ## hold a conversation with the double of each provider and write the tables of docs/behaviours.md and docs/history.md
 	$(BIN)/python -m tests.providers --write
 bench: build/.nbtool install-chromium ## run the benchmarks, also of other libraries, and write docs/performance.md

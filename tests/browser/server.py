@@ -40,12 +40,14 @@ class Server:
     """A running JupyterLab; `root` is the folder that it shows, `url` where it listens.
 
     With an `overlay`, a folder that another JupyterLab was installed into, it is that one; `extensions` is a folder
-    that extensions of the server and of the page were installed into.
+    that extensions of the server and of the page were installed into. With the `python` of another environment it is
+    the JupyterLab of that one, with what is installed there and nothing of this project's folder.
     """
 
     home: Path
     overlay: Path | None = None
     extensions: Path | None = None
+    python: Path | None = None
     token: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
     url: str = ""
     _process: subprocess.Popen[str] = field(init=False, repr=False)
@@ -64,7 +66,7 @@ class Server:
         self.root.mkdir(parents=True)
         self.forget_settings()
         command = [
-            sys.executable,
+            str(self.python or sys.executable),
             "-m",
             "jupyterlab",
             "--no-browser",
@@ -130,7 +132,7 @@ class Server:
 
     def trust(self, name: str) -> None:
         """Sign a notebook, as `jupyter trust` does."""
-        command = [sys.executable, "-m", "jupyter", "trust", self.root / name]
+        command = [self.python or sys.executable, "-m", "jupyter", "trust", self.root / name]
         subprocess.run(command, env=self._environment(), stdout=subprocess.DEVNULL, check=True)
 
     def write_notebook(self, name: str, cells: list[str], *, kernel: str) -> None:
@@ -165,6 +167,7 @@ class Server:
 
     def _environment(self) -> dict[str, str]:
         more = [self.extensions / "share" / "jupyter"] if self.extensions else []
+        shared = [] if self.python else [EXTENSION, KERNELS, *more]
         own = {
             "HOME": self.home,
             "IPYTHONDIR": self.home / "ipython",
@@ -173,7 +176,7 @@ class Server:
             "JUPYTER_RUNTIME_DIR": self.home / "runtime",
             "JUPYTERLAB_SETTINGS_DIR": self.home / "settings",
             "JUPYTERLAB_WORKSPACES_DIR": self.home / "workspaces",
-            "JUPYTER_PATH": os.pathsep.join(str(path) for path in (EXTENSION, KERNELS, *more)),
+            "JUPYTER_PATH": os.pathsep.join(map(str, shared)),
             "JUPYTER_CONFIG_PATH": str(self.extensions / "etc" / "jupyter") if self.extensions else "",
             "JUPYTER_TOKEN": self.token,
             "MPLCONFIGDIR": self.home / "matplotlib",
