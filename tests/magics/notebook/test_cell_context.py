@@ -22,8 +22,8 @@ needs_outputs = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def _no_outputs_of_other_shells(shell: Any) -> None:
     """Forget the outputs of other tests: IPython keeps them by number for all shells of a process."""
-    for kept in ("outputs", "exceptions"):
-        getattr(shell.history_manager, kept, {}).clear()  # IPython 7 has neither
+    for name in ("outputs", "exceptions"):
+        getattr(shell.history_manager, name, {}).clear()  # IPython 7 has neither
 
 
 def run(shell: Any, *sources: str) -> None:
