@@ -10,7 +10,8 @@ from typing import Any
 from nbtool.caller_thread import CallerThread
 from nbtool.chain.price_check import REPORTS_COST
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
-from nbtool.chat.batch.batch import AnswerSource, Batch, BatchDriver
+from nbtool.chat.batch.answers import AnswerSource
+from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from nbtool.chat.batch.batch import Answer, Batch
+from nbtool.chat.batch.answers import Answer
+from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.remote import (
     CallClaim,

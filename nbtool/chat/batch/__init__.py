@@ -1,11 +1,13 @@
 """Run many independent prompts: `Chat.map`, `Chat.start_map` and `Chat.map_into`.
 
 prompts.py         parse prompts, columns and templates
+answers.py         an answer, and what gives answers from elsewhere
 batch.py           the running batch: limited concurrency, answers on arrival and in order at the end
 shared_backoff.py  the back-off that all requests of a batch share
 answer_cache.py    answers that the journal has already
 streamed_map.py    any number of prompts in constant memory, a chunk at a time
-answer_sink.py     where the answers of those go: an SQLite file, a function
+answer_sink.py     where the answers of those go: an SQLite file, a Parquet file, a function
+parquet_export.py  writing of Parquet
 map_counts.py      the counts of a running map, for those who show its progress
 progress.py        how that is shown: a view of the front end, or a line
 settings.py        concurrency, retries, budget, and where the turns run
@@ -14,7 +16,8 @@ remote/            whole turns on a Dask cluster or in a pool of processes
 
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.answer_sink import AnswerSink, SqliteSink
-from nbtool.chat.batch.batch import Answer, Batch, BatchDriver
+from nbtool.chat.batch.answers import Answer
+from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.prompts import PromptItem, parse_prompts
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff

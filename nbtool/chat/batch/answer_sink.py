@@ -17,7 +17,7 @@ from nbtool.errors import BadUsage, NbtoolError, WorkerLost
 if TYPE_CHECKING:
     import os
 
-    from nbtool.chat.batch.batch import Answer
+    from nbtool.chat.batch.answers import Answer
 
 APPLICATION_ID = 0x6E626D70
 """Marks the file as one of answers (https://www.sqlite.org/pragma.html#pragma_application_id)."""

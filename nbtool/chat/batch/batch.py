@@ -8,11 +8,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from html import escape
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from nbtool.caller_thread import CallerThread
+from nbtool.chat.batch.answers import Answer, AnswerPort, AnswerSource
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
@@ -21,54 +22,11 @@ from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, LimitReached, NbtoolError
 from nbtool.loop import POLL_SECONDS, background_loop
-from nbtool.messages import Message, Usage
+from nbtool.messages import Usage
 from nbtool.threadless import new_queue
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The outcome of one prompt: its `value` or its `error`; `is_cached` if it comes from the journal.
-
-    `label` is the label of its row, `index` counts from 0. A prompt that was never sent has no turn and no `turn_id`;
-    with `keep="values"` it has only the id, by which `%chat show` and `%chat explore` find the turn.
-    """
-
-    index: int
-    label: Any
-    prompt: str | Message = field(repr=False)
-    value: Any = None
-    error: BaseException | None = None
-    turn: Turn | None = field(default=None, repr=False)
-    is_cached: bool = False
-    turn_id: str = field(default="", repr=False)
-
 
 PrepareTurn = Callable[[PromptItem, str, CallerThread], Turn]
 ReadValue = Callable[[Turn], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerPort:
-    """Where a source of answers puts them, on nbtool's background loop.
-
-    Once there is a `stop_reason`, prompts that were not sent get it as their error; `refuse_rest` gives one.
-    Questions to the user are asked on the `caller_thread`, as those of a turn here are.
-    """
-
-    add: Callable[[Answer], None]
-    stop_reason: Callable[[], NbtoolError | None]
-    refuse_rest: Callable[[NbtoolError], None]
-    caller_thread: CallerThread
-
-
-class AnswerSource(Protocol):
-    """Answers prompts elsewhere than in this process."""
-
-    async def answer(self, prompts: Sequence[tuple[PromptItem, str]], port: AnswerPort) -> None:
-        """Answer all prompts, each with its key, in any order."""
-
-    def stop(self) -> None:
-        """Begin no further prompt, and cancel the running ones; on nbtool's background loop."""
 
 
 @dataclass(frozen=True, slots=True)

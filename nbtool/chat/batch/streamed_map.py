@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from nbtool.chat.batch.answer_sink import AnswerSink
-from nbtool.chat.batch.batch import Answer, Batch
+from nbtool.chat.batch.answers import Answer
+from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbtool.chat.batch.batch import Answer, AnswerPort
+from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.remote.call_claim import NOT_REPEATED_FIX, lost_after_calls
 from nbtool.chat.batch.remote.chunk import Chunk, divide

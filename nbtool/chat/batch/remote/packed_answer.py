@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool import errors
-from nbtool.chat.batch.batch import Answer
+from nbtool.chat.batch.answers import Answer
 from nbtool.chat.conversation import restore
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
