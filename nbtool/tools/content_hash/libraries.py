@@ -82,7 +82,11 @@ def _hash_metadata(table: Any, hasher: Hasher, hash_value: HashValue) -> None:
     _hash_attributes(table.attrs, hasher, hash_value)
     if not table.flags.allows_duplicate_labels:
         hasher.update_text("no duplicate labels")
-    namespace_ = {name: value for name, value in vars(table).items() if name not in _PANDAS_TYPES}
+    namespace_ = {
+        name: value
+        for name, value in vars(table).items()
+        if name not in _PANDAS_TYPES and (name, type(value).__module__) not in _PANDAS_ACCESSORS
+    }
     _hash_attributes(namespace_, hasher, hash_value)
 
 
@@ -155,6 +159,13 @@ _OF_INDEX = {
     "_references", "sortorder",
 }  # fmt: skip
 """Attributes in which pandas stores an index itself."""
+
+_PANDAS_ACCESSORS = {
+    ("cat", "pandas.core.arrays.categorical"),
+    ("dt", "pandas.core.indexes.accessors"),
+    ("str", "pandas.core.strings.accessor"),
+}
+"""Views of its own values that a series of pandas 2 keeps once they were used, with the modules of their classes."""
 
 _PANDAS_TYPES = {
     "_attrs",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import linecache
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -178,7 +179,9 @@ def test_the_source_of_a_class_in_a_script_is_not_read_by_a_line_of_another_file
         "    return names['Kind']\n"
         "print(content_hash(made(1)) == content_hash(made(1)), content_hash(made(1)) == content_hash(made(2)))\n"
     )
-    said = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    command = [sys.executable, str(script)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
     assert said.split() == ["True", "False"]
 
