@@ -25,7 +25,7 @@ def test_the_list_contains_names_types_and_shapes() -> None:
     lines = harness.run(ask_for("ListVars")).shown.splitlines()
 
     assert lines == [
-        "- df (exposed, by reference only): DataFrame, 1 row by 1 column: a (str).",
+        f"- df (exposed, by reference only): DataFrame, 1 row by 1 column: a ({pd.Series(['a']).dtype}).",
         "- todo (note): str, 7 characters. what is left [plan]",
         "- load_1_result (result): list, 2 items. Result of load.",
         "Page 1 of 1, 3 variables.",
