@@ -2,9 +2,9 @@
 
     python -m benchmarks [--rounds N] [--large] [--only PART,PART] [--write]
 
-The parts are `streams`, `startup`, `memory`, `journal`, `history`, `wakeup` and `page`. `--large` also installs litellm
-and langchain. Peers get separate environments in build/bench. CPU times and ratios within one round hardly depend on
-other load on the machine; wall-clock times do, and are reported with the load.
+The parts are `streams`, `startup`, `memory`, `journal`, `large journal`, `prompts`, `history`, `wakeup` and `page`.
+`--large` also installs litellm and langchain. Peers get separate environments in build/bench. CPU times and ratios
+within one round hardly depend on other load on the machine; wall-clock times do, and are reported with the load.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from benchmarks import environments, goals, startup
+from benchmarks import environments, goals, startup, streamed_map
 from benchmarks.contestants import ENTRIES
 from benchmarks.environments import ROOT
-from benchmarks.rounds import measure
+from benchmarks.rounds import measure, start_server
 
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- {name}: make bench -->", "<!-- end of {name} -->"
@@ -120,6 +120,17 @@ def large_journal(_: argparse.Namespace) -> str:
     return "\n".join([*goals.goal_table(aims), "", *rows])
 
 
+def prompts(_: argparse.Namespace) -> str:
+    """Measure how a map of many prompts grows."""
+    with start_server() as port:
+        found = [streamed_map.measure(count, port) for count in streamed_map.SIZES]
+    most = streamed_map.extrapolate(found)
+    aim = goals.Goal(f"memory of {streamed_map.LARGE:,} prompts, by the steepest slope below", most, 300, "{:.0f} MB")
+    rows = ["| prompts | memory above that of the first 1,000 | CPU a prompt |", "|--:|--:|--:|"]
+    rows += [f"| {one['prompts']:,} | {one['mb']:.1f} MB | {one['ms']:.1f} ms |" for one in found]
+    return "\n".join([*goals.goal_table([aim]), "", *rows])
+
+
 def history(_: argparse.Namespace) -> str:
     """Count what ten turns send in each mode of history."""
     from benchmarks import history as modes  # noqa: PLC0415 - only needed here
@@ -145,7 +156,7 @@ def page(_: argparse.Namespace) -> str:
 
 PARTS: dict[str, Part] = {
     "streams": streams, "startup": measure_startup, "memory": memory, "journal": journal,
-    "large journal": large_journal, "history": history, "wakeup": wakeup, "page": page,
+    "large journal": large_journal, "prompts": prompts, "history": history, "wakeup": wakeup, "page": page,
 }  # fmt: skip
 
 

@@ -182,6 +182,7 @@ def test_no_key_that_is_pressed_in_a_turn_changes_the_notebook(lab: Lab) -> None
     lived = notebook.page.evaluate(CELLS), notebook.page.evaluate(CHOSEN)
 
     live.get_by_label("Reason, if you deny").fill("")
+    live.get_by_label("Remember the decision").select_option(index=0)  # the keys have chosen another
     live.get_by_role("button", name="Approve", exact=True).click()
     notebook.wait_ended(1)
     saved = notebook.wait_output(1, "BBB")
