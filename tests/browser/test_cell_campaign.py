@@ -198,7 +198,8 @@ def was_shown(change: dict[str, str], shown: list[list[str]]) -> bool:
     op, digest = change["op"], digest_of(change["before"])
     effects = [effect for tool, effect in shown if tool == op]
     if op == "run_cell":
-        return any(f" cell {change['cell']}" in effect and digest in effect for effect in effects)
+        source = "\n".join(f"    {line}" for line in change["before"].splitlines())
+        return any(digest in effect and effect.endswith(f"\n\n{source}") for effect in effects)
     if op == "move_cell":
         place, stays = change["after"], "(the cell stays where it is)"
         if place == change["former"]:
@@ -218,7 +219,7 @@ def place_of(cell: str, effect: str) -> str | None:
         if line.startswith("@@"):
             hunk, is_first = [], re.match(r"@@ -\S+ \+1[, ]", line) is not None
         elif not line.startswith("-"):
-            hunk.append(line[1:].partition("  ")[0])
+            hunk.append(line.rpartition("  (")[2].removesuffix(")"))
             if hunk[-1] == cell:
                 return hunk[-2] if len(hunk) > 1 else "" if is_first else None
     return None
