@@ -111,8 +111,9 @@ class Notebook:
 
     def start_cell(self, index: int) -> None:
         """Run a cell by its keys, and return when the page has sent it."""
-        drawn = f"at => Boolean({PANEL}?.content?.widgets[at]?.model)"  # a page that was reloaded draws cell after cell
-        self.page.wait_for_function(drawn, arg=index, timeout=CELL_SECONDS * 1000)
+        # a page that was reloaded draws cell after cell
+        is_drawn = f"at => Boolean({PANEL}?.content?.widgets[at]?.model)"
+        self.page.wait_for_function(is_drawn, arg=index, timeout=CELL_SECONDS * 1000)
         self.page.evaluate(
             f"""at => {{
                 window.isSent = false;
