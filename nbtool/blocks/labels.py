@@ -266,7 +266,7 @@ def _object(arguments: str) -> dict[str, Any] | None:
 
 
 def table_title(preview: TablePreview) -> str:
-    """Say what of a result is in its table; the same as `tableTitle` of js/src/rich/log/ReferenceCard.tsx."""
+    """Return the title of a result's table with its number of rows; the same as `tableTitle` of ReferenceCard.tsx."""
     rows, more = len(preview["rows"]), preview.get("more_rows", 0)
     total = f"{rows + more:,} row{'' if rows + more == 1 else 's'}"
     return f"The result, {rows:,} of {total}" if more else f"The result, {total}"

@@ -159,7 +159,7 @@ def _counted_calls(version: Version) -> str:
 
 
 def _headline(index: Index, totals: Totals) -> str:
-    """Say how much there was: in a page with a kernel it stands below the explorer, which goes on."""
+    """Return the number of turns and tokens when the cell ran; the explorer above it shows those of today."""
     total, turns = totals["all"], len(index["rows"]) + index["left_out"]
     others = max(0, totals["turns"] - turns)
     versions = f", {others:,} other version{'' if others == 1 else 's'}" if others else ""

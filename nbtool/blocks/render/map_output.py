@@ -25,7 +25,7 @@ def map_mimebundle(data: MapData) -> dict[str, str]:
 
 
 def end_line(data: MapData) -> str:
-    """Say why a map was stopped; empty if it was not."""
+    """Return why a map was stopped; empty if it was not."""
     if data["status"] != "stopped":
         return ""
     return f"{one_line(data['reason'], MESSAGE_CHARS)} {STOPPED}".strip()

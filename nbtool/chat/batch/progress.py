@@ -68,7 +68,7 @@ class ProgressDisplay:
 
     @contextmanager
     def waiting(self) -> Iterator[Callable[[], None]]:
-        """Give what the waiting thread calls on every tick, so that the page is heard meanwhile.
+        """Give what the waiting thread calls on every tick, to process messages of the page.
 
         Only the main thread may read the messages of a kernel.
         """
