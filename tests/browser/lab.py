@@ -77,6 +77,13 @@ class Notebook:
         self.page.locator(".jp-Dialog").wait_for(state="detached")
         return self
 
+    def reload(self) -> None:
+        """Press the browser's button, and wait until the kernel is connected again, busy or idle."""
+        self.page.reload()
+        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=PAGE_SECONDS * 1000)
+        is_connected = f"() => {PANEL}?.sessionContext.session?.kernel?.connectionStatus === 'connected'"
+        self.page.wait_for_function(is_connected, timeout=PAGE_SECONDS * 1000)
+
     def _load(self) -> None:
         self.page.on("pageerror", self.add_error)
         if self.is_on_shared_page:

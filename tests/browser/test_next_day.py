@@ -61,8 +61,7 @@ def test_the_result_of_a_saved_turn_is_added_to_the_notebook_or_the_cell_says_ho
     for cell in (0, TURN):
         notebook.run_cell(cell)
     notebook.save()
-    notebook.page.reload()
-    notebook.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
+    notebook.reload()
 
     notebook.output(TURN).get_by_role("button", name="Add to notebook").click()
     assert notebook.source(BELOW).startswith("%chat bind price_1_result --turn turn_")

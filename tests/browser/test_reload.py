@@ -20,12 +20,6 @@ IDLE = "async () => (await (await fetch('/api/kernels')).json()).every((one) => 
 ENDED = "print('ended:', answer.status)"
 
 
-def reload_page(notebook: Notebook) -> None:
-    """Press the browser's button; what was not saved is lost, and so is what the page knew."""
-    notebook.page.reload()
-    notebook.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
-
-
 def saved_mime_types(notebook: Notebook) -> list[set[str]]:
     """Wait until what stays has been put in, save, and give the forms in which the turn's cell keeps it."""
     expect(notebook.output(1).locator(".nb-saved")).to_be_visible(timeout=30_000)
@@ -42,7 +36,7 @@ def test_a_question_is_shown_again_after_a_reload_and_its_click_is_handled_in_th
     card(notebook, 1)
     notebook.save()
 
-    reload_page(notebook)
+    notebook.reload()
     card(notebook, 1).get_by_role("button", name="Approve").click()
 
     notebook.wait_output(1, "approved")
@@ -65,7 +59,7 @@ def test_a_reply_goes_on_after_a_reload_of_a_notebook_that_was_not_saved_and_its
     notebook.start_cell(1)
     notebook.wait_output(1, "embedded practice")
 
-    reload_page(notebook)
+    notebook.reload()
     reply = notebook.wait_output(1, "embedded practice").locator(".nb-reply").last
     early = reply.inner_text()
     expect(reply).not_to_have_text(early)
@@ -101,7 +95,7 @@ def test_the_end_of_a_parked_turn_takes_both_its_places_in_a_page_that_was_reloa
     parked.card(notebook)
     notebook.save()
 
-    reload_page(notebook)
+    notebook.reload()
     parked.card(notebook).get_by_role("button", name="Approve").click()
 
     notebook.wait_output(1, "This turn outlived its cell")

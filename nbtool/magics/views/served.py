@@ -60,6 +60,7 @@ class ServedView:
     def reopen(self) -> None:
         """Show the calls below the running cell from now on: a page that was loaded again lost the former place."""
         if self._has_page:
+            self._running_cell.close()  # from now on this cell shows each turn in its place
             self._log.reopen()
 
     def close(self) -> None:
