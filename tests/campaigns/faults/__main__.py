@@ -4,9 +4,10 @@
 
 `quick` is what comes with every run of the tests; `nightly` is what takes minutes beside it, `weekly` what takes hours;
 `--minutes` bounds each test of the weekly lane, and the figures say how far it came. A row is a process of its own, and
-its figures are kept in build/faults as soon as it is done; `--write` folds the latest of all lanes into
-docs/reliability.md, with date and versions. The seed is that of hypothesis, and chooses the ways of hostile growth of a
-night; other tests with a random choice of their own say theirs in their source.
+its figures are kept in build/faults as soon as it is done; `--write` adds them to figures.json, which is committed, and
+writes the table of docs/reliability.md from it: the latest run of each lane, with date and versions. The seed is that
+of hypothesis, and chooses the ways of hostile growth of a night; other tests with a random choice of their own say
+theirs in their source.
 """
 
 from __future__ import annotations
@@ -15,24 +16,19 @@ import argparse
 import datetime as dt
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from nbtool import __version__
 from tests.campaigns.bounds import MINUTES, SEED
+from tests.campaigns.faults.figures import LATEST_RUNS, format_table, read_figures, versions, write_figures
 from tests.campaigns.faults.plugin import CHOSEN, OUT
 from tests.campaigns.faults.rows import ROWS, Row
 
 ROOT = Path(__file__).parents[3]
-FIGURES = ROOT / "build" / "faults"
-PAGE = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- table: make fault-campaign -->", "<!-- end of table -->"
 LANES = {
     "quick": "not nightly and not weekly and not shots",
     "nightly": "nightly and not weekly",
@@ -43,17 +39,12 @@ LANES = {
 NOTHING = 5
 """pytest's exit code when a lane has no test of a row."""
 
-HEAD = (
-    "| | fault | lanes | tests | injected | survived | violations | minutes | seed | measured |",
-    "|---|---|---|--:|--:|--:|--:|--:|--:|---|",
-)
-
 
 def run(lane: str, rows: list[Row], seed: int, minutes: str, processes: int = 1) -> bool:
     """Run the tests of rows by themselves and store their figures; return whether all passed."""
     files = list(dict.fromkeys(file for row in rows for file in _existing(row.files)))
     ids = [row.row_id for row in rows]
-    found_in = FIGURES / f"run-{lane}-{'-'.join(ids)}.json"
+    found_in = LATEST_RUNS / f"run-{lane}-{'-'.join(ids)}.json"
     found_in.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.campaigns.faults.plugin", "-p", "no:randomly"]
     command += ["-m", LANES[lane], f"--hypothesis-seed={seed}", *files]
@@ -64,8 +55,8 @@ def run(lane: str, rows: list[Row], seed: int, minutes: str, processes: int = 1)
     found_in.unlink(missing_ok=True)
     for row_id in ids:
         if row_id in found:
-            actual = {**found[row_id], "lane": lane, "seed": seed, "when": _today(), "with": _versions()}
-            (FIGURES / f"{row_id}-{lane}.json").write_text(json.dumps(actual), encoding="utf-8")
+            actual = {**found[row_id], "lane": lane, "seed": seed, "when": _today(), "with": versions()}
+            (LATEST_RUNS / f"{row_id}-{lane}.json").write_text(json.dumps(actual), encoding="utf-8")
     return status in (0, NOTHING)
 
 
@@ -79,50 +70,6 @@ def groups(chosen: list[str]) -> list[list[Row]]:
     return made
 
 
-def table() -> str:
-    """Return the table of the stored figures; each row sums up its lanes, which are disjoint."""
-    lines = list(HEAD)
-    for row in ROWS:
-        stored = [FIGURES / f"{row.row_id}-{lane}.json" for lane in LANES]
-        known = [json.loads(file.read_text(encoding="utf-8")) for file in stored if file.is_file()]
-        actual = [one for one in known if one["tests"]]
-        if not actual:
-            why = row.why if not row.tests else "not run yet"
-            lines.append(f"| {row.row_id} | {row.what} | {why} | | | | | | | |")
-            continue
-        lanes = _lanes(actual, {lane for one in known for lane in one.get("lanes", ())})
-        sums = [sum(one[key] for one in actual) for key in ("tests", "injected", "survived", "violations")]
-        counts = " | ".join(f"{count:,}" for count in sums)
-        took = sum(one.get("seconds", 0.0) for one in actual) / 60
-        seeds = ", ".join(dict.fromkeys(str(one["seed"]) for one in actual))
-        when = min(one["when"] for one in actual)
-        lines.append(f"| {row.row_id} | {row.what} | {lanes} | {counts} | {took:.1f} | {seeds} | {when} |")
-    return "\n".join(lines)
-
-
-def _lanes(actual: list[dict[str, Any]], there: set[str]) -> str:
-    """Return the lanes that were run, how many of their tests if not all, and those that were not run."""
-    run = [one["lane"] + _share(one) for one in actual]
-    missing = [lane for lane in LANES if lane in there - {one["lane"] for one in actual}]
-    return ", ".join(run) + (f" ({', '.join(missing)} not run yet)" if missing else "")
-
-
-def _share(one: dict[str, Any]) -> str:
-    """Return how many of its tests a lane came to, if not to all: it was stopped."""
-    known = one.get("lanes", ())
-    there = known[one["lane"]] if isinstance(known, dict) else 0  # earlier figures have the names alone
-    ran = one["tests"] + one["skipped"]
-    return f" (stopped after {ran} of {there} tests)" if ran < there else ""
-
-
-def write(made: str) -> None:
-    """Write the table into the page."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\nWith {_versions()}.\n\n{made}\n{END}{after}", encoding="utf-8")
-
-
 def _existing(files: list[str]) -> list[str]:
     """Return the files that match patterns; some may not exist yet."""
     found = [file for file in ROOT.glob("tests/**/test_*.py") if "node_modules" not in file.parts]
@@ -134,30 +81,26 @@ def _today() -> str:
     return dt.datetime.now(dt.UTC).date().isoformat()
 
 
-def _versions() -> str:
-    said = ", ".join(f"{name} {version(name)}" for name in ("httpx", "ipykernel", "jupyterlab", "hypothesis"))
-    return f"nbtool {__version__}, {platform.python_implementation()} {platform.python_version()}, {said}"
-
-
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.faults", description=__doc__.partition("\n")[0])
     parser.add_argument("lane", nargs="?", choices=LANES, default="quick")
-    parser.add_argument("--rows", default="", help="some of C1 to C27, or none: only the table")
+    parser.add_argument("--rows", default="", help="some of C1 to C27; all of them without it")
     parser.add_argument("--minutes", default="", help="time limit of each test of the weekly lane")
     parser.add_argument("--seed", type=int, default=int(dt.datetime.now(dt.UTC).strftime("%Y%m%d")))
     parser.add_argument("--processes", type=int, default=1, help="processes at a time; 1 for rows that measure time")
     parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
     asked = parser.parse_args()
-    FIGURES.mkdir(parents=True, exist_ok=True)
+    LATEST_RUNS.mkdir(parents=True, exist_ok=True)
     failed, began = [], time.monotonic()
     for rows in groups([row for row in asked.rows.split(",") if row]):
         if not run(asked.lane, rows, asked.seed, asked.minutes, asked.processes):
             failed += [row.row_id for row in rows]
-    print(table())  # noqa: T201 - this is a program
+    figures = read_figures()
+    print(format_table(figures))  # noqa: T201 - this is a program
     print(f"{asked.lane}: {time.monotonic() - began:.0f} s; failed: {' '.join(failed) or 'none'}")  # noqa: T201 - the same
     if asked.write:
-        write(table())
+        write_figures(figures)
     return 1 if failed else 0
 
 
