@@ -2,7 +2,8 @@
 
     python -m benchmarks [--rounds N] [--large] [--only PART,PART] [--write]
 
-The parts are `streams`, `startup`, `memory`, `journal`, `large journal`, `prompts`, `history`, `wakeup` and `page`.
+The parts are `streams`, `growth`, `ways`, `startup`, `memory`, `journal`, `large journal`, `prompts`, `history`,
+`wakeup` and `page`. `--write` also draws the pictures of cost over size anew.
 `--large` also installs litellm and langchain. Peers get separate environments in build/bench. CPU times and ratios
 within one round hardly depend on other load on the machine; wall-clock times do, and are reported with the load.
 """
@@ -18,7 +19,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from benchmarks import environments, goals, startup, streamed_map
+from benchmarks import environments, goals, growth, startup, streamed_map, ways
 from benchmarks.contestants import ENTRIES
 from benchmarks.environments import ROOT
 from benchmarks.rounds import measure, start_server
@@ -56,6 +57,20 @@ def streams(arguments: argparse.Namespace) -> str:
     table = "\n".join(goals.goal_table(goals.of_streams(rows)))
     words = f"CPU of a thousand deltas, or of the whole; in brackets the ratio to the raw socket. Peers: {versions}."
     return "\n\n".join([table, words, goals.of_peers(rows, names), *failures])
+
+
+def measure_growth(arguments: argparse.Namespace) -> str:
+    """Measure the CPU of replies, rounds and calls by their size, beside httpx by hand."""
+    names = (goals.OURS, goals.HAND)
+    rows = measure(names, dict.fromkeys(names, growth.SCENARIOS), arguments.rounds, report)
+    curves = growth.of_streams(rows)
+    growth.keep(curves)
+    return growth.table(curves)
+
+
+def measure_ways(arguments: argparse.Namespace) -> str:
+    """Measure what calls would cost without their waits."""
+    return ways.table(arguments.rounds)
 
 
 def measure_startup(arguments: argparse.Namespace) -> str:
@@ -106,6 +121,7 @@ def large_journal(_: argparse.Namespace) -> str:
     from benchmarks import large_journal as reading  # noqa: PLC0415 - it chooses a home before nbtool is imported
 
     found = [reading.measure(count) for count in (1_000, 10_000, 100_000)]
+    growth.keep(growth.of_turns(found))
     slowest = max(found[-1]["ms"].values())
     aims = [
         goals.Goal("the slowest way of reading 100,000 turns, 95th percentile", slowest, 200, "{:.0f} ms"),
@@ -124,6 +140,7 @@ def prompts(_: argparse.Namespace) -> str:
     """Measure how a map of many prompts grows."""
     with start_server() as port:
         found = [streamed_map.measure(count, port) for count in streamed_map.SIZES]
+    growth.keep(growth.of_prompts(found))
     most = streamed_map.extrapolate(found)
     aim = goals.Goal(f"memory of {streamed_map.LARGE:,} prompts, by the steepest slope below", most, 300, "{:.0f} MB")
     rows = ["| prompts | memory above that of the first 1,000 | CPU a prompt |", "|--:|--:|--:|"]
@@ -155,8 +172,9 @@ def page(_: argparse.Namespace) -> str:
 
 
 PARTS: dict[str, Part] = {
-    "streams": streams, "startup": measure_startup, "memory": memory, "journal": journal,
-    "large journal": large_journal, "prompts": prompts, "history": history, "wakeup": wakeup, "page": page,
+    "streams": streams, "growth": measure_growth, "ways": measure_ways, "startup": measure_startup, "memory": memory,
+    "journal": journal, "large journal": large_journal, "prompts": prompts, "history": history, "wakeup": wakeup,
+    "page": page,
 }  # fmt: skip
 
 
@@ -197,6 +215,7 @@ def main() -> None:
         print(f"\n## {name}\n\n{made}", flush=True)  # noqa: T201 - what the command is for
         if options.write:
             PAGE.write_text(insert_table(PAGE.read_text(encoding="utf-8"), name, made), encoding="utf-8")
+            growth.draw()
 
 
 if __name__ == "__main__":

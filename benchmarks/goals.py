@@ -41,14 +41,14 @@ def of_streams(rows: Rows) -> list[Goal]:
 
     up = rows.median(OURS, "blob-10", "up")
     return [
-        Goal("CPU a delta, 20,000 deltas, to httpx by hand", beside("text-20000"), 1.5),
+        Goal("CPU a delta, 20,000 deltas, to httpx by hand", beside("text-20000"), 1.2),
         Goal("growth from 2,000 to 20,000 deltas", rows.ratio(OURS, "text-20000", (OURS, "text-2000")), 11.0),
         Goal("10 tool rounds, to httpx by hand", beside("rounds-10"), 2.0),
         Goal("growth from 10 to 50 rounds", rows.ratio(OURS, "rounds-50", (OURS, "rounds-10")), 6.0),
-        Goal("20 parallel calls, to httpx by hand", beside("parallel-20"), 2.0),
-        Goal("1 MB of arguments in fragments, to httpx by hand", beside("args-1000000"), 1.3),
+        Goal("20 parallel calls, to httpx by hand", beside("parallel-20"), 3.0),
+        Goal("1 MB of arguments in fragments, to httpx by hand", beside("args-1000000"), 1.2),
         Goal("bytes sent, ten results of 1 MB", None if up is None else up / 1000, 200, "{:.0f} KB"),
-        Goal("first delta, to httpx by hand", beside("text-200-each", "first"), 1.2),
+        Goal("first delta, to httpx by hand", beside("text-200-each", "first"), 2.0),
     ]
 
 

@@ -80,7 +80,9 @@ def _proxies(settings: Connection, *, uses_environment: bool) -> list[str]:
     """Return the proxies through which a request may go: those of the environment whatever `NO_PROXY` says."""
     if settings.proxy:
         return [settings.proxy.get_secret_value()]
-    return [address for name, address in getproxies().items() if name in ("http", "https", "all") and uses_environment]
+    if not uses_environment:
+        return []
+    return [address for name, address in getproxies().items() if name in ("http", "https", "all")]
 
 
 @lru_cache(maxsize=64)
