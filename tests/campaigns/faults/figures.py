@@ -27,11 +27,11 @@ Figures = dict[str, dict[str, dict[str, Any]]]
 """What a lane of a row came to, by row and lane."""
 
 
-def read_figures() -> Figures:
+def read_figures(committed: Path = COMMITTED, latest_runs: Path = LATEST_RUNS) -> Figures:
     """Return the committed figures, with those of runs here that are not older in their place."""
-    figures: Figures = json.loads(COMMITTED.read_text(encoding="utf-8"))
+    figures: Figures = json.loads(committed.read_text(encoding="utf-8"))
     for row in ROWS:
-        for file in sorted(LATEST_RUNS.glob(f"{row.row_id}-*.json")):
+        for file in sorted(latest_runs.glob(f"{row.row_id}-*.json")):
             latest = json.loads(file.read_text(encoding="utf-8"))
             lanes = figures.setdefault(row.row_id, {})
             if latest["tests"] and latest["when"] >= lanes.get(latest["lane"], {}).get("when", ""):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaigns.faults import figures
 from tests.campaigns.faults.figures import COMMITTED, PAGE, format_lanes, format_table, read_figures
 from tests.campaigns.faults.rows import ROWS, Row
 
@@ -48,11 +47,9 @@ def test_a_row_says_which_lanes_were_run_to_their_end() -> None:
 
 
 def test_a_run_here_replaces_the_committed_figures_of_its_lane_unless_it_is_older_or_ran_no_test(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     committed, latest = tmp_path / "figures.json", tmp_path / "latest"
-    monkeypatch.setattr(figures, "COMMITTED", committed)
-    monkeypatch.setattr(figures, "LATEST_RUNS", latest)
     latest.mkdir()
     committed.write_text(json.dumps({row: {"quick": lane("quick", 5)} for row in ("C1", "C2", "C3")}))
     (latest / "C1-quick.json").write_text(json.dumps(lane("quick", 6)))
@@ -60,7 +57,10 @@ def test_a_run_here_replaces_the_committed_figures_of_its_lane_unless_it_is_olde
     (latest / "C2-quick.json").write_text(json.dumps({**lane("quick", 6), "when": "2026-01-01"}))
     (latest / "C3-quick.json").write_text(json.dumps(lane("quick", 0)))
 
-    found = {row: {name: run["tests"] for name, run in lanes.items()} for row, lanes in read_figures().items()}
+    found = {
+        row: {name: run["tests"] for name, run in lanes.items()}
+        for row, lanes in read_figures(committed, latest).items()
+    }
 
     assert found == {"C1": {"quick": 6, "nightly": 7}, "C2": {"quick": 5}, "C3": {"quick": 5}}
 
