@@ -142,7 +142,12 @@ def watch_effects(home: str) -> Iterator[list[str]]:
 
 
 def _writes(path: object, mode: object, flags: object) -> bool:
-    """Tell whether a file is opened to be written; what a first import keeps of itself is none of anybody's effects."""
+    """Tell whether a file is opened to be written; what a first import keeps of itself is none of anybody's effects.
+
+    A number is the descriptor of a file that was opened before, which was told of with its path.
+    """
+    if isinstance(path, int):
+        return False
     writes = bool(isinstance(flags, int) and flags & 0o3) or (
         isinstance(mode, str) and any(one in mode for one in "wax+")
     )
