@@ -82,7 +82,10 @@ export interface NotCounted {
   problem: string;
 }
 
-/** A decision at a gate and its source; `again` is why it was discarded and approval was requested again. */
+/**
+ * A decision at a gate and its source.
+ * `remember` is what an approval holds for from now on; `again` is why it was discarded and asked for again.
+ */
 export interface DecisionData {
   gate: Gate;
   digest: string;
@@ -90,6 +93,7 @@ export interface DecisionData {
   by: string;
   reason: string;
   edited: boolean;
+  remember?: "call" | "tool";
   again?: NotCounted;
 }
 

@@ -79,6 +79,9 @@ DECISION_SOURCES = {
 }
 """Shown after a verdict, by decision source; any other source is shown by name."""
 
+REMEMBERED_SCOPES = {"call": ", and these arguments from now on", "tool": ", and the tool from now on"}
+"""Shown after an approval that was to be remembered."""
+
 REASK_REASONS = {
     "changed": "it had changed since it was shown",
     "unwatched": "it may have changed since it was shown",
@@ -162,6 +165,7 @@ def _waits_for_result(block: CallBlock) -> bool:
 def _decision_fact(decision: DecisionData, *, is_result_asked: bool) -> str:
     """Describe a decision briefly, and what it was about where another one is pending."""
     text = decision_text(decision["verdict"], decision["by"], edited=decision["edited"], gate=decision["gate"])
+    text += _scope_text(decision)
     return f"call {text}" if is_result_asked and decision["gate"] == "run" else text
 
 
@@ -180,7 +184,11 @@ def decision_line(decision: DecisionData) -> str:
         problem = f": {long_line(not_counted['problem'])}" if not_counted["problem"] else ""
         return f"{what} {words}, and asked about again, since {REASK_REASONS[not_counted['reason']]}{problem}"
     reason = f": {long_line(decision['reason'])}" if decision["reason"] else ""
-    return f"{what} {words}{reason}"
+    return f"{what} {words}{_scope_text(decision)}{reason}"
+
+
+def _scope_text(decision: DecisionData) -> str:
+    return REMEMBERED_SCOPES.get(decision.get("remember", ""), "")
 
 
 def reason_line(block: CallBlock) -> str:

@@ -86,7 +86,10 @@ class NotCounted(TypedDict):
 
 
 class DecisionData(TypedDict):
-    """A decision at a gate and its source; `again` is why it was discarded and approval was requested again."""
+    """A decision at a gate and its source.
+
+    `remember` is what an approval holds for from now on; `again` is why it was discarded and asked for again.
+    """
 
     gate: Gate
     digest: str
@@ -94,6 +97,7 @@ class DecisionData(TypedDict):
     by: str
     reason: str
     edited: bool
+    remember: NotRequired[Literal["call", "tool"]]
     again: NotRequired[NotCounted]
 
 

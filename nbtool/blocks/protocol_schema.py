@@ -126,7 +126,10 @@ DECISION = object_of(
         "reason": LINE,
         "edited": {"type": "boolean"},
     },
-    {"again": object_of({"reason": {"enum": list(get_args(ReaskReason))}, "problem": LINE})},
+    {
+        "remember": {"enum": ["call", "tool"]},
+        "again": object_of({"reason": {"enum": list(get_args(ReaskReason))}, "problem": LINE}),
+    },
 )
 TABLE = object_of(
     {"columns": list_of(NAME), "rows": list_of(list_of(NAME))}, {"more_rows": COUNT, "more_columns": COUNT}

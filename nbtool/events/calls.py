@@ -152,7 +152,11 @@ class CallAsked:
 
 @dataclass(slots=True)
 class CallDecided:
-    """The first decision for a question; `by` is its source (button, input, policy, script …)."""
+    """The first decision for a question; `by` is its source (button, input, policy, script …).
+
+    `remember` is what the approval holds for from now on beside this call, if it can be remembered: these arguments, or
+    the tool.
+    """
 
     call_id: str
     gate: Gate
@@ -161,6 +165,7 @@ class CallDecided:
     by: str
     reason: str = ""
     edited: bool = False
+    remember: Literal["", "call", "tool"] = ""
     kind: Literal["call_decided"] = "call_decided"
 
 

@@ -145,6 +145,17 @@ def test_who_decided_is_reported_in_plain_words(verdict: str, by: str, words: st
     assert decision_text(verdict, by) == words
 
 
+@pytest.mark.parametrize(("scope", "words"), [("call", "these arguments"), ("tool", "the tool")])
+def test_an_approval_that_is_remembered_says_for_what_unless_it_was_asked_about_again(scope: Any, words: str) -> None:
+    decided = CallDecided("c1", "run", "d1", "approved", "button", remember=scope)
+    once: Any = fold(*START, QUESTION[0], decided).block("c1")
+    again: Any = fold(*START, QUESTION[0], decided, QUESTION[2]).block("c1")
+
+    assert decision_line(once["decisions"][0]) == f"The call was approved, and {words} from now on"
+    assert call_facts(once) == f"not started yet · approved, and {words} from now on"
+    assert "from now on" not in decision_line(again["decisions"][0])
+
+
 def test_a_call_whose_result_is_asked_about_says_what_waits_and_what_was_approved() -> None:
     transcript = fold(
         *START, QUESTION[0], CallDecided("c1", "run", "d1", "approved", "button"),

@@ -20,6 +20,7 @@ PAGE_DATA: dict[str, dict[str, Any]] = {
         "turnStatuses": labels.TURN_STATUS_LABELS,
         "endReasons": labels.END_REASONS,
         "decisionSources": labels.DECISION_SOURCES,
+        "rememberedScopes": labels.REMEMBERED_SCOPES,
         "reaskReasons": labels.REASK_REASONS,
         "edited": labels.EDITED,
         "resultWaits": labels.RESULT_WAITS,

@@ -8,6 +8,7 @@ import {
   edited,
   endReasons,
   reaskReasons,
+  rememberedScopes,
   resultWaits,
   toolsNotPriced,
   turnStatuses,
@@ -198,6 +199,8 @@ export function decisionLine(decision: DecisionData): string {
   return `${what}${reason && `: ${singleLine(reason, 2000)}`}`;
 }
 
-function decisionText({ verdict, by, edited }: DecisionData): string {
-  return `${verdict}${edited ? " with your edit" : ""}${DECISION_SOURCES.get(by) ?? ` by ${singleLine(by, 40)}`}`;
+function decisionText({ verdict, by, edited, remember, again }: DecisionData): string {
+  const source = DECISION_SOURCES.get(by) ?? ` by ${singleLine(by, 40)}`;
+  const scope = remember && again === undefined ? rememberedScopes[remember] : "";
+  return `${verdict}${edited ? " with your edit" : ""}${source}${scope}`;
 }

@@ -92,6 +92,8 @@ class CallFolds:
             "by": without_controls(event.by), "reason": self._blocks.notice_text(event.reason),
             "edited": event.edited,
         }  # fmt: skip
+        if event.remember:
+            decision["remember"] = event.remember
         states = {"denied": "denied", "withheld": "withheld", "approved": "ready", "released": "ready"}
         self._waiting.discard(entry.id)
         self.question_media.pop(entry.id, None)

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Literal
 
 from nbtool.caller_thread import CallerThread
 from nbtool.errors import AlreadyDecided, NbtoolError
@@ -114,9 +115,18 @@ async def record_decision(question: Question, resolution: Resolution, emit: Emit
         by=resolution.by,
         reason=shorten(refusal_reason(decision), MAX_REASON),
         edited=_is_edited(decision),
+        remember=_remembered_scope(resolution),
     )
     await emit(event)
     return event
+
+
+def _remembered_scope(resolution: Resolution) -> Literal["", "call", "tool"]:
+    """Return what an approval that was given now, as it was asked for, holds for from now on."""
+    decision = resolution.decision
+    if resolution.by in (BY_REMEMBERED, BY_POLICY) or not isinstance(decision, Approved) or _is_edited(decision):
+        return ""
+    return decision.remember
 
 
 async def _ask_approver(

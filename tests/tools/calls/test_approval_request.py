@@ -398,10 +398,10 @@ def test_an_approval_that_is_remembered_for_one_call_settles_no_other_arguments(
     queue = harness.runtime.approvals
     records = run_round(harness, *(ask_for("double_if_allowed", n=n) for n in (1, 1, 2)))
 
-    assert [(record.status, record.decisions[0].by) for record in records] == [
-        ("ok", "button"),
-        ("ok", "remembered"),
-        ("denied", "button"),
+    assert [(record.status, record.decisions[0].by, record.decisions[0].remember) for record in records] == [
+        ("ok", "button", "call"),
+        ("ok", "remembered", ""),
+        ("denied", "button", ""),
     ]
 
 
