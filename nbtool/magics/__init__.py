@@ -12,7 +12,7 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.flags.config import NbTool
-from nbtool.magics.notebook.earlier_chat_lookup import earlier_chat_line
+from nbtool.magics.notebook.earlier_chat_lookup import describe_earlier_chat
 from nbtool.map_progress import MapProgress, ProgressView, set_progress_view
 from nbtool.sign_in import LoginRequest, set_login_asker
 from nbtool.text import list_names, shorten
@@ -150,7 +150,7 @@ def load(shell: Any) -> None:
     discovery = Discovery(chosen.value, chosen.source) if chosen.value else find_model()
     renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, the magics are %%{name}"
     print(f"nbtool: {_single_line(discovery.model_id)}{_describe_destination(discovery)}{renamed}")  # noqa: T201 - the one line of loading
-    if line := earlier_chat_line(name):
+    if line := describe_earlier_chat(name):
         print(line)  # noqa: T201 - what a person needs before the first cell
 
 

@@ -27,10 +27,10 @@ announced: set[str] = set()
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
-def earlier_chat_line(magic: str) -> str:
-    """Return a line with the command that continues the notebook's earlier chat; empty if none is found at once.
+def describe_earlier_chat(magic: str) -> str:
+    """Return two lines with the command that continues the notebook's earlier chat; empty if none is found at once.
 
-    It names no file and no prompt: the line is saved with the notebook.
+    They name no file and no prompt: they are saved with the notebook. A page may break a longer line in the command.
     """
     chat_id, ended = _last_chat() or ("", 0.0)
     short = short_id(chat_id)
@@ -38,8 +38,8 @@ def earlier_chat_line(magic: str) -> str:
         return ""
     announced.add(chat_id)
     return (
-        f"The earlier chat of this notebook, last used {format_age(time.time() - ended)} ago, continues with "
-        f"`%{magic} open {short}`; a `%%{magic}` cell begins a new one."
+        f"This notebook has an earlier chat, last used {format_age(time.time() - ended)} ago.\n"
+        f"`%{magic} open {short}` continues it; a `%%{magic}` cell begins a new one."
     )
 
 

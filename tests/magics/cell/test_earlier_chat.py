@@ -129,13 +129,11 @@ def load(notebook: Path | str) -> list[str]:
 def test_loading_names_the_earlier_chat_and_the_first_cell_only_the_command(notebook: Path) -> None:
     command = f"`%chat open {short_id(record_chat(notebook))}`"
 
-    loaded, line, way, *rest = load(notebook)
+    loaded, age, continuation, way, *rest = load(notebook)
 
     assert loaded.startswith("nbtool: ")
-    assert line == (
-        "The earlier chat of this notebook, last used less than a minute ago, continues with "
-        f"{command}; a `%%chat` cell begins a new one."
-    )
+    assert age == "This notebook has an earlier chat, last used less than a minute ago."
+    assert continuation == f"{command} continues it; a `%%chat` cell begins a new one."
     assert way == "lookup"
     assert f"This cell begins a new chat; {command} continues the earlier one." in "\n".join(rest)
 
