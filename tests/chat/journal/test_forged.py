@@ -35,8 +35,9 @@ HOSTILE: list[Any] = [
 ]  # fmt: skip
 
 STATEMENTS = (
-    "DROP TABLE contents", "DROP TABLE places", "DROP TABLE chats", "DROP TABLE words", "PRAGMA user_version = 0",
+    "DROP TABLE contents", "DROP TABLE places", "DROP TABLE chats", "DROP TABLE words_1", "PRAGMA user_version = 0",
     "PRAGMA user_version = -1", "DELETE FROM searchable", "UPDATE searchable SET upto = 'x'",
+    "UPDATE searchable SET part = 7", "DROP TABLE words_1_data", "CREATE TABLE words_2 (text)",
     "CREATE TRIGGER t AFTER INSERT ON events BEGIN SELECT load_extension('x'); END",
     "DELETE FROM events WHERE kind = 'turn_started'",
 )  # fmt: skip

@@ -38,8 +38,9 @@ def test_an_index_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> No
     store.write([Row(1.0, "c", "t", "turn_started", '{"kind": "turn_started"}')]).result(10)
 
     def work(connection: sqlite3.Connection) -> bool:
-        with pytest.raises(sqlite3.OperationalError, match="no such table: searchable"):
-            search._index_batch(connection)
+        connection.execute("DROP TABLE events")
+        with pytest.raises(sqlite3.OperationalError, match="no such table: events"):
+            search.update_index(connection)
         return connection.in_transaction
 
     assert store.change(work).result(10) is False
