@@ -72,7 +72,8 @@ def read(count: int) -> dict[str, Any]:
     for name, way in ways.items():
         found[name] = _slow_time(lambda way=way: book.read(way))
     book.execute(search.update_index)  # not measured: once for each event
-    found["search"] = _slow_time(lambda: book.read(lambda connection: search.search(connection, "forty two")))
+    for name, text in (("search for a frequent prefix", "l"), ("search for a prefix that is nowhere", "zebra")):
+        found[name] = _slow_time(lambda text=text: book.read(lambda connection: search.search(connection, text)))
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
     return {"turns": count, "ms": found, "mb": memory, "file_mb": (book.path or Path()).stat().st_size / 1e6}
 
