@@ -178,7 +178,6 @@ PLACES = (
         WIDGET,
         f"{IN_CELL}, or with `--approve park` once it has ended",
         ("tests/browser/test_lite.py",),
-        nightly=True,
     ),
 )
 
