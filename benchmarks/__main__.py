@@ -109,10 +109,10 @@ def journal(_: argparse.Namespace) -> str:
     """Count what a turn writes."""
     from benchmarks import journal as writing  # noqa: PLC0415 - it chooses a home before nbtool is imported
 
-    rows = ["| a turn with | waits for the disk | events |", "|---|--:|--:|"]
+    rows = ["| a turn with | waits for a write | of them for the disk itself | events |", "|---|--:|--:|--:|"]
     for calls in (1, 3, 20):
-        waits, events = writing.count_waits(calls)
-        rows.append(f"| {calls} {'call' if calls == 1 else 'calls'} in one round | {waits} | {events} |")
+        waits, synced, events = writing.count_waits(calls)
+        rows.append(f"| {calls} {'call' if calls == 1 else 'calls'} in one round | {waits} | {synced} | {events} |")
     return "\n".join(rows)
 
 

@@ -108,7 +108,8 @@ def _draw(figures: dict[str, dict[str, Curve]], path: Path, ink: str, colours: t
     with mpl.rc_context(style):
         figure = Figure(figsize=(9.6, 5.4), layout="constrained")
         for axes, (kind, (title, across, up)) in zip(figure.subplots(2, 3).flat, TITLES.items(), strict=True):
-            for (name, curve), colour, dashes in zip(figures.get(kind, {}).items(), colours, ("-", "--"), strict=False):
+            curves = sorted(figures.get(kind, {}).items(), key=lambda item: item[0] == HAND)  # nbtool's is the first
+            for (name, curve), colour, dashes in zip(curves, colours, ("-", "--"), strict=False):
                 axes.plot(*zip(*curve, strict=True), dashes, color=colour, marker="o", markersize=3, label=name)
             axes.set(title=title, xlabel=across, ylabel=up, ylim=(0, None))
             if kind == "turns":
@@ -117,6 +118,6 @@ def _draw(figures: dict[str, dict[str, Curve]], path: Path, ink: str, colours: t
                 axes.set_xlim(0, None)
                 axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}")
                 axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4, integer=True))
-            if len(figures.get(kind, {})) > 1:
+            if len(curves) > 1:
                 axes.legend(frameon=False, labelcolor=ink)
         figure.savefig(path, transparent=True, metadata={"Date": None})

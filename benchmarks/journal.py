@@ -59,18 +59,20 @@ def main(folder: str | None) -> None:
         done = total
 
 
-def count_waits(calls: int = 3) -> tuple[int, int]:
-    """Return the number of disk waits and of events of a turn with so many calls in a round."""
+def count_waits(calls: int = 3) -> tuple[int, int, int]:
+    """Return how often a turn with so many calls in a round waits for a write, and for the disk, and its events."""
     os.environ["NBTOOL_HOME"] = tempfile.mkdtemp()
     from nbtool import Chat, tool  # noqa: PLC0415 - NBTOOL_HOME has to be set first
-    from nbtool.chat.journal import database, journal  # noqa: PLC0415 - the same
+    from nbtool.chat.journal import database, durability, journal  # noqa: PLC0415 - the same
     from nbtool.testing import ScriptedWire, call  # noqa: PLC0415 - the same
 
     counted: list[int] = []
+    synced: list[bool] = []
     write = database.Store._write
 
     def counting(self: database.Store, together: list[database._Write]) -> None:
         counted.append(sum(len(one.rows) for one in together))
+        synced.append(any(row.kind not in durability.UNSYNCED_KINDS for one in together for row in one.rows))
         write(self, together)
 
     @tool(run="auto")
@@ -85,7 +87,7 @@ def count_waits(calls: int = 3) -> tuple[int, int]:
         Chat(wire=ScriptedWire(replies), tools=[fetch]).send("Question")
     finally:
         database.Store._write = write  # type: ignore[method-assign]  # the same
-    return len(counted), sum(counted)
+    return len(counted), sum(synced), sum(counted)
 
 
 if __name__ == "__main__":

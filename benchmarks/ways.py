@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable
-from pathlib import Path
 
 from benchmarks.client import measure, tools_of
 from benchmarks.contestants import ENTRIES
@@ -33,17 +31,21 @@ def keep_in_memory() -> None:
 
 
 def commit_without_sync() -> None:
-    """Survive a killed process, but not a power cut: https://www.sqlite.org/pragma.html#pragma_synchronous."""
-    from nbtool.chat.journal import schema  # noqa: PLC0415 - NBTOOL_HOME has to be set first
+    """Survive a killed process, but never a power cut: https://www.sqlite.org/pragma.html#pragma_synchronous."""
+    from nbtool.chat.journal.durability import JournalConnection  # noqa: PLC0415 - NBTOOL_HOME has to be set first
 
-    connect = schema.connect
+    JournalConnection.prepare_commit = (  # type: ignore[method-assign]  # that is what is measured
+        lambda self, _: self._set_synchronous("NORMAL")
+    )
 
-    def connect_without_sync(path: Path | None) -> sqlite3.Connection:
-        connection = connect(path)
-        connection.execute("PRAGMA synchronous = NORMAL")
-        return connection
 
-    schema.connect = connect_without_sync  # type: ignore[assignment]  # it is called with the path alone
+def commit_with_sync() -> None:
+    """Let every commit survive a power cut."""
+    from nbtool.chat.journal.durability import JournalConnection  # noqa: PLC0415 - NBTOOL_HOME has to be set first
+
+    JournalConnection.prepare_commit = (  # type: ignore[method-assign]  # that is what is measured
+        lambda self, _: self.require_sync()
+    )
 
 
 def commit_on_loop() -> None:
@@ -69,8 +71,9 @@ def use_one_thread() -> None:
 
 WAYS: dict[str, tuple[str, Callable[[], None]]] = {
     "as it is": (OURS, lambda: None),
+    "every commit waits for the disk": (OURS, commit_with_sync),
     "history in memory": (OURS, keep_in_memory),
-    "commits without a sync of the disk": (OURS, commit_without_sync),
+    "no commit waits for the disk": (OURS, commit_without_sync),
     "commits on the loop's thread": (OURS, commit_on_loop),
     "tools on the loop's thread": (OURS, run_tools_on_loop),
     "the last three together": (OURS, use_one_thread),

@@ -1,6 +1,6 @@
 """The single output of a turn's events: to the journal first, and then to the listeners.
 
-All earlier events are on disk before a request is sent or a tool runs. Every wait for the disk costs two thread
+All earlier events are written before a request is sent or a tool runs. Every wait for a write costs two thread
 switches; so an event that triggers no action is deferred and written together with the next one: a reply with the start
 of its first call, an outcome with the next request.
 """

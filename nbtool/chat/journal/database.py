@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from nbtool.chat.journal import schema
 from nbtool.chat.journal.blobs import extract, save
+from nbtool.chat.journal.durability import JournalConnection
 from nbtool.chat.journal.log_owner import record_owner
 from nbtool.chat.journal.replacement import Change, OpenFile, unfinished_rows
 from nbtool.chat.journal.row import Row
@@ -62,7 +63,7 @@ class Store:
         self._waiting: queue.SimpleQueue[_Write | _Job] = queue.SimpleQueue()
         self._starting = threading.RLock()  # re-entrant: garbage collection may call close inside it
         self._thread: threading.Thread | None = None
-        self._connection: sqlite3.Connection | None = None
+        self._connection: JournalConnection | None = None
         self._file = OpenFile(None, None)
         self._carried: list[Row] = []  # of a file that was deleted or replaced, to be written to the next one
         self._change: Change = "unchanged"
@@ -89,6 +90,7 @@ class Store:
         def do() -> None:
             try:
                 with _long_busy_timeout(self._open()) as connection:
+                    connection.require_sync()
                     done.set_result(work(connection))
             except BaseException as error:  # noqa: BLE001 - raised in the caller
                 done.set_exception(error)
@@ -214,6 +216,7 @@ class Store:
         if self._is_abandoned:
             raise JournalError(ABANDONED)
         connection = self._open()
+        connection.prepare_commit(row for write in batch for row in write.rows)
         connection.execute("BEGIN IMMEDIATE")
         try:
             with connection:  # commits, or rolls back after an exception
@@ -244,7 +247,7 @@ class Store:
             )
             save(connection, inserted.lastrowid or 0, contents)
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> JournalConnection:
         if self._connection and self.path:
             self._leave_changed_file(self._connection, self.path)
         if self._connection is None:
@@ -326,7 +329,7 @@ def open_store(path: Path | None, *, notebook: str = "") -> Store:
 
 
 @contextmanager
-def _long_busy_timeout(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+def _long_busy_timeout(connection: JournalConnection) -> Iterator[JournalConnection]:
     """Wait longer for locks of another process: a user started the change, and no turn waits for it."""
     connection.execute(f"PRAGMA busy_timeout = {CHANGE_SECONDS * 1000:.0f}")
     try:

@@ -9,6 +9,7 @@ import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from nbtool.chat.journal.durability import JournalConnection
 from nbtool.chat.journal.filesystem import is_network_path
 from nbtool.chat.journal.log_owner import RECORD, check_owner, forget_owner
 from nbtool.errors import JournalError
@@ -65,7 +66,7 @@ VERSION = len(_MIGRATIONS)
 """The version of the tables, stored in the file as `user_version`."""
 
 
-def connect(path: Path | None, migrations: tuple[str, ...] = _MIGRATIONS) -> sqlite3.Connection:
+def connect(path: Path | None, migrations: tuple[str, ...] = _MIGRATIONS) -> JournalConnection:
     """Open a journal for writing; create or migrate it if necessary. None is one in memory.
 
     On a network file system the rollback journal is used in place of the write-ahead log, which needs memory that all
@@ -84,7 +85,11 @@ def connect(path: Path | None, migrations: tuple[str, ...] = _MIGRATIONS) -> sql
         if path.stat().st_size:
             open_to_read(path, check=True).close()
     connection = sqlite3.connect(
-        path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        path or ":memory:",
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=JournalConnection,
     )
     try:
         _set(connection, "DELETE" if path and is_network_path(path) else "WAL")
@@ -167,7 +172,7 @@ def pragma_number(connection: sqlite3.Connection, name: str) -> int:
     return int(number)
 
 
-def _set(connection: sqlite3.Connection, mode: str) -> None:
+def _set(connection: JournalConnection, mode: str) -> None:
     connection.text_factory = _decoded
     if not pragma_number(connection, "page_count"):  # of an existing file it would wait for the lock
         connection.execute(f"PRAGMA {GIVES_SPACE_BACK}")
@@ -175,9 +180,11 @@ def _set(connection: sqlite3.Connection, mode: str) -> None:
         "trusted_schema = OFF",  # restricts functions in views and triggers of the file: https://www.sqlite.org/pragma.html
         "secure_delete = ON",  # deleted data is overwritten
         f"journal_mode = {mode}",
-        "synchronous = FULL",  # a commit survives a power loss
+        "synchronous = FULL",  # a commit survives a power cut; see `durability`
     ):
         connection.execute(f"PRAGMA {pragma}")
+    (actual_mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    connection.has_log = actual_mode == "wal"
 
 
 def _migrate(connection: sqlite3.Connection, migrations: tuple[str, ...]) -> None:

@@ -50,7 +50,11 @@ ROWS = (
         "approved side effects across kills, timeouts and two clients: each at most once",
         (r"tests/chat/journal/test_effects.py::",),
     ),
-    Row("C5", "a process killed at its writes, complete and torn", (r"tests/chat/journal/test_crash.py::.*_kill_at",)),
+    Row(
+        "C5",
+        "a process killed at its writes, complete and torn, and power cuts",
+        (r"tests/chat/journal/test_crash.py::.*(_kill_at|_power_cut)",),
+    ),
     Row(
         "C6",
         "a disk that fails, hangs, is full or locked by others",

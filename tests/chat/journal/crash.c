@@ -2,6 +2,7 @@
 
    kill   ends the process at once, before the call
    torn   writes the first half of what was to be written, then ends the process
+   power  ends the process, and takes from the end of the write-ahead log what fsync did not wait for, as a power cut may
    ENOSPC, EIO, EROFS, EDQUOT: the call fails with this error, and so does every later one
    slow   the call takes 3 seconds
    hang   the call, and every later one, never comes back
@@ -17,16 +18,16 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-static int counted, counter = -1;
+static int counted, counter = -1, log_file = -1;
+static off_t log_synced;
 static int at_point(void);
 
-static int (*real_fsync)(int), (*real_fdatasync)(int), (*real_ftruncate)(int, off_t), (*real_unlink)(const char *);
+static int (*real_synced)(int), (*real_ftruncate)(int, off_t), (*real_unlink)(const char *);
 static int (*real_rename)(const char *, const char *);
 static ssize_t (*real_write)(int, const void *, size_t), (*real_pwrite)(int, const void *, size_t, off_t);
 
 __attribute__((constructor)) static void begin(void) {
-    real_fsync = dlsym(RTLD_NEXT, "fsync");
-    real_fdatasync = dlsym(RTLD_NEXT, "fdatasync");
+    real_synced = dlsym(RTLD_NEXT, "fsync");
     real_ftruncate = dlsym(RTLD_NEXT, "ftruncate64");
     real_unlink = dlsym(RTLD_NEXT, "unlink");
     real_rename = dlsym(RTLD_NEXT, "rename");
@@ -47,6 +48,7 @@ static int is_ours_open(int file) {
     ssize_t size = readlink(link, path, sizeof path - 1);
     if (size <= 0) return 0;
     path[size] = 0;
+    if (size > 4 && !strcmp(path + size - 4, "-wal")) log_file = file;
     return is_ours(path);
 }
 
@@ -58,6 +60,10 @@ static int at_point(void) {
     if (counter >= 0) real_pwrite(counter, text, snprintf(text, sizeof text, "%d\n", number), 0);
     if (!at || !what || !*what || number < atoi(at)) return 0;
     if (!strcmp(what, "kill")) _exit(137);
+    if (!strcmp(what, "power")) {
+        if (log_file >= 0) real_ftruncate(log_file, log_synced);
+        _exit(137);
+    }
     if (!strcmp(what, "torn")) return 1;
     if (!strcmp(what, "slow")) {
         if (number == atoi(at)) sleep(3);
@@ -76,8 +82,14 @@ static int at_point(void) {
         return real_##name arguments; \
     }
 
-SIMPLE(int, fsync, is_ours_open(file), (int file), (file))
-SIMPLE(int, fdatasync, is_ours_open(file), (int file), (file))
+SIMPLE(int, synced, is_ours_open(file), (int file), (file))
+/* What the disk has of the log. One that begins anew is written over, and stays as long: what is lost there is not seen. */
+int fsync(int file) {
+    int failed = synced(file);
+    if (!failed && file == log_file) log_synced = lseek(file, 0, SEEK_END);
+    return failed;
+}
+int fdatasync(int file) { return fsync(file); }
 SIMPLE(int, ftruncate, is_ours_open(file), (int file, off_t size), (file, size))
 SIMPLE(int, unlink, is_ours(path), (const char *path), (path))
 SIMPLE(int, rename, is_ours(path) || is_ours(to), (const char *path, const char *to), (path, to))

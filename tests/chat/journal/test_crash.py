@@ -16,6 +16,7 @@ import pytest
 
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import Journal, queries
+from nbtool.chat.journal.durability import UNSYNCED_KINDS
 from nbtool.event_json import load_events
 
 Tell = Callable[[str, object], None]
@@ -129,6 +130,62 @@ def test_after_a_kill_at_any_write_every_acknowledged_event_is_there(
     try_all(tmp_path, shim, points, record_property, plot)
 
 
+def check_after_power_cut(home: Path) -> int:
+    """Check what holds although the disk lacks what was not waited for; return how many events are lost."""
+    book = Journal(home / "journal.sqlite")
+    lines = output_lines(home)
+    turns: dict[str, list[str]] = {}
+    for word, *rest in lines:
+        if word == "event":
+            turns.setdefault(rest[0], []).append(rest[1])
+    lost = 0
+    delivered: dict[str, str] = {}
+    for turn_id, kinds in turns.items():
+        events = load_events(book.events(turn_id))
+        written = [event.kind for event in events if not event.kind.endswith("_delta")]
+        synced = max((at for at, kind in enumerate(kinds, 1) if kind not in UNSYNCED_KINDS), default=0)
+        assert written[:synced] == kinds[:synced], f"{home}: {kinds[:synced]} were on the disk, {written} are there"
+        lost += max(0, len(kinds) - len(written))
+        if written:
+            turn = restore.restore_turn(events)
+            delivered |= {call.resolved["to"].text.strip('"'): call.status for call in turn.calls}
+    effects = [name for word, name, *_ in lines if word == "effect"]
+    assert all(delivered.get(name, "missing") in ("ok", "unknown") for name in effects), f"{home}: {effects}, told as {delivered}"
+    book.close()
+    with closing(sqlite3.connect(home / "journal.sqlite")) as connection, connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    return lost
+
+
+def cut_power(folder: Path, shim: Path, plots: Iterable[str], stride: int, tell: Tell) -> int:
+    """Cut the power at the writes of sessions, and return how many events were lost."""
+    lost = injected = 0
+    for plot in plots:
+        points = [f"power-{number}" for number in range(1, count(folder / plot, shim, plot) + 1, stride)]
+        injected += len(points)
+        for home in hold_sessions(folder / plot, shim, points, plot):
+            lost += check_after_power_cut(home)
+            shutil.rmtree(home, ignore_errors=True)  # files of the journal go as its readers close it
+    tell("injected", injected)
+    return lost
+
+
+@pytest.mark.promise("written-first")
+def test_after_a_power_cut_every_call_that_ran_and_every_ended_turn_is_there(
+    tmp_path: Path, shim: Path, record_property: Tell
+) -> None:
+    assert cut_power(tmp_path, shim, ["calls"], STRIDE, record_property) > 0, "nothing was lost: the shim cut nothing"
+
+
+@pytest.mark.promise("written-first")
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+def test_after_a_power_cut_at_any_write_every_call_that_ran_is_there(
+    tmp_path: Path, shim: Path, record_property: Tell
+) -> None:
+    assert cut_power(tmp_path, shim, ["calls", "gates", "tree", "media", "long"], 1, record_property) > 0
+
+
 def fail_at(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:
     tell("injected", len(points))
     for home in hold_sessions(folder, shim, points):
@@ -145,7 +202,7 @@ def fail_at(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:
             if "old" in line.chat_id
         ]
         assert stored == [3], f"{home}: what was there before is not whole"
-        shutil.rmtree(home)
+        shutil.rmtree(home, ignore_errors=True)  # a connection that closes removes its own files meanwhile
 
 
 def test_a_disk_that_fails_or_hangs_is_reported_once_and_the_chat_goes_on(
