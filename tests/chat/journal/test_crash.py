@@ -150,7 +150,9 @@ def check_after_power_cut(home: Path) -> int:
             turn = restore.restore_turn(events)
             delivered |= {call.resolved["to"].text.strip('"'): call.status for call in turn.calls}
     effects = [name for word, name, *_ in lines if word == "effect"]
-    assert all(delivered.get(name, "missing") in ("ok", "unknown") for name in effects), f"{home}: {effects}, told as {delivered}"
+    assert all(delivered.get(name, "missing") in ("ok", "unknown") for name in effects), (
+        f"{home}: {effects}, told as {delivered}"
+    )
     book.close()
     with closing(sqlite3.connect(home / "journal.sqlite")) as connection, connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
