@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from functools import partial
+from typing import Any, NamedTuple, TypedDict
 
 import pytest
 from pydantic import BaseModel
@@ -33,6 +34,20 @@ class Point:
 class City(TypedDict):
     name: str
     people: int
+
+
+class Corner(NamedTuple):
+    x: int
+    y: int
+
+
+def call_by_answer(path: str) -> str:
+    pytest.fail(f"A model's answer calls a function, with {path!r}.")
+
+
+@dataclass
+class Called:
+    path: call_by_answer  # type: ignore[valid-type]  # the mistake that is refused
 
 
 class Tree(BaseModel):
@@ -202,10 +217,26 @@ def test_a_turn_without_a_type_has_no_value() -> None:
         assert Chat(wire=wire).send("Which?").value is None
 
 
-@pytest.mark.parametrize("type_", [open, list[threading.Thread], "Missing"])
+@pytest.mark.parametrize(
+    "type_",
+    [
+        open,
+        list[threading.Thread],
+        "Missing",
+        call_by_answer,
+        partial(call_by_answer, "a"),
+        list[call_by_answer],  # type: ignore[valid-type]  # the same mistake
+        Called,
+    ],
+)
 def test_a_type_that_json_cannot_be_is_refused_before_anything_is_sent(type_: Any) -> None:
     with pytest.raises(BadUsage, match="An answer cannot be read as"):
         Chat(wire=ScriptedWire([])).send("Which?", as_=type_)
+
+
+def test_a_named_tuple_is_a_type() -> None:
+    with ScriptedWire(['{"value": [1, 2]}']) as wire:
+        assert Chat(wire=wire).send("Which?", as_=Corner).value == Corner(1, 2)
 
 
 @pytest.mark.parametrize(("type_", "strict"), [(Fruit, True), (City, True), (Point, False), (dict[str, int], False)])

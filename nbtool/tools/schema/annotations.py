@@ -106,10 +106,22 @@ def _is_json(annotation: Any) -> bool:
     from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
 
     try:
-        TypeAdapter(annotation).json_schema()
+        adapter = TypeAdapter(annotation)
+        adapter.json_schema()
     except (PydanticUserError, TypeError, AttributeError, NameError):
         return False
-    return True
+    return not _calls_function(adapter.core_schema)
+
+
+def _calls_function(core: Any) -> bool:
+    """Whether validation would call a function, which pydantic does where one stands in place of a type.
+
+    A class that is called creates its instance, as that of a named tuple.
+    """
+    if isinstance(core, dict):
+        is_call = core.get("type") == "call" and not inspect.isclass(core.get("function"))
+        return is_call or any(map(_calls_function, core.values()))
+    return isinstance(core, list | tuple) and any(map(_calls_function, core))
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,15 @@ def test_an_annotation_that_means_nothing_is_one_clear_error() -> None:
         parameters_of(one(typing_only()))
 
 
+@pytest.mark.parametrize(
+    "annotation",
+    [any, google, list[google], dict[str, google]],  # type: ignore[valid-type]  # the mistake that is refused
+)
+def test_a_function_in_place_of_a_type_is_refused_and_never_called(annotation: Any) -> None:
+    with pytest.raises(BadUsage, match=r"The parameter 'it' of tool cannot be described .* has no JSON schema"):
+        parameters_of(one(annotation))
+
+
 class Nested(TypedDict):
     field: Missing  # type: ignore[name-defined]  # noqa: F821 - cannot be resolved
 
