@@ -58,11 +58,16 @@ def completer(source: CompletionSource) -> Callable[[Completions], Completions]:
                 return
             yield from _offered(offer, offset)
             if offer.takes_path:
-                yield from (one for one in own(text, offset) if _FILE_MATCHER in one._origin)
+                yield from (_path(one) for one in own(text, offset) if _FILE_MATCHER in one._origin)
 
         return completions
 
     return wrap
+
+
+def _path(found: Completion) -> Completion:
+    """Return what IPython found, with the kind that newer versions give it; here it has none."""
+    return Completion(start=found.start, end=found.end, text=found.text, type="path", _origin=found._origin)
 
 
 def _offered(offer: Offer, offset: int) -> Iterator[Completion]:

@@ -26,6 +26,9 @@ from nbtool.toolsets.runner_registry import CodeResult
 MAX_CAPTURED = 1_000_000
 """Characters of the output that are returned; all of it is shown in the cell."""
 
+_CELL_CODE = ("<module>", "<cell line:")
+"""How the names of a cell's own code begin; the second in IPython 7.34 and early versions of 8."""
+
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
 
 
@@ -162,7 +165,7 @@ def _error_line(error: BaseException, shell: Any) -> str:
 def _line_number(trace: TracebackType | None, names: dict[str, Any]) -> int | None:
     number = None
     while trace is not None:
-        if trace.tb_frame.f_globals is names and trace.tb_frame.f_code.co_name == "<module>":
+        if trace.tb_frame.f_globals is names and trace.tb_frame.f_code.co_name.startswith(_CELL_CODE):
             number = trace.tb_lineno
         trace = trace.tb_next
     return number
