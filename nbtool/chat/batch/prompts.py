@@ -81,6 +81,7 @@ def stream_prompts(prompts: Iterable[Any] | str, rows: Iterable[Any] | None = No
         raise BadUsage("With rows, the prompt is one text: a template.", fix='"Classify {text}"')
     pieces = _pieces(prompts)
     _wanted_columns(pieces)
+    _check_query(rows)
     return (_from_row(index, row, pieces) for index, row in enumerate(_iterate_rows(rows)))
 
 
@@ -108,6 +109,20 @@ def _iterate_tables(rows: Any) -> Iterator[Any]:
         yield from rows.collect_batches()
     else:
         yield rows
+
+
+def _check_query(rows: Any) -> None:
+    """Refuse a query of an older Polars, which can only be computed whole.
+
+    Raises:
+        BadUsage: it is one.
+    """
+    is_query = type(rows).__module__.startswith("polars.") and type(rows).__name__ == "LazyFrame"
+    if is_query and not hasattr(rows, "collect_batches"):
+        raise BadUsage(
+            "The installed polars cannot compute a query a batch at a time.",
+            fix="`%pip install -U polars`, or pass `query.collect()`, which holds all rows in memory.",
+        )
 
 
 def _wanted_columns(pieces: Pieces) -> list[str]:

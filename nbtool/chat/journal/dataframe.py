@@ -9,6 +9,9 @@ from typing import Any
 from nbtool.chat.journal.queries import TurnRow
 from nbtool.errors import BadUsage
 
+END_SECONDS = 253_402_300_800
+"""The end of the year 9999, in seconds of Unix time: no calendar goes further."""
+
 
 def frame(lines: Iterable[TurnRow]) -> Any:
     """Return a `pandas.DataFrame` with the fields of `TurnRow` as columns; `started` is a time in UTC.
@@ -21,6 +24,8 @@ def frame(lines: Iterable[TurnRow]) -> Any:
     except ImportError:
         raise BadUsage("A frame needs pandas, which is not installed.", fix="`%pip install pandas`") from None
     table = pd.DataFrame([asdict(line) for line in lines], columns=[one.name for one in fields(TurnRow)])
-    # Out-of-range times can only come from a forged row: they become NaT.
-    table["started"] = pd.to_datetime(table["started"], unit="s", utc=True, errors="coerce")
+    # Out-of-range times can only come from a forged row: they become NaT. pandas 2 raises for what no integer holds.
+    started = pd.to_numeric(table["started"], errors="coerce")
+    started = started.where(started.abs() < END_SECONDS)
+    table["started"] = pd.to_datetime(started, unit="s", utc=True, errors="coerce")
     return table

@@ -30,6 +30,7 @@ from nbtool.testing import ScriptedWire, cut
 from nbtool.wire.base import Prompt
 from tests.chaos import Received, Step, finish, head, serve_by, text
 
+HAS_BATCHES = hasattr(polars.LazyFrame, "collect_batches")
 ROWS = [{"text": "a", "n": 1}, {"text": "b", "n": 2}]
 
 
@@ -177,8 +178,7 @@ def cursor() -> sqlite3.Cursor:
 
 
 def dask_frame() -> Any:
-    from dask import dataframe  # noqa: PLC0415 - it takes a second
-
+    dataframe = pytest.importorskip("dask.dataframe", reason="not with the oldest packages: nbtool does not import it")
     return dataframe.from_pandas(pd.DataFrame(ROWS), npartitions=2)
 
 
@@ -188,7 +188,10 @@ def dask_frame() -> Any:
         lambda: iter(ROWS),
         lambda: pd.DataFrame(ROWS),
         lambda: polars.DataFrame(ROWS),
-        lambda: polars.LazyFrame(ROWS),
+        pytest.param(
+            lambda: polars.LazyFrame(ROWS),
+            marks=pytest.mark.skipif(not HAS_BATCHES, reason="refused with this polars: the next test"),
+        ),
         cursor,
         lambda: pyarrow.Table.from_pylist(ROWS).to_reader(max_chunksize=1),
         dask_frame,
@@ -201,6 +204,12 @@ def test_rows_come_from_anything_that_yields_them(make_rows: Callable[[], Any]) 
     items = list(stream_prompts("{n}: {text}", rows))
 
     assert [(one.index, one.prompt) for one in items] == [(0, "1: a"), (1, "2: b")]
+
+
+@pytest.mark.skipif(HAS_BATCHES, reason="this polars computes a query a batch at a time: the test before")
+def test_a_query_of_an_older_polars_is_refused() -> None:
+    with pytest.raises(BadUsage, match=r"cannot compute a query .*`query\.collect\(\)`"):
+        stream_prompts("{n}: {text}", polars.LazyFrame(ROWS))
 
 
 @pytest.mark.parametrize(
