@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.semconv.attributes import error_attributes, server_attributes
 from opentelemetry.trace import SpanKind, StatusCode
+from packaging.version import Version
 
 from nbtool import Chat, tool
 from nbtool.errors import BadUsage, InvalidReply
@@ -26,6 +28,11 @@ KNOWN = {
     for name, value in vars(module).items()
     if name.isupper()
 }
+
+FOLLOWED = pytest.mark.skipif(
+    Version(version("opentelemetry-semantic-conventions")) < Version("0.63b0"),
+    reason="this list of the conventions, which comes with the oldest SDK, is older than the names that nbtool writes",
+)
 
 
 @tool(run="auto")
@@ -97,6 +104,7 @@ def test_the_turn_sums_up_its_usage() -> None:
     assert (actual["gen_ai.usage.input_tokens"], actual["gen_ai.usage.output_tokens"]) == (30, 7)
 
 
+@FOLLOWED
 @pytest.mark.parametrize("content", [False, True])
 def test_every_name_is_in_the_conventions(content: bool) -> None:
     names = {name for span in spans_of(*ROUNDS, content=content).values() for name in attributes(span)}
@@ -149,6 +157,7 @@ def test_a_request_that_failed_ends_with_the_error_of_its_turn(reply: Any, error
     assert [attributes(span)["error.type"] for span in spans.values()] == [error, error]
 
 
+@FOLLOWED
 def test_providers_are_named_as_the_conventions_name_them() -> None:
     known = {value.value for value in gen_ai_attributes.GenAiProviderNameValues}
 

@@ -15,6 +15,7 @@ from nbtool.chat.batch.remote import find_engine
 from nbtool.chat.journal import journal
 from nbtool.errors import BadUsage, Cancelled, WorkerLost
 from tests.chaos import Received, Silence, Step, head, serve_by
+from tests.chat.batch.remote.dask_queues import count_queues
 from tests.chat.batch.remote.far_tools import Deadly, note, note_and_die
 from tests.chat.batch.remote.test_pool import PROMPTS, UPPER, shout, use
 from tests.chat.batch.test_streamed_map import rows_of
@@ -89,10 +90,6 @@ def test_the_claim_of_a_prompt_is_given_once(client: Any) -> None:
 
     assert first == [True, True]
     assert second == [False, False, False]
-
-
-def count_queues(client: Any) -> int:
-    return len(client.cluster.scheduler.extensions["queues"].queues)
 
 
 def claim(link: Any, index: int) -> bool:

@@ -14,8 +14,8 @@ from nbtool import Chat
 from nbtool.errors import WorkerLost
 from nbtool.tools.approval import Approved, Decision, Denied, Question, QueueChange, Released, Withheld
 from tests.chaos import serve_by
+from tests.chat.batch.remote.dask_queues import count_queues
 from tests.chat.batch.remote.far_tools import checked, note_asked
-from tests.chat.batch.remote.test_dask import count_queues
 from tests.chat.batch.remote.test_pool import use
 from tests.chat.batch.remote.test_questions import decisions_of
 
