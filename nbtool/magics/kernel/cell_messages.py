@@ -6,7 +6,7 @@ mechanisms bypass the queue:
 - ipykernel 7 receives every shell message in a separate thread. The *tap* wraps that thread's receiver, handles the
   messages for our widgets, and passes everything else on.
 - ipykernel 6 receives on the main thread. The *poll* reads the kernel's queue between two ticks of the waiting
-  loop, handles our messages, and puts the others back in order.
+  loop, and while a line of input is waited for, handles our messages, and puts the others back in order.
 
 Both use private names of ipykernel. Each name is checked before use, an error disables the mechanism, and
 whether it works is tested, not assumed: the page sends a hello through it. `control_channel` is another way, which
@@ -23,6 +23,7 @@ from functools import cache, partial
 from typing import Any, Protocol
 
 from nbtool.magics.kernel.broadcast import BroadcastListener, can_ask_for_line, parent_of
+from nbtool.magics.kernel.polled_input import PolledInput
 from nbtool.magics.kernel.widget_state import HANDLED_TYPES, WidgetStateResponder
 from nbtool.threadless import suspension
 
@@ -268,13 +269,15 @@ class QueuePoller:
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
         self._messages = _MessageFilter(kernel)
+        self._input = PolledInput(kernel, self.poll)
         self._is_broken = False
 
     def open(
         self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True, on_rerun: OnRerun | None = None
     ) -> None:
-        """Start polling for a widget's messages."""
+        """Start polling for a widget's messages, also while a line of input is waited for."""
         self._messages.add(comm_id, on_message, in_cell=in_cell, on_rerun=on_rerun)
+        self._input.replace()
 
     def poll(self) -> None:
         """Read new messages into the queue, handle ours, and put the others back in order."""
@@ -299,5 +302,7 @@ class QueuePoller:
         return self._messages.cells()
 
     def close(self, comm_id: str) -> None:
-        """Stop polling for it."""
+        """Stop polling for it; after the last one the kernel waits for lines as before."""
         self._messages.remove(comm_id)
+        if not self._messages:
+            self._input.restore()

@@ -81,6 +81,7 @@ class InputFrontEnd:
         self.client.execute_interactive(
             cell,
             allow_stdin=answer is not None,
+            stop_on_error=False,  # otherwise the kernel aborts what comes right after a failed cell: the next, if quick
             stdin_hook=reply,
             output_hook=hear,
             timeout=SECONDS,
@@ -197,7 +198,7 @@ def test_an_interrupt_ends_a_waiting_cell(front_end: InputFrontEnd) -> None:
     assert front_end.run("print(received, answer.status)") == "[] cancelled\n"
 
 
-@OVER_EACH_WAY
+@pytest.mark.parametrize("way", ["comm", "control"])
 def test_a_click_closes_a_line_of_input_that_asks_the_same(front_end: InputFrontEnd, way: Way) -> None:
     front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.1")
 
@@ -205,6 +206,31 @@ def test_a_click_closes_a_line_of_input_that_asks_the_same(front_end: InputFront
 
     assert "Run double(n=21)?" in front_end.asked[0]
     assert front_end.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
+
+
+def test_a_cell_that_is_sent_while_a_line_is_asked_for_runs_after_the_click(front_end: InputFrontEnd) -> None:
+    front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.1")
+
+    def send_and_click() -> None:
+        front_end.client.execute("later = [*received, 'later']")
+        front_end.click("approve")
+
+    front_end.run(USE.format(flags=""), answer=send_and_click)
+
+    assert front_end.run("print(later)") == "[21, 'later']\n"
+
+
+def test_a_line_of_input_that_is_closed_is_a_no(front_end: InputFrontEnd) -> None:
+    front_end.run(USE.format(flags=" --approve input"), answer="\x04")
+
+    assert front_end.run("print(received, answer.calls[0].reason)").startswith("[] The input was closed")
+
+
+@pytest.mark.promise("stops")
+def test_an_interrupt_ends_a_line_of_input(front_end: InputFrontEnd) -> None:
+    front_end.run(USE.format(flags=" --approve input"), answer=front_end.manager.interrupt_kernel)
+
+    assert front_end.run("print(received, answer.status)") == "[] cancelled\n"
 
 
 @pytest.mark.promise("parked")
