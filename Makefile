@@ -149,7 +149,8 @@ lock: ## renew the Python lock files, with uv (js/package-lock.json: run npm ins
 	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group site -o requirements-site.lock
 	$(UV) --custom-compile-command 'make lock' --resolution lowest-direct pyproject.toml --extra ipynb --extra login --extra parquet --extra telemetry --extra web \
 		--group oldest -o requirements-oldest-core.lock
-	$(UV) --custom-compile-command 'make lock' --resolution lowest-direct pyproject.toml --all-extras --group oldest -o requirements-oldest-mcp.lock
+	$(UV) --custom-compile-command 'make lock' --resolution lowest-direct pyproject.toml --all-extras --group oldest --group oldest-mcp \
+		-o requirements-oldest-mcp.lock
 	$(subst --universal --python-version 3.11,--python-platform wasm32-pyodide2024 --python-version 3.14,$(UV)) \
 		--custom-compile-command 'make lock' pyproject.toml --group browser -o requirements-browser.lock
 clean: ## remove everything that was generated
