@@ -50,7 +50,8 @@ def write_documents(source: Path) -> None:
     for name in DOCUMENTS:
         shutil.copy2(ROOT / name, source)
     for document in (ROOT / "docs").glob("*.md"):
-        shutil.copy2(document, source / "docs")
+        text = document.read_text(encoding="utf-8")
+        (source / "docs" / document.name).write_text(follow_theme(text), encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "pictures", source / "docs" / "pictures")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (source / "README.md").write_text(adapt_readme(readme), encoding="utf-8")
@@ -60,6 +61,11 @@ def write_documents(source: Path) -> None:
 def adapt_readme(text: str) -> str:
     """Title the README as a page among others, link the folder of notebooks, and follow the theme in its picture."""
     text = text.replace("# nbtool\n", "# Quick start\n", 1).replace("](notebooks)", "](notebooks/index.md)")
+    return follow_theme(text)
+
+
+def follow_theme(text: str) -> str:
+    """Show of each picture the one of the page's theme, which a reader can change."""
     return PICTURE.sub(_images, text)
 
 
