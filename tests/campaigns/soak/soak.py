@@ -43,7 +43,7 @@ print(json.dumps({
     "threads": threading.active_count(),
     "files": len(os.listdir("/proc/self/fd")),
     "comms": len(get_comm_manager().comms),
-    "tasks": len(asyncio.all_tasks(core()._loop)),
+    "tasks": len(asyncio.all_tasks(background_loop()._loop)),
     "calls": calls,
     "failures": failures,
     "status": answer.status,
