@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from pydantic_core import to_json
 
 from nbtool.chat.batch.answer_cache import prompt_hash
+from nbtool.chat.batch.file_lock import FileLock, check_place
 from nbtool.chat.batch.parquet_export import PARQUET_SUFFIX, check_writer, export_answers
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.errors import BadUsage, NbtoolError, WorkerLost
@@ -29,6 +30,9 @@ TABLES = (
 
 NOT_REPEATED = "CREATE TABLE IF NOT EXISTS not_repeated (row INTEGER PRIMARY KEY)"
 """The rows with an error that are not sent again: a call may have run on a worker that was lost."""
+
+OTHER_FORMATS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".xlsx", ".feather", ".arrow"})
+"""File name extensions of formats that no sink writes."""
 
 BUSY_SECONDS = 30.0
 """Seconds to wait for another process that reads or writes the file."""
@@ -90,13 +94,17 @@ class SqliteSink:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).expanduser()
         self._connection: sqlite3.Connection | None = None
+        self._lock = FileLock(self.path)
 
     def open(self, inputs: str) -> None:
         """Open or create the file.
 
         Raises:
-            nbtool.errors.BadUsage: the file cannot be opened, is another file, or has answers of other inputs.
+            nbtool.errors.BadUsage: the file cannot be opened, is another file, is written by another map, or has
+                answers of other inputs.
         """
+        check_place(self.path)
+        self._lock.acquire()
         try:
             self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
             with self._connection as connection:
@@ -138,13 +146,13 @@ class SqliteSink:
         left = []
         for one in items:
             answered, error = former.get(one.index, ("", ""))
-            if answered and answered != prompt_hash(one.prompt):
+            if not answered or error is not None:  # a failed prompt may have been corrected
+                left.append(one)
+            elif answered != prompt_hash(one.prompt):
                 raise BadUsage(
                     f"Row {one.index} of {self.path.name} has the answer to another prompt.",
                     fix="Pass the prompts in the order of the first run, or choose another file.",
                 )
-            if not answered or error is not None:
-                left.append(one)
         return left
 
     def write(self, answers: Sequence[Answer]) -> None:
@@ -170,6 +178,7 @@ class SqliteSink:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        self._lock.release()
 
     def rows(self) -> Iterator[Sequence[object]]:
         """Yield all rows: `row`, `value`, `error`, `turn_id`."""
@@ -209,9 +218,16 @@ class ParquetSink:
         """Open or create the file beside.
 
         Raises:
-            nbtool.errors.BadUsage: pyarrow is missing, the path is a folder, or as `SqliteSink.open`.
+            nbtool.errors.BadUsage: pyarrow is missing, there is a Parquet file that no map is known to have written, or
+                as `SqliteSink.open`.
         """
-        check_writer(self.path)
+        check_writer()
+        check_place(self.path)
+        if self.path.exists() and not self._rows.path.exists():
+            raise BadUsage(
+                f"{self.path.name} is there without {self._rows.path.name}, from which a map that wrote it continues.",
+                fix="Choose another file, or delete this one if it is not needed.",
+            )
         self._rows.open(inputs)
         self._is_open = True
 
@@ -241,6 +257,8 @@ def as_sink(sink: object) -> AnswerSink:
         BadUsage: it is something else.
     """
     if isinstance(sink, str | Path):
+        if (suffix := Path(sink).suffix.lower()) in OTHER_FORMATS:
+            raise BadUsage(f"A map does not write {suffix} files.", fix="Use `.sqlite` or `.parquet`.")
         return ParquetSink(sink) if Path(sink).suffix == PARQUET_SUFFIX else SqliteSink(sink)
     if all(hasattr(sink, name) for name in ("open", "unanswered", "write", "close")):
         return sink  # type: ignore[return-value]  # a sink of the user, by its methods

@@ -14,18 +14,16 @@ ROW_GROUP = 20_000
 """Rows in memory at a time, and in one row group of the file."""
 
 
-def check_writer(path: Path) -> None:
-    """Check that a Parquet file can be written there.
+def check_writer() -> None:
+    """Check that Parquet files can be written.
 
     Raises:
-        nbtool.errors.BadUsage: pyarrow is missing, or the path is a folder.
+        nbtool.errors.BadUsage: pyarrow is missing.
     """
     try:
         import pyarrow.parquet  # noqa: F401, PLC0415  # heavy, and an extra
     except ImportError as error:
         raise BadUsage(f"A Parquet file needs pyarrow ({error}).", fix="Run `%pip install pyarrow`.") from error
-    if path.is_dir():
-        raise BadUsage(f"{path.name} is a folder.", fix="Choose a file.")
 
 
 def export_answers(rows: Iterator[Sequence[object]], path: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_file_is_not_continued_where_an_object_cannot_be_compared(tmp_path: Pa
 
 
 def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    other, text = tmp_path / "other.sqlite", tmp_path / "notes.txt"
+    other, text = tmp_path / "other.sqlite", tmp_path / "notes"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE birds (name)")
     text.write_text("no database at all, but a text of some length" * 10)
@@ -149,12 +149,83 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with ScriptedWire([]) as wire:
         with pytest.raises(BadUsage, match="a database of something else"):
             Chat(wire=wire).map_into(other, ["a"])
-        with pytest.raises(BadUsage, match=r"notes.txt cannot be used for answers"):
+        with pytest.raises(BadUsage, match=r"notes cannot be used for answers"):
             Chat(wire=wire).map_into(text, ["a"])
         with pytest.raises(BadUsage, match="A int cannot receive answers"):
             Chat(wire=wire).map_into(3, ["a"])
 
     assert [other.read_bytes(), text.read_bytes()] == before
+
+
+def test_a_failed_row_takes_a_corrected_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with ScriptedWire([echo, echo]) as wire:
+        chat = Chat(wire=wire)
+        chat.map_into(path, "{text}?", [{"text": "a"}, {"txt": "b"}])
+        totals = chat.map_into(path, "{text}?", [{"text": "a"}, {"text": "b"}])
+
+    assert (totals.answered, totals.answered_before) == (1, 1)
+    assert rows_of(path) == [(0, "A?", None), (1, "B?", None)]
+
+
+@pytest.mark.parametrize("name", ["a.sqlite", "a.parquet"])
+def test_one_map_at_a_time_writes_a_file(tmp_path: Path, name: str) -> None:
+    refused: list[str] = []
+
+    def overlap(_: Prompt) -> str:
+        with ScriptedWire([]) as second, pytest.raises(BadUsage) as caught:
+            Chat(wire=second).map_into(tmp_path / name, ["a"])
+        refused.append(str(caught.value))
+        return "A"
+
+    with ScriptedWire([overlap]) as wire:
+        Chat(wire=wire).map_into(tmp_path / name, ["a"])
+
+    assert ["Another map writes a." in line for line in refused] == [True]
+    assert not list(tmp_path.glob("*-running"))
+
+
+def test_the_lock_of_a_map_that_was_killed_does_not_stay(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    kill = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom nbtool.chat.batch.file_lock import FileLock\n"
+        "FileLock(Path(sys.argv[1])).acquire()\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", kill, str(path)], check=False)
+    with ScriptedWire([echo]) as wire:
+        totals = Chat(wire=wire).map_into(path, ["a"])
+
+    assert ended.returncode == -signal.SIGKILL
+    assert totals.answered == 1
+
+
+@pytest.mark.parametrize(
+    ("sink", "message"),
+    [
+        ("folder", "folder is a folder"),
+        ("missing/a.sqlite", "missing does not exist. Create it"),
+        ("a.csv", "A map does not write .csv files. Use `.sqlite` or `.parquet`"),
+        ("a.JSONL", "A map does not write .jsonl files"),
+    ],
+)
+def test_a_place_that_no_file_of_answers_can_have_is_refused_with_why(tmp_path: Path, sink: str, message: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with ScriptedWire([]) as wire, pytest.raises(BadUsage) as caught:
+        Chat(wire=wire).map_into(tmp_path / sink, ["a"])
+
+    assert message in str(caught.value)
+    assert [one.name for one in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_parquet_file_that_no_map_is_known_to_have_written_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "customers.parquet"
+    pd.DataFrame({"customer": range(3)}).to_parquet(path)
+    before = path.read_bytes()
+    with ScriptedWire([]) as wire, pytest.raises(BadUsage, match=r"is there without customers.parquet.sqlite"):
+        Chat(wire=wire).map_into(path, ["a"])
+
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["customers.parquet"]
 
 
 def test_a_budget_ends_the_map_and_what_was_not_sent_has_no_row(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""The place of a file of answers: whether it can be one, and a lock by which only one map at a time writes it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from nbtool.errors import BadUsage
+
+LOCK_SUFFIX = "-running"
+"""Ends the name of the file beside, which is there while a map runs."""
+
+
+def check_place(path: Path) -> None:
+    """Check that there can be a file at a path.
+
+    Raises:
+        nbtool.errors.BadUsage: it is a folder, or its folder does not exist.
+    """
+    if path.is_dir():
+        raise BadUsage(f"{path} is a folder.", fix="Add the name of a file, such as `answers.sqlite`.")
+    if not path.parent.is_dir():
+        raise BadUsage(f"The folder {path.parent} does not exist.", fix="Create it, or choose another one.")
+
+
+class FileLock:
+    """A lock that ends with its process, also when that is killed: a transaction on a database file of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._beside = path.with_name(f"{path.name}{LOCK_SUFFIX}")
+        self._connection: sqlite3.Connection | None = None
+
+    def acquire(self) -> None:
+        """Take the lock.
+
+        Raises:
+            nbtool.errors.BadUsage: another map has it, or the file beside cannot be created.
+        """
+        try:
+            self._connection = sqlite3.connect(self._beside, timeout=0, isolation_level=None, check_same_thread=False)
+            self._connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY:
+                raise BadUsage(
+                    f"Another map writes {self._path.name} now.", fix="Wait until it has ended, or choose another file."
+                ) from None
+            raise BadUsage(
+                f"{self._path.name} cannot be used for answers ({error}).", fix="Choose another file."
+            ) from error
+
+    def release(self) -> None:
+        """Give the lock back; idempotent."""
+        if self._connection is not None:
+            with suppress(OSError):  # Windows does not delete an open file
+                self._beside.unlink(missing_ok=True)  # before it is unlocked: nobody can have taken it meanwhile
+            self._connection.close()
+            self._connection = None
