@@ -57,6 +57,7 @@ NO_ONE_TO_ASK = "Nobody can be asked here (no page and no line of input), so the
 RUN_UNASKED_FIX = 'Add `--approve auto`, or set `run="auto"` on the tool.'
 RELEASE_UNASKED_FIX = "Add `--approve auto`."
 SENSITIVE_FIX = "Its tool always asks, even with `--approve auto`: run the cell where a page or a terminal can answer."
+PERSON_FIX = "Run the cell where a page or a terminal can answer."
 DENIED_BY_FLAG = "This turn was started with --approve deny."
 
 
@@ -141,6 +142,9 @@ class CellApprover:
     async def _park(self, question: Question) -> Decision | None:
         """Let the cell end and leave the question in the queue, if somebody could answer it later."""
         if not self.can_park or (self.mode == "input" and self.turn.caller_thread.is_attached):
+            if question.person_rule:
+                denial = question.denial(f"{NO_ONE_TO_ASK} {question.person_rule}", fix=PERSON_FIX)
+                return self._record("nobody", denial)
             allowed = RUN_UNASKED_FIX if question.gate == "run" else RELEASE_UNASKED_FIX
             fix = SENSITIVE_FIX if question.sensitive else allowed
             return self._record("nobody", question.denial(NO_ONE_TO_ASK, fix=fix))

@@ -33,7 +33,7 @@ from nbtool.tools.approval import (
 )
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.record import CallEnded
-from nbtool.tools.calls.site_rules import refuse_automatic
+from nbtool.tools.calls.site_rules import PERSON_FIX, refuse_automatic
 from nbtool.tools.execution.async_loop import run_on_tool_loop
 from nbtool.tools.values.model_text import format_error
 
@@ -137,12 +137,10 @@ async def _ask_approver(
     emit: Emit,
 ) -> None:
     """Ask the approver and pass its decision to the queue; if it returns None, wait for another decision."""
+    decision: Decision | None
     try:
         if approver is None:
-            can_run_unasked = question.gate == "run" and not question.sensitive
-            fix = RUN_UNASKED_FIX if can_run_unasked else APPROVER_FIX
-            decision: Decision | None = question.denial("No approver is available.", fix=fix)
-            by = BY_POLICY
+            decision, by = _denial_without_approver(question), BY_POLICY
         else:
             made = await _call_approver(approver, question, caller_thread)
             decision = refuse_automatic(question, made, approver)
@@ -162,6 +160,15 @@ async def _ask_approver(
     except NbtoolError as error:
         await emit(Notice(_describe_wrong_return(approver, decision, question, error), "warning"))
         approvals.decide(question.digest, question.denial(f"The approver's answer does not fit: {error}"), by="error")
+
+
+def _denial_without_approver(question: Question) -> Decision:
+    """Return the denial of a question that nobody can be asked, with what would let the call run."""
+    reason = "No approver is available."
+    if question.person_rule:
+        return question.denial(f"{reason} {question.person_rule}", fix=PERSON_FIX)
+    can_run_unasked = question.gate == "run" and not question.sensitive
+    return question.denial(reason, fix=RUN_UNASKED_FIX if can_run_unasked else APPROVER_FIX)
 
 
 def _describe_wrong_return(approver: object, value: object, question: Question, error: NbtoolError) -> str:

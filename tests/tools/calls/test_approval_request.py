@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.result import EDITED_NOTICE
 from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.store import Variables
+from tests.policy.in_force import policy_in_force
 from tests.resolved import plain
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
@@ -383,6 +385,16 @@ def test_an_approval_that_is_remembered_settles_the_questions_that_wait(place: i
     assert [record.status for record in records] == ["ok", "ok", "ok", "denied"]
     by = [record.decisions[0].by for record in records]
     assert by == ["button" if at in (place, 3) else "remembered" for at in range(4)]
+
+
+def test_where_nobody_can_be_asked_a_denial_names_the_policy_that_asks(tmp_path: Path) -> None:
+    auto = tool(lambda: 1, run="auto", name="count_rows")
+    with policy_in_force(tmp_path, "[approval]\nalways_ask = ['count_*']") as path:
+        (record,) = run_round(make_harness(auto), ask_for("count_rows"))
+
+    assert record.status == "denied"
+    assert f"No approver is available. The policy {path} requires a person's decision" in record.reason
+    assert "approver=" not in record.reason
 
 
 def test_an_approval_that_is_remembered_for_one_call_settles_no_other_arguments() -> None:

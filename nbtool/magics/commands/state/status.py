@@ -19,6 +19,7 @@ from nbtool.magics.flags.config import FLAGS
 from nbtool.policy import site_policy
 from nbtool.settings import data_dir, display_path
 from nbtool.tools.approval.policy import RunMode
+from nbtool.tools.calls.site_rules import rule_to_ask
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.variable import Variable
@@ -268,7 +269,12 @@ def _format_traffic(traffic: Sequence[HostTraffic]) -> str:
 def _tool_line(tool: Tool) -> str:
     """Return when a tool needs approval, and its description."""
     policy = tool.policy
-    mode = DECIDED_BY_TOOL if callable(policy.run) else RUN_MODES["ask_always" if policy.sensitive else policy.run]
+    if rule_to_ask(tool):
+        mode = f"{RUN_MODES['ask_always']}, by the administrator's policy"
+    elif callable(policy.run):
+        mode = DECIDED_BY_TOOL
+    else:
+        mode = RUN_MODES["ask_always" if policy.sensitive else policy.run]
     return "; ".join(filter(None, (mode, one_line(tool.description, 80))))
 
 
@@ -313,6 +319,11 @@ def _journal() -> str:
         by_policy = site_policy().journal_storage == "memory"
         return f"in memory ({'by the policy' if by_policy else 'NBTOOL_JOURNAL=off'})"
     try:
-        return display_path(data_dir() / "journal.sqlite")
+        path = data_dir() / "journal.sqlite"
     except SettingsError as error:
         return f"in memory ({error.message})"
+    try:
+        size = _format_size(path.stat().st_size)
+    except OSError:  # nothing was written yet
+        return display_path(path)
+    return f"{display_path(path)}, {size}: `%chat history vacuum DAYS` deletes older turns"

@@ -10,10 +10,12 @@ import pytest
 from nbtool import Chat
 from nbtool.magics.commands.dispatch import COMMANDS, WITHOUT_ARGS
 from nbtool.plugins import Budget, Privacy
+from nbtool.settings import data_dir
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire.transport import traffic
 from tests.chaos import event, finish, head, serve_each, text, whole
 from tests.magics.commands.saying import run_command
+from tests.policy.in_force import policy_in_force
 
 
 def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -227,3 +229,24 @@ def test_status_says_how_to_give_the_price_of_a_model_of_unknown_cost(
     assert "unknown in 1 of them" in actual
     unwrapped = " ".join(actual.split())  # the names of rows say where, and other tests add some
     assert "prices={'lab:large': Price(input=0.25, output=2.00)}" in unwrapped
+
+
+def test_status_says_how_large_the_history_is_and_what_deletes_of_it(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (data_dir() / "journal.sqlite").write_bytes(bytes(12_300))
+
+    actual = " ".join(run_command(shell, "status", capsys).split())
+
+    assert "journal.sqlite, 12.3 kB: `%chat history vacuum DAYS` deletes older turns" in actual
+
+
+def test_a_tool_that_asks_by_the_policy_is_listed_so(
+    shell: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with policy_in_force(tmp_path, "[approval]\nalways_ask = ['double']"):
+        shell.run_cell("%%chat -q -m practice:fast -t double\nHello")
+        actual = run_command(shell, "tools", capsys)
+
+    assert "asks every time, by the administrator's policy" in actual
+    assert "runs without asking" not in actual
