@@ -33,6 +33,16 @@ def count_of(number: int, noun: str) -> str:
     return f"{format_number(number)} {noun}{'' if number == 1 else 's'}"
 
 
+def with_article(noun: str) -> str:
+    """Return a noun with its indefinite article: a list, an int."""
+    return f"{'an' if noun[:1] in tuple('AEIOUaeiou') else 'a'} {noun}"
+
+
+def type_of(value: object) -> str:
+    """Return the type of a value as it is said in a sentence: a list, an int; None is None."""
+    return "None" if value is None else with_article(type(value).__name__)
+
+
 def clean_text(text: str) -> str:
     """Replace lone surrogates by U+FFFD, so that text can always be encoded, stored and sent."""
     try:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from nbtool.text import leaves, map_text
+from nbtool.text import leaves, map_text, type_of, with_article
 
 SAMPLE = {"a": "x", "b": [{"c": "y"}, ("z", 1, True, None)]}
 
@@ -18,3 +18,8 @@ def test_keys_and_numbers_are_changed_where_a_function_is_passed_for_them() -> N
 
 def test_the_leaves_of_json_data_are_found_at_every_depth() -> None:
     assert sorted(leaves({"a": "x", "b": [{"c": "y"}, ["z"]]})) == ["x", "y", "z"]
+
+
+def test_a_type_is_named_with_its_article() -> None:
+    assert [type_of(value) for value in (1, [], None)] == ["an int", "a list", "None"]
+    assert with_article("Index") == "an Index"

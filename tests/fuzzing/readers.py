@@ -317,6 +317,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["prompt_hash", "stream_prompts"], "takes prompts or a template of the person"),
     "unknown_part": "writes what was parsed already as JSON",
     "cited_passage": "takes the first characters of a text, of a bounded number",
+    "with_article": "looks at the first letter",
     "split_batches": "passes the start of a text on to the last delta",
     **dict.fromkeys(
         ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination",

@@ -14,6 +14,7 @@ from nbtool.magics.names.earlier_names import Needs
 from nbtool.magics.names.recorded_result import recorded_result
 from nbtool.magics.names.result_binding import bind_reference, bind_value
 from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.text import with_article
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.references import Reference, parse
 
@@ -67,8 +68,7 @@ def _bind_recorded(
     bound = bind_value(recorded.value, names, chosen, replace=is_same or REPLACE in args)
     if not recorded.is_text:
         return f"Bound {bound} in the notebook: {recorded.description}. Its object was lost with the earlier kernel."
-    article = "an" if recorded.type_name[:1] in tuple("AEIOUaeiou") else "a"
-    other = f", not {article} {recorded.type_name}" if recorded.type_name else ""
+    other = f", not {with_article(recorded.type_name)}" if recorded.type_name else ""
     return f"Only {recorded.description} is left: `{bound}` is a str{other}.\n{_compute_again(context, lost[0])}"
 
 
