@@ -292,9 +292,10 @@ class Chat:
         """Send many independent prompts and return at once: iterate over the answers, or await all of them.
 
         Each is a turn with this chat's settings, tools and exposed variables, without the history of the chat.
-        `prompts` are texts, messages or a column; or a template whose `{column}` is filled in from each of the `rows`
-        (a frame, or dicts). Answers to the same prompts are reused from the journal. Takes `as_`, `options`, `approver`
-        and `settings` as `start` does, and the fields of `MapSettings`.
+        `prompts` are texts, messages or a column; or a template whose `{column}` is filled in from each of the `rows`:
+        dicts, a frame, a Polars query, a table, dataset or Parquet file of pyarrow, or a database cursor. Answers to
+        the same prompts are reused from the journal. Takes `as_`, `options`, `approver` and `settings` as `start` does,
+        and the fields of `MapSettings`.
 
         With `on`, a Dask client or a pool of processes, the turns run there, with a copy of the tools and objects, and
         with the key that each worker finds. A prompt is sent again if its worker is lost, unless a call has started.
@@ -313,7 +314,8 @@ class Chat:
 
         `sink` is the path of an SQLite or `.parquet` file, whose rows with an answer are not sent again, nor those
         whose call may have run on a lost worker; or a function that gets lists of answers. `prompts` or `rows` can be
-        anything that yields them, or a Dask frame, or a Polars query. Takes the arguments of `start_map`.
+        anything that yields them, or frames of them; the rows of a Dask frame, a Polars query, a cursor or a Parquet
+        file are read a part at a time. Takes the arguments of `start_map`.
 
         Raises:
             nbtool.errors.WorkerLost: the engine `on` was closed or is broken; the answers that arrived are written.

@@ -326,7 +326,7 @@ EXCLUDED: dict[str, str] = {
         "takes a model, a provider or a path that the person named",
     ),
     **dict.fromkeys(["dialect_of", "check_dialect", ], "looks up fields of what was parsed already"),
-    **dict.fromkeys(["near_names", "unknown_word"], "compares the first 64 characters of a name"),
+    **dict.fromkeys(["near_names", "no_column", "unknown_word"], "compares the first 64 characters of a name"),
     **dict.fromkeys(["find_server_tool", "tool_spellings", "qualified_tool_name"], "looks up a name, or joins names"),
     **dict.fromkeys(
         ["describe", "columns", "head", "sample", "value_counts", "signature", "source"],

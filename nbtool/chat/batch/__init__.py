@@ -1,6 +1,7 @@
 """Run many independent prompts: `Chat.map`, `Chat.start_map` and `Chat.map_into`.
 
 prompts.py         parse prompts, columns and templates
+rows.py            rows of a template: dicts, frames, Arrow tables and files, queries, cursors
 answers.py         an answer, and what gives answers from elsewhere
 batch.py           the running batch: limited concurrency, answers on arrival and in order at the end
 shared_backoff.py  the back-off that all requests of a batch share

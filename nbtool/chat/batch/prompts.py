@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any
 
+from nbtool.chat.batch.rows import MAX_NAME, column_names, no_column, read_rows
 from nbtool.errors import BadUsage
 from nbtool.messages import Message
-from nbtool.text import list_names, shorten
-
-MAX_COLUMNS_NAMED = 20
-"""Maximum columns that an error lists."""
+from nbtool.text import shorten, type_of
 
 MAX_PROMPTS = 1_000_000
 """Maximum prompts of one batch."""
+
+EXAMPLE = '"Classify {text}"'
+"""A template, for errors."""
 
 OutputShape = Callable[[list[Any]], Any]
 Pieces = Sequence[tuple[str, str | None]]
@@ -50,79 +51,48 @@ def parse_prompts(prompts: Any, rows: Any = None) -> PromptSet:
     Raises:
         BadUsage: the input is of another type, or the template names a column that does not exist.
     """
-    if rows is not None:
-        if not isinstance(prompts, str):
-            raise BadUsage("With rows, the prompt is one text: a template.", fix='chat.map("Classify {text}", frame)')
-        return _from_rows(prompts, rows)
-    if isinstance(prompts, str | Message | Mapping) or not isinstance(prompts, Iterable):
-        raise BadUsage(
-            f"chat.map takes many prompts, not a {type(prompts).__name__}.", fix="Pass a list or a column, or add rows."
-        )
-    labels, shape = _index_of(prompts)
-    return _prompt_set([_prompt_item(index, value) for index, value in enumerate(_bounded(prompts))], labels, shape)
+    table = prompts if rows is None else rows
+    items = _items(prompts, rows, is_streamed=False)
+    labels, shape = _index_of(table)
+    return _prompt_set(_bounded(items), labels, shape)
 
 
 def stream_prompts(prompts: Iterable[Any] | str, rows: Iterable[Any] | None = None) -> Iterator[PromptItem]:
-    """Return prompts one at a time, from anything that yields prompts, or a template and anything that yields rows.
-
-    Rows are dicts, or batches with a `to_pylist` (Arrow), or the tuples of a database cursor, which names its columns.
-    A Dask frame is computed a partition at a time, and a Polars query a batch at a time.
+    """Return prompts one at a time, from anything that yields prompts, or a template and its rows (`read_rows`).
 
     Raises:
-        BadUsage: the input is of another type; a row that does not fit is a `problem` of its prompt.
+        BadUsage: the input is of another type, or the template names a column that does not exist; a row that does not
+            fit is a `problem` of its prompt.
     """
+    return _items(prompts, rows, is_streamed=True)
+
+
+def _items(prompts: Any, rows: Any, *, is_streamed: bool) -> Iterator[PromptItem]:
     if rows is None:
-        if isinstance(prompts, str | Message | Mapping) or not isinstance(prompts, Iterable):
-            raise BadUsage(
-                f"This takes many prompts, not a {type(prompts).__name__}.", fix="Pass an iterator, or rows."
-            )
+        _check_prompts(prompts)
         return (_prompt_item(index, value) for index, value in enumerate(prompts))
     if not isinstance(prompts, str):
-        raise BadUsage("With rows, the prompt is one text: a template.", fix='"Classify {text}"')
+        raise BadUsage("With rows, the prompt is one text: a template.", fix=f"For example {EXAMPLE}.")
     pieces = _pieces(prompts)
-    _wanted_columns(pieces)
-    _check_query(rows)
-    return (_from_row(index, row, pieces) for index, row in enumerate(_iterate_rows(rows)))
+    wanted = _wanted_columns(pieces)
+    table_rows = read_rows(rows, wanted, literal=_literal_names(pieces), is_streamed=is_streamed)
+    return (_from_row(index, row, pieces) for index, row in enumerate(table_rows))
 
 
-def _iterate_rows(rows: Any) -> Iterator[Any]:
-    """Yield rows as dicts from frames, Arrow batches, cursors and anything that yields them."""
-    for table in _iterate_tables(rows):
-        if hasattr(table, "iter_rows"):  # Polars
-            yield from table.iter_rows(named=True)
-        elif hasattr(table, "itertuples"):  # pandas: a row at a time, without a copy of the frame
-            names = [str(name) for name in table.columns]
-            yield from (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
-        elif getattr(table, "description", None):  # a cursor of PEP 249
-            names = [column[0] for column in table.description]
-            yield from (dict(zip(names, row, strict=True)) for row in table)
-        else:
-            for row in table:
-                yield from row.to_pylist() if hasattr(row, "to_pylist") else [row]
-
-
-def _iterate_tables(rows: Any) -> Iterator[Any]:
-    """Yield a frame of Dask a partition at a time, a query of Polars a batch at a time, and other rows whole."""
-    if hasattr(rows, "npartitions") and hasattr(rows, "partitions"):
-        yield from (partition.compute() for partition in rows.partitions)
-    elif hasattr(rows, "collect_batches"):
-        yield from rows.collect_batches()
-    else:
-        yield rows
-
-
-def _check_query(rows: Any) -> None:
-    """Refuse a query of an older Polars, which can only be computed whole.
+def _check_prompts(prompts: Any) -> None:
+    """Refuse what is one prompt, or has rows, or is neither.
 
     Raises:
-        BadUsage: it is one.
+        BadUsage: it is.
     """
-    is_query = type(rows).__module__.startswith("polars.") and type(rows).__name__ == "LazyFrame"
-    if is_query and not hasattr(rows, "collect_batches"):
+    if (columns := column_names(prompts)) is not None:
+        column = shorten(columns[0], MAX_NAME) if columns else "text"
         raise BadUsage(
-            "The installed polars cannot compute a query a batch at a time.",
-            fix="`%pip install -U polars`, or pass `query.collect()`, which holds all rows in memory.",
+            f"{type(prompts).__name__} objects have rows, not prompts.",
+            fix=f'Pass a template before it, such as "Classify {{{column}}}".',
         )
+    if isinstance(prompts, str | Message | Mapping) or not isinstance(prompts, Iterable):
+        raise BadUsage(f"This takes many prompts, not {type_of(prompts)}.", fix="Pass a list or a column, or add rows.")
 
 
 def _wanted_columns(pieces: Pieces) -> list[str]:
@@ -133,46 +103,37 @@ def _wanted_columns(pieces: Pieces) -> list[str]:
     """
     if wanted := list(dict.fromkeys(name for _, name in pieces if name is not None)):
         return wanted
-    raise BadUsage("The template has no {column}, so every row would send the same prompt.", fix='"Classify {text}"')
-
-
-def _from_rows(template: str, rows: Any) -> PromptSet:
-    pieces = _pieces(template)
-    wanted = _wanted_columns(pieces)
-    labels, shape = _index_of(rows)
-    if labels is not None and not hasattr(rows, "columns"):
-        name = str(rows.name) if isinstance(getattr(rows, "name", None), str) else wanted[0]
-        raise BadUsage(
-            f"Rows are a frame or a list of dicts, not a {type(rows).__name__}: "
-            f"it has no column {shorten(wanted[0], 60)!r}.",
-            fix=f"Pass a frame: rows.to_frame({shorten(name, 60)!r}) with {{{shorten(name, 60)}}} in the template.",
-        )
-    if not hasattr(rows, "columns"):
-        if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
-            raise BadUsage(f"Rows are a frame or a list of dicts, not a {type(rows).__name__}.")
-        items = [_from_row(index, row, pieces) for index, row in enumerate(_bounded(rows))]
-        return _prompt_set(items, labels, shape)
-    column_names = [str(column) for column in rows.columns]
-    if missing := [name for name in wanted if name not in column_names]:
-        raise _no_column(missing[0], column_names)
-    columns = [list(rows[column]) for column in wanted]
-    texts = [dict(zip(wanted, values, strict=True)) for values in zip(*columns, strict=True)]
-    return _prompt_set([_from_row(index, row, pieces) for index, row in enumerate(_bounded(texts))], labels, shape)
+    raise BadUsage(
+        "The template has no {column}, so every row would send the same prompt.", fix=f"Name one, as in {EXAMPLE}."
+    )
 
 
 def _from_row(index: int, row: Any, pieces: Pieces) -> PromptItem:
     if not isinstance(row, Mapping):
-        column = next((shorten(name, 60) for _, name in pieces if name is not None), "")
+        column = next((shorten(name, MAX_NAME) for _, name in pieces if name is not None), "")
         fix = f"Pass dicts: [{{{column!r}: value}} for value in rows]."
-        return PromptItem(
-            index, index, problem=BadUsage(f"Row {index} is a {type(row).__name__}, not a dict.", fix=fix)
-        )
+        return PromptItem(index, index, problem=BadUsage(f"Row {index} is {type_of(row)}, not a dict.", fix=fix))
     missing = next((name for _, name in pieces if name is not None and name not in row), None)
     if missing is not None:
-        return PromptItem(index, index, problem=_no_column(missing, [str(key) for key in row]))
+        return PromptItem(index, index, problem=_no_key(missing, row, pieces))
     if empty := [name for _, name in pieces if name is not None and _is_missing(row[name])]:
-        return PromptItem(index, index, problem=BadUsage(f"Row {index} has no value for {shorten(empty[0], 60)!r}."))
+        return PromptItem(
+            index, index, problem=BadUsage(f"Row {index} has no value for {shorten(empty[0], MAX_NAME)!r}.")
+        )
     return PromptItem(index, index, "".join(f"{text}{'' if name is None else row[name]}" for text, name in pieces))
+
+
+def _no_key(name: str, row: Mapping[Any, Any], pieces: Pieces) -> BadUsage:
+    return no_column(name, [str(key) for key in row], is_literal=name in _literal_names(pieces))
+
+
+def _literal_names(pieces: Pieces) -> set[str]:
+    """Return what is in braces that may be meant as text: no word, or braces as in LaTeX and code."""
+    return {
+        name
+        for text, name in pieces
+        if name is not None and (not name.isidentifier() or text[-1:].isalnum() or text[-1:] in ("\\", "^", "_", "$"))
+    }
 
 
 def _is_missing(value: Any) -> bool:
@@ -200,7 +161,8 @@ def _pieces(template: str) -> Pieces:
 def _prompt_item(index: int, value: Any) -> PromptItem:
     if isinstance(value, str | Message):
         return PromptItem(index, index, value)
-    return PromptItem(index, index, problem=BadUsage(f"Prompt {index} is a {type(value).__name__}, not a text."))
+    fix = "Leave it out." if value is None else f"Pass texts, or a template such as {EXAMPLE} and rows."
+    return PromptItem(index, index, problem=BadUsage(f"Prompt {index} is {type_of(value)}, not a text.", fix=fix))
 
 
 def _prompt_set(items: list[PromptItem], labels: Sequence[Any] | None, shape: OutputShape) -> PromptSet:
@@ -235,17 +197,10 @@ def _column(values: list[Any], pandas: Any) -> dict[str, Any]:
     return {"data": data, "dtype": _DTYPES[kind][has_failed]}
 
 
-def _bounded(items: Iterable[Any]) -> list[Any]:
+def _bounded(items: Iterable[PromptItem]) -> list[PromptItem]:
     result = []
     for item in items:
         result.append(item)
         if len(result) > MAX_PROMPTS:
             raise BadUsage(f"More than {MAX_PROMPTS:,} prompts: split them into several batches.")
     return result
-
-
-def _no_column(name: str, columns: Sequence[str]) -> BadUsage:
-    listing = list_names(columns, MAX_COLUMNS_NAMED) or "none"
-    return BadUsage(
-        f"There is no column {shorten(name, 60)!r}.", fix=f"Columns: {listing}. Double literal braces: {{{{ }}}}"
-    )

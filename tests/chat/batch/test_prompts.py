@@ -78,10 +78,13 @@ def test_a_row_without_a_value_is_not_asked(missing: Any) -> None:
 
 def test_a_row_that_does_not_fit_is_a_problem_of_its_own() -> None:
     assert prompts("{a}", [{"a": 1}, {"b": 1}, 3]) == [
-        "1", "There is no column 'a'. Columns: b. Double literal braces: {{ }}",
-        "Row 2 is a int, not a dict. Pass dicts: [{'a': value} for value in rows]."
+        "1", "There is no column 'a'. Columns: b.",
+        "Row 2 is an int, not a dict. Pass dicts: [{'a': value} for value in rows]."
     ]  # fmt: skip
-    assert prompts(["a", 3, None])[1:] == ["Prompt 1 is a int, not a text.", "Prompt 2 is a NoneType, not a text."]
+    assert prompts(["a", (3,), None])[1:] == [
+        'Prompt 1 is a tuple, not a text. Pass texts, or a template such as "Classify {text}" and rows.',
+        "Prompt 2 is None, not a text. Leave it out.",
+    ]
 
 
 NEITHER = [("one", None), (3, None), ({"a": 1}, None), (["a"], []), ("{a}", 3), ("{a}", "b")]

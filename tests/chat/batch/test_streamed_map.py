@@ -287,7 +287,7 @@ def test_a_query_of_an_older_polars_is_refused() -> None:
     ("prompts", "rows", "message"),
     [
         ("one text", None, "many prompts, not a str"),
-        (3, None, "many prompts, not a int"),
+        (3, None, "many prompts, not an int"),
         (["a"], ROWS, "the prompt is one text"),
         ("no column", ROWS, "The template has no"),
     ],
