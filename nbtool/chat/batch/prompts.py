@@ -7,9 +7,11 @@ name in braces is only a column name: no row and no template can access attribut
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
+from types import FrameType
 from typing import Any
 
 from nbtool.chat.batch.rows import MAX_NAME, column_names, no_column, read_rows
@@ -46,7 +48,7 @@ class PromptSet:
 
 
 def parse_prompts(prompts: Any, rows: Any = None) -> PromptSet:
-    """Parse the input of `Chat.map`: prompts or a column, or a template and its rows.
+    """Parse the input of `Chat.map`: prompts or a column, or a template and its rows; warn if there are none.
 
     Raises:
         BadUsage: the input is of another type, or the template names a column that does not exist.
@@ -70,13 +72,13 @@ def stream_prompts(prompts: Iterable[Any] | str, rows: Iterable[Any] | None = No
 def _items(prompts: Any, rows: Any, *, is_streamed: bool) -> Iterator[PromptItem]:
     if rows is None:
         _check_prompts(prompts)
-        return (_prompt_item(index, value) for index, value in enumerate(prompts))
+        return _noticed((_prompt_item(index, value) for index, value in enumerate(prompts)), "prompts", prompts)
     if not isinstance(prompts, str):
         raise BadUsage("With rows, the prompt is one text: a template.", fix=f"For example {EXAMPLE}.")
     pieces = _pieces(prompts)
     wanted = _wanted_columns(pieces)
     table_rows = read_rows(rows, wanted, literal=_literal_names(pieces), is_streamed=is_streamed)
-    return (_from_row(index, row, pieces) for index, row in enumerate(table_rows))
+    return _noticed((_from_row(index, row, pieces) for index, row in enumerate(table_rows)), "rows", rows)
 
 
 def _check_prompts(prompts: Any) -> None:
@@ -93,6 +95,27 @@ def _check_prompts(prompts: Any) -> None:
         )
     if isinstance(prompts, str | Message | Mapping) or not isinstance(prompts, Iterable):
         raise BadUsage(f"This takes many prompts, not {type_of(prompts)}.", fix="Pass a list or a column, or add rows.")
+
+
+def _noticed(items: Iterable[PromptItem], noun: str, source: Any) -> Iterator[PromptItem]:
+    """Yield items, and warn if there are none: an iterator that was read before, or rows that a query did not find."""
+    is_empty = True
+    for item in items:
+        is_empty = False
+        yield item
+    if is_empty and (isinstance(source, Iterator) or hasattr(source, "fetchone")):
+        _warn(f"No {noun}: the iterator is exhausted or empty.")
+    elif is_empty and noun == "rows":
+        _warn(f"No rows: the {type(source).__name__} is empty.")
+
+
+def _warn(text: str) -> None:
+    """Warn each time, not once, at the line outside nbtool that asked for it."""
+    frame: FrameType | None = sys._getframe()
+    while frame and frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "nbtool":
+        frame = frame.f_back
+    file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else (__file__, 1)
+    warnings.warn_explicit(text, UserWarning, file, line, registry={})
 
 
 def _wanted_columns(pieces: Pieces) -> list[str]:

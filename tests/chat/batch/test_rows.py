@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sqlite3
 import subprocess
 import sys
@@ -209,3 +210,33 @@ def test_a_table_in_place_of_prompts_is_refused_with_the_fix(table: Any) -> None
     for read_prompts in (parse_prompts, stream_prompts):
         with pytest.raises(BadUsage, match=r'have rows, not prompts\. .*"Classify \{n\}"'):
             read_prompts(table)
+
+
+EMPTY: list[tuple[Callable[[], Any], str]] = [
+    (lambda: iter([]), "No rows: the iterator is exhausted or empty."),
+    (lambda: cursor(f"{SELECT} LIMIT 0"), "No rows: the iterator is exhausted or empty."),
+    (list, "No rows: the list is empty."),
+    (lambda: pd.DataFrame({"text": []}), "No rows: the DataFrame is empty."),
+    (lambda: TABLE.slice(2), "No rows: the Table is empty."),
+]
+
+
+@pytest.mark.parametrize(("make_rows", "said"), EMPTY)
+def test_no_rows_are_a_warning_at_the_line_that_asked(make_rows: Callable[[], Any], said: str) -> None:
+    chat, rows = Chat(wire=ScriptedWire([])), [make_rows(), make_rows()]
+    with pytest.warns(UserWarning, match=f"^{re.escape(said)}$") as of_map:
+        values = chat.map("Kind? {text}", rows[0]).values
+    with pytest.warns(UserWarning, match=f"^{re.escape(said)}$") as of_map_into:
+        totals = chat.map_into([].append, "Kind? {text}", rows[1])
+
+    assert [one.filename for one in (*of_map, *of_map_into)] == [__file__] * 2
+    assert list(values) == []
+    assert str(totals) == "0 prompts"
+
+
+def test_an_exhausted_iterator_of_prompts_is_a_warning_each_time() -> None:
+    prompts = iter(["a"])
+    list(prompts)
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="No prompts: the iterator is exhausted or empty"):
+            parse_prompts(prompts)
