@@ -26,15 +26,13 @@ def build_batch(chat: TurnBuilder, prompts: Any, rows: Any, **options: Any) -> B
         nbtool.errors.BadUsage: a budget in dollars has no price to measure it, or a setting is invalid.
         nbtool.errors.PolicyRefused: the prompts contain values, and the administrator's policy allows none to leave.
     """
-    if rows is not None or hasattr(prompts, "dtype"):
-        site_policy().check_values("a value of the rows")
+    _check_values(prompts, rows)
     return _Batches(chat, options).make(parse_prompts(prompts, rows))
 
 
 def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options: Any) -> MapTotals:
     """Send prompts in constant memory and write their answers to a sink; see `Chat.map_into`."""
-    if rows is not None:
-        site_policy().check_values("a value of the rows")
+    _check_values(prompts, rows)
     items, target, batches = stream_prompts(prompts, rows), as_sink(sink), _Batches(chat, options)
     maker = batches.maker
     maker.reads_journal = False  # the sink knows which rows have an answer
@@ -46,6 +44,16 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
         return run_streamed_map(items, target, lambda chunk: batches.make(PromptSet(chunk, list)), progress=progress)
     finally:
         target.close()
+
+
+def _check_values(prompts: Any, rows: Any) -> None:
+    """Check that the policy lets values leave, where the prompts are data: rows, a column of a frame or of Arrow.
+
+    Raises:
+        nbtool.errors.PolicyRefused: it does not.
+    """
+    if rows is not None or hasattr(prompts, "dtype") or hasattr(prompts, "to_pylist"):
+        site_policy().check_values("a value of the rows")
 
 
 class _Batches:

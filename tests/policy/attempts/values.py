@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow
 
 from nbtool import Chat, Released, ToolFailed, tool
 from nbtool.chat.conversation.restore import restore_turn
@@ -194,6 +195,32 @@ def rows_of_a_batch(world: World) -> str:
 def a_column_as_prompts(world: World) -> str:
     with world.model("done") as url:
         return str(chat_with(url).map(df["who"], progress=False).answers)
+
+
+@attempt
+def a_streamed_column_as_prompts(world: World) -> str:
+    answers: list[str] = []
+    with world.model("done") as url:
+        chat_with(url).map_into(lambda some: answers.extend(map(str, some)), df["who"], progress=False)
+    return str(answers)
+
+
+@attempt
+def a_streamed_column_of_arrow(world: World) -> str:
+    answers: list[str] = []
+    with world.model("done") as url:
+        column = pyarrow.chunked_array([df["who"].tolist()])
+        chat_with(url).map_into(lambda some: answers.extend(map(str, some)), column, progress=False)
+    return str(answers)
+
+
+@attempt
+def streamed_rows(world: World) -> str:
+    answers: list[str] = []
+    with world.model("done") as url:
+        chat = chat_with(url)
+        chat.map_into(lambda some: answers.extend(map(str, some)), "Who is {who}?", df, progress=False)
+    return str(answers)
 
 
 @attempt
