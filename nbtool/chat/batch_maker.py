@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from nbtool.caller_thread import CallerThread
-from nbtool.chain.price_check import REPORTS_COST
+from nbtool.chain.price_check import REPORTS_COST, model_id
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch, BatchDriver
@@ -21,13 +21,19 @@ from nbtool.chat.prompt_context import as_message
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.chat.turn_settings import TurnSettings
-from nbtool.errors import MissingKey
+from nbtool.errors import BadUsage, MissingKey
 from nbtool.plugins.budget import Budget
 from nbtool.plugins.structured import Structured
 from nbtool.tools.approval import Approver
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+
+UNPRICED_FIX = (
+    "Set the limit in tokens (`tokens=20_000`), or pass the price in US dollars per million tokens, for example: "
+    "`from nbtool.plugins import Price` and `{price}`."
+)
+"""What to do where a map has a limit in dollars, and the price of its model is unknown."""
 
 
 class BatchMaker:
@@ -125,4 +131,9 @@ def _require_price(limit: Budget, model: Model) -> None:
     abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
     if limit.needs_price and isinstance(endpoint, FallbackEndpoint) and endpoint.has_price():
         abilities |= {REPORTS_COST}
-    limit.require_price(endpoint.model, abilities, provider=getattr(endpoint, "provider", ""))
+    provider = getattr(endpoint, "provider", "")
+    try:
+        limit.require_price(endpoint.model, abilities, provider=provider)
+    except BadUsage as error:
+        price = f"prices={{{model_id(provider, endpoint.model)!r}: Price(input=0.25, output=2.00)}}"
+        raise error.changed(fix=UNPRICED_FIX.format(price=price)) from None

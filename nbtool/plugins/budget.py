@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
-from typing import ClassVar
+from math import ceil, inf
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import Limits
@@ -30,6 +31,11 @@ MILLION = 1_000_000
 CHARS_PER_TOKEN = 3
 """Characters for which a request is assumed to use a token: few, so that the estimate is rather too high."""
 
+PRICES_FIX = (
+    "Prices are US dollars per million tokens: `from nbtool.plugins import Price` and "
+    "`prices={'openai:gpt-5-mini': Price(input=0.25, output=2.00)}`."
+)
+
 EXPECTED_OUTPUT = 1_000
 """Tokens of output that a request is assumed to use at least; more, once a reply was larger."""
 
@@ -41,6 +47,14 @@ class Price:
     input: float
     output: float
     cached: float | None = None
+
+    def __post_init__(self) -> None:
+        values: tuple[tuple[str, Any], ...] = (("input", self.input), ("output", self.output), ("cached", self.cached))
+        for name, value in values:
+            if not (name == "cached" and value is None) and not (_is_number(value) and value >= 0):
+                raise BadUsage(
+                    f"Price({name}={value!r}): expected US dollars per million tokens.", fix="Price(0.25, 2.00)"
+                )
 
     def cost_of(self, usage: Usage) -> float:
         """Return the cost of `usage` in US dollars."""
@@ -82,9 +96,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.tokens is None and self.usd is None:
             raise BadUsage("A budget needs tokens or usd.", fix="Budget(usd=0.50)")
-        for name, value in (("tokens", self.tokens), ("usd", self.usd)):
-            if value is not None and value <= 0:
-                raise BadUsage(f"{name} must be greater than 0, not {value!r}.")
+        check_limits(self.tokens, self.usd, self.prices)
         self._raise_limit()
 
     @property
@@ -213,6 +225,31 @@ class Budget:
         return is_allowed
 
 
+def check_limits(tokens: Any, usd: Any, prices: Any) -> None:
+    """Reject limits and prices that cannot be compared with what is used.
+
+    Raises:
+        BadUsage: a limit is no number or not greater than 0, or a price is no `Price`.
+    """
+    if tokens is not None and not (is_whole_number(tokens) and tokens > 0):
+        raise BadUsage(f"tokens={tokens!r}: expected a whole number greater than 0.", fix="tokens=20_000")
+    if usd is not None and not (_is_number(usd) and usd > 0):
+        raise BadUsage(f"usd={usd!r}: expected a number of US dollars greater than 0.", fix="usd=0.50")
+    if not isinstance(prices, Mapping):
+        raise BadUsage(f"prices={prices!r}: expected a dict of a Price by model.", fix=PRICES_FIX)
+    if wrong := next((model for model, price in prices.items() if not isinstance(price, Price)), None):
+        raise BadUsage(f"prices[{wrong!r}] is {prices[wrong]!r}: expected a Price.", fix=PRICES_FIX)
+
+
+def is_whole_number(value: object) -> bool:
+    """Whether a value is an int, also one of NumPy; a bool is none."""
+    return not isinstance(value, bool) and isinstance(value, Integral)
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real)
+
+
 def shared_budget(limits: Limits) -> Budget | None:
     """Return the budget of a turn and of the sub-chats that its tools ask, together; None without a limit on either.
 
@@ -220,7 +257,8 @@ def shared_budget(limits: Limits) -> Budget | None:
     """
     if limits.tokens is None and limits.cost is None:
         return None
-    return Budget(tokens=limits.tokens, usd=limits.cost, ask=lambda _: Denied("the budget of the turn is used up"))
+    tokens = None if limits.tokens is None else ceil(limits.tokens)
+    return Budget(tokens=tokens, usd=limits.cost, ask=lambda _: Denied("the budget of the turn is used up"))
 
 
 def _usage_since(after: Usage, before: Usage) -> Usage:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nbtool import Approved, Chat, Denied
@@ -139,8 +140,31 @@ def test_a_reply_that_breaks_off_counts_as_far_as_it_was_reported() -> None:
 
 @pytest.mark.parametrize("how", [{}, {"tokens": 0}, {"usd": -1}])
 def test_a_budget_of_nothing_is_refused(how: dict[str, Any]) -> None:
-    with pytest.raises(BadUsage, match=r"budget needs tokens or usd|must be greater than 0"):
+    with pytest.raises(BadUsage, match=r"budget needs tokens or usd|greater than 0"):
         Budget(**how)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"tokens": 1.5}, r"tokens=1\.5: expected a whole number greater than 0\."),
+        ({"usd": "1"}, r"usd='1': expected a number of US dollars greater than 0\."),
+        ({"usd": 1, "prices": {"tiny": 1}}, r"prices\['tiny'\] is 1: expected a Price\."),
+    ],
+)
+def test_a_limit_or_a_price_of_another_type_is_refused_in_a_line(how: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadUsage, match=said):
+        Budget(**how)
+
+
+@pytest.mark.parametrize("how", [{"input": "1"}, {"input": -1}, {"cached": True}, {"output": None}])
+def test_a_price_is_dollars_of_a_number(how: dict[str, Any]) -> None:
+    with pytest.raises(BadUsage, match="expected US dollars per million tokens"):
+        Price(**{"input": 1, "output": 1, **how})
+
+
+def test_a_limit_may_be_a_number_of_numpy() -> None:
+    assert Budget(tokens=np.int64(5), usd=np.float32(1.5)).tokens == 5
 
 
 def many(count: int, usage: Usage) -> list[object]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
 from nbtool.errors import BadUsage
-from nbtool.plugins.budget import Budget, Price
+from nbtool.plugins.budget import Budget, Price, check_limits, is_whole_number
 from nbtool.tools.approval import Decision, Denied, Question
 
 MAX_CONCURRENCY = 64
@@ -23,10 +23,13 @@ MAX_CHUNK = 500
 MAX_RETRIES = 10
 """Maximum retries of a prompt."""
 
+LARGER_FIX = "Map again with a larger `tokens=` or `usd=`; prompts with an answer are not sent again."
+"""What to do when the budget of a map is used up."""
+
 
 @dataclass(frozen=True, slots=True)
 class MapSettings:
-    """The settings of `Chat.map`.
+    """The settings of `Chat.map`, which `Chat.start_map` lists too.
 
     Args:
         concurrency: maximum prompts that run at the same time.
@@ -76,8 +79,8 @@ class MapSettings:
             ("chunk", self.chunk, 1, MAX_CHUNK),
             ("retries", self.retries, 0, MAX_RETRIES),
         ):
-            if not minimum <= value <= maximum:
-                raise BadUsage(f"{name}={value!r}: expected {minimum} to {maximum}.")
+            if not is_whole_number(value) or not minimum <= value <= maximum:
+                raise BadUsage(f"{name}={value!r}: expected {minimum} to {maximum}, as a whole number.")
         if self.keep not in ("turns", "values"):
             raise BadUsage(f"keep={self.keep!r}: expected 'turns' or 'values'.")
         if self.executor is not None and not isinstance(self.executor, Executor):
@@ -87,7 +90,7 @@ class MapSettings:
             )
         if self.on is not None:
             self._check_remote()
-        self.budget()
+        check_limits(self.tokens, self.usd, self.prices)
 
     def _check_remote(self) -> None:
         """Refuse what needs this process."""
@@ -100,14 +103,12 @@ class MapSettings:
             )
 
     def budget(self) -> Budget | None:
-        """Return the plugin that enforces the budget, without asking for more.
-
-        Raises:
-            BadUsage: a limit is out of range.
-        """
+        """Return the plugin that enforces the budget, without asking for more."""
         if self.tokens is None and self.usd is None:
             return None
-        return Budget(tokens=self.tokens, usd=self.usd, prices=self.prices, ask=_no_approver)
+        limit = Budget(tokens=self.tokens, usd=self.usd, prices=self.prices, ask=_no_approver)
+        limit.fix = LARGER_FIX
+        return limit
 
 
 def _no_approver(_: Question) -> Decision:
