@@ -74,6 +74,7 @@ DECISION_SOURCES = {
     "input": "",
     "expired": ": nobody answered in time",
     "policy": " without asking",
+    "nobody": " without asking",
     "error": ": the approver failed",
     "remembered": " as remembered",
 }

@@ -31,7 +31,7 @@ IDENTITY_QUESTION = re.compile(
 FAILURE_TEXT = re.compile(
     r"\W*(?:error\b|(?-i:\w*Error|\w*Exception)\b|denied|withheld|invalid|unknown|not found|no tool"
     r"|th(?:e|is) call (?:did not run|timed out|was (?:cancelled|stopped)|cannot)"
-    r"|the user (?:did not approve|withheld))",
+    r"|the user (?:did not approve|withheld)|nobody could be asked)",
     re.IGNORECASE,
 )
 

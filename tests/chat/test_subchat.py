@@ -97,7 +97,7 @@ def test_a_call_is_denied_where_nobody_can_be_asked() -> None:
     with inner, ScriptedWire([call("ask", question="How much?"), "Done."]) as outer:
         Chat(wire=outer, tools=[subchat(Chat(wire=inner), tools=[price])]).send("Go.")
 
-    assert "did not approve" in inner.prompts[1].messages[-1].results[0].text
+    assert "Nobody could be asked" in inner.prompts[1].messages[-1].results[0].text
 
 
 def test_synchronous_tools_of_a_sub_chat_run_on_the_thread_that_waits() -> None:

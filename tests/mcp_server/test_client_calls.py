@@ -141,6 +141,7 @@ def test_where_nobody_can_be_asked_a_call_is_denied_and_a_question_has_an_end() 
     late = asyncio.run(use(ListView(), 0.05))
 
     assert (nobody.is_error, "Nobody can be asked" in texts(nobody)[0]) == (True, True)
+    assert texts(nobody)[0].startswith("Nobody could be asked to approve this call.")
     assert (late.is_error, "Nobody answered within 0.05 s" in texts(late)[0]) == (True, True)
 
 

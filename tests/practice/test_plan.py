@@ -267,6 +267,7 @@ def test_a_union_and_a_definition_are_followed_to_their_choices() -> None:
     "text",
     [
         "The user withheld its result.",
+        "Nobody could be asked to approve this call. Reason: No approver is available.",
         "ValueError: no such ticker",
         "The call timed out after 5 s and was stopped.",
         "This call did not run: the turn's limit of 3 tool calls was reached.",

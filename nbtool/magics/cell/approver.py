@@ -25,6 +25,7 @@ from nbtool.magics.cell.passing_line import PassingLine
 from nbtool.threadless import WaitEvent, wait_for_event
 from nbtool.tools.approval import (
     BY_INPUT,
+    BY_NOBODY,
     BY_POLICY,
     ApprovalQueue,
     Approved,
@@ -147,7 +148,7 @@ class CellApprover:
                 return self._record("nobody", denial)
             allowed = RUN_UNASKED_FIX if question.gate == "run" else RELEASE_UNASKED_FIX
             fix = SENSITIVE_FIX if question.sensitive else allowed
-            return self._record("nobody", question.denial(NO_ONE_TO_ASK, fix=fix))
+            return self._record(BY_NOBODY, question.denial(NO_ONE_TO_ASK, fix=fix))
         timeout = self.timeout or PARKED_SECONDS
         self.methods.append("park")
         await self.turn.park(question.digest, timeout)

@@ -50,6 +50,9 @@ Decision = Approved | Denied | Released | Withheld
 BY_POLICY = "policy"
 """The `by` of a resolution made by nbtool's own rules, without a person or an approver."""
 
+BY_NOBODY = "nobody"
+"""The `by` of a denial, or of a withheld result, because nobody could be asked."""
+
 BY_REMEMBERED = "remembered"
 """The `by` of a resolution covered by an earlier approval."""
 

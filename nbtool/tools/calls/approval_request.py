@@ -15,6 +15,7 @@ from nbtool.loop import is_cancelling
 from nbtool.text import shorten
 from nbtool.thread_pool import capture, run_with_timeout
 from nbtool.tools.approval import (
+    BY_NOBODY,
     BY_POLICY,
     BY_REMEMBERED,
     NEEDS_PERSON,
@@ -99,8 +100,8 @@ async def gate_mode(bound: BoundCall, gate: Gate, seconds: float) -> RunMode | R
     problem = format_error(outcome.error) if outcome and outcome.error else f"it took longer than {seconds:g} s"
     reason = f"The policy of the tool failed: {problem}"
     if gate == "run":
-        raise CallEnded("denied", refusal_message(Denied(reason)), reason)
-    raise CallEnded("withheld", refusal_message(Withheld(reason)), reason)
+        raise CallEnded("denied", refusal_message(Resolution(Denied(reason), BY_POLICY)), reason)
+    raise CallEnded("withheld", refusal_message(Resolution(Withheld(reason), BY_POLICY)), reason)
 
 
 async def record_decision(question: Question, resolution: Resolution, emit: Emit) -> CallDecided:
@@ -140,7 +141,7 @@ async def _ask_approver(
     decision: Decision | None
     try:
         if approver is None:
-            decision, by = _denial_without_approver(question), BY_POLICY
+            decision, by = _denial_without_approver(question), BY_NOBODY
         else:
             made = await _call_approver(approver, question, caller_thread)
             decision = refuse_automatic(question, made, approver)
@@ -239,8 +240,14 @@ def refusal_reason(decision: Decision) -> str:
     return f"{decision.reason} {decision.fix}".strip() if isinstance(decision, Denied | Withheld) else ""
 
 
-def refusal_message(decision: Decision, *, subject: str = "its result") -> str:
+def refusal_message(resolution: Resolution, *, subject: str = "its result") -> str:
     """Return the message to the model about a denial; `subject` is what was withheld at the result gate."""
-    action = f"withheld {subject}" if isinstance(decision, Withheld) else "did not approve this call"
+    decision = resolution.decision
+    if resolution.by == BY_NOBODY:
+        action = f"release {subject}" if isinstance(decision, Withheld) else "approve this call"
+        message = f"Nobody could be asked to {action}."
+    else:
+        action = f"withheld {subject}" if isinstance(decision, Withheld) else "did not approve this call"
+        message = f"The user {action}."
     reason = shorten(getattr(decision, "reason", "").strip(), MAX_REASON)
-    return f"The user {action}. Reason: {reason}" if reason else f"The user {action}."
+    return f"{message} Reason: {reason}" if reason else message

@@ -196,7 +196,7 @@ class ResultDelivery:
         subject = f"the text of its error ({declared_name(error_type)})" if error_type else "its result"
         raise CallEnded(
             "withheld",
-            refusal_message(resolution.decision, subject=subject),
+            refusal_message(resolution, subject=subject),
             refusal_reason(resolution.decision),
         )
 

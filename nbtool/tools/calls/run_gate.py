@@ -139,7 +139,7 @@ class RunGate:
         """
         decision = resolution.decision
         if not isinstance(decision, Approved):
-            raise CallEnded("denied", refusal_message(decision), refusal_reason(decision))
+            raise CallEnded("denied", refusal_message(resolution), refusal_reason(decision))
         if decision.arguments is not None:
             edited = await self.runtime.bind(bound.tool.name, decision.arguments)
             bound = replace(edited, tool_token=bound.tool_token, tool_problem=bound.tool_problem)

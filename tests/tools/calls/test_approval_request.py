@@ -14,7 +14,7 @@ from nbtool.caller_thread import CallerThread
 from nbtool.events import Event
 from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
-from nbtool.tools.approval import ApprovalQueue, Question, Resolution
+from nbtool.tools.approval import BY_NOBODY, ApprovalQueue, Question, Resolution
 from nbtool.tools.calls import approval_request
 from nbtool.tools.calls.bound_call import bind
 from nbtool.tools.calls.call_run import run_call
@@ -78,7 +78,8 @@ def test_a_denied_call_gives_the_model_the_reason() -> None:
 def test_without_an_approver_the_person_reads_the_fix_and_the_model_the_reason() -> None:
     record = make_harness(double_if_allowed).run(ask_for("double_if_allowed", n=2))
 
-    assert record.shown == "The user did not approve this call. Reason: No approver is available."
+    assert record.shown == "Nobody could be asked to approve this call. Reason: No approver is available."
+    assert record.decisions[0].by == BY_NOBODY
     for reason in (record.reason, record.decisions[0].reason):
         assert reason.startswith("No approver is available. ")
         assert 'run="auto"' in reason
@@ -93,6 +94,8 @@ def test_only_the_approver_is_the_fix_where_the_policy_cannot_let_a_call_pass() 
         record = make_harness(function).run(ask_for(name))
 
         assert record.reason == "No approver is available. Pass `approver=` to the chat."
+        assert record.decisions[0].by == BY_NOBODY
+        assert record.shown.startswith("Nobody could be asked to ")
 
 
 class Person:
