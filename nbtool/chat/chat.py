@@ -284,6 +284,7 @@ class Chat:
 
             chat.map("Is this review kind? {text}", frame, as_=bool).values  # a Series beside the frame
 
+        A call that needs an approval is denied without an `approver`: the batch says how many prompts had one.
         Synchronous tools run on the calling thread. An interrupt cancels the remaining prompts, then is raised.
         """
         return build_batch(self.builder, prompts, rows, **kwargs).wait()
@@ -294,8 +295,21 @@ class Chat:
         Each is a turn with this chat's settings, tools and exposed variables, without the history of the chat.
         `prompts` are texts, messages or a column; or a template whose `{column}` is filled in from each of the `rows`:
         dicts, a frame, a Polars query, a table, dataset or Parquet file of pyarrow, or a database cursor. Answers to
-        the same prompts are reused from the journal. Takes `as_`, `options`, `approver` and `settings` as `start` does,
-        and the fields of `MapSettings`.
+        the same prompts are reused from the journal, unless nobody could be asked about a call. Takes `as_`, `options`,
+        `approver` and `settings` as `start` does, and these:
+
+        - `concurrency=8`: maximum prompts that run at the same time
+        - `retries=3`: maximum retries of a prompt if the provider was busy or not reachable
+        - `tokens=None`, `usd=None`: the budget of all prompts together; answers received before are kept
+        - `prices={}`: a `nbtool.plugins.Price` by model, for providers that do not report costs
+        - `tools=None`: replace the chat's own
+        - `executor=None`: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`
+        - `resume=True`: reuse answers from the journal, unless a recording is in use
+        - `progress=True`: show the progress
+        - `keep="turns"`: with "values", answers have no `turn`, only its id
+        - `on=None`: runs whole turns there: a Dask client, or a pool of processes
+        - `chunk=20`: prompts of one task there; their answers arrive together
+        - `send_key=False`: send the literal key of the chat there
 
         With `on`, a Dask client or a pool of processes, the turns run there, with a copy of the tools and objects, and
         with the key that each worker finds. A prompt is sent again if its worker is lost, unless a call has started.
@@ -317,7 +331,14 @@ class Chat:
         anything that yields them, or frames of them; the rows of a Dask frame, a Polars query, a cursor or a Parquet
         file are read a part at a time. Takes the arguments of `start_map`.
 
+        In a file, `value` has a text as it is and any other value as JSON. A Parquet file is written when the map ends,
+        from the `.parquet.sqlite` file beside it, which a later map continues. Answers in the journal are not reused. Rows
+        in whose turn nobody could be asked about a call are sent again.
+
         Raises:
+            nbtool.errors.BadUsage: the sink, the prompts or a setting are invalid, or the file has other answers.
+            nbtool.errors.LimitReached: `tokens` or `usd` are used up; the answers that arrived are written.
+            nbtool.errors.Cancelled: it was stopped by *Stop*; the answers that arrived are written.
             nbtool.errors.WorkerLost: the engine `on` was closed or is broken; the answers that arrived are written.
         """
         return map_into(self.builder, sink, prompts, rows, **kwargs)
