@@ -332,8 +332,8 @@ class Chat:
         file are read a part at a time. Takes the arguments of `start_map`.
 
         In a file, `value` has a text as it is and any other value as JSON. A Parquet file is written when the map ends,
-        from the `.parquet.sqlite` file beside it, which a later map continues. Answers in the journal are not reused. Rows
-        in whose turn nobody could be asked about a call are sent again.
+        from the `.parquet.sqlite` file beside it, which a later map continues. Answers in the journal are not reused.
+        Rows in whose turn nobody could be asked about a call are sent again.
 
         Raises:
             nbtool.errors.BadUsage: the sink, the prompts or a setting are invalid, or the file has other answers.

@@ -10,6 +10,7 @@ streamed_map.py    any number of prompts in constant memory, a chunk at a time
 answer_sink.py     where the answers of those go: an SQLite file, a Parquet file, a function
 parquet_export.py  writing of Parquet
 map_counts.py      the counts of a running map, for those who show its progress
+status_line.py     how far a map is, in one line
 progress.py        how that is shown: a view of the front end, or a line
 settings.py        concurrency, retries, budget, and where the turns run
 remote/            whole turns on a Dask cluster or in a pool of processes

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from nbtool.chat.batch.answers import has_unasked_calls
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries, redactor_for
@@ -103,11 +104,11 @@ def answer_value(turn: Turn, *, as_: Any) -> Any:
 
 
 def _is_sound(events: Sequence[Event], maybe: Mapping[str, str]) -> bool:
-    """Whether a turn completed without using an object that may have changed since."""
+    """Whether a turn completed, without an object that may have changed since, or a call nobody was asked about."""
     ended = any(isinstance(event, TurnEnded) and event.status == "completed" for event in events)
     unknown = any(isinstance(event, CallFinished) and event.status == "unknown" for event in events)
     used = {name for event in events if isinstance(event, CallReady) for name in _names(event.arguments)}
-    return ended and not unknown and not used & maybe.keys()
+    return ended and not unknown and not used & maybe.keys() and not has_unasked_calls(events)
 
 
 def _names(arguments: str) -> set[str]:

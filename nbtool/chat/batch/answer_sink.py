@@ -34,6 +34,9 @@ NOT_REPEATED = "CREATE TABLE IF NOT EXISTS not_repeated (row INTEGER PRIMARY KEY
 OTHER_FORMATS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".xlsx", ".feather", ".arrow"})
 """File name extensions of formats that no sink writes."""
 
+UNASKED = "CREATE TABLE IF NOT EXISTS unasked (row INTEGER PRIMARY KEY)"
+"""The rows with an answer that are sent again: a call was denied or withheld, because nobody could be asked."""
+
 BUSY_SECONDS = 30.0
 """Seconds to wait for another process that reads or writes the file."""
 
@@ -88,7 +91,8 @@ class SqliteSink:
 
     A text is stored as it is, any other value as JSON, and of a failed prompt the `error`. A map with the same file is
     continued: rows with a value are not sent again, and neither are those whose call may have run on a lost worker
-    (table `not_repeated`), until they are deleted from `answers`.
+    (table `not_repeated`), until they are deleted from `answers`. Rows in whose turn nobody could be asked about a call
+    (table `unasked`) are sent again, although they have a value.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -111,6 +115,7 @@ class SqliteSink:
                 connection.execute("BEGIN IMMEDIATE")
                 former = self._inputs(connection)
                 connection.execute(NOT_REPEATED)
+                connection.execute(UNASKED)
                 if former is None:
                     connection.execute("INSERT INTO map VALUES (?)", (inputs,))
         except sqlite3.Error as error:
@@ -132,14 +137,16 @@ class SqliteSink:
     def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
         """Return the prompts whose row has no value yet, and whose calls cannot have run on a lost worker.
 
+        A row with a value is returned too if nobody could be asked about a call in its turn.
+
         Raises:
             nbtool.errors.BadUsage: a row has the answer to another prompt.
         """
         if not items:
             return items
         query = (
-            "SELECT row, prompt_hash, CASE WHEN row IN (SELECT row FROM not_repeated) THEN NULL ELSE error END "
-            "FROM answers WHERE row BETWEEN ? AND ?"
+            "SELECT row, prompt_hash, CASE WHEN row IN (SELECT row FROM not_repeated) THEN NULL "
+            "WHEN row IN (SELECT row FROM unasked) THEN '' ELSE error END FROM answers WHERE row BETWEEN ? AND ?"
         )
         rows = self._opened().execute(query, (items[0].index, items[-1].index))
         former = {row: (answered, error) for row, answered, error in rows}
@@ -172,6 +179,9 @@ class SqliteSink:
             connection.executemany("DELETE FROM not_repeated WHERE row = ?", [(one.index,) for one in answers])
             lost = [(one.index,) for one in answers if isinstance(one.error, WorkerLost) and one.error.may_have_run]
             connection.executemany("INSERT INTO not_repeated VALUES (?)", lost)
+            connection.executemany("DELETE FROM unasked WHERE row = ?", [(one.index,) for one in answers])
+            unasked = [(one.index,) for one in answers if one.has_unasked_calls]
+            connection.executemany("INSERT INTO unasked VALUES (?)", unasked)
 
     def close(self) -> None:
         """Close the file; idempotent."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -10,7 +10,9 @@ from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
+from nbtool.events import CallDecided, Event
 from nbtool.messages import Message
+from nbtool.tools.approval import BY_NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,8 @@ class Answer:
     """The outcome of one prompt: its `value` or its `error`; `is_cached` if it comes from the journal.
 
     `label` is the label of its row, `index` counts from 0. A prompt that was never sent has no turn and no `turn_id`;
-    with `keep="values"` it has only the id, by which `%chat show` and `%chat explore` find the turn.
+    with `keep="values"` it has only the id, by which `%chat show` and `%chat explore` find the turn. An answer with
+    `has_unasked_calls`, of which one was denied, or its result withheld, because nobody could be asked, is not reused.
     """
 
     index: int
@@ -29,6 +32,12 @@ class Answer:
     turn: Turn | None = field(default=None, repr=False)
     is_cached: bool = False
     turn_id: str = field(default="", repr=False)
+    has_unasked_calls: bool = field(default=False, repr=False)
+
+
+def has_unasked_calls(events: Iterable[Event]) -> bool:
+    """Whether a turn had a call that was denied, or its result withheld, because nobody could be asked."""
+    return any(isinstance(event, CallDecided) and event.by == BY_NOBODY for event in events)
 
 
 @dataclass(frozen=True, slots=True)

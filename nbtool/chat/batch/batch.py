@@ -13,15 +13,17 @@ from html import escape
 from typing import Any, Self
 
 from nbtool.caller_thread import CallerThread
-from nbtool.chat.batch.answers import Answer, AnswerPort, AnswerSource
+from nbtool.chat.batch.answers import Answer, AnswerPort, AnswerSource, has_unasked_calls
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
+from nbtool.chat.batch.status_line import status_line
 from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, LimitReached, NbtoolError
 from nbtool.loop import POLL_SECONDS, background_loop
+from nbtool.map_progress import MapState
 from nbtool.messages import Usage
 from nbtool.threadless import new_queue
 
@@ -64,9 +66,9 @@ class Batch:
         self._answers: list[Answer] = []
         self._listeners: list[Callable[[Answer | None], None]] = []
         self._usage = Usage()
-        self._failed = self._cached = 0
+        self._limited: set[int] = set()  # prompts that were sent and not answered, because a limit of all was reached
         self._counts = MapCounts(len(questions.items))
-        shown = ShownMap(self._counts, lambda: self._usage, lambda: backoff.remaining, self._line, self.cancel)
+        shown = ShownMap(self._counts, lambda: self._usage, lambda: backoff.remaining, self.cancel)
         self._display = ProgressDisplay(shown, is_shown=settings.progress)
         self._stopped: NbtoolError | None = None
         self._caller_thread = CallerThread()
@@ -80,7 +82,7 @@ class Batch:
 
     @property
     def errors(self) -> list[Answer]:
-        """The answers that failed."""
+        """The answers with an error: of prompts that failed, and of those that were not answered before a stop."""
         return [answer for answer in self.answers if answer.error]
 
     @property
@@ -110,7 +112,9 @@ class Batch:
     def is_unsent(self, answer: Answer) -> bool:
         """Whether a prompt was not sent, or not answered, because the batch was stopped."""
         error = answer.error
-        return error is not None and (error is self._stopped or isinstance(error, Cancelled))
+        return error is not None and (
+            error is self._stopped or isinstance(error, Cancelled) or answer.index in self._limited
+        )
 
     def start(self) -> Self:
         """Start the prompts on nbtool's background loop; idempotent."""
@@ -247,7 +251,10 @@ class Batch:
                 break
         is_own_limit = bool(turn.end_reason)  # a limit of this turn only: the others continue
         if turn.status == "error" and isinstance(turn.error, LimitReached) and not is_own_limit:
-            self._stopped = self._stopped or LimitReached(f"{turn.error.message} This prompt was not sent.")
+            self._stopped = self._stopped or LimitReached(
+                f"{turn.error.message} This prompt was not sent.", fix=turn.error.fix
+            )
+            self._limited.add(one.index)
         if turn.status != "completed":
             return self._answer(one, turn=turn, error=turn.error or Cancelled(f"The turn was {turn.status}."))
         return self._answer(one, turn=turn, value=self._driver.read(turn))
@@ -281,11 +288,15 @@ class Batch:
     def _add(self, answer: Answer) -> None:
         if answer.turn:
             turn = answer.turn if self._settings.keep == "turns" else None
-            answer = replace(answer, turn=turn, turn_id=answer.turn.turn_id)
+            is_unasked = answer.error is None and has_unasked_calls(answer.turn.log)
+            answer = replace(answer, turn=turn, turn_id=answer.turn.turn_id, has_unasked_calls=is_unasked)
         self._answers.append(answer)
-        self._failed += answer.error is not None
-        self._cached += answer.is_cached
-        self._counts.add(answer.error, is_cached=answer.is_cached, is_unsent=self.is_unsent(answer))
+        self._counts.add(
+            answer.error,
+            is_cached=answer.is_cached,
+            is_unsent=self.is_unsent(answer),
+            has_unasked_calls=answer.has_unasked_calls,
+        )
         self._display.update()
         for listener in tuple(self._listeners):
             listener(answer)
@@ -309,15 +320,8 @@ class Batch:
         for listener in self._listeners:
             listener(None)
 
-    def _line(self) -> str:
-        return f"nbtool: {self._status_line()}"
-
     def _status_line(self) -> str:
         """Return the progress in one line."""
-        failed, cached = self._failed, self._cached
-        parts = [f"{len(self._answers):,} of {len(self):,} prompts"]
-        parts += [f"{failed:,} failed"] if failed else []
-        parts += [f"{cached:,} answered before"] if cached else []
-        parts += [f"{self.usage.total_tokens:,} tokens"] if self.usage.total_tokens else []
-        parts += [f"waiting {wait_seconds:.0f} s for the provider"] if (wait_seconds := self.wait_seconds) >= 1 else []
-        return ", ".join(parts)
+        is_ended = self._work is not None and self._work.done()
+        state: MapState = "stopped" if self._stopped else "completed" if is_ended else "running"
+        return status_line(self._counts.progress(self._usage, wait_seconds=self.wait_seconds, state=state))

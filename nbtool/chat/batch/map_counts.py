@@ -33,7 +33,7 @@ class MapCounts:
 
     def __init__(self, total: int | None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._total, self._clock = total, clock
-        self._answered = self._failed = self._answered_before = self._unsent = 0
+        self._answered = self._failed = self._answered_before = self._unsent = self._unasked = 0
         self._failures: dict[str, int] = {}
         self._buckets: deque[tuple[float, int]] = deque()
         self._in_window = 0
@@ -44,8 +44,18 @@ class MapCounts:
         """Measure time from now on."""
         self._window_start = self._start = self._clock()
 
-    def add(self, error: BaseException | None = None, *, is_cached: bool = False, is_unsent: bool = False) -> None:
-        """Count one prompt: its error, whether its answer was there before, and whether it was never sent."""
+    def add(
+        self,
+        error: BaseException | None = None,
+        *,
+        is_cached: bool = False,
+        is_unsent: bool = False,
+        has_unasked_calls: bool = False,
+    ) -> None:
+        """Count one prompt: its error, whether its answer was there before, and whether it was never sent.
+
+        With `has_unasked_calls`, its answer comes from a turn in which nobody could be asked about a call.
+        """
         with self._lock:
             if is_unsent:
                 self._unsent += 1
@@ -56,6 +66,7 @@ class MapCounts:
             self._count_in_window(self._clock())
             if error is None:
                 self._answered += 1
+                self._unasked += has_unasked_calls
                 return
             self._failed += 1
             message = _message_of(error)
@@ -88,6 +99,7 @@ class MapCounts:
                 self._failed - sum(self._failures.values()),
                 state,
                 reason,
+                self._unasked,
             )
 
     def _rate(self, now: float) -> float | None:

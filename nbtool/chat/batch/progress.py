@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from nbtool.chat.batch.map_counts import MapCounts
+from nbtool.chat.batch.status_line import status_line
 from nbtool.errors import Cancelled, NbtoolError
 from nbtool.loop import background_loop
 from nbtool.map_progress import MapProgress, ProgressView, get_progress_view
@@ -30,13 +31,13 @@ VIEW_INTERVAL = 0.33
 
 @dataclass(frozen=True, slots=True)
 class ShownMap:
-    """What is shown of a map, and how it is stopped; `line` is its progress as a text."""
+    """What is shown of a map, and how it is stopped; `line` returns its progress as a text."""
 
     counts: MapCounts
     usage: Callable[[], Usage]
     wait_seconds: Callable[[], float]
-    line: Callable[[], str]
     stop: Callable[[], object]
+    line: Callable[[MapProgress], str] = status_line
 
 
 class ProgressDisplay:
@@ -64,7 +65,7 @@ class ProgressDisplay:
     def update(self) -> None:
         """Note that something has changed; a view shows it at its next update."""
         if self._line and self._line.is_due:
-            self._line.show(self._map.line())
+            self._line.show(self._text(self._progress()))
 
     @contextmanager
     def waiting(self) -> Iterator[Callable[[], None]]:
@@ -93,11 +94,17 @@ class ProgressDisplay:
         """Show what came of it; `error` is why not all prompts were sent."""
         if self._updates:
             self._updates.cancel()
+        if not (self._view or self._line):
+            return
+        progress = self._progress(error, is_ended=True)
         if self._view:
             with suppress(Exception):
-                self._view.end(self._progress(error, is_ended=True))
+                self._view.end(progress)
         if self._line:
-            self._line.show(self._map.line(), is_last=True)
+            self._line.show(self._text(progress), is_last=True)
+
+    def _text(self, progress: MapProgress) -> str:
+        return f"nbtool: {self._map.line(progress)}"
 
     def _progress(self, error: BaseException | None = None, *, is_ended: bool = False) -> MapProgress:
         counts, usage = self._map.counts, self._map.usage()

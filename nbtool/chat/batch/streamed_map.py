@@ -13,8 +13,9 @@ from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.batch.status_line import status_line
+from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
-from nbtool.text import count_of, format_number
 
 CHUNK = 1_000
 """Prompts in memory at a time; the next ones are read when all of them are answered."""
@@ -27,21 +28,29 @@ class MapTotals:
     """What came of a streamed map.
 
     `answered_before` had an answer in the sink already, or may have run on a lost worker and is not repeated; the usage
-    of those is not counted.
+    of those is not counted. `unsent` were not answered, because their turn was stopped. `unasked` are those of
+    `answered` with a call that was denied, or its result withheld, because nobody could be asked.
     """
 
     answered: int = 0
     failed: int = 0
     answered_before: int = 0
     usage: Usage = field(default_factory=Usage)
+    unsent: int = 0
+    unasked: int = 0
 
     def __str__(self) -> str:
-        done = self.answered + self.failed + self.answered_before
-        parts = [count_of(done, "prompt")]
-        parts += [f"{format_number(self.failed)} failed"] if self.failed else []
-        parts += [f"{format_number(self.answered_before)} answered before"] if self.answered_before else []
-        parts += [f"{format_number(self.usage.total_tokens)} tokens"] if self.usage.total_tokens else []
-        return ", ".join(parts)
+        return status_line(
+            MapProgress(
+                self.usage,
+                answered=self.answered,
+                failed=self.failed,
+                answered_before=self.answered_before,
+                unsent=self.unsent,
+                unasked=self.unasked,
+                state="completed",
+            )
+        )
 
 
 def run_streamed_map(
@@ -66,7 +75,7 @@ class _StreamedMap:
         self._is_stopped = False
         self._lock = threading.Lock()
         self._counts = MapCounts(None)
-        shown = ShownMap(self._counts, self._usage, self._wait_seconds, lambda: f"nbtool: {self._totals}", self._stop)
+        shown = ShownMap(self._counts, self._usage, self._wait_seconds, self._stop)
         self._display = ProgressDisplay(shown, is_shown=is_shown)
 
     def run(self, items: Iterable[PromptItem]) -> MapTotals:
@@ -98,11 +107,13 @@ class _StreamedMap:
             if sent:
                 self._sink.write(sent)
             written.update(one.index for one in sent)
-            failed = sum(one.error is not None for one in sent)
-            self._totals.failed += failed
-            self._totals.answered += len(sent) - failed
             for one in answers:
-                self._counts.add(one.error, is_unsent=batch.is_unsent(one))
+                is_unsent = batch.is_unsent(one)
+                self._totals.unsent += is_unsent
+                self._totals.failed += one.error is not None and not is_unsent
+                self._totals.answered += one.error is None
+                self._totals.unasked += one.has_unasked_calls
+                self._counts.add(one.error, is_unsent=is_unsent, has_unasked_calls=one.has_unasked_calls)
             self._display.update()
 
         try:

@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.chain.hooks import RequestContext, StreamContext
 from nbtool.chain.limits import Limits
-from nbtool.chat.batch import Answer, Batch
+from nbtool.chat.batch import Answer, Batch, MapSettings
 from nbtool.chat.batch.progress import ProgressLine
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal, queries
@@ -199,6 +200,8 @@ def test_a_budget_of_tokens_stops_and_keeps_what_came() -> None:
     assert "budget of 100 tokens is used up" in str(batch.values[2])
     assert "This prompt was not sent." in str(batch.values[4])
     assert batch.usage.total_tokens == 120
+    assert repr(batch) == "<Batch: 2 of 5 prompts, stopped, 3 not answered, 120 tokens>"
+    assert "larger `tokens=` or `usd=`" in str(batch.values[2]) + str(batch.values[4])
 
 
 def test_a_budget_of_dollars_counts_by_price() -> None:
@@ -262,6 +265,7 @@ def test_cancelling_keeps_what_came() -> None:
     values = batch.values
     assert values[0] == "Done."
     assert all(isinstance(one, Cancelled) for one in values[1:])
+    assert repr(batch) == "<Batch: 1 of 4 prompts, stopped, 3 not answered>"
 
 
 def test_an_interrupt_cancels_what_is_left_and_goes_on() -> None:
@@ -374,7 +378,16 @@ def test_after_a_killed_process_only_what_is_missing_is_asked() -> None:
         ({"concurrency": 0}, "expected 1 to 64"),
         ({"concurrency": 65}, "expected 1 to 64"),
         ({"retries": 11}, "expected 0 to 10"),
+        ({"concurrency": "8"}, "concurrency='8': expected 1 to 64"),
+        ({"retries": 1.5}, "expected 0 to 10, as a whole number"),
         ({"tokens": 0}, "greater than 0"),
+        ({"tokens": 1.5}, r"tokens=1\.5: expected a whole number.*tokens=20_000"),
+        ({"tokens": True}, "tokens=True: expected a whole number"),
+        ({"usd": "1"}, r"usd='1': expected a number of US dollars.*usd=0\.50"),
+        ({"usd": float("nan")}, "usd=nan: expected a number of US dollars"),
+        ({"usd": 1, "prices": {"practice:fast": 1}}, r"prices\['practice:fast'\] is 1: expected a Price.*import Price"),
+        ({"prices": {"practice:fast": 1}}, r"prices\['practice:fast'\] is 1: expected a Price"),
+        ({"usd": 1, "prices": [1]}, r"prices=\[1\]: expected a dict"),
         ({"executor": "dask"}, r"expected a concurrent\.futures\.Executor"),
         ({"keep": "all"}, "keep='all': expected 'turns' or 'values'"),
         ({"speed": 3}, "chat.map has no option 'speed'"),
@@ -457,7 +470,16 @@ def test_a_row_that_spent_the_budget_of_its_own_turn_does_not_stop_the_others() 
 
 
 def test_dollars_without_a_price_are_refused_before_any_row_is_asked() -> None:
-    with ScriptedWire([]) as wire, pytest.raises(BadUsage, match=r"0\.5 USD cannot be checked.*Nothing was sent"):
+    unpriced = pytest.raises(BadUsage, match=r"0\.5 USD cannot be checked.*Nothing was sent")
+    with ScriptedWire([]) as wire, unpriced as caught:
         Chat(wire=wire).map(["a", "b"], usd=0.5, concurrency=1)
 
     assert wire.prompts == []
+    assert all(part in caught.value.fix for part in ("`tokens=20_000`", "`prices={'scripted': Price("))
+    assert not any(part in caught.value.fix for part in ("--budget", "plugins=["))
+
+
+def test_help_names_every_setting_of_a_map() -> None:
+    shown = {f"`{one.name}=" for one in fields(MapSettings)}
+
+    assert {name for name in shown if name in str(Chat.start_map.__doc__)} == shown

@@ -136,7 +136,7 @@ def test_a_limit_of_all_prompts_is_the_reason(views: list[View]) -> None:
     (end,) = views[0].ends
     assert end.state == "stopped"
     assert "budget" in end.reason
-    assert end.unsent > 0
+    assert (end.answered, end.failed, end.unsent) == (1, 0, 8)
 
 
 def test_answers_from_the_journal_were_there_before(views: list[View]) -> None:
@@ -168,7 +168,7 @@ def test_a_streamed_map_that_is_stopped_has_written_what_came(views: list[View])
         Chat(wire=wire(*[echo] * 9)).map_into(sink, (str(n) for n in range(9)), concurrency=1)
 
     (end,) = views[0].ends
-    assert (end.state, end.reason) == ("stopped", "")
+    assert (end.state, end.reason, end.failed) == ("stopped", "", 0)
     assert 1 <= len([one for one in written if not one.error]) == end.answered < 9
 
 
@@ -241,11 +241,11 @@ def test_without_a_view_there_is_the_line(*, is_raised: bool, monkeypatch: pytes
 def test_no_text_is_made_for_each_answer() -> None:
     texts: list[str] = []
 
-    def line() -> str:
+    def line(_: MapProgress) -> str:
         texts.append("nbtool: …")
         return texts[-1]
 
-    shown = ShownMap(MapCounts(None), Usage, lambda: 0.0, line, lambda: None)
+    shown = ShownMap(MapCounts(None), Usage, lambda: 0.0, lambda: None, line)
     display = ProgressDisplay(shown, is_shown=True)
     display.open()
     for _ in range(10_000):

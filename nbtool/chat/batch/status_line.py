@@ -1,0 +1,37 @@
+"""How far a map is, in one line of text."""
+
+from __future__ import annotations
+
+from nbtool.map_progress import MapProgress
+from nbtool.text import count_of, format_number
+
+MIN_WAIT_SECONDS = 1.0
+"""Seconds of waiting for the provider from which on they are said."""
+
+UNASKED_FIX = 'pass `approver=`, or set `run="auto"` on the tool'
+"""What a person can do about calls that nobody could be asked about."""
+
+
+def status_line(progress: MapProgress) -> str:
+    """Return how many prompts are done and what became of them; at the end also what can be done about it."""
+    done, total, tokens = progress.done, progress.total, progress.usage.total_tokens
+    is_waiting = progress.state == "running" and progress.wait_seconds >= MIN_WAIT_SECONDS
+    parts = [
+        count_of(done, "prompt") if total is None else f"{format_number(done)} of {format_number(total)} prompts",
+        "stopped" if progress.state == "stopped" else "",
+        f"{format_number(progress.unsent)} not answered" if progress.unsent else "",
+        f"{format_number(progress.failed)} failed" if progress.failed else "",
+        f"{format_number(progress.answered_before)} answered before" if progress.answered_before else "",
+        unasked_text(progress),
+        f"{format_number(tokens)} tokens" if tokens else "",
+        f"waiting {progress.wait_seconds:.0f} s for the provider" if is_waiting else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def unasked_text(progress: MapProgress) -> str:
+    """Return how many answers had such calls; with the fix only at the end, because a running line is short."""
+    if not progress.unasked:
+        return ""
+    text = f"{format_number(progress.unasked)} with calls denied or withheld"
+    return text if progress.state == "running" else f"{text}: nobody could be asked ({UNASKED_FIX})"

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbtool.chat.batch.status_line import UNASKED_FIX, status_line
+from nbtool.map_progress import MapProgress
+from nbtool.messages import Usage
+
+
+@pytest.mark.parametrize(
+    ("progress", "line"),
+    [
+        (
+            {"total": 200, "answered": 142, "unsent": 58, "state": "stopped"},
+            "142 of 200 prompts, stopped, 58 not answered",
+        ),
+        ({"total": 3, "answered": 1, "failed": 2, "state": "completed"}, "3 of 3 prompts, 2 failed"),
+        ({"answered": 1, "answered_before": 1_200}, "1,201 prompts, 1,200 answered before"),
+        ({"total": 4, "answered": 4, "wait_seconds": 12.0}, "4 of 4 prompts, waiting 12 s for the provider"),
+        ({"total": 4, "answered": 4, "wait_seconds": 12.0, "state": "completed"}, "4 of 4 prompts"),
+        ({"total": 4, "answered": 4, "unasked": 1}, "4 of 4 prompts, 1 with calls denied or withheld"),
+        (
+            {"total": 4, "answered": 4, "unasked": 1, "state": "completed"},
+            f"4 of 4 prompts, 1 with calls denied or withheld: nobody could be asked ({UNASKED_FIX})",
+        ),
+    ],
+)
+def test_the_line_says_what_became_of_the_prompts(progress: dict[str, Any], line: str) -> None:
+    assert status_line(MapProgress(Usage(), **progress)) == line
+
+
+def test_the_line_has_the_tokens() -> None:
+    assert status_line(MapProgress(Usage(1_000, 200), 1, 1)) == "1 of 1 prompts, 1,200 tokens"

@@ -1,0 +1,137 @@
+"""Answers of turns in which a call was denied, because nobody could be asked about it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import Approved, Chat, Denied, tool
+from nbtool.chat.batch import Answer, Batch
+from nbtool.chat.batch.status_line import UNASKED_FIX
+from nbtool.testing import ScriptedWire, call
+from nbtool.tools.approval import Decision, Question
+from nbtool.wire.base import Prompt
+
+HINT = f"2 with calls denied or withheld: nobody could be asked ({UNASKED_FIX})"
+NAMES = ["a", "b"]
+
+
+@tool
+def drop_table(name: str) -> str:
+    "Drop a table."
+    return f"dropped {name}"
+
+
+@tool(run="auto", result="always")
+def secret(name: str) -> str:
+    "Read a secret."
+    return f"secret {name}"
+
+
+class Approver:
+    """Gives one decision, and notes what it was asked about."""
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision = decision
+        self.asked: list[str] = []
+
+    def __call__(self, question: Question) -> Decision:
+        self.asked.append(question.tool)
+        return self.decision
+
+
+def use(name: str) -> Any:
+    """Reply with a call of the tool, and then with its result."""
+
+    def reply(prompt: Prompt) -> Any:
+        last = prompt.messages[-1]
+        return last.results[0].text if last.results else call(name, name=last.text)
+
+    return reply
+
+
+def chat_of(tool_: Any, name: str, **options: Any) -> Chat:
+    return Chat(wire=ScriptedWire([use(name)] * 8), tools=[tool_], **options)
+
+
+@pytest.mark.parametrize(("tool_", "name"), [(drop_table, "drop_table"), (secret, "secret")])
+def test_a_map_says_how_many_prompts_had_calls_that_nobody_could_be_asked_about(tool_: Any, name: str) -> None:
+    batch = chat_of(tool_, name).map(NAMES, keep="values")
+
+    assert HINT in repr(batch)
+    assert "<Batch: 2 of 2 prompts, 2 with" in repr(batch)
+    assert [one.has_unasked_calls for one in batch.answers] == [True, True]
+    assert batch.errors == []
+    assert all(value.startswith("Nobody could be asked to ") for value in batch.values)
+
+
+def test_such_answers_are_not_taken_from_the_journal_and_those_that_follow_are() -> None:
+    chat_of(drop_table, "drop_table").map(NAMES)
+    approver = Approver(Approved())
+    again = chat_of(drop_table, "drop_table").map(NAMES, approver=approver)
+    third = chat_of(drop_table, "drop_table").map(NAMES)
+
+    assert approver.asked == ["drop_table"] * 2
+    assert again.values == ["dropped a", "dropped b"]
+    assert repr(again) == "<Batch: 2 of 2 prompts>"
+    assert third.values == again.values
+    assert repr(third) == "<Batch: 2 of 2 prompts, 2 answered before>"
+
+
+def test_a_denial_by_an_approver_is_an_answer() -> None:
+    first = chat_of(drop_table, "drop_table").map(NAMES, approver=Approver(Denied("not today")))
+    again = chat_of(drop_table, "drop_table").map(NAMES, approver=Approver(Approved()))
+
+    assert repr(first) == "<Batch: 2 of 2 prompts>"
+    assert repr(again) == "<Batch: 2 of 2 prompts, 2 answered before>"
+    assert all("not today" in value for value in again.values)
+
+
+@pytest.mark.parametrize("suffix", ["sqlite", "parquet"])
+def test_a_map_into_a_file_sends_such_rows_again_until_somebody_could_be_asked(tmp_path: Path, suffix: str) -> None:
+    path, approver = tmp_path / f"a.{suffix}", Approver(Approved())
+    rows = path if suffix == "sqlite" else tmp_path / "a.parquet.sqlite"
+    first = chat_of(drop_table, "drop_table").map_into(path, NAMES)
+    marked = read(rows, "SELECT row FROM unasked ORDER BY row")
+    again = chat_of(drop_table, "drop_table").map_into(path, NAMES, approver=approver)
+    third = chat_of(drop_table, "drop_table").map_into(path, NAMES)
+
+    assert str(first) == f"2 prompts, {HINT}"
+    assert marked == [(0,), (1,)]
+    assert approver.asked == ["drop_table"] * 2
+    assert (again.answered, again.unasked, third.answered_before) == (2, 0, 2)
+    assert read(rows, "SELECT value FROM answers ORDER BY row") == [("dropped a",), ("dropped b",)]
+    assert read(rows, "SELECT row FROM unasked") == []
+
+
+def test_a_file_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    chat_of(drop_table, "drop_table", approver=Approver(Approved())).map_into(path, NAMES)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE unasked")
+    again = chat_of(drop_table, "drop_table").map_into(path, NAMES)
+
+    assert str(again) == "2 prompts, 2 answered before"
+
+
+def test_a_function_receives_which_answers_have_such_calls() -> None:
+    received: list[Answer] = []
+    chat_of(drop_table, "drop_table").map_into(received.extend, NAMES)
+
+    assert [one.has_unasked_calls for one in received] == [True, True]
+
+
+def test_a_prompt_that_failed_is_no_answer_and_not_counted_as_such() -> None:
+    wire = ScriptedWire([call("drop_table", name="a"), "no number"] * 4)
+    batch: Batch = Chat(wire=wire, tools=[drop_table]).map(["a"], as_=int)
+
+    assert "1 failed" in repr(batch)
+    assert "denied" not in repr(batch)
+
+
+def read(path: Path, query: str) -> list[Any]:
+    with sqlite3.connect(path) as connection:
+        return connection.execute(query).fetchall()
