@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.chat import Chat
 from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.flags.config import NbTool
+from nbtool.magics.kernel.cell_messages import takes_next_cell
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CellContext
 from nbtool.magics.notebook.inserted_cell import CellSource
@@ -96,6 +98,20 @@ class CommandContext:
             del self.kernel.chats[self.name]
             self.chat.model = former.model
         return self.chat
+
+
+NOT_ADDED = "Nothing here takes a new cell, so it is printed."
+
+
+def add_cell(context: CommandContext, source: str, what: str, advice: str) -> str:
+    """Write a new cell below, and return what to say of it: with its source where no front end shows the cell.
+
+    `what` is the subject of the sentence, `advice` what the person does with the cell.
+    """
+    context.kernel.shell.set_next_input(source)
+    if takes_next_cell(context.kernel.shell):
+        return f"{what} was added as a new cell below. {advice}"
+    return f"{what} is below. {NOT_ADDED} {advice}\n\n{escape_invisible(source.rstrip())}"
 
 
 LINE_WIDTH = 96

@@ -100,6 +100,16 @@ def has_front_end(shell: Any) -> bool:
     return bool(getattr(kernel, "_allow_stdin", False)) or bool(cell_id(shell))
 
 
+def takes_next_cell(shell: Any) -> bool:
+    """Return whether the front end shows a cell that a command writes (`set_next_input`): a page, or a full terminal.
+
+    Unattended runs ignore it, and so do `ipython --simple-prompt` and pipes.
+    """
+    if getattr(shell, "kernel", None) is not None:
+        return has_front_end(shell)
+    return getattr(shell, "simple_prompt", True) is False
+
+
 def cell_id(shell: Any) -> str:
     """Return the id of the running cell from the front end; empty if it sends none."""
     kernel = getattr(shell, "kernel", None)

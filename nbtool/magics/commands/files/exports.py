@@ -16,7 +16,7 @@ from nbtool.chat.export.title import Origin
 from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.context import Command, CommandContext, find_turn
+from nbtool.magics.commands.context import Command, CommandContext, add_cell, find_turn
 from nbtool.magics.notebook.turn_code import check_code, export_context, turn_code
 from nbtool.magics.notebook.turn_output import chat_field, host_fields
 from nbtool.messages import short_id
@@ -48,8 +48,7 @@ def code(context: CommandContext, args: list[str]) -> str:
         check_code(exported, "chat")
     else:
         exported = turn_code(find_turn(context.chat, args), context.chat, context.kernel.shell.user_ns)
-    context.kernel.shell.set_next_input(exported.text)
-    return f"The code was added as a new cell below ({exported.summary}). Review it, then run it."
+    return add_cell(context, exported.text, f"The code ({exported.summary})", "Review it, then run it.")
 
 
 def export(context: CommandContext, args: list[str]) -> str:

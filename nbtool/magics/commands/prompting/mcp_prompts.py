@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.context import Command, CommandContext, format_table
+from nbtool.magics.commands.context import Command, CommandContext, add_cell, format_table
 from nbtool.magics.flags.flag_parser import mentions
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 NO_SERVERS = "No MCP server is connected in this notebook."
 CONNECT = "`lab = mcp_servers(…)` connects one."
-ADDED = "The prompt of {server} was added as a new cell below. It is this server's text: read it, then run it."
-UNMENTIONED = " Its {names} are no mentions any more: nothing is exposed or offered by them."
+ADVICE = "It is this server's text: read it, then run it."
+UNMENTIONED = "{advice} Its {names} are no mentions any more: nothing is exposed or offered by them."
 
 _MENTION_START = re.compile(r"([&$])(?=`)")
 
@@ -44,10 +44,10 @@ def prompt(context: CommandContext, args: list[str]) -> str:
     text = server.get_prompt(chosen.name, _arguments(chosen, words))
     found = mentions(text)
     plain = _MENTION_START.sub(r"\1 ", escape_invisible(text))  # a mention would expose what it names
-    context.kernel.shell.set_next_input(f"{context.cells.cell_magic}\n{plain}")
-    added = ADDED.format(server=one_line(server.name, 100))
     names = ", ".join(one_line(one, 60) for one in (*found.variables, *found.tools))
-    return f"{added}{UNMENTIONED.format(names=names)}" if names else added
+    advice = UNMENTIONED.format(advice=ADVICE, names=names) if names else ADVICE
+    what = f"The prompt of {one_line(server.name, 100)}"
+    return add_cell(context, f"{context.cells.cell_magic}\n{plain}", what, advice)
 
 
 COMMANDS: dict[str, Command] = {"prompt": prompt}

@@ -8,6 +8,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from nbtool import Chat
 from nbtool.messages import Media, short_id
@@ -36,9 +37,33 @@ def test_code_puts_the_calls_into_the_next_cell(chat_shell: Any, capsys: pytest.
     chat_shell.user_ns.pop("r1", None)
     assert chat_shell.run_cell(chat_shell.rl_next_input).success
 
-    assert "as a new cell below (2 calls)" in text
+    assert "The code (2 calls)" in text
     assert (chat_shell.user_ns["r1"], chat_shell.user_ns["r2"]) == (8, 3)
     assert chat_shell.user_ns["received"][-1] is chat_shell.user_ns["frame"]
+
+
+@pytest.mark.parametrize("simple_prompt", [None, True, False])
+def test_code_is_printed_where_no_front_end_shows_a_new_cell(
+    chat_shell: Any, capsys: pytest.CaptureFixture[str], simple_prompt: bool | None
+) -> None:
+    if simple_prompt is not None:
+        chat_shell.simple_prompt = simple_prompt  # of a terminal; other shells without a kernel have none
+    text = run_command(chat_shell, "code", capsys)
+
+    assert ("was added as a new cell below. Review it, then run it." in text) == (simple_prompt is False)
+    assert (chat_shell.rl_next_input.rstrip() in text) == (simple_prompt is not False)
+
+
+def test_code_is_printed_in_a_run_that_nobody_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    use = "%%chat -q -m practice:fast\nUse &`triple` with n=4."
+    cells = ["%load_ext nbtool", f"from nbtool import tool\n{FUNCTION}", use, "%chat code"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+
+    said = notebook.cells[-1].outputs[0].text
+    assert said.startswith("The code (1 call) is below. Nothing here takes a new cell, so it is printed.")
+    assert "\nr1 = triple(n=4)\n" in said
 
 
 def test_code_of_a_named_turn(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,6 +41,7 @@ def test_a_prompt_is_written_into_a_cell_and_not_sent(connected: Any, capsys: py
 
     assert connected.added == ["%%chat -c other\nReview this, in a stern tone:\nx = 1\\u{202e}"]
     assert "read it, then run it" in printed
+    assert printed.endswith(f"{connected.added[0]}\n")  # nothing here takes a cell, so it is printed
     chats = connected.magics_manager.registry["ChatMagics"].chats
     assert all(chat.tree.active_path == () for chat in chats.values())
 
