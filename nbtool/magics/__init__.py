@@ -95,6 +95,14 @@ class ChatMagics(Magics):
             return [f"%{self.name} --help\n"]
         return [*lines, "\n"] if len(lines) == 1 and any(word in BODYLESS_FLAGS for word in words) else lines
 
+    def fill_empty_body(self, lines: list[str]) -> list[str]:
+        """Run a `%%chat` without a body: nbtool's error says where the prompt goes, IPython's names the line magic."""
+        words = "".join(lines).split(maxsplit=1)
+        return [*lines, "\n"] if len(lines) == 1 and words[:1] == [f"%%{self.name}"] else lines
+
+    # A terminal asks the other transformers whether a cell is complete: the first line of one is not.
+    fill_empty_body.has_side_effects = True  # type: ignore[attr-defined]  # IPython reads it from the function
+
 
 class UnattendedUsageError(UsageError):
     """An error of usage in a run that nobody watches: papermill logs the error of a cell, and not what it printed."""
@@ -134,7 +142,7 @@ def load(shell: Any) -> None:
     shell.magics_manager.registry[ChatMagics.__name__] = magics
     shell.register_magic_function(magics.chat, magic_kind="line_cell", magic_name=name)
     shell.configurables.append(settings)
-    shell.input_transformers_cleanup.append(magics.allow_empty_body)
+    shell.input_transformers_cleanup.extend((magics.allow_empty_body, magics.fill_empty_body))
     add_completer(shell, magics.completer)
     set_code_runner(lambda code: _run(shell, code))
     set_login_asker(lambda request: _ask_login(shell, name, request))
@@ -231,7 +239,8 @@ def unload(shell: Any) -> None:
         shell.magics_manager.magics[kind].pop(magics.name, None)
     for one in (magics.settings, magics):  # IPython registers every set of magics itself, and never removes one
         shell.configurables.remove(one)
-    shell.input_transformers_cleanup.remove(magics.allow_empty_body)
+    for transformer in (magics.allow_empty_body, magics.fill_empty_body):
+        shell.input_transformers_cleanup.remove(transformer)
     remove_completer(shell, magics.completer)
     set_code_runner(None)
     set_login_asker(None)

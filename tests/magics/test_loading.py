@@ -107,3 +107,11 @@ def test_loading_asks_no_machine_but_this_one() -> None:
     ran = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, check=True)
 
     assert ran.stdout.splitlines()[-1] == "asked ['127.0.0.1']"
+
+
+def test_a_terminal_waits_for_the_prompt_after_the_first_line(bare: Any) -> None:
+    bare.run_line_magic("load_ext", "nbtool")
+    is_complete = bare.input_transformer_manager.check_complete
+
+    assert is_complete("%%chat -m practice:fast")[0] == "incomplete"
+    assert is_complete("%%chat\nHello\n\n")[0] == "complete"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from itertools import pairwise
 
 from nbtool.blocks.render import omission
@@ -26,7 +27,7 @@ def run(context: CommandContext, args: list[str]) -> str:
         BadUsage: there is no such command.
     """
     name, *rest = args if args and args[0] not in HELP_FLAGS else ["help"]
-    _find_command(name)
+    _find_command(name, rest)
     if len(rest) == 1 and rest[0] in HELP_FLAGS:
         return _help_of(name)
     check_options(name, rest)
@@ -76,15 +77,18 @@ def help_command(_: CommandContext, args: list[str]) -> str:
             raise BadUsage("%chat help takes at most one command.", fix="`%chat help` lists them.")
 
 
-def _find_command(name: str) -> str:
-    """Return a name if it is that of a command.
+def _find_command(name: str, rest: Sequence[str] = ()) -> str:
+    """Return a name if it is that of a command; `rest` are the words after it, which may be those of a prompt.
 
     Raises:
         BadUsage: there is no such command.
     """
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
-        raise BadUsage(f"Unknown command %chat {name}.", fix=f"Did you mean {near[0]}?" if near else "`%chat help`")
+        has_words = not near or any(word.isalpha() for word in rest)
+        hint = f"Did you mean {near[0]}?" if near else "`%chat help` lists the commands."
+        fix = f"{hint} A prompt goes below `%%chat`." if has_words else hint
+        raise BadUsage(f"Unknown command %chat {shorten(name, MAX_NAME)}.", fix=fix)
     return name
 
 
@@ -103,6 +107,9 @@ def _help_text(command: Command) -> str:
     """Return the help of a command as one line: its docstring without the errors that it raises."""
     return " ".join((command.__doc__ or "").partition("Raises:")[0].split())
 
+
+MAX_NAME = 80
+"""Characters of an unknown command that an error shows."""
 
 HEADINGS: dict[str, tuple[str, ...]] = {
     "This chat": ("status", "models", "show", "explore", "new", "use"),

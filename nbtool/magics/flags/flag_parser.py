@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
+from nbtool.text import shorten
 from nbtool.view.page_messages import is_valid_name
 
 _MENTION = re.compile(r"(?<![\\\w])(?:([$&])`([A-Za-z_]\w*)`|(&)`([A-Za-z_][\w-]*\.[\w./-]+)`)")
@@ -25,6 +26,9 @@ _QUOTED = re.compile(r"(?<![\\\w$&@`])`([A-Za-z_][\w.-]{0,127})`(?!`)")
 
 MAX_LINE = 10_000
 """Characters of a magic's line that are accepted."""
+
+MAX_SHOWN = 80
+"""Characters of unexpected words that an error shows."""
 
 MAX_WORDS = 500
 """Words of a magic's line that are accepted; parsing time grows with their square."""
@@ -275,7 +279,15 @@ def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
             f"%%chat: the line has {len(words):,} words, above {MAX_WORDS:,}.",
             fix="Pass many tools as one toolset.",
         )
-    return parser.parse_args(words)
+    flags, unknown = parser.parse_known_args(words)
+    if any(word.startswith("-") for word in unknown):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if unknown:
+        raise BadUsage(
+            f"%%chat: {shorten(' '.join(unknown), MAX_SHOWN)!r} is no flag.",
+            fix="Write your prompt below the %%chat line.",
+        )
+    return flags
 
 
 def budget(text: str | None) -> tuple[int | None, float | None]:
