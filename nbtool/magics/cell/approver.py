@@ -19,8 +19,8 @@ from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.question import MODEL, effect_text, format_remarks, notice_text, summarize_request
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.chat.turn import Turn
-from nbtool.errors import AlreadyDecided
-from nbtool.magics.cell.form_input import fill_in_by_input
+from nbtool.errors import AlreadyDecided, Cancelled
+from nbtool.magics.cell.form_input import fill_in_by_input, read_line
 from nbtool.magics.cell.passing_line import PassingLine
 from nbtool.threadless import WaitEvent, wait_for_event
 from nbtool.tools.approval import (
@@ -97,7 +97,16 @@ class CellApprover:
         return self.mode != "deny"
 
     async def ask(self, question: Question) -> Decision | None:
-        """Answer with the best available option; None leaves the question in the queue, for a click."""
+        """Answer with the best available option; None leaves the question in the queue, for a click.
+
+        An interrupt while it asks is no answer: it stops the turn, which withdraws the question.
+        """
+        try:
+            return await self._answer(question)
+        except Cancelled:
+            return None
+
+    async def _answer(self, question: Question) -> Decision | None:
         if self.mode == "deny":
             return self._record(BY_POLICY, question.denial(DENIED_BY_FLAG))
         if self.mode == "auto" and not (question.sensitive or question.person_rule):
@@ -188,7 +197,7 @@ class CellApprover:
 def ask_by_input(question: Question) -> Decision:
     """Ask with one line of input; only a plain yes is consent, any other text is the reason of a denial."""
     try:
-        answer = input(input_prompt(question)).strip()
+        answer = read_line(input_prompt(question))
     except EOFError:
         return question.denial("The input was closed before an answer was entered.")
     if answer.lower() in ("y", "yes"):

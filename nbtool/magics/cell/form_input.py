@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,21 @@ SIGN_IN = "Sign in there? [y = yes, or type anything else for no] "
 MAX_LABEL = 200
 
 
+def read_line(prompt: str) -> str:
+    """Read a line; an interrupt begins a new one, since a terminal shows it as `^C` within the line.
+
+    Raises:
+        KeyboardInterrupt: the person stops the turn.
+        EOFError: the input was closed.
+    """
+    try:
+        return input(prompt).strip()
+    except KeyboardInterrupt:
+        if sys.stdout.isatty():
+            print()  # noqa: T201 - see above
+        raise
+
+
 def fill_in_by_input(question: Question) -> Decision:
     """Ask for each field in a line, which may be left empty, and then whether to send them; only a plain yes sends."""
     server = one_line(question.display_name, MAX_LABEL)
@@ -27,9 +43,9 @@ def fill_in_by_input(question: Question) -> Decision:
     values = dict(question.arguments)
     try:
         for name, schema in question.schema.get("properties", {}).items():
-            if line := input(_label(name, schema, values.get(name))).strip():
+            if line := read_line(_label(name, schema, values.get(name))):
                 values[name] = _value(line, schema)
-        answer = input(SIGN_IN if page else SEND).strip().lower()
+        answer = read_line(SIGN_IN if page else SEND).lower()
     except EOFError:
         return question.denial("The input was closed before an answer was entered.")
     return Approved(values) if answer in ("y", "yes") else question.denial("")

@@ -318,3 +318,21 @@ def test_a_person_at_a_terminal_is_asked_for_a_line(script: Path) -> None:
     terminal.close(force=True)
 
     assert not terminal.isalive()
+
+
+def test_an_interrupt_at_the_line_of_a_terminal_stops_the_turn_and_is_no_answer(script: Path) -> None:
+    terminal = pexpect.spawn(
+        sys.executable,
+        ["-m", "IPython", "--no-banner", "--colors=NoColor", str(script)],
+        timeout=SECONDS,
+        use_poll=True,
+        encoding="utf-8",
+    )
+    terminal.expect(r"Run it\?[^\n]*no\] ")
+    terminal.sendintr()
+    terminal.expect("Stopped")
+    shown = terminal.before or ""
+    terminal.close(force=True)
+
+    assert re.search(r"\n■ \w+\(.*\) · cancelled\r\n", shown), shown
+    assert "denied" not in shown
