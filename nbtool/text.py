@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -33,9 +34,14 @@ def count_of(number: int, noun: str) -> str:
     return f"{format_number(number)} {noun}{'' if number == 1 else 's'}"
 
 
-def with_article(noun: str) -> str:
-    """Return a noun with its indefinite article: a list, an int."""
-    return f"{'an' if noun[:1] in tuple('AEIOUaeiou') else 'a'} {noun}"
+_SPOKEN_VOWEL = re.compile(r"[aeio]|u(?!ni|se|u|rl)|nd(?=array)", re.IGNORECASE)
+"""How a name begins that is read with a vowel: `int`, `Unpacker`, `ndarray`, but not `user` or `UUID`."""
+
+
+def with_article(name: str, *, capital: bool = False) -> str:
+    """Return a name with its indefinite article: a str, an int; with `capital` as the beginning of a sentence."""
+    first = "A" if capital else "a"
+    return f"{first}n {name}" if _SPOKEN_VOWEL.match(name) else f"{first} {name}"
 
 
 def type_of(value: object) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from nbtool.text import leaves, map_text, type_of, with_article
 
 SAMPLE = {"a": "x", "b": [{"c": "y"}, ("z", 1, True, None)]}
@@ -20,6 +22,14 @@ def test_the_leaves_of_json_data_are_found_at_every_depth() -> None:
     assert sorted(leaves({"a": "x", "b": [{"c": "y"}, ["z"]]})) == ["x", "y", "z"]
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("int", "an int"), ("str", "a str"), ("UUID", "a UUID"), ("UserDict", "a UserDict"), ("ndarray", "an ndarray")],
+)
+def test_a_name_gets_the_article_that_it_is_read_with(name: str, expected: str) -> None:
+    assert with_article(name) == expected
+    assert with_article(name, capital=True) == f"A{expected[1:]}"
+
+
 def test_a_type_is_named_with_its_article() -> None:
     assert [type_of(value) for value in (1, [], None)] == ["an int", "a list", "None"]
-    assert with_article("Index") == "an Index"

@@ -20,7 +20,7 @@ from nbtool.errors import BadUsage
 from nbtool.messages import Media, Part
 from nbtool.mime import SNIFFED, sniff
 from nbtool.server_url import parse_server_url
-from nbtool.text import shorten
+from nbtool.text import shorten, with_article
 from nbtool.tools.secret_patterns import is_secret_path
 from nbtool.wire.framing.redaction import excerpt
 
@@ -75,7 +75,9 @@ def as_media(thing: Any) -> Media:
         return _png(_of_figure, thing, "The figure")
     if package == "numpy" and hasattr(thing, "dtype"):
         return _png(_of_array, thing, "The array")
-    raise BadUsage(f"A {type(thing).__name__} cannot be attached.", fix=f"Attach {_ATTACHABLE}.")
+    raise BadUsage(
+        f"{with_article(type(thing).__name__, capital=True)} cannot be attached.", fix=f"Attach {_ATTACHABLE}."
+    )
 
 
 def _of_turn(turn: Turn) -> tuple[Media, ...]:

@@ -11,10 +11,11 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, cast, overload
 
 from nbtool.errors import BadUsage
+from nbtool.text import with_article
 from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, make_digest
 from nbtool.tools.functions import captured_objects, name_of, source_of, unwrap_function
 from nbtool.tools.schema.parameters import Parameters
@@ -212,13 +213,28 @@ def as_tools(obj: Any) -> list[Tool]:
     is_own = type(obj).__module__ != "builtins"
     if (count := count_methods(obj)) > MAX_METHODS:
         raise BadUsage(
-            f"A {type(obj).__name__} has {count} methods: that is data, not a set of tools.",
+            f"{with_article(type(obj).__name__, capital=True)} has {count} methods: that is data, not a set of tools.",
             fix="Expose it (`chat.expose`, or `-v NAME` in a cell), or pass the methods that you mean.",
         )
     tools = [_make_tool(method, options) for method, options in _marked_methods(obj)] if is_own else []
     if not tools:
-        raise BadUsage(f"A {type(obj).__name__} is not a tool.", fix="Pass a function, a method, a class or a toolset.")
+        is_quoted = isinstance(obj, str) and bool(NAME.fullmatch(obj)) and obj.isidentifier()
+        quoted = f"Pass the function itself, without quotes: tools=[{obj}]."
+        raise BadUsage(
+            f"{with_article(type(obj).__name__, capital=True)} is not a tool.",
+            fix=quoted if is_quoted else "Pass a function, a method, a class or a toolset.",
+        )
     return tools
+
+
+def as_named_tool(function: Callable[..., Any], name: str) -> Tool:
+    """Return the tool of a function that its owner knows by `name`, unless `tool(name=…)` has given it one.
+
+    Raises:
+        BadUsage: no schema can be built for it.
+    """
+    options = getattr(function, TOOL_ATTRIBUTE, None) or Options()
+    return _make_tool(function, options if options.name else replace(options, name=name))
 
 
 def count_methods(obj: Any) -> int:
@@ -229,7 +245,7 @@ def count_methods(obj: Any) -> int:
 
 def _attach_options(function: F, options: Options) -> F:
     if not callable(function):
-        raise BadUsage(f"@tool takes a function or a class, not a {type(function).__name__}.")
+        raise BadUsage(f"@tool takes a function or a class, not {with_article(type(function).__name__)}.")
     if not inspect.isclass(function):
         _check_name(options.name or name_of(function))
         _check_executor(function, options)

@@ -96,6 +96,15 @@ def test_what_is_no_tool_is_refused(thing: Any) -> None:
         tool(run="auto")(thing)
 
 
+def test_a_tool_in_quotes_is_refused_with_the_way_to_pass_it() -> None:
+    with pytest.raises(
+        BadUsage, match=r"A str is not a tool\. Pass the function itself, without quotes: tools=\[double\]"
+    ):
+        nbtool.Chat(tools=["double"])
+    with pytest.raises(BadUsage, match=r"An int is not a tool\. Pass a function"):
+        as_tools(3)
+
+
 def test_an_object_of_a_library_with_many_methods_is_data_and_no_tools() -> None:
     with pytest.raises(BadUsage, match=r"A DataFrame has \d+ methods: that is data") as refused:
         as_tools(pd.DataFrame())

@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.text import shorten
+from nbtool.text import shorten, with_article
 from nbtool.wire.prompted.json_tokens import BLANK, Token, find_end, is_closed_string, strip_fence, tokens
 
 MAX_LENGTH = 4 * 1024 * 1024
@@ -64,7 +64,7 @@ def parse_object(text: str, *, is_closed: bool = False) -> RepairedJson:
     """
     parsed = parse_value(text, is_closed=is_closed)
     if not isinstance(parsed.value, dict):
-        raise InvalidArguments(f"A JSON object is expected; a {type(parsed.value).__name__} came.")
+        raise InvalidArguments(f"A JSON object is expected; {with_article(type(parsed.value).__name__)} came.")
     return parsed
 
 
