@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nbtool.practice.in_process import InProcessServer
     from nbtool.practice.server import PracticeServer
 
-__all__ = ["Practice", "describe", "start", "stop"]
+__all__ = ["Practice", "describe", "names", "start", "stop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,13 @@ def start() -> Practice:
             atexit.register(stop)
         server = _running[0]
     return Practice(f"http://127.0.0.1:{server.port}/v1", SecretStr(server.key))
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the practice models."""
+    from nbtool.practice.chat_completions import MODELS  # noqa: PLC0415 - needed only by the practice model
+
+    return tuple(MODELS)
 
 
 def describe() -> str:

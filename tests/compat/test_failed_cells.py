@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 from tests.compat.processes import start_command, write_notebook
 
 FAILURES = {
-    "%%chat -m practice:nowhere\nHello": "The model `nowhere` does not exist",
+    "%%chat -m ollama:nowhere\nHello": "ollama (127.0.0.1:9) cannot be reached",
     "%%chat --no-such-flag\nHello": "UsageError: %%chat: unrecognized arguments: --no-such-flag",
     "%%chat -m openai:gpt-6.1-terra\nHello": "UsageError: No key for openai",
     "%%chat --replay only\nHello": "No recording to replay from.",
@@ -23,6 +23,7 @@ FAILURES = {
 def test_the_error_of_each_cell_that_failed_names_its_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """nbclient raises it, and papermill logs it; neither says what a cell printed."""
     monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     write_notebook(tmp_path / "run.ipynb", "%load_ext nbtool", *FAILURES)
     notebook = nbformat.read(tmp_path / "run.ipynb", as_version=4)
 

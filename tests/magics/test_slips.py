@@ -13,26 +13,27 @@ SET_UP = "%%chat -q -m practice:fast -t double -v frame -s Be-brief\nHello"
 SLIPS = {
     "an unknown provider": "-m opnai:gpt-5",
     "a model without a provider": "-m gpt-5",
+    "a practice model that is none": "-m practice:fsat -t rows -s New",
     "a model whose key is missing": "-m openai:gpt-5-mini",
-    "an unknown flag": "-m practice:slow --modle x",
-    "an abbreviated flag": "-m practice:slow --mod x",
-    "a budget that is none": "-m practice:slow --budget much",
-    "an option without a value": "-m practice:slow --option temperature",
-    "--from alone": "-m practice:slow -t rows --from 2",
-    "a turn that is not there": "-m practice:slow -t rows -v received -s New --rerun turn_nowhere",
-    "an edit of a turn that is not there": "-m practice:slow --hide frame --edit turn_nowhere",
-    "a variable to hide that is not exposed": "-m practice:slow --hide freme -s New",
-    "a tool that is not there": "-m practice:slow -s New -t rows nowhere",
-    "a variable that is not there": "-m practice:slow -t rows -v nowhere",
+    "an unknown flag": "-m practice:thinking --modle x",
+    "an abbreviated flag": "-m practice:thinking --mod x",
+    "a budget that is none": "-m practice:thinking --budget much",
+    "an option without a value": "-m practice:thinking --option temperature",
+    "--from alone": "-m practice:thinking -t rows --from 2",
+    "a turn that is not there": "-m practice:thinking -t rows -v received -s New --rerun turn_nowhere",
+    "an edit of a turn that is not there": "-m practice:thinking --hide frame --edit turn_nowhere",
+    "a variable to hide that is not exposed": "-m practice:thinking --hide freme -s New",
+    "a tool that is not there": "-m practice:thinking -s New -t rows nowhere",
+    "a variable that is not there": "-m practice:thinking -t rows -v nowhere",
     "a tool to remove that is not there, then a bad budget": "-T double --budget much",
-    "a type that is none": "-m practice:slow -t rows --as nowhere",
-    "an attachment that is not there": "-m practice:slow -t rows -a nowhere",
-    "a name that is taken": "-m practice:slow -t rows -o frame",
-    "a wire that is none": "-m practice:slow --wire telex",
-    "rounds below one": "-m practice:slow -t rows --max-rounds 0",
+    "a type that is none": "-m practice:thinking -t rows --as nowhere",
+    "an attachment that is not there": "-m practice:thinking -t rows -a nowhere",
+    "a name that is taken": "-m practice:thinking -t rows -o frame",
+    "a wire that is none": "-m practice:thinking --wire telex",
+    "rounds below one": "-m practice:thinking -t rows --max-rounds 0",
     "a new conversation with an unknown model": "--new -m opnai:gpt-5",
-    "a new conversation with a bad budget": "--new -m practice:slow --budget much",
-    "a dry run": "--dry-run -m practice:slow -t rows -v received -s New",
+    "a new conversation with a bad budget": "--new -m practice:thinking --budget much",
+    "a dry run": "--dry-run -m practice:thinking -t rows -v received -s New",
 }
 
 
@@ -92,14 +93,16 @@ def test_a_setting_of_a_model_that_is_mistyped_is_refused(shell: Any, capsys: py
 
 @pytest.mark.parametrize("flags", ["", "-t rows -v received -s New", "--rerun"])
 def test_a_mistyped_model_of_a_known_provider_leaves_no_turn_and_changes_nothing(
-    shell: Any, flags: str, capsys: pytest.CaptureFixture[str]
+    shell: Any, flags: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert shell.run_cell(SET_UP).success
     before = state(shell)
-    shell.run_cell(f"%%chat -q -m practice:fsat {flags}\n{'' if flags == '--rerun' else 'Hello.'}")
+    with serve(whole(404, {"error": {"message": "model 'lama3' not found"}})) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        shell.run_cell(f"%%chat -q -m ollama:lama3 {flags}\n{'' if flags == '--rerun' else 'Hello.'}")
     actual = capsys.readouterr()
 
     assert state(shell) == before
     assert "The chat stays with practice:fast. The cell's changes to the chat were undone" in actual.out + actual.err
     assert shell.run_cell("%chat undo").success
-    assert "practice:fsat" in {turn.model for node in before[0].tree.nodes() for turn in node.versions}
+    assert "ollama:lama3" in {turn.model for node in before[0].tree.nodes() for turn in node.versions}

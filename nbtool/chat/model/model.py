@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,11 +13,12 @@ from uuid import uuid4
 from pydantic import SecretStr
 
 from nbtool import practice
-from nbtool.errors import BadUsage, NbtoolError
+from nbtool.errors import BadUsage, NbtoolError, UnknownModel
 from nbtool.loop import background_loop, run_sync
 from nbtool.policy import site_policy
 from nbtool.server_url import parse_server_url
 from nbtool.settings import check_choice
+from nbtool.text import shorten
 from nbtool.wire.base import Endpoint
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 from nbtool.wire.endpoints.model_endpoint import (
@@ -45,6 +47,12 @@ PRACTICE = "practice"
 """The provider of the practice model."""
 
 register_local_server(PRACTICE, practice.start)
+
+NEAR = 0.5
+"""How much of the name of a practice model has to be the same for it to be proposed."""
+
+MAX_NAME = 64
+"""Characters of an unknown name of a practice model that are shown."""
 
 REFRESH_SECONDS = 3.0
 """Time limit for the list of models from which the default one is chosen."""
@@ -188,6 +196,8 @@ class Model:
         )
         if not is_in_process(native.provider):
             check_allowed([self._resolved.setting], native.host)
+        if self.is_in_kernel and native.model not in practice.names():
+            raise _no_practice_model(native.model)
         native = replace(native, can_retry=can_retry)
         if native.dialect in MEDIA_KINDS:
             return native  # models that generate images or sound do not support tools
@@ -265,3 +275,11 @@ class Model:
         """Return the ids, for `model`, of models in the provider's list."""
         provider = self._native().provider
         return [f"{provider}:{name}" if provider else name for name in names]
+
+
+def _no_practice_model(name: str) -> UnknownModel:
+    names = practice.names()
+    near = difflib.get_close_matches(name, names, n=1, cutoff=NEAR)
+    listing = ", ".join(f"{PRACTICE}:{one}" for one in names)
+    fix = f"Did you mean {PRACTICE}:{near[0]}?" if near else f"Available: {listing}."
+    return UnknownModel(f"There is no practice model {shorten(name, MAX_NAME)!r}.", fix=fix)

@@ -8,6 +8,7 @@ from nbtool.chat.turn import Turn
 from tests.chaos import event, head, serve, serve_each, whole
 
 USE = "%%chat -m practice:fast -o answer\n"
+NO_MODEL = whole(404, {"error": {"message": "model 'nope' not found"}})
 
 
 def failure(shell: Any, cell: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -134,6 +135,14 @@ def test_dry_run_shows_the_request_and_sends_nothing(shell: Any, capsys: pytest.
         ("%%chat -o class\nHi", "expected a valid variable name"),
         ("%%chat --timeout -3\nHi", "expected a number of seconds"),
         ("%chat hsitory", "Did you mean history?"),
+        ("%chat Hello world", "`%chat help` lists the commands. A prompt goes below `%%chat`."),
+        ("%chat hello world", "Did you mean help? A prompt goes below `%%chat`."),
+        ("%%chat", "The cell has no prompt; nothing was sent. Write your prompt below the %%chat line."),
+        ("%%chat -m practice:fast", "Write your prompt below the %%chat line."),
+        ("%%chat Hello world", "'Hello world' is no flag. Write your prompt below the %%chat line."),
+        ("%%chat Hello\nworld", "'Hello' is no flag. Write your prompt below the %%chat line."),
+        ("%%chat -m practice:fats\nHi", "There is no practice model 'fats'. Did you mean practice:fast?"),
+        ("%%chat -m practice:nope\nHi", "There is no practice model 'nope'. Available: practice:default, "),
         ("%chat approve nothing", "`%chat approvals` lists them"),
     ],
 )
@@ -148,11 +157,13 @@ def test_bad_input_is_one_line_that_names_the_fix_and_the_next_cell_works(
 
 
 def test_an_unknown_model_of_a_provider_is_reported_and_kept_from_the_traceback(
-    shell: Any, capsys: pytest.CaptureFixture[str]
+    shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = failure(shell, "%%chat -m practice:nope\nHi", capsys)
+    with serve(NO_MODEL) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        said = failure(shell, "%%chat -m ollama:nope\nHi", capsys)
 
-    assert "does not exist" in said
+    assert "answered 404: model 'nope' not found" in said
     assert "Traceback" not in said
 
 
@@ -229,11 +240,12 @@ def test_a_tool_of_a_toolset_is_mentioned_by_its_own_name(shell: Any) -> None:
     assert answer.calls[0].result == 10
 
 
-def test_a_failed_cell_reports_its_error_to_a_program_that_runs_it(shell: Any) -> None:
-    failed = shell.run_cell("%%chat -m practice:quick\nHi.")
+def test_a_failed_cell_reports_its_error_to_a_program_that_runs_it(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(NO_MODEL) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        failed = shell.run_cell("%%chat -m ollama:nope\nHi.")
 
-    assert "does not exist" in str(failed.error_in_exec)
-    assert "Available: practice:default, practice:fast" in str(failed.error_in_exec)
+    assert "answered 404: model 'nope' not found" in str(failed.error_in_exec)
 
 
 def test_a_failed_cell_claims_partial_output_only_if_there_is_some(
