@@ -13,7 +13,8 @@ from typing import Any
 
 from nbtool.errors import BadUsage, UnknownTool
 from nbtool.text import list_names, shorten
-from nbtool.tools.tool import MAX_METHODS, TOOL_ATTRIBUTE, Tool, as_tools, count_methods
+from nbtool.tools.functions import name_of
+from nbtool.tools.tool import MAX_METHODS, TOOL_ATTRIBUTE, Tool, as_named_tool, as_tools, count_methods
 from nbtool.tools.toolset import FilteredTools, ToolSource, as_tool_source
 
 MAX_NAMES = 20
@@ -54,7 +55,7 @@ def choose_tools(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
     if source is None and not callable(thing):
         _refuse_data(name, thing, patterns)
     if not patterns:
-        return [thing if source is None else source]
+        return [_under_its_name(name, thing) if source is None else source]
     if source is not None:
         available = list(source.tools().values())
         for pattern in patterns:
@@ -69,6 +70,15 @@ def choose_tools(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
         if not member.startswith("_")
     )
     return [tool for member in selected for tool in as_tools(getattr(thing, member))]
+
+
+def _under_its_name(name: str, thing: Any) -> Any:
+    """Return a function under the name by which cells mention it, where that is not its own: the model knows that one.
+
+    Names of several tools, as of a class or an instance with its methods, stay as they are.
+    """
+    is_function = callable(thing) and not isinstance(thing, type | Tool)
+    return as_named_tool(thing, name) if is_function and name.isidentifier() and name != name_of(thing) else thing
 
 
 def short_names(tools: Iterable[Tool]) -> list[str]:

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from nbtool import Chat
+from nbtool.testing import ScriptedWire, call
+
 HOSTILE = str(Path(__file__).parents[2] / "tools" / "mcp" / "hostile_server.py")
 CELLS = """
 import datetime, decimal, math, pathlib
@@ -267,3 +270,35 @@ def test_a_tool_in_plain_backticks_that_the_chat_lacks_is_named_as_a_mention(
 
     shop.run_cell("%%chat -m practice:fast -t servers -t double\nUse `stock`, then `double`.")
     assert "only text" not in capsys.readouterr().out
+
+
+def test_a_function_with_another_name_than_its_own_is_the_tool_that_the_prompt_mentions(shell: Any) -> None:
+    shell.run_cell("from os.path import basename as price\nwide = lambda text: text * 2")
+    assert shell.run_cell("%%chat -q -m practice:fast -o answer --approve auto\nUse &`price` with p='a/b'.").success
+    answer = shell.user_ns["answer"]
+    chat = shell.magics_manager.registry["ChatMagics"].chats["main"]
+
+    assert [name for name in chat.tools.tools() if "price" in name or "basename" in name] == ["price"]
+    assert not answer.error
+    assert shell.run_cell("%%chat -q -m practice:fast -t wide\nHello").success
+    assert "wide" in chat.tools.tools()
+    assert shell.run_cell("%%chat -q -m practice:fast -T price\nHello").success
+    assert "price" not in chat.tools.tools()
+
+
+def test_a_name_that_a_tool_was_given_stays_whatever_the_notebook_calls_it(shell: Any) -> None:
+    shell.run_cell('@tool(name="quote")\ndef price() -> int:\n    "Price."\n    return 3')
+    assert shell.run_cell("%%chat -q -m practice:fast -t price\nHello").success
+
+    assert "quote" in shell.magics_manager.registry["ChatMagics"].chats["main"].tools.tools()
+
+
+def test_a_call_by_another_name_is_written_as_code_that_runs(shell: Any) -> None:
+    shell.run_cell("from os.path import basename as price")
+    chat = shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
+    chat.model = Chat(wire=ScriptedWire([call("price", p="a/b"), "Done."])).model
+    shell.run_cell("%%chat -q --approve auto -t price\nName it.")
+    shell.run_cell("%chat code")
+
+    assert "import basename as price" in shell.rl_next_input
+    assert shell.run_cell(shell.rl_next_input).result == "b"
