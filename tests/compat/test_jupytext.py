@@ -50,6 +50,15 @@ def test_with_the_setting_of_the_docs_a_prompt_is_the_same_after_both_ways_and_r
         compile(file.read_text(encoding="utf-8"), file.name, "exec")
 
 
+def test_only_a_cell_of_its_language_has_a_prompt_without_the_marks_of_a_comment(notebook: Path) -> None:
+    (notebook.parent / "jupytext.toml").write_text(SETTINGS, encoding="utf-8")
+    script = notebook.parent / "typed.py"
+    script.write_text('# %%\n# %%chat\n# Hello\n\n# %% language="chat"\n# Hello\n', encoding="utf-8")
+    jupytext(script, "--to", "ipynb", script.name)
+
+    assert sources_of(notebook.parent / "typed.ipynb") == ["%%chat\n# Hello", "%%chat\nHello"]
+
+
 def test_without_the_setting_a_percent_script_is_no_python(notebook: Path) -> None:
     jupytext(notebook, "--to", "py:percent", notebook.name)
 
