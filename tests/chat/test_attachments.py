@@ -64,7 +64,7 @@ def test_bytes_can_be_attached(thing: Any) -> None:
         ("x" * 5000, "cannot be read"),
         (b"", "no content to attach"),
         (b"\x00\x01\xff\xfe", "has an unknown type"),
-        (7, "A int cannot be attached. Attach a path, a URL, bytes"),
+        (7, "An int cannot be attached. Attach a path, a URL, bytes"),
         ({"a": 1}, "A dict cannot be attached"),
         ("https:///cat.png", "has no host"),
         ("http://[bad/cat.png", "has no host"),
