@@ -349,7 +349,6 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["command_arguments", "command_options", "flag_values"], "looks up the word before the cursor"),
     "read_line": "shows a question and reads what a person types",
     "add_cell": "passes a cell on, or makes its invisible characters visible, as a row does",
-    "with_article": "looks at the beginning of a name",
     "as_named_tool": "takes a name of the notebook",
     "read_stderr": "keeps the end of what comes, read from a pipe",
     "run_code": "runs code that was approved",
