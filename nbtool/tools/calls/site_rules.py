@@ -23,8 +23,9 @@ def with_site_rules(tool: Tool) -> Tool:
 
 
 def rule_to_ask(tool: Tool) -> str:
-    """Return why a tool always asks; empty if no policy says so."""
-    return site_policy().rule_to_ask(tool.name, tool.qualified_name, tool.origin)
+    """Return why a tool always asks, under whatever name it is offered; empty if no policy says so."""
+    own_name = tool.origin.rpartition(".")[2]
+    return site_policy().rule_to_ask(tool.name, tool.qualified_name, tool.origin, own_name)
 
 
 def person_rule(tool: Tool) -> str:

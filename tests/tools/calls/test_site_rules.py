@@ -37,6 +37,20 @@ def test_a_tool_that_a_policy_names_is_not_approved_by_python(tmp_path: Path) ->
     assert ([question.tool for question in asked], runs) == (["drop"], ["keep"])
 
 
+@pytest.mark.promise("policy-asks")
+def test_a_function_that_a_policy_names_asks_under_another_name_too(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    def delete_rows() -> None:
+        ran.append("deleted")
+
+    renamed = tool(delete_rows, name="tidy", run="auto")
+    with policy_in_force(tmp_path, "[approval]\nalways_ask = ['delete_*']"):
+        record = make_harness(renamed, approver=lambda _: Approved()).run(ask_for("tidy"))
+
+    assert (record.status, ran) == ("denied", [])
+
+
 @pytest.mark.promise("policy-values")
 def test_where_no_values_may_leave_a_result_is_described_and_an_error_named(tmp_path: Path) -> None:
     def fail() -> None:
