@@ -14,6 +14,7 @@ from nbtool.chat.batch.file_lock import FileLock, check_place
 from nbtool.chat.batch.parquet_export import PARQUET_SUFFIX, check_writer, export_answers
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.errors import BadUsage, NbtoolError, WorkerLost
+from nbtool.text import with_article
 
 if TYPE_CHECKING:
     import os
@@ -275,7 +276,7 @@ def as_sink(sink: object) -> AnswerSink:
     if callable(sink):
         return FunctionSink(sink)
     raise BadUsage(
-        f"A {type(sink).__name__} cannot receive answers.",
+        f"{with_article(type(sink).__name__, capital=True)} cannot receive answers.",
         fix="Pass the path of an SQLite or .parquet file, or a function.",
     )
 
