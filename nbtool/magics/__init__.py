@@ -14,6 +14,7 @@ from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.notebook.earlier_chat_lookup import describe_earlier_chat
 from nbtool.map_progress import MapProgress, ProgressView, set_progress_view
+from nbtool.policy import site_policy
 from nbtool.sign_in import LoginRequest, set_login_asker
 from nbtool.text import list_names, shorten
 from nbtool.toolsets.runner_registry import CodeResult, set_code_runner
@@ -158,6 +159,8 @@ def load(shell: Any) -> None:
     discovery = Discovery(chosen.value, chosen.source) if chosen.value else find_model()
     renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, the magics are %%{name}"
     print(f"nbtool: {_single_line(discovery.model_id)}{_describe_destination(discovery)}{renamed}")  # noqa: T201 - the one line of loading
+    if problem := site_policy().problem:
+        print(_single_line(str(problem)))  # noqa: T201 - nothing can be sent until it is mended
     if line := describe_earlier_chat(name):
         print(line)  # noqa: T201 - what a person needs before the first cell
 

@@ -3,10 +3,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.policy.in_force import policy_in_force
 from tests.shells import end_shell, new_shell
 
 
@@ -103,6 +105,17 @@ print("asked", sorted(set(asked)))
 
 
 @pytest.mark.promise("quiet-load")
+def test_loading_names_a_policy_that_cannot_be_read(
+    bare: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with policy_in_force(tmp_path, "[approval]\nalways_ask = 3") as path:
+        bare.run_line_magic("load_ext", "nbtool")
+
+    loaded, problem, *_ = capsys.readouterr().out.splitlines()
+    assert loaded.startswith("nbtool: ")
+    assert str(path) in problem
+
+
 def test_loading_asks_no_machine_but_this_one() -> None:
     ran = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, check=True)
 
