@@ -160,7 +160,7 @@ def load(shell: Any) -> None:
     renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, the magics are %%{name}"
     print(f"nbtool: {_single_line(discovery.model_id)}{_describe_destination(discovery)}{renamed}")  # noqa: T201 - the one line of loading
     if problem := site_policy().problem:
-        print(_single_line(str(problem)))  # noqa: T201 - nothing can be sent until it is mended
+        print(_single_line(str(problem)))  # noqa: T201 - nothing is sent until it is corrected
     if line := describe_earlier_chat(name):
         print(line)  # noqa: T201 - what a person needs before the first cell
 

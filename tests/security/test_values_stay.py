@@ -180,7 +180,8 @@ def test_where_nobody_can_be_asked_the_model_learns_that_it_failed_and_how_it_is
     with model(call("fails", it="$VAR_REF{{column}}"), "I see.") as server:
         chat_with(server.url).send("Go.")
 
-    assert answers(server)["call_0"].startswith("The user withheld the text of its error (ValueError). Reason: ")
+    answer = answers(server)["call_0"]
+    assert answer.startswith("Nobody could be asked to release the text of its error (ValueError). Reason: ")
     assert SECRET not in sent_text(server)
 
 

@@ -167,12 +167,20 @@ def test_an_interrupt_that_a_tool_catches_stops_the_cell_once_the_tool_has_retur
 @pytest.mark.promise("stops")
 def test_an_interrupt_that_a_finalizer_catches_stops_the_turn(passed_interrupts: Any) -> None:
     inside, raised = passed_interrupts
-    turn = Chat(wire=ScriptedWire(["Hello"] * 9)).compose("Go")
+    is_raised = threading.Event()
+
+    @tool(run="auto", thread=True)
+    def wait_here() -> None:
+        """Keep the turn from ending before the interrupt."""
+        is_raised.wait(SECONDS)
+
+    turn = Chat(wire=ScriptedWire([call("wait_here"), "Hello"]), tools=[wait_here]).compose("Go")
 
     def poll() -> None:
         if not raised:
             with suppress(KeyboardInterrupt):  # as Python does in a `__del__`
                 signal.raise_signal(signal.SIGINT)
+            is_raised.set()
         interrupts.poll()
 
     with one_interrupt(turn) as interrupts:
