@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +18,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+from benchmarks.streamed_map import peak_kb
 
 TURNS_A_CHAT = 50
 REPEATS = 20
@@ -59,7 +60,7 @@ def read(count: int) -> dict[str, Any]:
     """Return the 95th percentile in ms of each way of reading, and the memory of it all."""
     from nbtool.chat.journal import journal, queries, search  # noqa: PLC0415 - NBTOOL_HOME has to be set first
 
-    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    before, began = peak_kb(), time.perf_counter()
     book, middle = journal(), f"chat_{count // TURNS_A_CHAT // 2:08}"
     book.execute(lambda connection: connection.execute("SELECT 1").fetchone())
     found = {"open": (time.perf_counter() - began) * 1000}
@@ -74,7 +75,7 @@ def read(count: int) -> dict[str, Any]:
     book.execute(search.update_index)  # not measured: once for each event
     for name, text in (("search for a frequent prefix", "l"), ("search for a prefix that is nowhere", "zebra")):
         found[name] = _slow_time(lambda text=text: book.read(lambda connection: search.search(connection, text)))
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
+    memory = (peak_kb() - before) / 1000
     return {"turns": count, "ms": found, "mb": memory, "file_mb": (book.path or Path()).stat().st_size / 1e6}
 
 
