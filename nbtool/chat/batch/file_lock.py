@@ -54,7 +54,7 @@ class FileLock:
             ) from error
 
     def release(self) -> None:
-        """Give the lock back; idempotent."""
+        """Release the lock; idempotent."""
         if self._connection is not None:
             with suppress(OSError):  # Windows does not delete an open file
                 self._beside.unlink(missing_ok=True)  # before it is unlocked: nobody can have taken it meanwhile

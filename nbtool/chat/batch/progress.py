@@ -69,7 +69,7 @@ class ProgressDisplay:
 
     @contextmanager
     def waiting(self) -> Iterator[Callable[[], None]]:
-        """Give what the waiting thread calls on every tick, to process messages of the page.
+        """Return what the waiting thread calls on every tick, to process messages of the page.
 
         Only the main thread may read the messages of a kernel.
         """
