@@ -17,7 +17,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from benchmarks import environments, goals, growth, startup, streamed_map, ways
 from benchmarks.contestants import ENTRIES
@@ -41,16 +41,21 @@ def report(text: str) -> None:
 def names_of(arguments: argparse.Namespace) -> list[str]:
     """Return who takes part; environments are made where they are missing."""
     names = [name for name, entry in ENTRIES.items() if arguments.large or not entry.large]
+    install(names)
+    return names
+
+
+def install(names: Sequence[str]) -> None:
+    """Make the environments of these contestants where they are missing."""
     for name in names:
         if ENTRIES[name].packages:
             environments.install(name, ENTRIES[name].packages)
-    return names
 
 
 def streams(arguments: argparse.Namespace) -> str:
     """Measure streams and tool rounds against the loopback server."""
     names = names_of(arguments)
-    scenarios = {name: [*SMALL, *(LARGE if arguments.large or not ENTRIES[name].packages else ())] for name in names}
+    scenarios = {name: [*SMALL, *(LARGE if arguments.large or ENTRIES[name].fast else ())] for name in names}
     rows = measure(names, scenarios, arguments.rounds, report)
     failures = [f"{name} failed: {why}" for name, why in rows.failed.items()]
     versions = ", ".join(f"{name} {environments.version_of(name)}" for name in names if ENTRIES[name].packages)
@@ -62,6 +67,7 @@ def streams(arguments: argparse.Namespace) -> str:
 def measure_growth(arguments: argparse.Namespace) -> str:
     """Measure the CPU of replies, rounds and calls by their size, beside httpx by hand."""
     names = (goals.OURS, goals.HAND)
+    install(names)
     rows = measure(names, dict.fromkeys(names, growth.SCENARIOS), arguments.rounds, report)
     curves = growth.of_streams(rows)
     growth.keep(curves)
@@ -70,6 +76,7 @@ def measure_growth(arguments: argparse.Namespace) -> str:
 
 def measure_ways(arguments: argparse.Namespace) -> str:
     """Measure what calls would cost without their waits."""
+    install([goals.HAND])
     return ways.table(arguments.rounds)
 
 
@@ -81,8 +88,7 @@ def measure_startup(arguments: argparse.Namespace) -> str:
     rows = ["| | import, s | distributions | MB |", "|---|--:|--:|--:|"]
     for name in names:
         has = environments.footprint(name) if ENTRIES[name].packages else (count, size)
-        shown = " | " if name == "by hand" else f"{has[0]} | {has[1]:.0f}"
-        rows.append(f"| {name} | {seconds[name]:.2f} | {shown} |")
+        rows.append(f"| {name} | {seconds[name]:.2f} | {has[0]} | {has[1]:.0f} |")
     aims = [
         goals.Goal("`%load_ext nbtool` in IPython", load, 0.15, "{:.2f} s"),
         goals.Goal("distributions above ipython, ipywidgets and anywidget", count, 15, "{:.0f}"),

@@ -216,19 +216,21 @@ def _collect_texts(texts: Any, hear: Hear) -> str:
 class Entry:
     """A contestant: its packages, the imports of a user, and its client class.
 
-    Without packages it runs in nbtool's environment. `large` ones only run with `--large`.
+    It runs in an environment of its own with its packages, without any in nbtool's. `large` ones, and the large
+    scenarios of those that are not `fast`, only run with `--large`.
     """
 
     play: Callable[[str, Tools], Contestant]
     packages: tuple[str, ...] = ()
     imports: str = "pass"
     large: bool = False
+    fast: bool = False
 
 
 ENTRIES: dict[str, Entry] = {
-    "raw socket": Entry(floors.Raw),
-    "by hand": Entry(floors.ByHand, imports="import httpx, pydantic_core"),
-    "nbtool": Entry(Nbtool, imports="import nbtool"),
+    "raw socket": Entry(floors.Raw, fast=True),
+    "by hand": Entry(floors.ByHand, ("httpx", "pydantic-core"), "import httpx, pydantic_core", fast=True),
+    "nbtool": Entry(Nbtool, imports="import nbtool", fast=True),
     "openai": Entry(OpenAI, ("openai",), "from openai import OpenAI, AsyncOpenAI"),
     "chatlas": Entry(Chatlas, ("chatlas", "openai"), "from chatlas import ChatOpenAI"),
     "llm": Entry(Llm, ("llm",), "import llm"),

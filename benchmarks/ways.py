@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from benchmarks.client import measure, tools_of
 from benchmarks.contestants import ENTRIES
-from benchmarks.environments import ROOT
+from benchmarks.environments import ROOT, python_of
 from benchmarks.goals import HAND, OURS
 from benchmarks.rounds import SECONDS, start_server
 
@@ -87,7 +87,7 @@ def table(rounds: int) -> str:
     with start_server() as port:
         for _ in range(rounds):
             for way in WAYS:
-                command = [sys.executable, "-m", "benchmarks.ways", way, str(port), *SCENARIOS]
+                command = [python_of(WAYS[way][0]), "-m", "benchmarks.ways", way, str(port), *SCENARIOS]
                 done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=SECONDS)
                 found[way].append(json.loads(done.stdout.splitlines()[-1]))
     rows = ["| | " + " | ".join(SCENARIOS.values()) + " |", "|---|" + "--:|" * len(SCENARIOS)]
