@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nbtool.errors import BadUsage
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 LOCK_SUFFIX = "-running"
 """Ends the name of the file beside, which is there while a map runs."""
@@ -25,12 +28,12 @@ def check_place(path: Path) -> None:
 
 
 class FileLock:
-    """A lock that ends with its process, also when that is killed: a transaction on a database file of its own."""
+    """A lock that ends with its process, also when that is killed; beside the file, where all its users find it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._beside = path.with_name(f"{path.name}{LOCK_SUFFIX}")
-        self._connection: sqlite3.Connection | None = None
+        self._lock: BaseFileLock | None = None
 
     def acquire(self) -> None:
         """Take the lock.
@@ -38,25 +41,26 @@ class FileLock:
         Raises:
             nbtool.errors.BadUsage: another map has it, or the file beside cannot be created.
         """
+        from filelock import FileLock as LibraryLock  # noqa: PLC0415 - only where answers go to a file
+        from filelock import Timeout  # noqa: PLC0415 - the same
+
+        lock = LibraryLock(self._beside, timeout=0, thread_local=False)  # released on another thread
         try:
-            self._connection = sqlite3.connect(self._beside, timeout=0, isolation_level=None, check_same_thread=False)
-            self._connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY:
-                raise BadUsage(
-                    f"Another map writes {self._path.name} now.", fix="Wait until it has ended, or choose another file."
-                ) from None
+            lock.acquire()
+        except Timeout:  # an OSError as well
+            raise BadUsage(
+                f"Another map writes {self._path.name} now.", fix="Wait until it has ended, or choose another file."
+            ) from None
+        except OSError as error:
             raise BadUsage(
                 f"{self._path.name} cannot be used for answers ({error}).", fix="Choose another file."
             ) from error
+        self._lock = lock
 
     def release(self) -> None:
         """Release the lock; idempotent."""
-        if self._connection is not None:
+        if self._lock is not None:
             with suppress(OSError):  # Windows does not delete an open file
                 self._beside.unlink(missing_ok=True)  # before it is unlocked: nobody can have taken it meanwhile
-            self._connection.close()
-            self._connection = None
+            self._lock.release()
+            self._lock = None
