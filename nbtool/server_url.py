@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nbtool.errors import BadUsage
 from nbtool.text import shorten
@@ -85,6 +86,7 @@ class ServerUrl:
         return f"{self.scheme}://{self.netloc}{self.path}{query}"
 
 
+@lru_cache(maxsize=256)  # pure, and called several times for each request
 def parse_server_url(text: str, *, may_have_query: bool = False) -> ServerUrl:
     """Parse the address of a server.
 

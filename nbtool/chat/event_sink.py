@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from nbtool.chat.journal import TurnWriter
 from nbtool.events import (
@@ -47,7 +48,6 @@ class EventSink:
         self._deferrable = DEFERRABLE_WITHOUT_PLUGINS if only_builtin_plugins else DEFERRABLE
         self._deferred: list[Event] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._writing: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
     async def emit(self, event: Event) -> None:
@@ -85,27 +85,31 @@ class EventSink:
     def _flush(self, *events: Event) -> asyncio.Future[None]:
         """Start to write the deferred events and these, in order of arrival.
 
-        The write is a task of its own, so that cancelling one emitter does not lose the events of others.
+        No emitter awaits the write itself, so that cancelling one of them does not lose the events of others.
         """
         if self._timer:
             self._timer.cancel()
             self._timer = None
         batch, self._deferred = [*self._deferred, *events], []
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        writing = asyncio.ensure_future(self._write(batch, done))
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
+        end = partial(self._end_write, batch, done)
+        try:
+            self._writer.begin_write(batch, end)
+        except Exception as error:  # noqa: BLE001 - raised in the emitter
+            end(error)
         return done
 
-    async def _write(self, events: list[Event], done: asyncio.Future[None]) -> None:
+    def _end_write(self, batch: list[Event], done: asyncio.Future[None], error: BaseException | None) -> None:
+        """Dispatch events that are on disk."""
         try:
-            await self._writer.write(*events)
-            for event in events:
+            if error:
+                raise error
+            for event in batch:
                 self._dispatch(event)
-        except Exception as error:
+        except Exception as failure:
             if done.cancelled():
                 raise
-            done.set_exception(error)  # raised in the emitter
+            done.set_exception(failure)  # raised in the emitter
         else:
             if not done.cancelled():
                 done.set_result(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -22,12 +23,14 @@ class MediaVariables:
 
     variables: Variables
 
-    async def on_message_append(self, context: AppendContext) -> None:
+    def on_message_append(self, context: AppendContext) -> Awaitable[None] | None:
         """Store the images, sounds and files of a reply; beyond `MAX_STORED`, say how many have no variable."""
         message = context.message
         count = sum(isinstance(part, Media) for part in message.parts)
-        if message.role != "assistant" or not count:
-            return
+        return self._store_all(context, count) if message.role == "assistant" and count else None
+
+    async def _store_all(self, context: AppendContext, count: int) -> None:
+        message = context.message
         media = [part for part in message.parts if isinstance(part, Media)][:MAX_STORED]
         stored = {id(part): self._store(part) for part in media}
         parts = tuple(stored.get(id(part), part) for part in message.parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextvars
 import sqlite3
 import sys
 import threading
@@ -92,25 +93,61 @@ class Journal:
 
         `hide` redacts private values in every text before it is written.
         """
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def settle(error: BaseException | None) -> None:
+            if not ended.done():
+                ended.set_exception(error) if error else ended.set_result(None)
+
+        stop_waiting = self.begin_write(chat_id, turn_id, events, settle, hide=hide)
+        try:
+            await ended
+        except asyncio.CancelledError:
+            stop_waiting()
+            raise
+
+    def begin_write(
+        self,
+        chat_id: str,
+        turn_id: str,
+        events: Iterable[Event],
+        on_end: Callable[[BaseException | None], object],
+        *,
+        hide: Callable[[str], str] | None = None,
+    ) -> Callable[[], None]:
+        """Start what `write` awaits, without a task: each costs iterations of the loop, several per round.
+
+        `on_end` is called in the caller's context on its loop, with the error if there is one, perhaps before this
+        returns. The function returned stops waiting for the file, which is still written; `on_end` is not called then.
+        """
         now = time.time()
         rows = [Row(now, chat_id, turn_id, event.kind, _event_body(event, hide)) for event in events]
         store = self._store
         write = store.write(rows)
-        try:
-            if self._behind:
+
+        def end(error: BaseException | None) -> None:
+            if isinstance(error, TimeoutError):
                 self._postpone(write, rows)
-            else:
-                await _wait_for_disk(write, self._wait_seconds)
-        except TimeoutError:
-            self._postpone(write, rows)
-        except asyncio.CancelledError:
+            elif isinstance(error, (*DISK_ERRORS, JournalError)):
+                if store is self._store:
+                    self._fall_back_to_memory(error)
+                self._store.write(rows)
+            elif error:
+                on_end(error)
+                return
+            self._report_change()
+            on_end(None)
+
+        if self._behind:
+            end(TimeoutError())
+            return lambda: None
+        cancel = _call_when_written(write, self._wait_seconds, end)
+
+        def stop_waiting() -> None:
+            cancel()
             self._postpone(write, rows, is_quiet=True)  # nothing waits for it any more, but the process exit has to
-            raise
-        except (*DISK_ERRORS, JournalError) as error:
-            if store is self._store:
-                self._fall_back_to_memory(error)
-            self._store.write(rows)
-        self._report_change()
+
+        return stop_waiting
 
     def events(self, turn_id: str) -> list[dict[str, Any]]:
         """Return the events of a turn as plain data, in order; `event_json` converts them to events.
@@ -311,28 +348,32 @@ call_in_children(journal.cache_clear)
 call_in_children(_OPEN.clear)
 
 
-async def _wait_for_disk(write: Future[None], seconds: float) -> None:
-    """Wait for a write for at most some seconds; the write itself is not cancelled.
+def _call_when_written(
+    write: Future[None], seconds: float, end: Callable[[BaseException | None], None]
+) -> Callable[[], None]:
+    """Call `end` on the running loop once a write ends or the seconds are over; return a function to prevent it."""
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+    is_over = False
 
-    It uses a single future: each wrapper around another future costs an iteration of the loop, several per round.
-    """
-    loop = asyncio.get_running_loop()
-    waiting: asyncio.Future[None] = loop.create_future()
-
-    def resolve(error: BaseException | None) -> None:
-        if not waiting.done():
-            waiting.set_exception(error) if error else waiting.set_result(None)
+    def end_once(error: BaseException | None) -> None:
+        nonlocal is_over
+        if not is_over:
+            is_over = True
+            timer.cancel()
+            end(error)
 
     def notify(done: Future[None]) -> None:
         with suppress(RuntimeError):  # the loop is closed: nothing waits
-            loop.call_soon_threadsafe(resolve, done.exception())
+            loop.call_soon_threadsafe(end_once, done.exception(), context=context)
 
-    timer = loop.call_later(seconds, resolve, TimeoutError())
-    write.add_done_callback(notify)
-    try:
-        await waiting
-    finally:
+    def cancel() -> None:
+        nonlocal is_over
+        is_over = True
         timer.cancel()
+
+    timer = loop.call_later(seconds, end_once, TimeoutError())
+    write.add_done_callback(notify)
+    return cancel
 
 
 def _event_body(event: Event, hide: Callable[[str], str] | None) -> str:

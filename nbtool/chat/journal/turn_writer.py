@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nbtool.chat.journal.process_journal import Journal
@@ -67,14 +67,25 @@ class TurnWriter:
 
     async def write(self, *events: Event) -> None:
         """Write the buffer, then these events; the output of calls may be buffered, too."""
+        if gathered := self._gather(events):
+            await self._journal.write(*self._ids, gathered, hide=self._hide)
+
+    def begin_write(self, events: Sequence[Event], on_end: Callable[[BaseException | None], object]) -> None:
+        """Start what `write` awaits; `on_end` is called once it has ended, perhaps before this returns."""
+        if gathered := self._gather(events):
+            self._journal.begin_write(*self._ids, gathered, on_end, hide=self._hide)
+        else:
+            on_end(None)
+
+    def _gather(self, events: Sequence[Event]) -> list[Event]:
+        """Return what has to be written now: the buffer, then these events."""
         self._flush_text()
         for event in events:
             self._withhold(event)
         if events and all(isinstance(event, CallProgress) for event in events) and not self._is_due():
-            return
+            return []
         gathered, self._pending, self._since = self._pending, [], 0.0
-        if gathered:
-            await self._journal.write(*self._ids, gathered, hide=self._hide)
+        return gathered
 
     def _withhold(self, event: Event) -> None:
         match event:

@@ -13,15 +13,27 @@ from nbtool.events import (
     CallStarted,
     Event,
     MessageAppended,
+    ReplyEnd,
     ReplyFinished,
     RequestStarted,
+    UsageDelta,
 )
 
 COALESCE_SECONDS = 0.004
 """Seconds that a low-priority event waits for further ones before it wakes the reader."""
 
 _LOW_PRIORITY = frozenset(
-    {CallDelta, CallFinished, CallReady, CallStarted, MessageAppended, ReplyFinished, RequestStarted}
+    {
+        CallDelta,
+        CallFinished,
+        CallReady,
+        CallStarted,
+        MessageAppended,
+        ReplyEnd,
+        ReplyFinished,
+        RequestStarted,
+        UsageDelta,
+    }
 )
 
 

@@ -185,9 +185,7 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
     except BaseException:
         runtime.approvals.tool_states.end_run(bound.tool_token)
         raise
-    recording = asyncio.ensure_future(runtime.record_tool_state(bound))
-    if tool_run.status not in ("cancelled", "unknown"):  # a turn that was stopped ends without waiting for it
-        await recording
+    await _end_run(bound, runtime, tool_run)
     if tool_run.task and tool_run.remaining == "running":
         runtime.abandoned[key] = tool_run.task
         tool_run.task.add_done_callback(lambda _: runtime.abandoned.pop(key, None))
@@ -196,6 +194,16 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
     if tool_run.status == "stopped":
         raise CallEnded("stopped", STOPPED.format(details=STOP_DETAILS[tool_run.remaining]))
     return tool_run
+
+
+async def _end_run(bound: BoundCall, runtime: ToolRuntime, tool_run: ToolRun) -> None:
+    """Record the data that the tool uses as its run left them."""
+    if not bound.tool_token:
+        runtime.approvals.tool_states.end_run(bound.tool_token)
+        return
+    recording = asyncio.ensure_future(runtime.record_tool_state(bound))
+    if tool_run.status not in ("cancelled", "unknown"):  # a turn that was stopped ends without waiting for it
+        await recording
 
 
 async def _report_progress(

@@ -22,16 +22,26 @@ async def find_price(endpoint: HttpEndpoint) -> PriceFunction | None:
 
     The price of a provider holds at its own host only.
     """
+    if _is_unlisted(endpoint):
+        return None
     outcome = await run_in_worker(partial(find_price_now, endpoint))
     return None if outcome.error else outcome.value
 
 
 def find_price_now(endpoint: HttpEndpoint) -> PriceFunction | None:
     """Return what `find_price` does; may take some tenths of a second."""
-    provider = endpoint.provider if endpoint.is_own_host else ""
-    if not provider and is_loopback(parse_server_url(endpoint.base_url).host):
+    if _is_unlisted(endpoint):
         return None
-    return find_price_function(provider, endpoint.model, base_url=endpoint.base_url)
+    return find_price_function(_listed_provider(endpoint), endpoint.model, base_url=endpoint.base_url)
+
+
+def _listed_provider(endpoint: HttpEndpoint) -> str:
+    return endpoint.provider if endpoint.is_own_host else ""
+
+
+def _is_unlisted(endpoint: HttpEndpoint) -> bool:
+    """Whether no list has a price for it: a server on this machine. Needs neither the lists nor a thread."""
+    return not _listed_provider(endpoint) and is_loopback(parse_server_url(endpoint.base_url).host)
 
 
 async def with_cost(endpoint: HttpEndpoint, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
@@ -39,24 +49,24 @@ async def with_cost(endpoint: HttpEndpoint, deltas: AsyncGenerator[Delta, None])
 
     The tokens of a partial reply are priced too.
     """
-    usage, has_tools = Usage(), False
+    usage, is_looked_up, has_tools = Usage(), False, False
     try:
         async with aclosing(deltas):
             async for delta in deltas:
                 passed: Delta = delta
                 if isinstance(delta, UsageDelta):
-                    usage = delta.usage.with_extra_tokens()
+                    usage, is_looked_up = delta.usage.with_extra_tokens(), False
                     passed = UsageDelta(usage)
                 elif isinstance(delta, ReplyEnd) and usage.is_unpriced:
-                    usage = await _priced(endpoint, usage, has_tools=has_tools)
+                    usage, is_looked_up = await _priced(endpoint, usage, has_tools=has_tools), True
                     yield UsageDelta(usage)
                 has_tools = has_tools or (isinstance(delta, ProviderDelta) and isinstance(delta.part, ProviderCall))
                 yield passed
     except Exception:
-        if usage.is_unpriced:
+        if usage.is_unpriced and not is_looked_up:
             yield UsageDelta(await _priced(endpoint, usage, has_tools=has_tools))
         raise
-    if usage.is_unpriced:
+    if usage.is_unpriced and not is_looked_up:
         yield UsageDelta(await _priced(endpoint, usage, has_tools=has_tools))
 
 

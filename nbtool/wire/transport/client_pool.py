@@ -143,6 +143,7 @@ def _no_cookies() -> CookieJar:
     return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
+@lru_cache(maxsize=64)
 def _check_host(url: str) -> None:
     """Check that the ASCII form of an international name (xn--…) is one: the HTTP library decodes it."""
     import httpx  # noqa: PLC0415 - imported on first use of the network

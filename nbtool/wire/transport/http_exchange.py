@@ -23,9 +23,9 @@ from nbtool.wire.transport.client_pool import client_for, is_loopback
 from nbtool.wire.transport.errors.connection_errors import connect_error, disconnect_error, is_certificate_required
 from nbtool.wire.transport.errors.error_body import read_error
 from nbtool.wire.transport.request.authorization import Authorization
-from nbtool.wire.transport.response.call_delta_merging import coalesce
 from nbtool.wire.transport.response.cooperative_decoding import decode_batch
 from nbtool.wire.transport.response.decompression import read_body
+from nbtool.wire.transport.response.delta_merging import coalesce
 from nbtool.wire.transport.response.readahead import ReadAhead
 from nbtool.wire.transport.retry import Deadline, Timeouts
 

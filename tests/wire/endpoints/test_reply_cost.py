@@ -18,7 +18,7 @@ from nbtool import Chat, tool
 from nbtool.blocks.labels import footer_line
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
-from nbtool.events import Notice
+from nbtool.events import Event, Notice, UsageDelta
 from nbtool.messages import Usage
 from nbtool.plugins.budget import Budget, Price
 from nbtool.wire.providers.model_prices import ModelPrice, find_price, find_price_function
@@ -53,6 +53,14 @@ def reply(*steps: Any) -> list[Any]:
 
 
 COMPLETE = reply(finish(), USAGE, DONE)
+
+
+def read_deltas(chat: Chat) -> list[Event]:
+    seen: list[Event] = []
+    turn = chat.builder.compose("Hi")
+    turn.add_listener(seen.append)
+    turn.start().done.result(10)
+    return seen
 
 
 @tool(run="auto")
@@ -106,6 +114,14 @@ def test_an_unknown_model_has_no_cost(own_host: Any) -> None:
         turn = Chat("openai:never-heard-of").send("Hi")
 
     assert turn.cost is None
+
+
+def test_the_usage_of_an_unknown_model_is_looked_up_and_reported_once(own_host: Any) -> None:
+    with serve_each(COMPLETE) as server:
+        own_host(server)
+        deltas = read_deltas(Chat("openai:never-heard-of"))
+
+    assert [delta.usage.is_cost_unknown for delta in deltas if isinstance(delta, UsageDelta)] == [False, True]
 
 
 def test_the_price_of_a_provider_does_not_hold_at_another_host() -> None:
