@@ -18,9 +18,9 @@ class MapProgress:
 
     `answered` and `failed` were sent now, `answered_before` had an answer, `unsent` were not sent or did not end,
     because the map was stopped. `unasked` are those of `answered` with a call that was denied, or its result withheld,
-    because nobody could be asked. `failures` are the first distinct messages with their numbers, `other_failures` the
-    number of all further ones. `per_minute` is None while too little is known, `wait_seconds` are those until the
-    provider is asked again. `reason` says why it was stopped, and is empty if a person did.
+    because nobody could be asked or the approver failed. `failures` are the first distinct messages with their numbers,
+    `other_failures` the number of all further ones. `per_minute` is None while too little is known, `wait_seconds` are
+    those until the provider is asked again. `reason` says why it was stopped, and is empty if a person did.
     """
 
     usage: Usage

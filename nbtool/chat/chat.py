@@ -295,8 +295,8 @@ class Chat:
         Each is a turn with this chat's settings, tools and exposed variables, without the history of the chat.
         `prompts` are texts, messages or a column; or a template whose `{column}` is filled in from each of the `rows`:
         dicts, a frame, a Polars query, a table, dataset or Parquet file of pyarrow, or a database cursor. Answers to
-        the same prompts are reused from the journal, unless nobody could be asked about a call. Takes `as_`, `options`,
-        `approver` and `settings` as `start` does, and these:
+        the same prompts are reused from the journal, unless nobody could be asked about a call, or the approver failed.
+        Takes `as_`, `options`, `approver` and `settings` as `start` does, and these:
 
         - `concurrency=8`: maximum prompts that run at the same time
         - `retries=3`: maximum retries of a prompt if the provider was busy or not reachable
@@ -332,8 +332,9 @@ class Chat:
         file are read a part at a time. Takes the arguments of `start_map`.
 
         In a file, `value` has a text as it is and any other value as JSON. A Parquet file is written when the map ends,
-        from the `.parquet.sqlite` file beside it, which a later map continues. Answers in the journal are not reused.
-        Rows in whose turn nobody could be asked about a call are sent again.
+        from the `.parquet.sqlite` file beside it, which a later map continues; its column `has_unasked_calls` marks the
+        rows that it sends again. Answers in the journal are not reused.
+        Rows in whose turn nobody could be asked about a call, or the approver failed, are sent again.
 
         Raises:
             nbtool.errors.BadUsage: the sink, the prompts or a setting are invalid, or the file has other answers.

@@ -36,7 +36,7 @@ OTHER_FORMATS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt",
 """File name extensions of formats that no sink writes."""
 
 UNASKED = "CREATE TABLE IF NOT EXISTS unasked (row INTEGER PRIMARY KEY)"
-"""The rows with an answer that are sent again: a call was denied or withheld, because nobody could be asked."""
+"""The rows with an answer that are sent again: a call was denied or withheld, by nobody's decision."""
 
 BUSY_SECONDS = 30.0
 """Seconds to wait for another process that reads or writes the file."""
@@ -92,8 +92,8 @@ class SqliteSink:
 
     A text is stored as it is, any other value as JSON, and of a failed prompt the `error`. A map with the same file is
     continued: rows with a value are not sent again, and neither are those whose call may have run on a lost worker
-    (table `not_repeated`), until they are deleted from `answers`. Rows in whose turn nobody could be asked about a call
-    (table `unasked`) are sent again, although they have a value.
+    (table `not_repeated`), until they are deleted from `answers`. Rows in whose turn nobody could be asked about a
+    call, or the approver failed (table `unasked`), are sent again, although they have a value.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -192,8 +192,13 @@ class SqliteSink:
         self._lock.release()
 
     def rows(self) -> Iterator[Sequence[object]]:
-        """Yield all rows: `row`, `value`, `error`, `turn_id`."""
-        yield from self._opened().execute("SELECT row, value, error, turn_id FROM answers ORDER BY row")
+        """Yield all rows: `row`, `value`, `error`, `turn_id`, and whether it is in `unasked`."""
+        query = (
+            "SELECT row, value, error, turn_id, row IN (SELECT row FROM unasked) AND error IS NULL "
+            "FROM answers ORDER BY row"
+        )
+        for *fields, is_unasked in self._opened().execute(query):
+            yield (*fields, bool(is_unasked))
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:

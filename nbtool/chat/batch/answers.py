@@ -12,7 +12,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
 from nbtool.events import CallDecided, Event
 from nbtool.messages import Message
-from nbtool.tools.approval import BY_NOBODY
+from nbtool.tools.approval import BY_NO_DECISION
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,8 @@ class Answer:
 
     `label` is the label of its row, `index` counts from 0. A prompt that was never sent has no turn and no `turn_id`;
     with `keep="values"` it has only the id, by which `%chat show` and `%chat explore` find the turn. An answer with
-    `has_unasked_calls`, of which one was denied, or its result withheld, because nobody could be asked, is not reused.
+    `has_unasked_calls`, of which one was denied, or its result withheld, because nobody could be asked or the approver
+    failed, is not reused.
     """
 
     index: int
@@ -36,8 +37,8 @@ class Answer:
 
 
 def has_unasked_calls(events: Iterable[Event]) -> bool:
-    """Whether a turn had a call that was denied, or its result withheld, because nobody could be asked."""
-    return any(isinstance(event, CallDecided) and event.by == BY_NOBODY for event in events)
+    """Whether a turn had a call that was denied, or its result withheld, by nobody's decision."""
+    return any(isinstance(event, CallDecided) and event.by in BY_NO_DECISION for event in events)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ from nbtool.errors import BadUsage
 
 PARQUET_SUFFIX = ".parquet"
 
+COLUMNS = ("row", "value", "error", "turn_id", "has_unasked_calls")
+"""The columns of the file; `has_unasked_calls` as in `Answer`."""
+
 ROW_GROUP = 20_000
 """Rows in memory at a time, and in one row group of the file."""
 
@@ -27,12 +30,12 @@ def check_writer() -> None:
 
 
 def export_answers(rows: Iterator[Sequence[object]], path: Path) -> None:
-    """Write rows of `row`, `value`, `error` and `turn_id`; the former file is replaced when all are written."""
+    """Write rows of the columns `COLUMNS`; the former file is replaced when all are written."""
     import pyarrow as arrow  # noqa: PLC0415  # heavy, and an extra
     from pyarrow import parquet  # noqa: PLC0415  # the same
 
-    text = arrow.string()
-    schema = arrow.schema([("row", arrow.int64()), ("value", text), ("error", text), ("turn_id", text)])
+    kinds = (arrow.int64(), arrow.string(), arrow.string(), arrow.string(), arrow.bool_())
+    schema = arrow.schema(list(zip(COLUMNS, kinds, strict=True)))
     unfinished = path.with_name(f"{path.name}.part")
     with parquet.ParquetWriter(unfinished, schema) as writer:
         while group := list(islice(rows, ROW_GROUP)):

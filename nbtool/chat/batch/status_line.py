@@ -34,4 +34,6 @@ def unasked_text(progress: MapProgress) -> str:
     if not progress.unasked:
         return ""
     text = f"{format_number(progress.unasked)} with calls denied or withheld"
-    return text if progress.state == "running" else f"{text}: nobody could be asked ({UNASKED_FIX})"
+    if progress.state == "running":
+        return text
+    return f"{text}: nobody could be asked, or the approver failed ({UNASKED_FIX})"

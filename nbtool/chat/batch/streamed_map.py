@@ -29,7 +29,9 @@ class MapTotals:
 
     `answered_before` had an answer in the sink already, or may have run on a lost worker and is not repeated; the usage
     of those is not counted. `unsent` were not answered, because their turn was stopped. `unasked` are those of
-    `answered` with a call that was denied, or its result withheld, because nobody could be asked.
+    `answered` with a call that was denied, or its result withheld, because nobody could be asked or the approver
+    failed. `failures` are the first distinct messages of failed prompts with their numbers, `other_failures` the number
+    of all others.
     """
 
     answered: int = 0
@@ -38,6 +40,8 @@ class MapTotals:
     usage: Usage = field(default_factory=Usage)
     unsent: int = 0
     unasked: int = 0
+    failures: tuple[tuple[str, int], ...] = ()
+    other_failures: int = 0
 
     def __str__(self) -> str:
         return status_line(
@@ -96,6 +100,8 @@ class _StreamedMap:
             raise
         finally:
             self._display.close(error)
+        counts = self._counts.progress(self._totals.usage)
+        self._totals.failures, self._totals.other_failures = counts.failures, counts.other_failures
         return self._totals
 
     def _send_chunk(self, chunk: Sequence[PromptItem], poll: Callable[[], None]) -> None:

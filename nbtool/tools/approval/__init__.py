@@ -9,7 +9,9 @@ decision counts.
 from nbtool.tools.approval.decisions import (
     BY_BUTTON,
     BY_COMMAND,
+    BY_ERROR,
     BY_INPUT,
+    BY_NO_DECISION,
     BY_NOBODY,
     BY_PERSON,
     BY_POLICY,
@@ -31,8 +33,10 @@ from nbtool.tools.approval.remembered_approvals import RememberedApproval
 __all__ = [
     "BY_BUTTON",
     "BY_COMMAND",
+    "BY_ERROR",
     "BY_INPUT",
     "BY_NOBODY",
+    "BY_NO_DECISION",
     "BY_PERSON",
     "BY_POLICY",
     "BY_REMEMBERED",

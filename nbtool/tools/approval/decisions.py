@@ -53,6 +53,12 @@ BY_POLICY = "policy"
 BY_NOBODY = "nobody"
 """The `by` of a denial, or of a withheld result, because nobody could be asked."""
 
+BY_ERROR = "error"
+"""The `by` of a denial, or of a withheld result, because the approver failed or its answer does not fit."""
+
+BY_NO_DECISION = frozenset((BY_NOBODY, BY_ERROR))
+"""The `by` of denials, and of withheld results, that are nobody's decision."""
+
 BY_REMEMBERED = "remembered"
 """The `by` of a resolution covered by an earlier approval."""
 

@@ -15,6 +15,7 @@ from nbtool.loop import is_cancelling
 from nbtool.text import shorten
 from nbtool.thread_pool import capture, run_with_timeout
 from nbtool.tools.approval import (
+    BY_ERROR,
     BY_NOBODY,
     BY_POLICY,
     BY_REMEMBERED,
@@ -149,7 +150,7 @@ async def _ask_approver(
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and is_cancelling():
             raise
-        decision, by = question.denial(f"The approver failed: {format_error(error)}"), "error"
+        decision, by = question.denial(f"The approver failed: {format_error(error)}"), BY_ERROR
     if decision is None:
         return
     if question.needs_person and isinstance(decision, Approved):  # whatever the approver calls itself
@@ -160,7 +161,7 @@ async def _ask_approver(
         return
     except NbtoolError as error:
         await emit(Notice(_describe_wrong_return(approver, decision, question, error), "warning"))
-        approvals.decide(question.digest, question.denial(f"The approver's answer does not fit: {error}"), by="error")
+        approvals.decide(question.digest, question.denial(f"The approver's answer does not fit: {error}"), by=BY_ERROR)
 
 
 def _denial_without_approver(question: Question) -> Decision:

@@ -23,7 +23,8 @@ from nbtool.messages import Usage
         ({"total": 4, "answered": 4, "unasked": 1}, "4 of 4 prompts, 1 with calls denied or withheld"),
         (
             {"total": 4, "answered": 4, "unasked": 1, "state": "completed"},
-            f"4 of 4 prompts, 1 with calls denied or withheld: nobody could be asked ({UNASKED_FIX})",
+            "4 of 4 prompts, 1 with calls denied or withheld: nobody could be asked, or the approver failed "
+            f"({UNASKED_FIX})",
         ),
     ],
 )

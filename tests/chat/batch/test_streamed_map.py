@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from nbtool import Chat
 from nbtool.chat.batch import Answer
-from nbtool.chat.batch.parquet_export import ROW_GROUP, export_answers
+from nbtool.chat.batch.parquet_export import COLUMNS, ROW_GROUP, export_answers
 from nbtool.chat.batch.prompts import stream_prompts
 from nbtool.chat.batch.streamed_map import CHUNK
 from nbtool.errors import BadUsage, LimitReached
@@ -52,6 +52,8 @@ def test_answers_are_written_by_row_and_a_second_run_sends_only_what_failed(tmp_
         second = Chat(wire=again).map_into(path, ["a", "b", "c"], concurrency=1)
 
     assert str(first) == "3 prompts, 1 failed"
+    assert [count for _, count in first.failures] == [1]
+    assert first.other_failures == 0
     assert [(row, value) for row, value, _ in written] == [(0, "A"), (1, None), (2, "C")]
     assert [error is None for *_, error in written] == [True, False, True]
     assert (second.answered, second.answered_before) == (1, 2)
@@ -356,7 +358,7 @@ def test_a_parquet_file_has_all_rows_and_a_map_that_ended_early_is_continued(tmp
         Chat(wire=again).map_into(path, ["a", "b", "c"])
     second = polars.read_parquet(path)
 
-    assert list(first.columns) == ["row", "value", "error", "turn_id"]
+    assert tuple(first.columns) == COLUMNS
     assert first["value"].fillna("").tolist() == ["A", "", "C"]
     assert "The reply broke off" in first["error"][1]
     assert second["value"].to_list() == ["A", "B", "C"]
@@ -369,7 +371,7 @@ def test_a_parquet_file_has_all_rows_and_a_map_that_ended_early_is_continued(tmp
 def test_a_parquet_file_is_written_a_group_of_rows_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     count = ROW_GROUP * 2 + 1
-    export_answers(((n, str(n), None, None) for n in range(count)), path)
+    export_answers(((n, str(n), None, None, False) for n in range(count)), path)
 
     written = parquet.ParquetFile(path)
     assert [written.metadata.row_group(n).num_rows for n in range(written.num_row_groups)] == [ROW_GROUP, ROW_GROUP, 1]

@@ -6,16 +6,18 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.chat.batch import Answer, Batch
 from nbtool.chat.batch.status_line import UNASKED_FIX
+from nbtool.chat.subchat import subchat
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
 from nbtool.wire.base import Prompt
 
-HINT = f"2 with calls denied or withheld: nobody could be asked ({UNASKED_FIX})"
+HINT = f"2 with calls denied or withheld: nobody could be asked, or the approver failed ({UNASKED_FIX})"
 NAMES = ["a", "b"]
 
 
@@ -90,6 +92,27 @@ def test_a_denial_by_an_approver_is_an_answer() -> None:
     assert all("not today" in value for value in again.values)
 
 
+def fail(question: Question) -> Decision:
+    raise ValueError(question.tool)
+
+
+@pytest.mark.parametrize("approver", [fail, lambda _: "yes"], ids=["raises", "returns no decision"])
+def test_a_denial_because_the_approver_failed_is_asked_again(approver: Any) -> None:
+    first = chat_of(drop_table, "drop_table").map(NAMES, approver=approver)
+    again = chat_of(drop_table, "drop_table").map(NAMES, approver=Approver(Approved()))
+
+    assert HINT in repr(first)
+    assert again.values == ["dropped a", "dropped b"]
+
+
+def test_a_call_of_a_sub_chat_that_nobody_could_be_asked_about_counts_too() -> None:
+    inner = Chat(wire=ScriptedWire([call("drop_table", name="a"), "not dropped"]), tools=[drop_table])
+    outer = ScriptedWire([call("expert", question="Drop a."), "It was not dropped."])
+    batch = Chat(wire=outer, tools=[subchat(inner, tools=[drop_table], name="expert")]).map(["a"])
+
+    assert [one.has_unasked_calls for one in batch.answers] == [True]
+
+
 @pytest.mark.parametrize("suffix", ["sqlite", "parquet"])
 def test_a_map_into_a_file_sends_such_rows_again_until_somebody_could_be_asked(tmp_path: Path, suffix: str) -> None:
     path, approver = tmp_path / f"a.{suffix}", Approver(Approved())
@@ -105,6 +128,16 @@ def test_a_map_into_a_file_sends_such_rows_again_until_somebody_could_be_asked(t
     assert (again.answered, again.unasked, third.answered_before) == (2, 0, 2)
     assert read(rows, "SELECT value FROM answers ORDER BY row") == [("dropped a",), ("dropped b",)]
     assert read(rows, "SELECT row FROM unasked") == []
+
+
+def test_a_parquet_file_marks_such_rows(tmp_path: Path) -> None:
+    path, approver = tmp_path / "a.parquet", Approver(Approved())
+    chat_of(drop_table, "drop_table").map_into(path, NAMES)
+    marked = pd.read_parquet(path)["has_unasked_calls"].tolist()
+    chat_of(drop_table, "drop_table").map_into(path, NAMES, approver=approver)
+
+    assert marked == [True, True]
+    assert pd.read_parquet(path)["has_unasked_calls"].tolist() == [False, False]
 
 
 def test_a_file_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
