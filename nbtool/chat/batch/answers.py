@@ -12,7 +12,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
 from nbtool.events import CallDecided, Event
 from nbtool.messages import Message
-from nbtool.tools.approval import BY_NO_DECISION
+from nbtool.tools.approval import BY_ERROR, BY_NO_DECISION
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Answer:
     `label` is the label of its row, `index` counts from 0. A prompt that was never sent has no turn and no `turn_id`;
     with `keep="values"` it has only the id, by which `%chat show` and `%chat explore` find the turn. An answer with
     `has_unasked_calls`, of which one was denied, or its result withheld, because nobody could be asked or the approver
-    failed, is not reused.
+    failed, is not reused; `approver_error` says how it failed.
     """
 
     index: int
@@ -34,11 +34,17 @@ class Answer:
     is_cached: bool = False
     turn_id: str = field(default="", repr=False)
     has_unasked_calls: bool = field(default=False, repr=False)
+    approver_error: str = field(default="", repr=False)
 
 
 def has_unasked_calls(events: Iterable[Event]) -> bool:
     """Whether a turn had a call that was denied, or its result withheld, by nobody's decision."""
     return any(isinstance(event, CallDecided) and event.by in BY_NO_DECISION for event in events)
+
+
+def approver_error(events: Iterable[Event]) -> str:
+    """Return how an approver failed in a turn, the first time; empty if none did."""
+    return next((event.reason for event in events if isinstance(event, CallDecided) and event.by == BY_ERROR), "")
 
 
 @dataclass(frozen=True, slots=True)

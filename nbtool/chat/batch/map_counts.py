@@ -34,6 +34,7 @@ class MapCounts:
     def __init__(self, total: int | None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._total, self._clock = total, clock
         self._answered = self._failed = self._answered_before = self._unsent = self._unasked = 0
+        self._approver_error = ""
         self._failures: dict[str, int] = {}
         self._buckets: deque[tuple[float, int]] = deque()
         self._in_window = 0
@@ -51,10 +52,12 @@ class MapCounts:
         is_cached: bool = False,
         is_unsent: bool = False,
         has_unasked_calls: bool = False,
+        approver_error: str = "",
     ) -> None:
         """Count one prompt: its error, whether its answer was there before, and whether it was never sent.
 
-        With `has_unasked_calls`, its answer comes from a turn in which nobody could be asked about a call.
+        With `has_unasked_calls`, its answer comes from a turn in which nobody decided about a call; `approver_error` is
+        why, if an approver failed. The first such text is kept.
         """
         with self._lock:
             if is_unsent:
@@ -67,6 +70,7 @@ class MapCounts:
             if error is None:
                 self._answered += 1
                 self._unasked += has_unasked_calls
+                self._approver_error = self._approver_error or shorten(approver_error, MAX_MESSAGE_CHARS)
                 return
             self._failed += 1
             message = _message_of(error)
@@ -100,6 +104,7 @@ class MapCounts:
                 state,
                 reason,
                 self._unasked,
+                self._approver_error,
             )
 
     def _rate(self, now: float) -> float | None:

@@ -8,6 +8,9 @@ from nbtool.text import count_of, format_number
 MIN_WAIT_SECONDS = 1.0
 """Seconds of waiting for the provider from which on they are said."""
 
+APPROVER_FIX = "correct it and map again: these prompts are sent again"
+"""What a person can do about calls that were denied because the approver failed."""
+
 UNASKED_FIX = 'pass `approver=`, or set `run="auto"` on the tool'
 """What a person can do about calls that nobody could be asked about."""
 
@@ -36,4 +39,6 @@ def unasked_text(progress: MapProgress) -> str:
     text = f"{format_number(progress.unasked)} with calls denied or withheld"
     if progress.state == "running":
         return text
-    return f"{text}: nobody could be asked, or the approver failed ({UNASKED_FIX})"
+    if progress.approver_error:
+        return f"{text}; {progress.approver_error} ({APPROVER_FIX})"
+    return f"{text}: nobody could be asked ({UNASKED_FIX})"

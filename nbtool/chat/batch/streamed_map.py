@@ -30,8 +30,8 @@ class MapTotals:
     `answered_before` had an answer in the sink already, or may have run on a lost worker and is not repeated; the usage
     of those is not counted. `unsent` were not answered, because their turn was stopped. `unasked` are those of
     `answered` with a call that was denied, or its result withheld, because nobody could be asked or the approver
-    failed. `failures` are the first distinct messages of failed prompts with their numbers, `other_failures` the number
-    of all others.
+    failed, the first time by `approver_error`. `failures` are the first distinct messages of failed prompts with their
+    numbers, `other_failures` the number of all others.
     """
 
     answered: int = 0
@@ -42,6 +42,7 @@ class MapTotals:
     unasked: int = 0
     failures: tuple[tuple[str, int], ...] = ()
     other_failures: int = 0
+    approver_error: str = ""
 
     def __str__(self) -> str:
         return status_line(
@@ -52,6 +53,7 @@ class MapTotals:
                 answered_before=self.answered_before,
                 unsent=self.unsent,
                 unasked=self.unasked,
+                approver_error=self.approver_error,
                 state="completed",
             )
         )
@@ -102,6 +104,7 @@ class _StreamedMap:
             self._display.close(error)
         counts = self._counts.progress(self._totals.usage)
         self._totals.failures, self._totals.other_failures = counts.failures, counts.other_failures
+        self._totals.approver_error = counts.approver_error
         return self._totals
 
     def _send_chunk(self, chunk: Sequence[PromptItem], poll: Callable[[], None]) -> None:
@@ -119,7 +122,12 @@ class _StreamedMap:
                 self._totals.failed += one.error is not None and not is_unsent
                 self._totals.answered += one.error is None
                 self._totals.unasked += one.has_unasked_calls
-                self._counts.add(one.error, is_unsent=is_unsent, has_unasked_calls=one.has_unasked_calls)
+                self._counts.add(
+                    one.error,
+                    is_unsent=is_unsent,
+                    has_unasked_calls=one.has_unasked_calls,
+                    approver_error=one.approver_error,
+                )
             self._display.update()
 
         try:

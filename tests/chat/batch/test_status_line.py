@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.chat.batch.status_line import UNASKED_FIX, status_line
+from nbtool.chat.batch.status_line import APPROVER_FIX, UNASKED_FIX, status_line
 from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
 
@@ -23,8 +23,11 @@ from nbtool.messages import Usage
         ({"total": 4, "answered": 4, "unasked": 1}, "4 of 4 prompts, 1 with calls denied or withheld"),
         (
             {"total": 4, "answered": 4, "unasked": 1, "state": "completed"},
-            "4 of 4 prompts, 1 with calls denied or withheld: nobody could be asked, or the approver failed "
-            f"({UNASKED_FIX})",
+            f"4 of 4 prompts, 1 with calls denied or withheld: nobody could be asked ({UNASKED_FIX})",
+        ),
+        (
+            {"total": 4, "answered": 4, "unasked": 1, "approver_error": "The approver failed: E", "state": "completed"},
+            f"4 of 4 prompts, 1 with calls denied or withheld; The approver failed: E ({APPROVER_FIX})",
         ),
     ],
 )

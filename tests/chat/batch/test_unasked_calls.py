@@ -11,13 +11,13 @@ import pytest
 
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.chat.batch import Answer, Batch
-from nbtool.chat.batch.status_line import UNASKED_FIX
+from nbtool.chat.batch.status_line import APPROVER_FIX, UNASKED_FIX
 from nbtool.chat.subchat import subchat
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
 from nbtool.wire.base import Prompt
 
-HINT = f"2 with calls denied or withheld: nobody could be asked, or the approver failed ({UNASKED_FIX})"
+HINT = f"2 with calls denied or withheld: nobody could be asked ({UNASKED_FIX})"
 NAMES = ["a", "b"]
 
 
@@ -96,12 +96,20 @@ def fail(question: Question) -> Decision:
     raise ValueError(question.tool)
 
 
-@pytest.mark.parametrize("approver", [fail, lambda _: "yes"], ids=["raises", "returns no decision"])
-def test_a_denial_because_the_approver_failed_is_asked_again(approver: Any) -> None:
+@pytest.mark.parametrize(
+    ("approver", "reason"),
+    [
+        (fail, "The approver failed: ValueError: drop_table"),
+        (lambda _: "yes", "The approver's answer does not fit: "),
+    ],
+    ids=["raises", "returns no decision"],
+)
+def test_a_denial_because_the_approver_failed_says_how_and_is_asked_again(approver: Any, reason: str) -> None:
     first = chat_of(drop_table, "drop_table").map(NAMES, approver=approver)
     again = chat_of(drop_table, "drop_table").map(NAMES, approver=Approver(Approved()))
 
-    assert HINT in repr(first)
+    assert f"2 with calls denied or withheld; {reason}" in repr(first)
+    assert APPROVER_FIX in repr(first)
     assert again.values == ["dropped a", "dropped b"]
 
 

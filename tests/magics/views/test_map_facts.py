@@ -42,9 +42,7 @@ def test_calls_that_nobody_could_be_asked_about_are_counted_and_have_their_fix_a
     running, ended = facts(answered=4, unasked=3), facts(answered=4, unasked=3, state="completed")
 
     assert running["unasked"] == "3 with calls denied or withheld"
-    assert ended["unasked"].startswith(
-        "3 with calls denied or withheld: nobody could be asked, or the approver failed ("
-    )
+    assert ended["unasked"].startswith("3 with calls denied or withheld: nobody could be asked (pass `approver=`")
 
 
 def test_an_unknown_cost_is_written_as_in_the_footer_of_a_turn() -> None:
