@@ -60,7 +60,8 @@ def parse_object(text: str, *, is_closed: bool = False) -> RepairedJson:
     otherwise the text may have been cut off.
 
     Raises:
-        InvalidArguments: there is no object, there are several, or it cannot be repaired without guessing.
+        InvalidArguments: there is no object, there are several, a number is out of range, or it cannot be repaired
+            without guessing.
     """
     parsed = parse_value(text, is_closed=is_closed)
     if not isinstance(parsed.value, dict):
@@ -83,7 +84,20 @@ def parse_value(text: str, *, is_closed: bool = False) -> RepairedJson:
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         nested = parse_value(value)
         value, repairs = nested.value, [*repairs, "decoded twice", *nested.repairs]
+    _check_finite(value)
     return RepairedJson(value, tuple(dict.fromkeys(repairs)))
+
+
+def _check_finite(value: Any) -> None:
+    """Refuse a number beyond the range of a float, which Python reads as infinite: it could not be sent back.
+
+    Raises:
+        InvalidArguments: there is one.
+    """
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError as error:
+        raise InvalidArguments("A number is out of range.", fix="Write a smaller number, or a text.") from error
 
 
 def _strict(text: str) -> Any:

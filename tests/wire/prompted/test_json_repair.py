@@ -128,6 +128,12 @@ def test_a_message_says_what_was_expected_and_what_came() -> None:
         parse_object('{"a": price}')
 
 
+@pytest.mark.parametrize("text", ['{"a": 1e999}', "{a: -1e999,}", '{"a": [{"b": 1e400}]}'])
+def test_a_number_that_cannot_be_sent_back_is_refused(text: str) -> None:
+    with pytest.raises(InvalidArguments, match="out of range"):
+        parse_object(text)
+
+
 @given(OBJECTS, st.data())
 def test_an_object_cut_inside_a_string_never_looks_whole(value: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps({**value, "last": "some longer text"})
