@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from nbtool.command_output import closable_output
 from nbtool.errors import NbtoolError
 from nbtool.mcp_server.address import ServerAddress, find_server
 
@@ -37,15 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="nbtool-mcp", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--pid", type=int, help="the kernel's process; without it, the notebook that was served last")
     parser.add_argument("--token", action="store_true", help="print the address and the token, and exit")
-    flags = parser.parse_args(arguments)
+    with closable_output():  # of --help
+        flags = parser.parse_args(arguments)
     try:
         address = find_server(flags.pid)
     except NbtoolError as error:
         print(error, file=sys.stderr)  # noqa: T201 - the output of a command
         return 1
     if flags.token:
-        print(address.url)  # noqa: T201 - the requested output
-        print(address.token.get_secret_value())  # noqa: T201 - the requested output
+        with closable_output():
+            print(address.url)  # noqa: T201 - the requested output
+            print(address.token.get_secret_value())  # noqa: T201 - the requested output
         return 0
     try:
         import mcp  # noqa: F401, PLC0415 - the extra is imported when used

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from nbtool.command_output import closable_output
 from nbtool.errors import PolicyUnreadable
 from nbtool.policy.description import describe_rules
 from nbtool.policy.file import PolicyFile, read_policy_file, system_path
@@ -22,14 +23,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m nbtool.policy", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("file", nargs="?", type=Path, help="a policy file; without it, the policy in force")
-    file = parser.parse_args(arguments).file
+    with closable_output():  # of --help
+        file = parser.parse_args(arguments).file
     try:
         found = [read_policy_file(file, is_required=True)] if file else site_policy().readable_files()
     except PolicyUnreadable as error:
         print(error, file=sys.stderr)  # noqa: T201 - the output of a command
         return 1
     texts = [_describe(one) for one in found if one]
-    print("\n\n".join(texts) or f"No policy is in force: {system_path()} does not exist.")  # noqa: T201 - the same
+    with closable_output():
+        print("\n\n".join(texts) or f"No policy is in force: {system_path()} does not exist.")  # noqa: T201 - the same
     return 0
 
 
