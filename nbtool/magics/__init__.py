@@ -44,6 +44,12 @@ FALLBACK_NAME = "nbchat"
 SAVED_TURNS = "nbtool.saved_turn"
 """The target of the comms that the pages of saved turns open."""
 
+MAX_LINE = 200
+"""Characters of a text from a file in the line of loading."""
+
+MAX_POLICY_PROBLEM = 500
+"""Characters of what is wrong with a policy: its path and the problem, after which who corrects it always stands."""
+
 BODYLESS_FLAGS = frozenset({"--rerun", "--resume", "--re-execute"})
 """The flags of cells without a prompt: they repeat an earlier turn."""
 
@@ -132,7 +138,9 @@ def _usage_error(shell: Any, text: str) -> UsageError:
 
 
 def load(shell: Any) -> None:
-    """Register the magics, and print one line with the selected model and the reason; another one if there is a chat.
+    """Register the magics, and print a line with the selected model and the reason.
+
+    Another one names a policy that cannot be read, and another one says that there is a chat.
 
     A magic with this name from another extension is kept, and ours gets another name.
     """
@@ -160,7 +168,8 @@ def load(shell: Any) -> None:
     renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, the magics are %%{name}"
     print(f"nbtool: {_single_line(discovery.model_id)}{_describe_destination(discovery)}{renamed}")  # noqa: T201 - the one line of loading
     if problem := site_policy().problem:
-        print(_single_line(str(problem)))  # noqa: T201 - nothing is sent until it is corrected
+        line = f"{_single_line(problem.message, MAX_POLICY_PROBLEM)} {problem.fix}"
+        print(line)  # noqa: T201 - nothing is sent until it is corrected
     if line := describe_earlier_chat(name):
         print(line)  # noqa: T201 - what a person needs before the first cell
 
@@ -227,9 +236,9 @@ def _describe_destination(discovery: Discovery) -> str:
     return f"{f' at {host}' if host else ''} ({discovery.reason}{first})"
 
 
-def _single_line(text: str) -> str:
+def _single_line(text: str, limit: int = MAX_LINE) -> str:
     """Return a text from a file as one line without control characters."""
-    return shorten("".join(character if character.isprintable() else "?" for character in text), 200)
+    return shorten("".join(character if character.isprintable() else "?" for character in text), limit)
 
 
 def unload(shell: Any) -> None:

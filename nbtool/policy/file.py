@@ -22,7 +22,13 @@ VARIABLE = "NBTOOL_POLICY"
 MAX_BYTES = 256 * 1024
 """Maximum size of a policy file."""
 
-FIX = "Nothing is sent until it is corrected: `python -m nbtool.policy FILE` checks it."
+FIX = "Nothing is sent until it is corrected{who}: `python -m nbtool.policy FILE` checks it."
+
+ADMINISTRATOR = " by the system's administrator"
+"""Who corrects the system's file."""
+
+NAMED_BY = f" by the person who set {VARIABLE}"
+"""Who corrects the file that the environment names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +56,18 @@ def system_path() -> Path:
     return Path("/Library/Application Support" if sys.platform == "darwin" else "/etc/xdg", "nbtool", NAME)
 
 
-def read_policy_file(path: Path, *, is_required: bool) -> PolicyFile | None:
+def read_policy_file(path: Path, *, is_required: bool, who: str = "") -> PolicyFile | None:
     """Read a policy file; None if there is none and it is not required.
+
+    Args:
+        path: the file.
+        is_required: whether a missing file is an error.
+        who: who corrects the file, for an error.
 
     Raises:
         PolicyUnreadable: it cannot be read, is too large, is no TOML, or has an invalid rule.
     """
+    fix = FIX.format(who=who)
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -65,13 +77,13 @@ def read_policy_file(path: Path, *, is_required: bool) -> PolicyFile | None:
         raise PolicyUnreadable(f"The policy {path} does not exist.", fix=f"Correct {VARIABLE}, or unset it.") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or error
-        raise PolicyUnreadable(f"The policy {path} cannot be read ({reason}).", fix=FIX) from None
+        raise PolicyUnreadable(f"The policy {path} cannot be read ({reason}).", fix=fix) from None
     if len(data) > MAX_BYTES:
-        raise PolicyUnreadable(f"The policy {path} has more than {MAX_BYTES >> 10} KiB.", fix=FIX)
-    return PolicyFile(path, _parse(path, data))
+        raise PolicyUnreadable(f"The policy {path} has more than {MAX_BYTES >> 10} KiB.", fix=fix)
+    return PolicyFile(path, _parse(path, data, fix))
 
 
-def _parse(path: Path, data: bytes) -> PolicyRules:
+def _parse(path: Path, data: bytes, fix: str) -> PolicyRules:
     from nbtool.policy.rules import parse_rules  # noqa: PLC0415 - pydantic loads only where there is a policy
 
     try:
@@ -82,4 +94,4 @@ def _parse(path: Path, data: bytes) -> PolicyRules:
         problem = f"it is not TOML: {error}."
     except BadUsage as error:
         problem = str(error)
-    raise PolicyUnreadable(f"The policy {path} is invalid: {problem}", fix=FIX)
+    raise PolicyUnreadable(f"The policy {path} is invalid: {problem}", fix=fix)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from nbtool.errors import BadUsage, PolicyRefused, PolicyUnreadable
-from nbtool.policy.file import VARIABLE, PolicyFile, read_policy_file, system_path
+from nbtool.policy.file import ADMINISTRATOR, NAMED_BY, VARIABLE, PolicyFile, read_policy_file, system_path
 from nbtool.policy.host_pattern import HostPattern
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.text import shorten
@@ -36,8 +36,8 @@ class SitePolicy:
         """Read the system's file, and another one if it is named."""
         try:
             found = (
-                read_policy_file(system or system_path(), is_required=False),
-                read_policy_file(Path(named), is_required=True) if named else None,
+                read_policy_file(system or system_path(), is_required=False, who=ADMINISTRATOR),
+                read_policy_file(Path(named), is_required=True, who=NAMED_BY) if named else None,
             )
         except PolicyUnreadable as error:
             return cls(problem=error)

@@ -104,18 +104,28 @@ print("asked", sorted(set(asked)))
 """
 
 
-@pytest.mark.promise("quiet-load")
-def test_loading_names_a_policy_that_cannot_be_read(
-    bare: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("is_named", "who"),
+    [(False, "corrected by the system's administrator"), (True, "corrected by the person who set NBTOOL_POLICY")],
+)
+def test_loading_says_in_a_line_what_is_wrong_with_a_policy_and_who_corrects_it(
+    bare: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], is_named: bool, who: str
 ) -> None:
-    with policy_in_force(tmp_path, "[approval]\nalways_ask = 3") as path:
+    text = f"[hosts]\nmodels = ['http://{'long.' * 60}org a']"
+    with policy_in_force(tmp_path, text, is_named=is_named) as path:
         bare.run_line_magic("load_ext", "nbtool")
+        sent = bare.run_cell("%%chat -q -m practice:fast -o hello\nHello")
 
     loaded, problem, *_ = capsys.readouterr().out.splitlines()
     assert loaded.startswith("nbtool: ")
-    assert str(path) in problem
+    assert problem.startswith(f"The policy {path} is invalid: hosts.models")
+    assert problem.endswith(f"Nothing is sent until it is {who}: `python -m nbtool.policy FILE` checks it.")
+    assert problem.isprintable()
+    assert bare.find_cell_magic("chat")
+    assert not sent.success
 
 
+@pytest.mark.promise("quiet-load")
 def test_loading_asks_no_machine_but_this_one() -> None:
     ran = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, check=True)
 

@@ -12,11 +12,11 @@ from nbtool.policy.site import SitePolicy, site_policy
 
 
 @contextmanager
-def policy_in_force(folder: Path, text: str) -> Iterator[Path]:
-    """Apply a policy, which a process reads once, and give its file."""
+def policy_in_force(folder: Path, text: str, *, is_named: bool = True) -> Iterator[Path]:
+    """Apply a policy, which a process reads once, and give its file: one that is named, or that of the system."""
     path = folder / "policy.toml"
     path.write_text(text)
-    policy = SitePolicy.read(str(path))
+    policy = SitePolicy.read(str(path)) if is_named else SitePolicy.read(system=path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SitePolicy, "read", lambda *_: policy)
         site_policy.cache_clear()
