@@ -58,18 +58,60 @@ class Chat:
         chat.expose(df=df)
         turn = chat.send("Which ticker in $VAR_REF{{df}} is cheapest?")
 
-    `model` is `provider:model`; None selects one that is available (see `%chat status`). `wire` forces a dialect, or is
-    your own endpoint. `approver` decides at the approval gates; without one, a call that needs approval is denied.
-    With `check_results` every result needs approval before it is sent to the model, whatever the tool's own policy.
-    `notebook` is the namespace in which exposed names are looked up on use.
+    Of the settings of its server, `headers` to `client_certificate`, those that are None are as in `providers.toml`.
+    Further settings are attributes: a request contains the latest `window` turns and the pinned ones (None: no limit);
+    with `keeps_notes` the model may write and remove variables of its own (WriteVar, RemoveVars); `choose_tools`
+    returns the names of the tools that a turn may use; `call_texts` replaces the text that the model receives for an
+    outcome (`denied`, `cancelled`, `error` …).
 
-    Results of calls stay available, by name and in their records, up to `result_bytes` together; those of the running
-    turn are never dropped. A request contains the latest `window` turns and the pinned ones; None is no limit.
-    The provider runs `provider_tools` itself, beside your tools: `web_search`, `web_fetch`, `code_interpreter`, or a
-    definition of its own. With `keeps_notes` the model may write and remove variables of its own (WriteVar,
-    RemoveVars).
-    `choose_tools` returns the names of the tools that a turn may use; `call_texts` replaces the text that the model
-    receives for an outcome (`denied`, `cancelled`, `error` …).
+    Args:
+        model: an id, `provider:model`; with `base_url` a bare name too. None selects one that is available: that of
+            `NBTOOL_MODEL`, of a key in the environment, of a local server, or the practice model (see `%chat status`).
+        tools: functions, methods, classes, objects, `Tool` and `Toolset` that the model may call.
+        system: your own part of the system prompt, a text; "" adds nothing.
+        base_url: the address of the server, up to what precedes `/chat/completions`, `/responses` or `/messages`.
+            None: the provider's.
+        api_key: a text, or a sync or async function without arguments that returns a key, for keys that expire.
+            None: what `key_command` prints, else the provider's environment variable, such as `OPENAI_API_KEY`, if
+            the address is the provider's.
+        wire: the dialect, `chat`, `responses`, `anthropic` or `gemini`, or your own endpoint (`nbtool.wire`), which
+            replaces model and server. None: the provider's, and the other one of OpenAI's two if the server lacks it.
+        tool_mode: `native` offers tools in the dialect's own form, `prompted` describes them in the prompt, `auto`
+            does so only if the model refuses native ones.
+        tool_format: the form of calls where tools are in the prompt: `json`, `hermes` or `pythonic`. None: the one
+            that suits the provider.
+        max_rounds: maximum number of requests to the model in a turn, the one for a final answer included; at most 256.
+        result_bytes: maximum size of all stored results of calls together, in estimated bytes (256 MiB). Beyond it the
+            least recently used ones are removed, but never those of the running turn.
+        history: how earlier turns are sent: `compact` (the text, a log of the calls, references to results), `native`
+            (every message), `results` (results and answer), `text` (prompt and answer) or `none`.
+        options: fields of every request, by the provider's names, such as `temperature`; those of `send` are merged
+            over them. None: none.
+        provider_tools: tools that the provider runs beside yours: `web_search`, `web_fetch`, `code_interpreter`,
+            `image_generation`, or a definition of the provider's as a dict; one or several. None: those of
+            `providers.toml`; () is none.
+        approver: an object with `ask`, or a function, which decides at the approval gates. None: a call that needs
+            approval is denied. The turns of cells have an approver of their own, which asks the person.
+        plugins: objects with hooks (`nbtool.chain.plugin`), in the order in which they are called.
+        notebook: the namespace, a mapping such as `globals()`, in which names that are exposed without a value are
+            looked up on each use. None: that of the notebook once cells use the chat.
+        check_results: whether every result needs approval before it is sent to the model, whatever the tool's policy.
+        headers: headers of every request, texts by name. Like `query` they are added to those of `providers.toml`.
+        query: parameters of the query of every request, texts by name.
+        auth: where the key goes: `bearer`, `x-api-key`, `api-key`, `x-goog-api-key`, `none`, or a header's name.
+            None, also in that file: where the dialect expects it.
+        key_command: a program with its arguments, a text or a list, that prints a key, unless `api_key` is given. No
+            shell runs it.
+        key_seconds: seconds for which a printed key is used if nothing says when it ends. None, also in that file: 300.
+        proxy: an address, `http://NAME:PASSWORD@HOST:PORT`, `https` or `socks5`. None, also in that file: that of
+            the environment (`HTTPS_PROXY` …), if there is one.
+        verify: the certificates to trust: `system`, `certifi`, or the path of a PEM file or folder. None, also in that
+            file: those of the environment (`SSL_CERT_FILE` …), else of the system.
+        client_certificate: the path of a PEM file that contains the key too, or [certificate, key], or [certificate,
+            key, password].
+
+    Raises:
+        nbtool.errors.BadUsage: an argument is invalid. The model and its key are looked for at the first turn.
     """
 
     model = PartAttribute[Model](_parts, "The model; another one is used from the next turn on.")

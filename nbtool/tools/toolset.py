@@ -60,11 +60,14 @@ class ToolSource(Protocol):
 
 
 class Toolset:
-    """A named set of tools.
+    """A named set of tools; added to another set, it replaces the one of the same `name` there.
 
-    Takes functions, methods, classes, objects, tools and other toolsets. `rules` is a text for the system prompt, or a
-    function of the names of the enabled tools; it is omitted if no tool is enabled. The rules in `on_demand` are listed
-    in the prompt and read when needed.
+    Args:
+        name: of the set, as errors say it.
+        tools: functions, methods, classes, objects, tools and other toolsets.
+        rules: a text for the system prompt, or a function of the names of the enabled tools that returns one; it is
+            omitted if no tool is enabled. "" adds nothing.
+        on_demand: rules that are only listed in the prompt, and read by the model when needed.
     """
 
     def __init__(
