@@ -32,6 +32,8 @@ from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.question import notice_text
 from nbtool.chat.batch.remote.asked_question import pack_decision, pack_question, read_decision, read_question
 from nbtool.chat.batch.remote.dask_engine import deliver_answer
+from nbtool.chat.recording.file import RecordedTurn
+from nbtool.chat.recording.prompt_difference import describe_difference, find_changed
 from nbtool.events import CallReady, ResolvedArgument
 from nbtool.magics.flags.tool_choice import matches
 from nbtool.messages import ToolResult, user
@@ -119,6 +121,12 @@ def _in_table(text: str) -> object:
     cells = [text, *text.split("\n")]
     frame = pd.DataFrame({text[:100]: cells, "b": [1] * len(cells)})
     return preview_table(frame), render(frame), preview_table([{text: text}]), render({text: [text]})
+
+
+def _changed_prompt(text: str) -> object:
+    half = len(text) // 2
+    recorded = RecordedTurn("2026-11-21", "m", f"{text[:half]}{text[half + 1 :]}", {})
+    return find_changed([recorded], text), describe_difference(recorded.prompt, text)
 
 
 def _env_file(text: str) -> object:
@@ -214,6 +222,7 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     ),
     "table": (_in_table, ["\n", ",", '"', "\t"]),
     ".env file": (_env_file, ["A=", "export ", '"', "'", "#", "\\", "\n", "${"]),
+    "prompt that is not the recorded one": (_changed_prompt, ["\n", "\t", " ", "a", "\u202e", "\x1b["]),
     "references in a text": (_either(lambda text: (referenced_names(text), parse(text))), MENTIONS),
     "calls with the own mark": (_either(lambda text: read_held(text, WORD, None, complete=True)), OWN),
     "calls with the own mark of known tools": (

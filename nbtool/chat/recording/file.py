@@ -73,11 +73,15 @@ class RecordedTurn:
 
 
 class Recording:
-    """A file of recorded turns; loaded on first use, and again when it has changed on disk."""
+    """A file of recorded turns; loaded on first use, and again when it has changed on disk.
+
+    `used` are the digests of the keys of the turns that were replayed from here or recorded here.
+    """
 
     def __init__(self, path: str | os.PathLike[str], *, writes: bool = False) -> None:
         self.path = Path(path).expanduser().resolve()
         self.writes = writes
+        self.used: set[str] = set()
         self._stamp: tuple[int, int, int] | None = None
         self._turns: tuple[RecordedTurn, ...] = ()
 

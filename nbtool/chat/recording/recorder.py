@@ -30,6 +30,7 @@ from nbtool.chat.recording.cache_key import (
 from nbtool.chat.recording.environment import MODE, environment_recording, report_unrecorded
 from nbtool.chat.recording.file import RecordedCall, RecordedTurn, Recording
 from nbtool.chat.recording.key_part import Part, labelled
+from nbtool.chat.recording.prompt_difference import describe_difference, find_changed
 from nbtool.chat.recording.redaction import Redactor
 from nbtool.chat.recording.replay import Replay
 from nbtool.chat.recording.serialize import deserialize_events, serialize_turn
@@ -38,6 +39,7 @@ from nbtool.errors import BadRecording, BadUsage, NbtoolError, NotRecorded
 from nbtool.events import Delta, Emit, Event, MessageAppended, Notice, TurnStarted
 from nbtool.messages import Media, Message
 from nbtool.settings import Setting, env, resolve_setting
+from nbtool.text import clean_text
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.variables.references import referenced_names
 from nbtool.wire.base import Endpoint, Prompt
@@ -228,11 +230,7 @@ class TurnRecorder:
         try:
             nearest = min(self._same_prompt(file, key), key=lambda found: len(found[0]), default=None)
             if nearest is None:
-                is_there = file.writes or file.path.exists()
-                reason = (
-                    f"This prompt is not in {file.path.name}." if is_there else f"The file {file.path} does not exist."
-                )
-                self.reason = reason if self.mode == "only" else ""
+                self.reason = self._explain_new_prompt(file, key)
             elif nearest[0]:
                 self.reason = f"Not the turn of {nearest[1].recorded}: {'; '.join(nearest[0])}."
             else:
@@ -240,9 +238,35 @@ class TurnRecorder:
         except BadRecording as error:
             self.reason = str(error)
 
+    def _explain_new_prompt(self, file: Recording, key: CacheKey) -> str:
+        """Return that a prompt is not recorded, with what changed if it was; empty if the model may just be asked."""
+        if self.mode == "only" and not (file.writes or file.path.exists()):
+            return f"The file {file.path} does not exist."
+        changed = self._changed_prompt(file, key)
+        unknown = f"This prompt is not in {file.path.name}." if self.mode == "only" else ""
+        return " ".join(filter(None, (unknown, changed)))
+
+    def _changed_prompt(self, file: Recording, key: CacheKey) -> str:
+        """Return what differs from the recorded turn whose prompt is most like this one; empty if none is like it.
+
+        In auto mode only one that comes at this point of a conversation, and that this kernel has not met: else each
+        new prompt that resembles an earlier one would be taken for a change of it.
+        """
+        prompt = clean_text(self._redactor.hide(self.inputs.prompt.text))
+        turn = find_changed((one for one in file.turns() if self.mode == "only" or _is_former(one, file, key)), prompt)
+        if turn is None:
+            return ""
+        same = replace(key, parts={**key.parts, Part("prompt"): turn.key.get(Part("prompt"), "")})
+        others = same.diff(turn.key, self.inputs.variables, any_model=self._matches_any_model(key))
+        differences = [describe_difference(turn.prompt, prompt), *others]
+        return f"Not the turn of {turn.recorded}: {'; '.join(differences)}."
+
+    def _matches_any_model(self, key: CacheKey) -> bool:
+        return self.mode == "only" and key.parts[Part("model")] == ANY_MODEL
+
     def _same_prompt(self, file: Recording, key: CacheKey) -> Iterator[tuple[list[str], RecordedTurn]]:
         """Yield the recorded turns with this prompt, each with the list of its differences."""
-        any_model = self.mode == "only" and key.parts[Part("model")] == ANY_MODEL
+        any_model = self._matches_any_model(key)
         for turn in file.turns():
             if turn.key.get(Part("prompt")) == key.parts[Part("prompt")]:
                 yield key.diff(turn.key, self.inputs.variables, any_model=any_model), turn
@@ -319,11 +343,20 @@ class TurnRecorder:
         self._claim(parts, own)
 
     def _claim(self, key: Mapping[Part, str], names: Sequence[str] | set[str]) -> None:
-        self.recorder.producers |= dict.fromkeys(names, hash_json(labelled(key)))
+        digest = hash_json(labelled(key))
+        self.recorder.producers |= dict.fromkeys(names, digest)
+        if self.recorder.file:
+            self.recorder.file.used.add(digest)
 
 
 def _is_own(model: Model) -> bool:
     return model.wire is not None and not isinstance(model.wire, str)
+
+
+def _is_former(turn: RecordedTurn, file: Recording, key: CacheKey) -> bool:
+    """Whether a recorded turn has the history of this key, and no turn of this kernel is its replay or its original."""
+    has_same_history = turn.key.get(Part("history")) == key.parts[Part("history")]
+    return has_same_history and hash_json(labelled(turn.key)) not in file.used
 
 
 def _secrets_of(endpoint: object) -> list[SecretStr]:
