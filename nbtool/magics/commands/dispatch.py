@@ -84,6 +84,8 @@ def _find_command(name: str, rest: Sequence[str] = ()) -> str:
         BadUsage: there is no such command.
     """
     if name not in COMMANDS:
+        if name in CELL_FLAGS:
+            raise BadUsage(f"There is no command %chat {name}.", fix=f"It is a flag of a cell: `%%chat --{name}`.")
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         has_words = not near or any(word.isalpha() for word in rest)
         hint = f"Did you mean {near[0]}?" if near else "`%chat help` lists the commands."
@@ -100,7 +102,8 @@ def _help_line(name: str) -> str:
 
 def _help_of(name: str) -> str:
     """Return a command with its whole help."""
-    return format_sentences((name, _help_text(COMMANDS[name])))
+    more = f" {CONTINUES_CHAT}" if name in TURN_COMMANDS else ""
+    return format_sentences((name, f"{_help_text(COMMANDS[name])}{more}"))
 
 
 def _help_text(command: Command) -> str:
@@ -128,16 +131,25 @@ HELP_END = (
     " (default: `main`)."
 )
 
+CELL_FLAGS = frozenset({"rerun", "edit", "resume", "re-execute"})
+"""Flags of cells that work on earlier turns, and are looked for among the commands, which do so too."""
+
 HELP_FLAGS = frozenset({"--help", "-h"})
 """What prints the help of a command instead of running it."""
 
-TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, *undo.COMMANDS, "code"))
+TURN_COMMANDS = frozenset((*branches.COMMANDS, *undo.COMMANDS, "code"))
 """Commands that take a turn, and first continue the earlier chat that it belongs to."""
+
+CONTINUES_CHAT = (
+    "A turn of an earlier kernel, given by its id, first continues its chat: as this one if this one is empty, else"
+    " beside it."
+)
+"""What the help of these commands ends with."""
 
 BRANCH_COMMANDS = frozenset((*branches.COMMANDS, *undo.COMMANDS))
 """Commands after which other turns may be on the active branch."""
 
-TURN_ARGUMENTS = (TURN_COMMANDS | {*explore.COMMANDS}) - {"open"}
+TURN_ARGUMENTS = TURN_COMMANDS | {*explore.COMMANDS, *show.COMMANDS}
 """Commands whose first argument is a turn of this kernel."""
 
 OPTIONS: dict[str, frozenset[str]] = {

@@ -29,6 +29,12 @@ def saved_turn_bundle(turn: Turn, chat: Chat, name: str) -> dict[str, Any]:
     return turn_mimebundle(transcript.document(), transcript.media)
 
 
+def earlier_turn_bundle(turn: Turn) -> dict[str, Any]:
+    """Return the mimebundle of a turn whose chat is not of this kernel: its host and other versions are not shown."""
+    transcript = turn.transcript()
+    return turn_mimebundle(transcript.document(), transcript.media)
+
+
 def chat_field(name: str) -> dict[str, str]:
     """Return the head field that names the chat of a turn; none for the usual one."""
     return {} if name == "main" else {"chat": name}

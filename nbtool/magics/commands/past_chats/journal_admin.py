@@ -64,7 +64,8 @@ def history_admin(context: CommandContext, args: list[str]) -> str:
 def open_chat(context: CommandContext, args: list[str]) -> str:
     """Continue an old chat here: `open ID` or `open FILE`.
 
-    An ID as `history chats` lists it, or a FILE from an export.
+    An ID as `history chats` lists it, or a FILE from an export. It takes the place of the present chat, which is kept
+    in the history; `-c NAME` continues it under another name.
 
     Restores the tree with all versions, its tools where the notebook has functions of the same names, and its exposed
     objects, by reference only, where the notebook has objects of the same names. Nothing is run. Approvals, the right

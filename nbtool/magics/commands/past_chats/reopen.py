@@ -9,6 +9,7 @@ from itertools import count
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
+from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.names.continued_chat import restore_names
@@ -33,17 +34,36 @@ def reopen_chat_of(context: CommandContext, turn: str) -> tuple[CommandContext, 
     """
     if not TURN_ID.fullmatch(turn) or has_turn(context.chat, turn):
         return context, ""
-    chats = context.kernel.chats
-    if name := next((name for name, chat in chats.items() if has_turn(chat, turn)), ""):
+    if name := _chat_here(context, turn):
         return replace(context, name=name), f"This turn is of the chat {name!r}, so it is used here."
-    chat_id = chat_of_turn(turn)
-    if any(chat.chat_id == chat_id for chat in chats.values()):
-        raise BadUsage(f"The turn {shorten(turn, 60)} was deleted.", fix="`%chat undo` restores what was deleted last.")
+    chat_id = _earlier_chat(context, turn)
     if not context.chat.tree.roots:
         return context, continue_chat(context, context.chat, chat_id)
     beside = replace(context, name=_free_name(context))
     message = continue_chat(beside, beside.chat, chat_id)
     return beside, f"{message} Cells without `-c` stay with {context.name!r}; `%chat use {beside.name}` changes that."
+
+
+def read_turn(context: CommandContext, turn: str) -> tuple[Turn, CommandContext | None, str]:
+    """Return a turn to be read, with the context of its chat and a message for the person if that is not this chat.
+
+    A turn that only the journal has is read there, and its chat is not continued: then there is no context.
+
+    Raises:
+        BadUsage: there is no such turn, or it was deleted from a chat of this kernel.
+        nbtool.errors.JournalError: the journal cannot be read.
+    """
+    if not TURN_ID.fullmatch(turn) or has_turn(context.chat, turn):
+        return context.chat.tree.get(turn)[1], context, ""
+    if name := _chat_here(context, turn):
+        other = replace(context, name=name)
+        return other.chat.tree.get(turn)[1], other, f"This turn is of the chat {name!r}."
+    chat_id = _earlier_chat(context, turn)
+    events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
+    found = restore.restore_tree(events).get(turn)[1]
+    chat = short_id(chat_id)
+    note = f"This turn is of the earlier chat {chat}, which is only read: `%chat open {chat}` continues it."
+    return found, None, note
 
 
 def chat_of_turn(turn: str) -> str:
@@ -81,6 +101,23 @@ def continue_chat(context: CommandContext, chat: Chat, chat_id: str) -> str:
 def has_turn(chat: Chat, turn: str) -> bool:
     """Return whether a chat has a turn whose id starts with this text."""
     return any(version.turn_id.startswith(turn) for node in chat.tree.nodes() for version in node.versions)
+
+
+def _chat_here(context: CommandContext, turn: str) -> str:
+    """Return the name of the chat of this kernel that has a turn; empty if none has."""
+    return next((name for name, chat in context.kernel.chats.items() if has_turn(chat, turn)), "")
+
+
+def _earlier_chat(context: CommandContext, turn: str) -> str:
+    """Return the id of the chat of the journal that has a turn which no chat of this kernel has.
+
+    Raises:
+        BadUsage: no chat has it, or several, or it was deleted from one of this kernel.
+    """
+    chat_id = chat_of_turn(turn)
+    if any(chat.chat_id == chat_id for chat in context.kernel.chats.values()):
+        raise BadUsage(f"The turn {shorten(turn, 60)} was deleted.", fix="`%chat undo` restores what was deleted last.")
+    return chat_id
 
 
 def _free_name(context: CommandContext) -> str:

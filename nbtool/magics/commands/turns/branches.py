@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import Conversation
@@ -18,17 +20,20 @@ MAX_PROMPT = 60
 def branch(context: CommandContext, args: list[str]) -> str:
     """Continue after a turn in a new branch: `branch [TURN]`.
 
-    Without TURN, with a sibling of the last turn.
+    Without TURN, the next turn stands beside the last one. The turns after TURN are kept and no longer sent; `switch`
+    goes back to them.
     """
-    turn = _single_word(args, "branch [TURN]", may_lack=True)
+    turn, line = _single_word(args, "branch [TURN]", may_lack=True), context.chat.tree.active_path
     node = context.chat.branch(turn)
-    return f"The next turn follows {_label(context, node)}." if node else "The next turn starts the conversation."
+    start = f"The next turn follows {_label(context, node)}." if node else "The next turn starts the conversation."
+    return f"{start}{way_back(context, line)}"
 
 
 def switch(context: CommandContext, args: list[str]) -> str:
     """Switch to a branch or a version of a turn: `switch TURN`.
 
-    A branch is selected by its number in `%chat history` or by one of its turns. `2.1` is version 1 of turn 2.
+    A branch is selected by its number in `%chat history` or by one of its turns. `2.1` is version 1 of turn 2. The next
+    turn follows its last turn, and only its turns are sent.
     """
     node = context.chat.switch(_single_word(args, "switch BRANCH") or "")
     path = context.chat.tree.active_path
@@ -41,9 +46,9 @@ def switch(context: CommandContext, args: list[str]) -> str:
 
 
 def hide(context: CommandContext, args: list[str]) -> str:
-    """Exclude a turn from what is sent: `hide TURN`.
+    """Exclude a turn from what is sent: `hide [TURN]`.
 
-    It stays visible.
+    By default the last one. It stays visible.
     """
     return _sentence(
         context, context.chat.hide(_single_word(args, "hide [TURN]", may_lack=True)), "is not sent to the model."
@@ -51,16 +56,19 @@ def hide(context: CommandContext, args: list[str]) -> str:
 
 
 def unhide(context: CommandContext, args: list[str]) -> str:
-    """Send a hidden turn to the model again."""
+    """Send a hidden turn to the model again: `unhide [TURN]`.
+
+    By default the last one.
+    """
     return _sentence(
         context, context.chat.show(_single_word(args, "unhide [TURN]", may_lack=True)), "is sent to the model."
     )
 
 
 def pin(context: CommandContext, args: list[str]) -> str:
-    """Always send a turn to the model: `pin TURN`.
+    """Always send a turn to the model: `pin [TURN]`.
 
-    Even outside the window of turns.
+    By default the last one. Even outside the window of turns.
     """
     return _sentence(
         context, context.chat.pin(_single_word(args, "pin [TURN]", may_lack=True)), "is always sent to the model."
@@ -68,9 +76,9 @@ def pin(context: CommandContext, args: list[str]) -> str:
 
 
 def unpin(context: CommandContext, args: list[str]) -> str:
-    """Undo `pin`: `unpin TURN`.
+    """Undo `pin`: `unpin [TURN]`.
 
-    The turn is sent only while it is inside the window of turns.
+    By default of the last one. The turn is sent only while it is inside the window of turns.
     """
     return _sentence(
         context, context.chat.unpin(_single_word(args, "unpin [TURN]", may_lack=True)), "is no longer pinned."
@@ -107,6 +115,14 @@ def branches(chat: Conversation, *, has_ids: bool = False) -> str:
         end_id = turn_id(end.turn, has_ids) if end.turn else ""
         rows.append((f"{mark} {number}", f"{len(path)} {turns}; {prompt}{end_id}"))
     return "Branches (`%chat switch NUMBER`):\n" + format_table(*rows)
+
+
+def way_back(context: CommandContext, line: Sequence[Node[Turn]]) -> str:
+    """Return the command that goes back to a line that was active until now; empty if nothing of it was left."""
+    last = line[-1].turn if line else None
+    if last is None or line[-1] in context.chat.tree.active_path:
+        return ""
+    return f" `%chat switch {short_id(last.turn_id)}` goes back to the line that was active until now."
 
 
 def turn_id(turn: Turn, has_ids: bool) -> str:

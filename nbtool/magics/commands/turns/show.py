@@ -13,11 +13,13 @@ from nbtool.blocks.render import omission, whole_conversation
 from nbtool.blocks.render.whole_conversation import ConversationTurn
 from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
+from nbtool.magics.commands.past_chats.reopen import read_turn
 from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.kernel.cell_messages import has_front_end
 from nbtool.magics.notebook.inserted_cell import CellSource
-from nbtool.magics.notebook.turn_output import saved_turn_bundle
+from nbtool.magics.notebook.turn_output import earlier_turn_bundle, saved_turn_bundle
 
 
 def show(context: CommandContext, args: list[str]) -> str:
@@ -25,17 +27,13 @@ def show(context: CommandContext, args: list[str]) -> str:
 
     With a box for the next prompt; `show TURN` shows one turn, and `--whole` prints all of it.
 
-    `show [TURN] --whole` prints a turn, by default the last, without omissions.
+    It switches neither the chat nor its branch. A turn of an earlier kernel, given by its id, is only read: its chat is
+    not continued. `show [TURN] --whole` prints a turn, by default the last, without omissions.
     Sending from the box and the buttons insert a cell below for the person to run. Below the widget is a text version,
     which a saved notebook keeps; JupyterLab draws the widget of a saved notebook from data in it.
     """
-    if omission.WHOLE_FLAG in args:
-        turn = find_turn(context.chat, [arg for arg in args if arg != omission.WHOLE_FLAG])
-        return to_whole_text(turn.transcript(display_limits.NO_LIMITS).document())
     if args:
-        turn = find_turn(context.chat, args)
-        display(saved_turn_bundle(turn, context.chat, context.name), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
-        return ""
+        return _show_turn(context, [arg for arg in args if arg != omission.WHOLE_FLAG], omission.WHOLE_FLAG in args)
     turns = conversation_turns(context)
     if not turns:
         return "This chat is empty."
@@ -55,9 +53,24 @@ def show(context: CommandContext, args: list[str]) -> str:
             media=media_bytes,
         )
         data = whole_conversation.saved_data(turns, title)
-        display({**widget.mimebundle(), whole_conversation.CONVERSATION_MIME: data}, raw=True)  # type: ignore[no-untyped-call]  # the same
+        display({**widget.mimebundle(), whole_conversation.CONVERSATION_MIME: data}, raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
     display(whole_conversation.mimebundle(turns, folded=is_watched), raw=True)  # type: ignore[no-untyped-call]  # the same
     return ""
+
+
+def _show_turn(context: CommandContext, turns: list[str], is_whole: bool) -> str:
+    if len(turns) > 1:
+        raise BadUsage("%chat show takes at most one turn.", fix="`%chat history` lists the turns.")
+    if turns:
+        turn, of_chat, note = read_turn(context, turns[0])
+    else:
+        turn, of_chat, note = find_turn(context.chat, []), context, ""
+    if is_whole:
+        whole = to_whole_text(turn.transcript(display_limits.NO_LIMITS).document())
+        return f"{note}\n\n{whole}" if note else whole
+    bundle = saved_turn_bundle(turn, of_chat.chat, of_chat.name) if of_chat else earlier_turn_bundle(turn)
+    display(bundle, raw=True)  # type: ignore[no-untyped-call]  # the same
+    return note
 
 
 def conversation_turns(context: CommandContext) -> list[ConversationTurn]:

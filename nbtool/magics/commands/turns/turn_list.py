@@ -11,7 +11,7 @@ from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.past_chats.journal_admin import history_admin
-from nbtool.magics.commands.turns.branches import branches, turn_id
+from nbtool.magics.commands.turns.branches import branches, turn_id, way_back
 from nbtool.magics.views.served import client_of
 
 IDS = "--ids"
@@ -25,7 +25,8 @@ def history(context: CommandContext, args: list[str]) -> str:
 
     A turn is selected by its number wherever a command takes one, a version of it as `2.1`. With `--ids`, each line
     ends with the id of its turn, which also another kernel knows. With other arguments, query the journal of all
-    chats: `history chats [--all]`, `history search TEXT`, `history frame`, `history vacuum`, `history erase`.
+    chats: `history chats [--all]` lists them, `history search TEXT` finds turns, `history frame [NAME]` binds a data
+    frame of turns; `history vacuum [DAYS]` and `history erase all|ID` delete from it.
     """
     has_ids = args == [IDS]
     if args and not has_ids:
@@ -39,10 +40,11 @@ def history(context: CommandContext, args: list[str]) -> str:
 def new(context: CommandContext, _: list[str]) -> str:
     """Start a new conversation; the former one is kept.
 
-    It stays in the history.
+    It stays as a branch of this chat, to which `switch` goes back; model, tools and variables stay too.
     """
+    line = context.chat.tree.active_path
     context.chat.new()
-    return "The next cell starts a new conversation."
+    return f"The next cell starts a new conversation.{way_back(context, line)}"
 
 
 COMMANDS: dict[str, Command] = {"history": history, "new": new}

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from nbtool.chat.chat import Chat
+from nbtool.messages import short_id
 from tests.magics.commands.saying import run_command
 
 
@@ -34,7 +36,10 @@ def test_a_branch_replaces_what_followed_and_the_history_lists_both(
 ) -> None:
     first, second, third = ids(chat_shell)
 
-    assert run_command(chat_shell, f"branch {first}", capsys) == "The next turn follows turn 1 (one).\n"
+    assert run_command(chat_shell, f"branch {first}", capsys) == (
+        f"The next turn follows turn 1 (one). `%chat switch {short_id(third)}`"
+        " goes back to the line that was active until now.\n"
+    )
     chat_shell.run_cell("%%chat -q\nTWO")
     history = run_command(chat_shell, "history --ids", capsys)
 
@@ -51,6 +56,20 @@ def test_a_branch_of_no_turn_replaces_the_last(chat_shell: Any, capsys: pytest.C
     chat_shell.run_cell("%%chat -q\nTHREE")
 
     assert line(chat_shell) == ["one", "two", "THREE"]
+
+
+@pytest.mark.parametrize("command", ["branch", "branch 1", "new"])
+def test_the_command_that_leaves_a_line_names_the_one_that_goes_back(
+    chat_shell: Any, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    said = run_command(chat_shell, command, capsys)
+    again = run_command(chat_shell, f"branch {ids(chat_shell)[-1]}" if ids(chat_shell) else command, capsys)
+    way_back = re.search(r"`%chat (switch \w+)` goes back", said)
+    assert way_back
+    run_command(chat_shell, way_back[1], capsys)
+
+    assert line(chat_shell) == ["one", "two", "three"]
+    assert "goes back" not in again
 
 
 def test_a_switch_goes_by_number_or_by_turn(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

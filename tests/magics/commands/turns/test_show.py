@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nbtool.messages import short_id
 from tests.magics.commands.saying import run_command
 
 LONG_TOOL = """
@@ -17,6 +18,21 @@ def letter(name: str) -> str:
     "A letter to somebody."
     return "Dear " + name + ", " + "line " * 300 + "yours."
 """
+
+
+def chats(shell: Any) -> dict[str, Any]:
+    found: dict[str, Any] = shell.magics_manager.registry["ChatMagics"].chats
+    return found
+
+
+def state(shell: Any) -> Any:
+    """Return what a command that only reads leaves as it is: the present chat, and the line of each chat."""
+    kernel = shell.magics_manager.registry["ChatMagics"].kernel_chats
+    return kernel.current, {
+        name: (chat.chat_id, [node.node_id for node in chat.tree.active_path])
+        for name, chat in kernel.chats.items()
+        if chat.tree.roots
+    }
 
 
 @pytest.fixture
@@ -45,6 +61,54 @@ def test_it_works_in_the_next_kernel_too(shell: Any, output: str, capsys: pytest
     shell.run_line_magic("reload_ext", "nbtool")
 
     assert "line " * 300 + "yours." in run_command(shell, command[1], capsys)
+
+
+@pytest.mark.parametrize("flag", ["", " --whole"])
+@pytest.mark.parametrize("has_turns", [False, True])
+def test_a_turn_of_an_earlier_kernel_is_only_read(
+    shell: Any, output: str, capsys: pytest.CaptureFixture[str], flag: str, has_turns: bool
+) -> None:
+    assert output
+    earlier = chats(shell)["main"]
+    turn = earlier.tree.active_path[-1].turn
+    shell.run_line_magic("reload_ext", "nbtool")
+    if has_turns:
+        shell.run_cell("%%chat -q -m practice:fast\nGood morning")
+    before = state(shell)
+    said = run_command(shell, f"show {turn.turn_id}{flag}", capsys)
+
+    assert "Dear Ada" in said
+    assert f"only read: `%chat open {short_id(earlier.chat_id)}` continues it." in said
+    assert state(shell) == before
+
+
+def test_a_turn_of_another_chat_is_shown_without_a_switch_to_it(
+    shell: Any, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert output
+    shell.run_cell("%%chat -q -m practice:fast -c other -o answer\nGood morning")
+    before = state(shell)
+    said = run_command(shell, f"show {shell.user_ns['answer'].turn_id}", capsys)
+
+    assert "This turn is of the chat 'other'." in said
+    assert state(shell) == before
+
+
+def test_a_deleted_turn_is_not_read_from_the_journal(
+    shell: Any, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert output
+    turn = chats(shell)["main"].tree.active_path[-1].turn.turn_id
+    run_command(shell, f"delete {turn}", capsys)
+    shell.run_cell(f"%chat show {turn}")
+
+    assert "was deleted" in "".join(capsys.readouterr())
+
+
+def test_more_than_one_turn_is_refused(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%chat show 1 2")
+
+    assert "%chat show takes at most one turn." in "".join(capsys.readouterr())
 
 
 def test_without_a_turn_the_last_is_printed(shell: Any, output: str, capsys: pytest.CaptureFixture[str]) -> None:

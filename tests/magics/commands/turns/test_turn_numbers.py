@@ -44,13 +44,17 @@ def test_a_version_has_a_number_too(chatted: Any, capsys: pytest.CaptureFixture[
     assert "Deleted turn 2.2 (Say two)" in output_of(chatted, "delete 2.2", capsys)
 
 
+UNDONE_BY = {"delete": "undo", "branch": "switch 1"}
+"""The commands after which another line is active, and what undoes them."""
+
+
 @pytest.mark.parametrize("command", ["show", "hide", "pin", "unpin", "unhide", "branch", "delete", "explore"])
 def test_a_command_takes_the_number_of_a_turn(chatted: Any, capsys: pytest.CaptureFixture[str], command: str) -> None:
     outputs = []
     for where in ("2", chatted.user_ns["two"].turn_id):
         outputs.append(output_of(chatted, f"{command} {where}", capsys))
-        if command == "delete":
-            output_of(chatted, "undo", capsys)
+        if command in UNDONE_BY:
+            output_of(chatted, UNDONE_BY[command], capsys)
 
     assert outputs[0] == outputs[1]
     assert command == "show" or "Say two" in outputs[0]
