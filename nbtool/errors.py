@@ -285,7 +285,7 @@ class Cancelled(NbtoolError):
 
 
 class WorkerLost(NbtoolError):
-    """The worker of a cluster or a pool ended before it returned the answer.
+    """The worker of a cluster or a pool ended before it returned the answer, or the process of an earlier map did.
 
     With `may_have_run` a call of the prompt may have started: nbtool does not send such a prompt again by itself.
     """

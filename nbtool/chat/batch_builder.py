@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from nbtool.chat.batch.answer_sink import as_sink
 from nbtool.chat.batch.batch import Batch
+from nbtool.chat.batch.lost_turns import LostTurns
 from nbtool.chat.batch.prompts import PromptSet, parse_prompts, stream_prompts
 from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, Sealed, find_engine
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
@@ -41,7 +43,11 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
     target.open(maker.key.chat_id if is_known else new_id(maker.key.chat_id))
     try:
-        return run_streamed_map(items, target, lambda chunk: batches.make(PromptSet(chunk, list)), progress=progress)
+        lost = LostTurns.find(maker.key, target, maker.free_tools)
+        take_lost = partial(lost.take, read_value=maker.read)
+        return run_streamed_map(
+            items, target, lambda chunk: batches.make(PromptSet(chunk, list)), take_lost, progress=progress
+        )
     finally:
         target.close()
 

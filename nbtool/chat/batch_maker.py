@@ -10,7 +10,7 @@ from typing import Any
 from nbtool.caller_thread import CallerThread
 from nbtool.chain.price_check import REPORTS_COST, model_id
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
-from nbtool.chat.batch.answers import AnswerSource
+from nbtool.chat.batch.answers import AnswerSource, EarlierTurns
 from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
@@ -100,7 +100,7 @@ class BatchMaker:
         def prepare(one: PromptItem, key: str, caller_thread: CallerThread) -> Turn:
             return self._prepare(one, key, caller_thread, plugins_of(one))
 
-        driver = BatchDriver(prepare, self.read, lambda _: (keys, {}))
+        driver = BatchDriver(prepare, self.read, lambda _: (keys, EarlierTurns()))
         return Batch(PromptSet([one for one, _ in prompts], list), driver, self.plan, self._backoff)
 
     def _compose_first(self, **arguments: Any) -> Turn:
@@ -120,9 +120,15 @@ class BatchMaker:
         settings = replace(self.settings, cell_id=key)
         return fork.compose(one.prompt, settings=settings, caller_thread=caller_thread, **self.arguments)
 
-    def _keys(self, items: Sequence[PromptItem]) -> tuple[list[str], Mapping[str, Turn]]:
+    @property
+    def free_tools(self) -> frozenset[str]:
+        """The names of nbtool's own tools, which only read the variables of the chat."""
+        return frozenset(self.parts.variable_tools.tools())
+
+    def _keys(self, items: Sequence[PromptItem]) -> tuple[list[str], EarlierTurns]:
         self._fork.conversation.chat_id = self.key.chat_id
-        return self.key.keys(items), self.key.find_answered(items) if self.reads_journal else {}
+        keys = self.key.keys(items)
+        return keys, self.key.find_earlier(items, self.free_tools) if self.reads_journal else EarlierTurns()
 
 
 def _require_price(limit: Budget, model: Model) -> None:

@@ -62,8 +62,7 @@ def answer_chunk(description: Sealed, sealed: Sealed, link: WorkerLink) -> list[
 
 
 def _answer(maker: BatchMaker, chunk: Chunk, link: WorkerLink) -> list[PackedAnswer]:
-    free = frozenset(maker.parts.variable_tools.tools())
-    claims = {index: CallClaim(_claim_of(link, index), free) for index in chunk.indexes if chunk.has_claims}
+    claims = {index: CallClaim(_claim_of(link, index), maker.free_tools) for index in chunk.indexes if chunk.has_claims}
 
     def plugins_of(one: PromptItem) -> list[object]:
         return [claims[one.index]] if one.index in claims else []

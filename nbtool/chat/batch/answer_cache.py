@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.chat.batch.answers import has_unasked_calls
+from nbtool.chat.batch.answers import EarlierTurns, has_ended, has_started_call, has_unasked_calls, not_repeated
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries, redactor_for
 from nbtool.chat.recording.cache_key import CacheKey, TurnInputs, hash_json, make_key
 from nbtool.chat.recording.key_part import labelled
-from nbtool.chat.turn import Turn
+from nbtool.chat.turn import Turn, running_turn_ids
 from nbtool.errors import NbtoolError
 from nbtool.events import CallFinished, CallReady, Event, TurnEnded, TurnStarted
 from nbtool.messages import Message, Text
@@ -57,8 +57,8 @@ class BatchKey:
             keys.append(f"{CELL_ID_PREFIX}{key}:{counts[key]}")
         return keys
 
-    def find_answered(self, items: Sequence[PromptItem]) -> dict[str, Turn]:
-        """Return the earlier turns that answered these prompts, by key.
+    def find_earlier(self, items: Sequence[PromptItem], free_tools: frozenset[str]) -> EarlierTurns:
+        """Return the earlier turns of these prompts, by key; of one that was killed after a call had started, an error.
 
         Raises:
             nbtool.errors.JournalError: the journal cannot be read.
@@ -69,12 +69,32 @@ class BatchKey:
             for turn_id, event in journal().read(lambda connection: queries.chat_events(connection, self.chat_id)):
                 of_turn.setdefault(turn_id, []).append(event)
         turns: dict[str, Turn] = {}
-        for events in of_turn.values():
+        errors: dict[str, NbtoolError] = {}
+        running = running_turn_ids()
+        for turn_id, events in of_turn.items():
             began = next((event for event in events if isinstance(event, TurnStarted)), None)
-            if began and began.cell_id in wanted and _is_sound(events, self.base.conditional):
+            if not began or began.cell_id not in wanted:
+                continue
+            errors.pop(began.cell_id, None)  # it was sent again since
+            if self.is_sound(events):
                 with suppress(NbtoolError):  # a turn that cannot be restored is sent again
                     turns[began.cell_id] = restore.restore_turn(events)
-        return turns
+            elif turn_id not in running and not has_ended(events) and has_started_call(events, free_tools):
+                errors[began.cell_id] = not_repeated()
+        return EarlierTurns(turns, errors)
+
+    def is_sound(self, events: Sequence[Event]) -> bool:
+        """Whether a turn completed, without an object that may have changed since, or a call that nobody decided."""
+        maybe = self.base.conditional
+        ended = any(isinstance(event, TurnEnded) and event.status == "completed" for event in events)
+        unknown = any(isinstance(event, CallFinished) and event.status == "unknown" for event in events)
+        used = {name for event in events if isinstance(event, CallReady) for name in _names(event.arguments)}
+        return ended and not unknown and not used & maybe.keys() and not has_unasked_calls(events)
+
+
+def hash_of_key(cell_id: str) -> str:
+    """Return the hash of the prompt in a key; empty for the id of a cell."""
+    return cell_id.removeprefix(CELL_ID_PREFIX).partition(":")[0] if cell_id.startswith(CELL_ID_PREFIX) else ""
 
 
 def prompt_hash(prompt: str | Message) -> str:
@@ -101,14 +121,6 @@ def answer_value(turn: Turn, *, as_: Any) -> Any:
     answer = Structured(as_)
     answer.parse(turn.text)
     return answer.value
-
-
-def _is_sound(events: Sequence[Event], maybe: Mapping[str, str]) -> bool:
-    """Whether a turn completed, without an object that may have changed since, or a call nobody was asked about."""
-    ended = any(isinstance(event, TurnEnded) and event.status == "completed" for event in events)
-    unknown = any(isinstance(event, CallFinished) and event.status == "unknown" for event in events)
-    used = {name for event in events if isinstance(event, CallReady) for name in _names(event.arguments)}
-    return ended and not unknown and not used & maybe.keys() and not has_unasked_calls(events)
 
 
 def _names(arguments: str) -> set[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -37,6 +39,9 @@ OTHER_FORMATS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt",
 
 UNASKED = "CREATE TABLE IF NOT EXISTS unasked (row INTEGER PRIMARY KEY)"
 """The rows with an answer that are sent again: a call was denied or withheld, by nobody's decision."""
+
+RUNNING = "CREATE TABLE IF NOT EXISTS running (began REAL NOT NULL)"
+"""When the map began that writes the file, in seconds since the epoch: a row that is there later is of a killed one."""
 
 BUSY_SECONDS = 30.0
 """Seconds to wait for another process that reads or writes the file."""
@@ -91,15 +96,17 @@ class SqliteSink:
     """Stores answers in the table `answers` of an SQLite file, by `row` from 0.
 
     A text is stored as it is, any other value as JSON, and of a failed prompt the `error`. A map with the same file is
-    continued: rows with a value are not sent again, and neither are those whose call may have run on a lost worker
-    (table `not_repeated`), until they are deleted from `answers`. Rows in whose turn nobody could be asked about a
-    call, or the approver failed (table `unasked`), are sent again, although they have a value.
+    continued: rows with a value are not sent again, and neither are those whose call may have run on a lost worker or
+    in a killed process (table `not_repeated`), until they are deleted from `answers`. Rows in whose turn nobody could
+    be asked about a call, or the approver failed (table `unasked`), are sent again, although they have a value.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).expanduser()
         self._connection: sqlite3.Connection | None = None
         self._lock = FileLock(self.path)
+        self._is_running = False
+        self.interrupted_since: float | None = None
 
     def open(self, inputs: str) -> None:
         """Open or create the file.
@@ -134,6 +141,24 @@ class SqliteSink:
                 "that cannot be compared.",
                 fix="Choose another file, or use the former settings.",
             )
+        self._begin()
+
+    def _begin(self) -> None:
+        """Note that a map runs, and when the last one began if that was killed."""
+        with self._opened() as connection:
+            connection.execute(RUNNING)
+            (self.interrupted_since,) = connection.execute("SELECT min(began) FROM running").fetchone()
+            if self.interrupted_since is None:
+                connection.execute("INSERT INTO running VALUES (?)", (time.time(),))
+        self._is_running = True
+
+    def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
+        """Return those of the turns that have a row."""
+        connection = self._opened()
+        connection.execute("CREATE INDEX IF NOT EXISTS answers_by_turn ON answers (turn_id)")
+        marks = ",".join("?" * len(turn_ids))
+        query = f"SELECT turn_id FROM answers WHERE turn_id IN ({marks})"
+        return {turn_id for (turn_id,) in connection.execute(query, turn_ids)}
 
     def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
         """Return the prompts whose row has no value yet, and whose calls cannot have run on a lost worker.
@@ -187,8 +212,11 @@ class SqliteSink:
     def close(self) -> None:
         """Close the file; idempotent."""
         if self._connection is not None:
+            if self._is_running:
+                with suppress(sqlite3.Error), self._connection as connection:  # the next map looks for turns in vain
+                    connection.execute("DELETE FROM running")
             self._connection.close()
-            self._connection = None
+            self._connection, self._is_running = None, False
         self._lock.release()
 
     def rows(self) -> Iterator[Sequence[object]]:
@@ -246,6 +274,15 @@ class ParquetSink:
             )
         self._rows.open(inputs)
         self._is_open = True
+
+    @property
+    def interrupted_since(self) -> float | None:
+        """When the last map began if it was killed; None if it was not."""
+        return self._rows.interrupted_since
+
+    def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
+        """Return those of the turns that have a row."""
+        return self._rows.known_turns(turn_ids)
 
     def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
         """Return the prompts whose row has no value yet; raises as `SqliteSink.unanswered`."""

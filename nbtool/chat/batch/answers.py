@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.turn import Turn
-from nbtool.errors import NbtoolError
-from nbtool.events import CallDecided, Event
+from nbtool.errors import NbtoolError, WorkerLost
+from nbtool.events import CallDecided, CallReady, CallStarted, Event, TurnEnded
 from nbtool.messages import Message
 from nbtool.tools.approval import BY_ERROR, BY_NO_DECISION
+
+NOT_REPEATED = "An earlier map was killed after a call of this prompt had started: what the call did may be done."
+NOT_REPEATED_FIX = (
+    "It is not repeated. Check what it did; to run it again, map it with `resume=False`, or delete its row from the "
+    "file of answers."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,35 @@ class Answer:
 def has_unasked_calls(events: Iterable[Event]) -> bool:
     """Whether a turn had a call that was denied, or its result withheld, by nobody's decision."""
     return any(isinstance(event, CallDecided) and event.by in BY_NO_DECISION for event in events)
+
+
+def has_ended(events: Iterable[Event]) -> bool:
+    """Whether a turn came to its end, whatever its status."""
+    return any(isinstance(event, TurnEnded) for event in events)
+
+
+def has_started_call(events: Iterable[Event], free_tools: frozenset[str]) -> bool:
+    """Whether a call started; those of the `free_tools`, which only read the variables of the chat, do not count."""
+    names: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, CallReady):
+            names[event.call_id] = event.name
+        elif isinstance(event, CallStarted) and names.get(event.call_id) not in free_tools:
+            return True
+    return False
+
+
+def not_repeated() -> WorkerLost:
+    """Return the error of a prompt whose calls may have run in a process that was killed."""
+    return WorkerLost(NOT_REPEATED, fix=NOT_REPEATED_FIX, may_have_run=True)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTurns:
+    """What the journal has of the prompts of a map: the turns that answered some, and errors of those not repeated."""
+
+    answered: Mapping[str, Turn] = field(default_factory=dict)
+    not_repeated: Mapping[str, NbtoolError] = field(default_factory=dict)
 
 
 def approver_error(events: Iterable[Event]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from html import escape
 from typing import Any, Self
 
 from nbtool.caller_thread import CallerThread
-from nbtool.chat.batch.answers import Answer, AnswerPort, AnswerSource, approver_error, has_unasked_calls
+from nbtool.chat.batch.answers import Answer, AnswerPort, AnswerSource, EarlierTurns, approver_error, has_unasked_calls
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
@@ -36,13 +36,13 @@ class BatchDriver:
     """Callbacks into a chat: `prepare` builds the turn of a prompt and its key, `read` returns the value of a turn.
 
     The synchronous tools of a turn run on the thread that `prepare` gets.
-    `keys` returns the key of every prompt and the earlier turns that answered some of them; it can be slow.
+    `keys` returns the key of every prompt and what the journal has of them; it can be slow.
     With a `source` no turn runs here: it returns the answers.
     """
 
     prepare: PrepareTurn
     read: ReadValue
-    keys: Callable[[Sequence[PromptItem]], tuple[list[str], Mapping[str, Turn]]]
+    keys: Callable[[Sequence[PromptItem]], tuple[list[str], EarlierTurns]]
     source: AnswerSource | None = None
 
 
@@ -210,11 +210,11 @@ class Batch:
 
     async def _run_all(self) -> None:
         items = self._questions.items
-        keys, cached = await asyncio.to_thread(self._driver.keys, items)
+        keys, earlier = await asyncio.to_thread(self._driver.keys, items)
         for one, key in zip(items, keys, strict=True):
-            if one.problem:
-                self._add(self._answer(one, error=one.problem))
-            elif (turn := cached.get(key)) and (answer := self._cached_answer(one, turn)):
+            if error := one.problem or earlier.not_repeated.get(key):
+                self._add(self._answer(one, error=error))
+            elif (turn := earlier.answered.get(key)) and (answer := self._cached_answer(one, turn)):
                 self._add(answer)
             else:
                 self._waiting.append((one, key))

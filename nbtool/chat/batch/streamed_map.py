@@ -21,6 +21,7 @@ CHUNK = 1_000
 """Prompts in memory at a time; the next ones are read when all of them are answered."""
 
 MakeBatch = Callable[[Sequence[PromptItem]], Batch]
+TakeLost = Callable[[Sequence[PromptItem]], tuple[Sequence[Answer], Sequence[PromptItem]]]
 
 
 @dataclass(slots=True)
@@ -60,23 +61,30 @@ class MapTotals:
 
 
 def run_streamed_map(
-    items: Iterable[PromptItem], sink: AnswerSink, make_batch: MakeBatch, *, progress: bool = True
+    items: Iterable[PromptItem],
+    sink: AnswerSink,
+    make_batch: MakeBatch,
+    take_lost: TakeLost = lambda chunk: ([], chunk),
+    *,
+    progress: bool = True,
 ) -> MapTotals:
     """Send prompts, and write each answer to the sink as soon as it has arrived.
 
-    An interrupt cancels the running prompts and is raised again when their answers are written.
+    `take_lost` returns the answers that a killed map left in the journal, and the prompts that have none. An interrupt
+    cancels the running prompts and is raised again when their answers are written.
 
     Raises:
         nbtool.errors.LimitReached: a limit of all prompts together was reached; the other answers are written.
     """
-    return _StreamedMap(sink, make_batch, is_shown=progress).run(items)
+    return _StreamedMap(sink, make_batch, take_lost, is_shown=progress).run(items)
 
 
 class _StreamedMap:
     """One run over all chunks, with what is shown of it."""
 
-    def __init__(self, sink: AnswerSink, make_batch: MakeBatch, *, is_shown: bool) -> None:
-        self._sink, self._make_batch, self._totals = sink, make_batch, MapTotals()
+    def __init__(self, sink: AnswerSink, make_batch: MakeBatch, take_lost: TakeLost, *, is_shown: bool) -> None:
+        self._sink, self._make_batch, self._take_lost = sink, make_batch, take_lost
+        self._totals = MapTotals()
         self._batch: Batch | None = None
         self._is_stopped = False
         self._lock = threading.Lock()
@@ -95,7 +103,7 @@ class _StreamedMap:
                     self._totals.answered_before += len(chunk) - len(left)
                     self._counts.add_answered_before(len(chunk) - len(left))
                     poll()
-                    if left:
+                    if left := self._write_lost(left):
                         self._send_chunk(left, poll)
         except BaseException as raised:
             error = raised
@@ -106,6 +114,17 @@ class _StreamedMap:
         self._totals.failures, self._totals.other_failures = counts.failures, counts.other_failures
         self._totals.approver_error = counts.approver_error
         return self._totals
+
+    def _write_lost(self, chunk: Sequence[PromptItem]) -> Sequence[PromptItem]:
+        """Write the answers that a killed map left in the journal, and return the other prompts."""
+        answers, others = self._take_lost(chunk)
+        if answers:
+            self._sink.write(answers)
+        for one in answers:
+            self._totals.answered_before += one.error is None
+            self._totals.failed += one.error is not None
+            self._counts.add(one.error, is_cached=one.error is None)
+        return others
 
     def _send_chunk(self, chunk: Sequence[PromptItem], poll: Callable[[], None]) -> None:
         batch, written = self._begin_batch(chunk), set[int]()

@@ -363,6 +363,11 @@ def _resolve(idle: Future[Turn], turn: Turn) -> None:
 _started_turns: weakref.WeakSet[Turn] = weakref.WeakSet()
 
 
+def running_turn_ids() -> set[str]:
+    """Return the ids of the turns that run in this process."""
+    return {turn.turn_id for turn in list(_started_turns) if not turn.done.done()}
+
+
 def _end_in_child() -> None:
     """End the copies of running turns in a forked child, where nothing else would end them."""
     for turn in list(_started_turns):

@@ -7,6 +7,7 @@ import functools
 import inspect
 import types
 import typing
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -29,7 +30,7 @@ def annotation_of(raw: inspect.Parameter, function: Any) -> Any:
     if raw.annotation is inspect.Parameter.empty:
         return Any
     unwrapped = _unwrap(function)
-    names = dict(inspect.getclosurevars(unwrapped).nonlocals) if inspect.isfunction(unwrapped) else {}
+    names = _closure_values(unwrapped) if inspect.isfunction(unwrapped) else {}
     holder = types.SimpleNamespace(__annotations__={"it": raw.annotation})
     try:
         return typing.get_type_hints(holder, getattr(unwrapped, "__globals__", {}), names, include_extras=True)["it"]
@@ -40,6 +41,15 @@ def annotation_of(raw: inspect.Parameter, function: Any) -> Any:
             fix="Import or define its names at the top level of the notebook or module, not only under "
             "`if TYPE_CHECKING:`, or annotate the parameter with Any.",
         ) from error
+
+
+def _closure_values(function: types.FunctionType) -> dict[str, Any]:
+    """Return the values of the bound names of an enclosing function; `inspect.getclosurevars` needs all of them."""
+    values = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # the cell is empty: the name is bound later
+            values[name] = cell.cell_contents
+    return values
 
 
 def function_name(function: Any) -> str:

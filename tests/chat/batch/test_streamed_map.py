@@ -328,8 +328,10 @@ def test_a_killed_process_is_continued_and_no_written_answer_is_asked_again(tmp_
 
     assert 0 < len(written) <= before < 60
     assert {value for _, value, _ in written} == {"Done."}
-    assert (totals.answered, totals.answered_before) == (60 - len(written), len(written))
-    assert sent == {f"prompt {n}" for n in range(60)} - {f"prompt {row}" for row, *_ in written}
+    assert totals.answered + totals.answered_before == 60
+    assert totals.answered_before >= len(written)  # and what the journal has of prompts that were not written
+    assert len(sent) == totals.answered
+    assert sent <= {f"prompt {n}" for n in range(60)} - {f"prompt {row}" for row, *_ in written}
     assert rows_of(path) == [(row, "Done.", None) for row in range(60)]
 
 

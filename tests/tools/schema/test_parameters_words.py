@@ -123,6 +123,18 @@ def test_defaults_are_in_the_schema_where_json_can_say_them() -> None:
     assert "default" not in properties["d"]
 
 
+def test_a_function_may_use_a_name_of_its_function_that_is_bound_later() -> None:
+    def later(row: int) -> str:
+        "Use a name that has no value yet."
+        return f"{row} {value}"
+
+    parameters = parameters_of(later)[1]
+    value = 3
+
+    assert list(parameters.by_name) == ["row"]
+    assert later(1) == "1 3"
+
+
 def test_local_classes_behind_postponed_annotations_are_found() -> None:
     class Local(BaseModel):
         n: int

@@ -247,7 +247,8 @@ def test_a_map_into_a_file_continues_after_its_process_was_killed(pool: Executor
         written = rows_of(path)
         totals = Chat("tiny", base_url=server.url).map_into(path, [f"p{n}" for n in range(60)], on=pool, chunk=3)
 
-    assert (totals.answered, totals.answered_before) == (60 - len(written), len(written))
+    assert totals.answered + totals.answered_before == 60
+    assert totals.answered_before >= len(written)  # and what the journal has of prompts that were not written
     assert rows_of(path) == [(n, f"P{n}", None) for n in range(60)]
 
 

@@ -1,0 +1,128 @@
+"""Turns of a map that was killed: what they left in the journal, so that no call of a prompt runs a second time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from nbtool.chat.batch.answer_cache import BatchKey, hash_of_key, prompt_hash
+from nbtool.chat.batch.answers import Answer, has_ended, has_started_call, not_repeated
+from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.conversation import restore
+from nbtool.chat.journal import journal, queries
+from nbtool.chat.turn import Turn
+from nbtool.errors import NbtoolError
+from nbtool.events import Event, TurnStarted
+
+CLOCK_SECONDS = 60.0
+"""Seconds by which the clock may have been set back while the map ran."""
+
+AT_ONCE = 500
+"""Turns that are looked up in a sink at a time."""
+
+
+class ContinuedSink(Protocol):
+    """A sink that knows whether its last map was killed: `interrupted_since` is when that began, None if it was not."""
+
+    interrupted_since: float | None
+
+    def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
+        """Return those of the turns that have a row."""
+
+
+@dataclass(slots=True)
+class LostTurns:
+    """Turns of which a killed map wrote no answer, by the hash of their prompt.
+
+    `completed` are used as answers; of those in `unfinished` a call had started, and they are not repeated.
+    """
+
+    completed: dict[str, deque[Turn]] = field(default_factory=lambda: defaultdict(deque))
+    unfinished: dict[str, deque[str]] = field(default_factory=lambda: defaultdict(deque))
+
+    @classmethod
+    def find(cls, key: BatchKey, sink: object, free_tools: frozenset[str]) -> LostTurns:
+        """Read the turns from the journal, the latest first, until the map began that was killed.
+
+        Raises:
+            nbtool.errors.JournalError: the journal cannot be read.
+        """
+        lost, since = cls(), getattr(sink, "interrupted_since", None)
+        known: Callable[[Sequence[str]], set[str]] | None = getattr(sink, "known_turns", None)
+        if since is None or known is None:
+            return lost
+
+        def read(connection: sqlite3.Connection) -> list[list[Event]]:
+            turn_ids = _acted_since(connection, key.chat_id, since - CLOCK_SECONDS)
+            return [_read_events(connection, turn_id) for turn_id in _unknown(turn_ids, known)]
+
+        for events in journal().read(read):
+            lost._add(events, key, free_tools)
+        return lost
+
+    def take(
+        self, items: Sequence[PromptItem], read_value: Callable[[Turn], Any]
+    ) -> tuple[list[Answer], list[PromptItem]]:
+        """Return the answers of prompts that have such a turn, and the other prompts."""
+        answers, others = [], []
+        for one in items:
+            answer = self._take(one, read_value)
+            answers.append(answer) if answer else others.append(one)
+        return answers, others
+
+    def _take(self, one: PromptItem, read_value: Callable[[Turn], Any]) -> Answer | None:
+        if not (self.completed or self.unfinished) or one.problem:
+            return None
+        hash_ = prompt_hash(one.prompt)
+        if turns := self.completed.get(hash_):
+            turn = turns.popleft()
+            with suppress(NbtoolError):  # a value that cannot be read is asked for again
+                value = read_value(turn)
+                return Answer(one.index, one.label, one.prompt, value, is_cached=True, turn_id=turn.turn_id)
+        if ids := self.unfinished.get(hash_):
+            return Answer(one.index, one.label, one.prompt, error=not_repeated(), turn_id=ids.popleft())
+        return None
+
+    def _add(self, events: Sequence[Event], key: BatchKey, free_tools: frozenset[str]) -> None:
+        began = next((event for event in events if isinstance(event, TurnStarted)), None)
+        if began is None or not (hash_ := hash_of_key(began.cell_id)):
+            return
+        if key.is_sound(events):
+            with suppress(NbtoolError):  # a turn that cannot be restored is sent again
+                self.completed[hash_].append(restore.restore_turn(events))
+        elif not has_ended(events) and has_started_call(events, free_tools):
+            self.unfinished[hash_].append(began.turn_id)
+
+
+def _acted_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[str]:
+    """Yield the turns of a chat that ended or made calls, the latest first, until a time."""
+    kinds: dict[str, set[str]] = defaultdict(set)
+    query = "SELECT at, turn_id, kind FROM events WHERE chat_id = ? ORDER BY seq DESC"
+    for at, turn_id, kind in connection.execute(query, (chat_id,)):
+        if at < since:
+            return
+        kinds[turn_id].add(kind)
+        if kind == "turn_started" and kinds.pop(turn_id) & {"turn_ended", "call_started"}:
+            yield turn_id
+
+
+def _unknown(turn_ids: Iterable[str], known: Callable[[Sequence[str]], set[str]]) -> Iterator[str]:
+    batch: list[str] = []
+    for turn_id in turn_ids:
+        batch.append(turn_id)
+        if len(batch) == AT_ONCE:
+            yield from _without(batch, known(batch))
+            batch = []
+    yield from _without(batch, known(batch))
+
+
+def _without(turn_ids: Iterable[str], known: set[str]) -> Iterator[str]:
+    return (turn_id for turn_id in turn_ids if turn_id not in known)
+
+
+def _read_events(connection: sqlite3.Connection, turn_id: str) -> list[Event]:
+    return [event for _, event in queries.event_times(connection, turn_id)]

@@ -1,0 +1,158 @@
+"""A map whose process was killed: no call that had started runs again, and no answer that had arrived is paid twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import Chat, tool
+from nbtool.chat.batch.answers import NOT_REPEATED
+from nbtool.errors import WorkerLost
+from nbtool.testing import ScriptedWire, call
+from nbtool.wire.base import Prompt
+
+NAMES = [f"p{n}" for n in range(6)]
+KILL_AT = "KILL_AT"
+"""The name of the setting with the name at which the tool kills its process."""
+
+SCRIPT = """
+import os, signal, sys
+from nbtool.chat.batch.answer_sink import SqliteSink
+from tests.chat.batch.test_killed_map import NAMES, chat_of
+
+class KilledSink(SqliteSink):
+    def write(self, answers):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+kind, path, log = sys.argv[1:]
+chat = chat_of(log)
+if kind == "map":
+    chat.map(NAMES, concurrency=1)
+else:
+    chat.map_into(KilledSink(path) if kind == "unwritten" else path, NAMES, concurrency=1)
+"""
+
+
+def chat_of(log: str) -> Chat:
+    """Make a chat whose tool notes each of its runs in a file, and kills the process after that of one name."""
+
+    @tool(run="auto")
+    def pay(name: str) -> str:
+        "Pay."
+        with Path(log).open("a", encoding="utf-8") as file:
+            file.write(f"{name}\n")
+        if name == os.environ.get(KILL_AT):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return f"paid {name}"
+
+    def reply(prompt: Prompt) -> Any:
+        last = prompt.messages[-1]
+        return last.results[0].text if last.results else call("pay", name=last.text)
+
+    return Chat(wire=ScriptedWire([reply] * 40), tools=[pay])
+
+
+def kill_map(kind: str, path: Path, log: Path, *, at: str = "") -> None:
+    """Run a map in a process of its own that is killed: at a call, or when it writes its first answers."""
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT, kind, str(path), str(log)],
+        env={**os.environ, KILL_AT: at}, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3],
+    )  # fmt: skip
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+def read(path: Path, query: str) -> list[Any]:
+    with sqlite3.connect(path) as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("suffix", ["sqlite", "parquet"])
+def test_a_row_whose_call_had_started_is_not_sent_again_until_it_is_deleted(tmp_path: Path, suffix: str) -> None:
+    path, log = tmp_path / f"a.{suffix}", tmp_path / "log"
+    rows = path if suffix == "sqlite" else tmp_path / "a.parquet.sqlite"
+    kill_map("into", path, log, at="p3")
+
+    second = chat_of(str(log)).map_into(path, NAMES)
+    third = chat_of(str(log)).map_into(path, NAMES)
+
+    assert sorted(log.read_text(encoding="utf-8").split()) == NAMES
+    assert (second.answered, second.answered_before, second.failed) == (2, 3, 1)
+    assert [text.startswith(NOT_REPEATED) for text, _ in second.failures] == [True]
+    assert read(rows, "SELECT row, value IS NULL FROM answers WHERE error IS NOT NULL") == [(3, 1)]
+    assert (third.answered, third.answered_before, third.failed) == (0, 6, 0)
+
+    with sqlite3.connect(rows) as connection:
+        connection.execute("DELETE FROM answers WHERE row = 3")
+        connection.execute("DELETE FROM not_repeated WHERE row = 3")
+    last = chat_of(str(log)).map_into(path, NAMES)
+    assert (last.answered, last.answered_before) == (1, 5)
+    assert sorted(log.read_text(encoding="utf-8").split()) == sorted([*NAMES, "p3"])
+
+
+def test_an_answer_that_was_not_written_is_taken_from_the_journal(tmp_path: Path) -> None:
+    path, log = tmp_path / "a.sqlite", tmp_path / "log"
+    kill_map("unwritten", path, log)
+    done = log.read_text(encoding="utf-8").split()
+
+    totals = chat_of(str(log)).map_into(path, NAMES)
+
+    assert done
+    assert sorted(log.read_text(encoding="utf-8").split()) == NAMES
+    assert totals.answered_before >= 1
+    assert totals.answered + totals.answered_before + totals.failed == len(NAMES)
+    assert read(path, "SELECT value FROM answers WHERE row = 0") == [("paid p0",)]
+
+
+def test_a_map_that_is_killed_twice_finds_what_both_left(tmp_path: Path) -> None:
+    path, log = tmp_path / "a.sqlite", tmp_path / "log"
+    kill_map("into", path, log, at="p1")
+    kill_map("into", path, log, at="p4")
+
+    totals = chat_of(str(log)).map_into(path, NAMES)
+
+    assert sorted(log.read_text(encoding="utf-8").split()) == NAMES
+    assert read(path, "SELECT row FROM not_repeated ORDER BY row") == [(1,), (4,)]
+    assert totals.answered == 1
+
+
+def test_a_map_without_a_file_does_not_repeat_it_either_unless_resume_is_off(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    kill_map("map", tmp_path / "-", log, at="p3")
+
+    second = chat_of(str(log)).map(NAMES)
+    forced = chat_of(str(log)).map(["p3"], resume=False)
+    third = chat_of(str(log)).map(NAMES)
+
+    assert [(one.index, type(one.error)) for one in second.errors] == [(3, WorkerLost)]
+    assert "`resume=False`" in str(second.errors[0].error)
+    assert forced.values == ["paid p3"]
+    assert third.values == [f"paid {name}" for name in NAMES]
+    assert sorted(log.read_text(encoding="utf-8").split()) == sorted([*NAMES, "p3"])
+
+
+def test_a_running_turn_of_this_process_is_no_killed_one() -> None:
+    asked: list[str] = []
+
+    def reply(prompt: Prompt) -> Any:
+        last = prompt.messages[-1]
+        return last.results[0].text if last.results else call("again", name=last.text)
+
+    @tool(run="auto")
+    def again(name: str) -> str:
+        "Map the same prompt while this call runs."
+        if not asked:
+            asked.append(name)
+            inner = chat.map([name])
+            return f"inner {inner.errors}"
+        return "inner call"
+
+    chat = Chat(wire=ScriptedWire([reply] * 8), tools=[again])
+
+    assert chat.map(["a"], resume=False).values == ["inner []"]
