@@ -338,6 +338,9 @@ class Chat:
         `prompts` are texts, messages or a column; or a template whose `{column}` is filled in from each of the `rows`:
         dicts, a frame, a Polars query, a table, dataset or Parquet file of pyarrow, or a database cursor. Answers to
         the same prompts are reused from the journal, unless nobody could be asked about a call, or the approver failed.
+        They are the same only with the same model, tools, options and objects: a tool that changes data which it uses,
+        such as a global list, makes every answer a new one. A prompt of which a call had started when the process was
+        killed is not sent again: its error says so.
         Takes `as_`, `options`, `approver` and `settings` as `start` does, and these:
 
         - `concurrency=8`: maximum prompts that run at the same time
@@ -373,9 +376,12 @@ class Chat:
         anything that yields them, or frames of them; the rows of a Dask frame, a Polars query, a cursor or a Parquet
         file are read a part at a time. Takes the arguments of `start_map`.
 
-        In a file, `value` has a text as it is and any other value as JSON. A Parquet file is written when the map ends,
-        from the `.parquet.sqlite` file beside it, which a later map continues; its column `has_unasked_calls` marks the
-        rows that it sends again. Answers in the journal are not reused.
+        A file has the columns `row` (the number of the prompt, from 0), `value` (a text as it is, any other value as
+        JSON), `error` (why a prompt has no value) and `turn_id` (for `%chat show`). A Parquet file is written when the
+        map ends, from the `.parquet.sqlite` file beside it, which a later map continues; its column `has_unasked_calls`
+        marks the rows that are sent again. If the process is killed, the next map with the file takes the answers that
+        had arrived from the journal, and sends no prompt again of which a call had started: that is its error.
+        Otherwise answers in the journal are not reused.
         Rows in whose turn nobody could be asked about a call, or the approver failed, are sent again.
 
         Raises:

@@ -101,7 +101,7 @@ class ProgressDisplay:
             with suppress(Exception):
                 self._view.end(progress)
         if self._line:
-            self._line.show(self._text(progress), is_last=True)
+            self._line.end(self._text(progress), is_needed=progress.unasked > 0)
 
     def _text(self, progress: MapProgress) -> str:
         return f"nbtool: {self._map.line(progress)}"
@@ -122,13 +122,15 @@ class ProgressDisplay:
 
 
 class ProgressLine:
-    """Write progress to an interactive stream, overwritten in place; nothing is written to a file or a pipe.
+    """Write progress to an interactive stream, overwritten in place.
 
-    The stream is stderr in a terminal and stdout in a notebook, where stderr has a red background.
+    The stream is stderr in a terminal and stdout in a notebook, where stderr has a red background. To a file or a pipe
+    only what is needed is written, to stderr: that calls were denied, which the values of a map do not show.
     """
 
     def __init__(self, *, is_shown: bool) -> None:
         stream = sys.stdout if _is_notebook_stream(sys.stdout) else sys.stderr
+        self._is_shown = is_shown
         self._stream: TextIO | None = stream if is_shown and _is_interactive(stream) else None
         self._last = 0.0
         self._width = 0
@@ -138,14 +140,23 @@ class ProgressLine:
         """Whether a text would be shown now."""
         return self._stream is not None and time.monotonic() - self._last >= INTERVAL
 
-    def show(self, text: str, *, is_last: bool = False) -> None:
+    def show(self, text: str) -> None:
         """Update the line, at most once per `INTERVAL`."""
-        if self._stream is None or not (is_last or self.is_due):
-            return
-        self._last = time.monotonic()
-        self._stream.write(f"\r{text:<{self._width}}{chr(10) if is_last else ''}")
-        self._stream.flush()
-        self._width = len(text)
+        if self._stream and self.is_due:
+            self._last = time.monotonic()
+            self._write(self._stream, text)
+            self._width = len(text)
+
+    def end(self, text: str, *, is_needed: bool) -> None:
+        """Write the last text; where nothing is interactive, only if it is needed."""
+        if self._stream:
+            self._write(self._stream, f"{text:<{self._width}}\n")
+        elif is_needed and self._is_shown:
+            print(text, file=sys.stderr, flush=True)  # noqa: T201 - a script whose output is a file or a pipe
+
+    def _write(self, stream: TextIO, text: str) -> None:
+        stream.write(f"\r{text:<{self._width}}")
+        stream.flush()
 
 
 def _reason_of(error: BaseException) -> str:

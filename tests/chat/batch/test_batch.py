@@ -430,7 +430,7 @@ def test_a_line_says_how_far_it_is_where_a_person_looks(monkeypatch: pytest.Monk
     for stream in (seen, unseen):
         monkeypatch.setattr(sys, "stderr", stream)
         Chat(wire=ScriptedWire([echo, echo])).map(["a", "b"], resume=False)
-    ProgressLine(is_shown=False).show("hidden", is_last=True)
+    ProgressLine(is_shown=False).end("hidden", is_needed=True)
 
     assert seen.getvalue().endswith("\rnbtool: 2 of 2 prompts\n")
     assert unseen.getvalue() == ""

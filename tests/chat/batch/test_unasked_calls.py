@@ -70,6 +70,15 @@ def test_a_map_says_how_many_prompts_had_calls_that_nobody_could_be_asked_about(
     assert all(value.startswith("Nobody could be asked to ") for value in batch.values)
 
 
+def test_a_script_whose_output_is_a_pipe_says_so_once_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    chat_of(drop_table, "drop_table").map(NAMES)
+    shown = capsys.readouterr()
+    chat_of(drop_table, "drop_table").map(NAMES, approver=Approver(Approved()))
+
+    assert (shown.out, shown.err) == ("", f"nbtool: 2 of 2 prompts, {HINT}\n")
+    assert capsys.readouterr().err == ""
+
+
 def test_such_answers_are_not_taken_from_the_journal_and_those_that_follow_are() -> None:
     chat_of(drop_table, "drop_table").map(NAMES)
     approver = Approver(Approved())
