@@ -185,7 +185,7 @@ def _status(turn: Turn, tool: str) -> CallStatus:
 def _reason(turn: Turn, tool: str) -> str:
     """Return why a call has no result that may be sent."""
     record = next((call for call in turn.calls if call.name == tool), None)
-    return NO_RESULT.format(reason=turn.error or (record.reason if record else "") or turn.status)
+    return NO_RESULT.format(reason=turn.error or (record.shown if record else "") or turn.status)
 
 
 def _result_name(turn: Turn) -> str:

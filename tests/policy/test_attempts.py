@@ -101,6 +101,12 @@ def test_no_value_reaches_a_model_a_client_or_a_server(tmp_path: Path) -> None:
     assert "SENTINEL" not in found.notes["client got"]
     assert not found.notes["image left"]
     assert "a_chat_as_a_tool" in found.outcomes
+    assert (
+        "The approver failed: ValueError: no limit for SENTINEL (values.py, line"
+        in found.outcomes["an_approver_that_fails"]
+    )  # which the person reads
+    assert "failed (ValueError)" in found.sent["an_approver_that_fails"]
+    assert "failed (ValueError)" in found.sent["a_policy_of_a_result_that_fails"]
     refused = ("flag_read", "expose_readable", "flag_attach", "attach", "rows_of_a_batch", "a_column_as_prompts")
     for name in (*refused, "the_cells_of_the_notebook", "a_value_for_an_mcp_server", "a_turn_of_an_earlier_kernel"):
         assert f"{found.policy}allows no values to leave" in found.outcomes[name], name

@@ -10,6 +10,7 @@ from nbtool.chat.export.local_paths import without_local_paths
 from nbtool.chat.journal import redactor_for
 from nbtool.chat.journal.redaction import redact_event
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn.sent_reasons import with_sent_reasons
 from nbtool.event_json import dump_event, load_event
 from nbtool.events import (
     CallAsked,
@@ -36,9 +37,10 @@ def shareable_turn(turn: Turn, plugins: Sequence[object] = ()) -> Turn:
 def shareable_events(turn: Turn, plugins: Sequence[object] = (), *, with_views: bool = False) -> list[Event]:
     """Return a turn's events without withheld content, and with private values redacted as in the journal.
 
-    The content of result approvals is removed, and the output of calls whose result was withheld or edited; so is data
-    that only the model's provider can read. Images and tables of results that a person was shown are in the events only
-    `with_views`, and never those of a result that needed an approval: of it only what was sent to the model is there.
+    The content of result approvals is removed, and the output of calls whose result was withheld or edited; so are
+    reasons that only the person read, and data that only the model's provider can read. Images and tables of results
+    that a person was shown are in the events only `with_views`, and never those of a result that needed an approval: of
+    it only what was sent to the model is there.
     """
     withheld = _withheld_calls(turn.log)
     hidden = _guarded_calls(turn.log) if with_views else None
@@ -46,7 +48,7 @@ def shareable_events(turn: Turn, plugins: Sequence[object] = (), *, with_views: 
         _without_native(
             replace(event, shown="") if isinstance(event, CallAsked) and event.gate == "result" else event, hidden
         )
-        for event in turn.log
+        for event in with_sent_reasons(turn.log)
         if not (isinstance(event, CallProgress) and event.call_id in withheld) and not _says_imported(event)
     ]
     functions = [redactor_for(plugins, turn.turn_id), without_local_paths if with_views else None]

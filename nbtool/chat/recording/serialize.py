@@ -12,6 +12,7 @@ from nbtool.chat.recording.file import RecordedCall, RecordedTurn
 from nbtool.chat.recording.key_part import Part
 from nbtool.chat.recording.redaction import Redactor, map_private_text
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn.sent_reasons import with_sent_reasons
 from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
 from nbtool.event_json import dump_event, load_events
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded
@@ -48,7 +49,8 @@ def serialize_turn(turn: Turn, key: Mapping[Part, str], variables: Variables, re
     calls = {
         _short_id(record.call_id, ids): _recorded_call(record, variables, redactor, inner) for record in turn.calls
     }
-    items = [redactor.redact_event(_plain(event, ids)) for event in turn.log if event.kind in RECORDED_KINDS]
+    events = with_sent_reasons([event for event in turn.log if event.kind in RECORDED_KINDS])
+    items = [redactor.redact_event(_plain(event, ids)) for event in events]
     recorded = RecordedTurn(
         recorded=dt.datetime.now().astimezone().date().isoformat(),
         model=turn.model,

@@ -54,7 +54,9 @@ BY_NOBODY = "nobody"
 """The `by` of a denial, or of a withheld result, because nobody could be asked."""
 
 BY_ERROR = "error"
-"""The `by` of a denial, or of a withheld result, because the approver failed or its answer does not fit."""
+"""The `by` of a denial, or of a withheld result, because the approver failed or its answer does not fit.
+
+Its `reason` is sent to the model and has no text of the error; its `fix` is the whole text, for the person."""
 
 BY_NO_DECISION = frozenset((BY_NOBODY, BY_ERROR))
 """The `by` of denials, and of withheld results, that are nobody's decision."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from nbtool.caller_thread import CallerThread
 from nbtool.errors import AlreadyDecided, NbtoolError
-from nbtool.events import CallAsked, CallDecided, Emit, Gate, Notice
+from nbtool.events import CallAsked, CallDecided, CallStatus, Emit, Gate, Notice
 from nbtool.loop import is_cancelling
 from nbtool.text import shorten
 from nbtool.thread_pool import capture, run_with_timeout
@@ -36,8 +36,10 @@ from nbtool.tools.approval import (
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.record import CallEnded
 from nbtool.tools.calls.site_rules import PERSON_FIX, refuse_automatic
+from nbtool.tools.calls.traceback import last_own_line
 from nbtool.tools.execution.async_loop import run_on_tool_loop
 from nbtool.tools.values.model_text import format_error
+from nbtool.tools.values.type_names import declared_name
 
 RUN_UNASKED_FIX = 'Set `run="auto"` on the tool, or pass `approver=` to the chat.'
 APPROVER_FIX = "Pass `approver=` to the chat."
@@ -52,6 +54,10 @@ MAX_SHOWN_VALUE = 60
 
 MAX_REASON = 2_000
 """Maximum number of characters of a reason sent to the model."""
+
+APPROVER_FAILED = "The approver failed"
+POLICY_FAILED = "The policy of the tool failed"
+MISFIT = "The approver's answer does not fit"
 
 
 async def request_decision(
@@ -98,11 +104,12 @@ async def gate_mode(bound: BoundCall, gate: Gate, seconds: float) -> RunMode | R
     if outcome and outcome.error is None:
         mode: RunMode | ResultMode = outcome.value
         return mode
-    problem = format_error(outcome.error) if outcome and outcome.error else f"it took longer than {seconds:g} s"
-    reason = f"The policy of the tool failed: {problem}"
-    if gate == "run":
-        raise CallEnded("denied", refusal_message(Resolution(Denied(reason), BY_POLICY)), reason)
-    raise CallEnded("withheld", refusal_message(Resolution(Withheld(reason), BY_POLICY)), reason)
+    denial = Denied if gate == "run" else Withheld
+    if outcome and outcome.error:
+        refusal = denial(*failure_reasons(POLICY_FAILED, outcome.error))
+    else:
+        refusal = denial(f"{POLICY_FAILED}: it took longer than {seconds:g} s")
+    raise refused_call(Resolution(refusal, BY_ERROR))
 
 
 async def record_decision(question: Question, resolution: Resolution, emit: Emit) -> CallDecided:
@@ -115,7 +122,7 @@ async def record_decision(question: Question, resolution: Resolution, emit: Emit
         digest=question.digest,
         verdict=verdict[type(decision).__name__],  # type: ignore[arg-type]  # the four verdicts of the event
         by=resolution.by,
-        reason=shorten(refusal_reason(decision), MAX_REASON),
+        reason=shorten(refusal_reason(resolution), MAX_REASON),
         edited=_is_edited(decision),
         remember=_remembered_scope(resolution),
     )
@@ -150,7 +157,8 @@ async def _ask_approver(
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and is_cancelling():
             raise
-        decision, by = question.denial(f"The approver failed: {format_error(error)}"), BY_ERROR
+        reason, whole_text = failure_reasons(APPROVER_FAILED, error)
+        decision, by = question.denial(reason, fix=whole_text), BY_ERROR
     if decision is None:
         return
     if question.needs_person and isinstance(decision, Approved):  # whatever the approver calls itself
@@ -160,8 +168,9 @@ async def _ask_approver(
     except AlreadyDecided:
         return
     except NbtoolError as error:
-        await emit(Notice(_describe_wrong_return(approver, decision, question, error), "warning"))
-        approvals.decide(question.digest, question.denial(f"The approver's answer does not fit: {error}"), by=BY_ERROR)
+        text = _describe_wrong_return(approver, decision, question, error)
+        await emit(Notice(text, "warning", "wrong_answer"))
+        approvals.decide(question.digest, question.denial(f"{MISFIT}.", fix=f"{MISFIT}: {error}"), by=BY_ERROR)
 
 
 def _denial_without_approver(question: Question) -> Decision:
@@ -236,19 +245,50 @@ def _is_edited(decision: Decision) -> bool:
     )
 
 
-def refusal_reason(decision: Decision) -> str:
-    """Return the reason of a denial, and what a person can do about it; empty for an approval."""
-    return f"{decision.reason} {decision.fix}".strip() if isinstance(decision, Denied | Withheld) else ""
+def failure_reasons(what: str, error: BaseException) -> tuple[str, str]:
+    """Return the reason for the model that the user's own code failed, and the whole text for the person.
+
+    That code sees the values themselves, and so may its error's text: the model gets the type of the error only.
+    """
+    place = last_own_line(error)
+    whole_text = f"{what}: {format_error(error)}{f' ({place})' if place else ''}"
+    return f"{what} ({declared_name(type(error))}).", whole_text
+
+
+def refused_call(resolution: Resolution, *, subject: str = "its result") -> CallEnded:
+    """Return the end of a call that a resolution refused: what the model reads of it, and what the person does."""
+    decision = resolution.decision
+    status: CallStatus = "withheld" if isinstance(decision, Withheld) else "denied"
+    message = refusal_message(resolution, subject=subject)
+    return CallEnded(status, message, refusal_reason(resolution), model_reason=_model_reason(decision))
+
+
+def refusal_reason(resolution: Resolution) -> str:
+    """Return the reason of a denial for the person, and what can be done about it; empty for an approval.
+
+    Where code of the user failed, the `fix` is the whole text of the error, which repeats the reason.
+    """
+    decision = resolution.decision
+    if not isinstance(decision, Denied | Withheld):
+        return ""
+    if resolution.by == BY_ERROR and decision.fix:
+        return decision.fix
+    return f"{decision.reason} {decision.fix}".strip()
 
 
 def refusal_message(resolution: Resolution, *, subject: str = "its result") -> str:
     """Return the message to the model about a denial; `subject` is what was withheld at the result gate."""
     decision = resolution.decision
+    is_withheld = isinstance(decision, Withheld)
     if resolution.by == BY_NOBODY:
-        action = f"release {subject}" if isinstance(decision, Withheld) else "approve this call"
-        message = f"Nobody could be asked to {action}."
+        message = f"Nobody could be asked to {f'release {subject}' if is_withheld else 'approve this call'}."
+    elif resolution.by == BY_ERROR:
+        message = f"{subject[0].upper()}{subject[1:]} was withheld." if is_withheld else "This call did not run."
     else:
-        action = f"withheld {subject}" if isinstance(decision, Withheld) else "did not approve this call"
-        message = f"The user {action}."
-    reason = shorten(getattr(decision, "reason", "").strip(), MAX_REASON)
+        message = f"The user {f'withheld {subject}' if is_withheld else 'did not approve this call'}."
+    reason = _model_reason(decision)
     return f"{message} Reason: {reason}" if reason else message
+
+
+def _model_reason(decision: Decision) -> str:
+    return shorten(getattr(decision, "reason", "").strip(), MAX_REASON)

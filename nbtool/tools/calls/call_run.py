@@ -25,10 +25,10 @@ from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.result import CANCELLED_RUN, ResultDelivery
 from nbtool.tools.calls.run_gate import RunGate
 from nbtool.tools.calls.runtime import RunningCall, ToolRuntime, set_current_call
+from nbtool.tools.calls.site_rules import error_text
 from nbtool.tools.execution.runner import BlockedLoop, ToolRun, run_tool, runner_for
 from nbtool.tools.execution.start_check import ChangedBeforeStart
 from nbtool.tools.tool import Progress
-from nbtool.tools.values.model_text import format_error
 
 UNREADABLE_INPUT = (
     "The script has values that were exposed by reference only, and {tool!r} takes its arguments as plain text or "
@@ -91,7 +91,7 @@ async def run_call(
     except asyncio.CancelledError:
         record.finish("cancelled", record.shown or (CANCELLED_RUN if record.started else NEVER_RUN))
     except Exception as error:  # noqa: BLE001 - a bug in nbtool must not leave a call without an answer
-        record.finish("error", format_error(error), format_error(error))
+        record.finish("error", error_text(error), error_text(error))
     record.override_text(runtime.outcome_texts)
     runtime.variables.count(record, record.reference)
     await asyncio.shield(asyncio.ensure_future(runtime.emit(record.finished())))

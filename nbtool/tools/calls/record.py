@@ -38,6 +38,8 @@ class CallRecord:
         dead_reference: the variable that had it in an earlier kernel.
         arguments_reference: the variable with long arguments.
         qualified_name: the tool's name for a person, if it differs, such as `server.tool`.
+        reason: why it has this outcome, for the person.
+        model_reason: the part of the reason that may be sent to a model.
         traceback: where the user's code failed; never sent to a model.
         whole: what the whole result is, if the model received a part of its text.
         is_unreadable: the result is a value that was exposed by reference only.
@@ -56,6 +58,7 @@ class CallRecord:
     result: Any = field(default=None, repr=False)  # its repr may be slow, or contain what was withheld
     shown: str = ""
     reason: str = ""
+    model_reason: str = field(default="", repr=False)
     reference: str = ""
     dead_reference: str = ""
     arguments_reference: str = ""
@@ -93,14 +96,15 @@ class CallRecord:
         """Seconds from the start of the tool to its end, without the wait for decisions; 0 if it never started."""
         return max(0.0, self.ended - self.started) if self.started and self.ended else 0.0
 
-    def finish(self, status: CallStatus, shown: str, reason: str = "") -> None:
-        """Set the outcome, once."""
+    def finish(self, status: CallStatus, shown: str, reason: str = "", model_reason: str | None = None) -> None:
+        """Set the outcome, once; without a `model_reason` the whole reason may be sent to a model."""
         self.status, self.shown, self.reason, self.ended = status, shown, reason, self.ended or time.time()
+        self.model_reason = reason if model_reason is None else model_reason
 
     def override_text(self, texts: Mapping[str, str]) -> None:
         """Replace the text for the model if there is an override for this outcome."""
         if self.status in texts:
-            self.shown = texts[self.status].replace("{name}", self.name).replace("{reason}", self.reason)
+            self.shown = texts[self.status].replace("{name}", self.name).replace("{reason}", self.model_reason)
 
     def finished(self) -> CallFinished:
         """Return the event of the outcome."""
@@ -129,11 +133,14 @@ class CallRecord:
 
 
 class CallEnded(Exception):
-    """Ends a call with this outcome: `text` is sent to the model, `reason` is written to the record."""
+    """Ends a call with this outcome: `text` is sent to the model, `reason` is written to the record.
 
-    def __init__(self, status: CallStatus, text: str, reason: str = "") -> None:
+    `model_reason` is the part of the reason that may be sent to a model, if it is not the whole one.
+    """
+
+    def __init__(self, status: CallStatus, text: str, reason: str = "", *, model_reason: str | None = None) -> None:
         super().__init__(text)
-        self.outcome: tuple[CallStatus, str, str] = (status, text, reason or text)
+        self.outcome: tuple[CallStatus, str, str, str | None] = (status, text, reason or text, model_reason)
 
 
 def extract_images(value: Any) -> tuple[Media, ...]:

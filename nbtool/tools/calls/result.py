@@ -15,7 +15,7 @@ from nbtool.text import left_out
 from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.approval import Released, ResultMode, RunMode
 from nbtool.tools.approval.question import RESULT_PREVIEW
-from nbtool.tools.calls.approval_request import gate_mode, refusal_message, refusal_reason
+from nbtool.tools.calls.approval_request import gate_mode, refused_call
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
 from nbtool.tools.calls.record import CallEnded, CallRecord, count_images_left_out, extract_images
@@ -194,11 +194,7 @@ class ResultDelivery:
         if isinstance(resolution.decision, Released):
             return resolution.decision.text
         subject = f"the text of its error ({declared_name(error_type)})" if error_type else "its result"
-        raise CallEnded(
-            "withheld",
-            refusal_message(resolution, subject=subject),
-            refusal_reason(resolution.decision),
-        )
+        raise refused_call(resolution, subject=subject)
 
     def _store(self, value: Any, rendered: Rendered, *, readable: bool) -> Rendered:
         """Store the result as a variable and add its name to the text for the model if useful."""

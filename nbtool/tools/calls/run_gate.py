@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
 from nbtool.tools.approval import BY_POLICY, BY_REMEMBERED, Approved, Resolution, RunMode, Scope
-from nbtool.tools.calls.approval_request import gate_mode, refusal_message, refusal_reason
+from nbtool.tools.calls.approval_request import gate_mode, refused_call
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.call_changes import find_differences
 from nbtool.tools.calls.ordering import CallSlot
@@ -139,7 +139,7 @@ class RunGate:
         """
         decision = resolution.decision
         if not isinstance(decision, Approved):
-            raise CallEnded("denied", refusal_message(resolution), refusal_reason(decision))
+            raise refused_call(resolution)
         if decision.arguments is not None:
             edited = await self.runtime.bind(bound.tool.name, decision.arguments)
             bound = replace(edited, tool_token=bound.tool_token, tool_problem=bound.tool_problem)

@@ -16,14 +16,14 @@ from nbtool.messages import ToolCall
 from nbtool.policy import site_policy
 from nbtool.thread_pool import Outcome, run_with_timeout
 from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction, Question, Resolution, make_digest
-from nbtool.tools.calls.approval_request import record_decision, request_decision
+from nbtool.tools.calls.approval_request import failure_reasons, record_decision, request_decision
 from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
 from nbtool.tools.calls.record import CallEnded, CallRecord
-from nbtool.tools.calls.site_rules import with_site_rules
+from nbtool.tools.calls.site_rules import error_text, with_site_rules
 from nbtool.tools.calls.stops import CallStops
 from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.values.model_text import RESULT_CHARS, format_error
+from nbtool.tools.values.model_text import RESULT_CHARS
 from nbtool.tools.variables.store import Variables
 
 BIND_SECONDS = 10.0
@@ -50,7 +50,8 @@ class ToolRuntime:
         render_seconds: seconds that rendering a result may take.
         policy_seconds: seconds that the policy of a tool may take.
         run_limits: the limits of each run; its timeout is the one that applies to the tool.
-        outcome_texts: replace the text for the model, per outcome; `{name}` and `{reason}` are filled in.
+        outcome_texts: replace the text for the model, per outcome; `{name}` and `{reason}` are filled in,
+            the latter without what only a person may read.
         plugins: the plugins of the chat; they also process what a tool sends to a model itself.
         has_unreadable_input: the calls are made by a script that received unreadable values.
         check_results: ask for approval of every result, whatever the tool's policy.
@@ -117,10 +118,16 @@ class ToolRuntime:
         """Ask the plugins with `may_start`, off the event loop, whether an approved call of this tool may start now.
 
         Raises:
-            CallEnded: one of them returned False.
+            CallEnded: one of them returned False or failed.
         """
         for guard in [guard for plugin in self.plugins if (guard := getattr(plugin, "may_start", None))]:
-            if not await asyncio.to_thread(guard, name):
+            try:
+                may_start = await asyncio.to_thread(guard, name)
+            except Exception as error:
+                reason, whole_text = failure_reasons("A plugin failed", error)
+                message = f"This call did not run. Reason: {reason}"
+                raise CallEnded("not_run", message, whole_text, model_reason=reason) from error
+            if not may_start:
                 raise CallEnded("not_run", "A plugin did not let this call start.")
 
     async def bind(self, name: str, arguments: Mapping[str, Any], *, earlier: BoundCall | None = None) -> BoundCall:
@@ -137,7 +144,7 @@ class ToolRuntime:
         if isinstance(outcome.error, Exception):
             raise outcome.error
         if outcome.error:
-            raise CallEnded("error", format_error(outcome.error))
+            raise CallEnded("error", error_text(outcome.error))
         bound: BoundCall = outcome.value
         return bound
 

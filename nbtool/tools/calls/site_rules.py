@@ -8,10 +8,19 @@ from functools import lru_cache
 from nbtool.policy import site_policy
 from nbtool.tools.approval import Approved, Approver, AskFunction, Decision, Question, Released
 from nbtool.tools.tool import Tool
+from nbtool.tools.values.model_text import format_error
+from nbtool.tools.values.type_names import declared_name
 
 PERSON_FIX = "Decide on its card, by a line of input, or with `%chat approve`."
 
 ERROR_TEXT = "{name} was raised. Its text is not sent: the administrator's policy allows no values to leave."
+
+
+def error_text(error: BaseException | None) -> str:
+    """Return the text of an error for the model: its type only, if a policy allows no values to leave."""
+    if site_policy().values_may_leave:
+        return format_error(error) if error else ""
+    return ERROR_TEXT.format(name=declared_name(type(error)))
 
 
 @lru_cache(maxsize=1_024)

@@ -51,6 +51,12 @@ def own_traceback(error: BaseException, text: str) -> str:
     return "\n\nwhich led to\n\n".join(parts)
 
 
+def last_own_line(error: BaseException) -> str:
+    """Return the file or cell and the line of the user's own code that last ran before an error; empty if none did."""
+    frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame.f_code)]
+    return f"{_file_name(frames[-1][0].co_filename)}, line {frames[-1][1]}" if frames else ""
+
+
 def _lines(error: BaseException, last_line: str) -> Iterator[str]:
     frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     own_frames = [(code, line) for code, line in frames if _is_own(code)]

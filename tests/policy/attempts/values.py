@@ -65,6 +65,21 @@ def first(data: Any) -> str:
     return str(data["who"][0])
 
 
+@tool
+def asks() -> str:
+    """Do something that is asked about."""
+    return "done"
+
+
+def fails(_: object) -> Any:
+    """Fail with a value in the message, as an approver or the policy of a tool."""
+    raise ValueError(f"no limit for {df['who'][0]}")
+
+
+failing_run = tool(lambda: "done", name="failing_run", run=fails)
+failing_result = tool(lambda: "done", name="failing_result", run="auto", result=fails)
+
+
 def policy(world: World) -> str:
     world.shell.push({"df": df, "fetch": fetch, "first": first})
     return "[values]\nmay_leave = false\n"
@@ -289,6 +304,91 @@ def an_approval_with_a_released_text(world: World) -> str:
 
     with world.model(call("fetch_gated"), "done") as url:
         return outcome_of(chat_with(url, tools=[fetch_gated], approver=release).send("Go."))
+
+
+@attempt
+def an_approver_that_fails(world: World) -> str:
+    with world.model(call("asks"), "done") as url:
+        return outcome_of(chat_with(url, tools=[asks], approver=fails).send("Go."))
+
+
+@attempt
+def an_approver_that_fails_in_a_turn_that_became_compact(world: World) -> str:
+    with world.model(call("asks"), "done", "done") as url:
+        chat = chat_with(url, tools=[asks], approver=fails, history="compact")
+        chat.send("Go.")
+        return outcome_of(chat.send("And now?"))
+
+
+@attempt
+def an_approver_that_fails_with_a_text_for_denials(world: World) -> str:
+    with world.model(call("asks"), "done") as url:
+        chat = chat_with(url, tools=[asks], approver=fails)
+        chat.call_texts = {"denied": "Denied: {reason}"}
+        return outcome_of(chat.send("Go."))
+
+
+@attempt
+def an_approver_that_fails_in_a_batch(world: World) -> str:
+    with world.model(call("asks"), "done") as url:
+        return str(chat_with(url, tools=[asks], approver=fails).map(["Go."], progress=False).answers)
+
+
+@attempt
+def an_approver_that_fails_in_a_chat_as_a_tool(world: World) -> str:
+    with world.model(call("asks"), "done") as url:
+        inner = subchat(chat_with(url), tools=[asks])
+        return outcome_of(Chat("practice:fast", tools=[inner], approver=fails).send('Call ask with "Go.".'))
+
+
+@attempt
+def an_approver_that_fails_in_a_script(world: World) -> str:
+    def approve(question: Any) -> Any:
+        return Approved() if question.tool == "RunScript" else fails(question)
+
+    with world.model(call("RunScript", script="asks()"), "done") as url:
+        return outcome_of(chat_with(url, tools=[asks, script_tools()], approver=approve).send("Go."))
+
+
+@attempt
+def an_answer_of_an_approver_that_does_not_fit(world: World) -> str:
+    with world.model(call("asks"), "done") as url:
+        chat = chat_with(url, tools=[asks], approver=lambda _: Approved(remember=df["who"][0]))
+        return outcome_of(chat.send("Go."))
+
+
+@attempt
+def a_policy_of_a_tool_that_fails(world: World) -> str:
+    with world.model(call("failing_run"), "done") as url:
+        return outcome_of(chat_with(url, tools=[failing_run]).send("Go."))
+
+
+@attempt
+def a_policy_of_a_result_that_fails(world: World) -> str:
+    with world.model(call("failing_result"), "done") as url:
+        return outcome_of(chat_with(url, tools=[failing_result]).send("Go."))
+
+
+@attempt
+def a_policy_that_fails_for_a_served_client(world: World) -> str:
+    async def use() -> Any:
+        with serve(lambda: Chat(tools=[failing_run, failing_result]), ListView()) as server:
+            async with connect(server) as session:
+                return [await session.call_tool(name, {}) for name in ("failing_run", "failing_result")]
+
+    world.server = None
+    shown = str([texts(one) for one in asyncio.run(use())])
+    world.notes["client got"] += shown
+    return shown
+
+
+@attempt
+def a_plugin_that_fails_before_a_call_starts(world: World) -> str:
+    class Guard:
+        may_start = staticmethod(fails)
+
+    with world.model(call("fetch"), "done") as url:
+        return outcome_of(chat_with(url, tools=[fetch], plugins=[Guard()]).send("Go."))
 
 
 if __name__ == "__main__":

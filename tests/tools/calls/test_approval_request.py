@@ -153,6 +153,49 @@ def test_an_answer_that_does_not_fit_approves_nothing(answer: Any) -> None:
     assert "does not fit" in record.reason
 
 
+def raise_value(_: object) -> Any:
+    raise ValueError("no limit for DE89")
+
+
+asked = tool(lambda: "done", name="called")
+FAILURES: dict[str, tuple[Any, Any, str, str]] = {
+    "approver": (asked, raise_value, "This call did not run.", "The approver failed (ValueError)."),
+    "answer": (asked, lambda _: Approved(remember="DE89"), "This call did not run.",
+               "The approver's answer does not fit."),  # type: ignore[arg-type]  # what an approver may return
+    "approver of a result": (tool(lambda: "done", name="called", run="auto", result="always"), raise_value,
+                             "Its result was withheld.", "The approver failed (ValueError)."),
+    "approver of an error": (tool(lambda: 1 / 0, name="called", run="auto", result="on_error"), raise_value,
+                             "The text of its error (ZeroDivisionError) was withheld.",
+                             "The approver failed (ValueError)."),
+    "policy": (tool(lambda: "done", name="called", run=raise_value), None, "This call did not run.",
+               "The policy of the tool failed (ValueError)."),
+    "policy of a result": (tool(lambda: "done", name="called", run="auto", result=raise_value), None,
+                           "Its result was withheld.", "The policy of the tool failed (ValueError)."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_what_an_approver_or_a_policy_fails_with_is_read_by_the_person_and_not_by_the_model(failure: str) -> None:
+    called, approver, message, reason = FAILURES[failure]
+    record = make_harness(called, approver=approver).run(ask_for("called"))
+    texts = {record.status: "No: {reason}"}
+    replaced = make_harness(called, approver=approver, outcome_texts=texts).run(ask_for("called"))
+
+    assert record.shown == f"{message} Reason: {reason}"
+    assert replaced.shown == f"No: {reason}"
+    assert "DE89" in record.reason
+    assert [one.reason for one in record.decisions] == [record.reason] * len(record.decisions)
+
+
+def test_the_reason_for_the_person_says_where_an_approver_failed() -> None:
+    record = make_harness(asked, approver=raise_value).run(ask_for("called"))
+    line = raise_value.__code__.co_firstlineno + 1
+
+    assert record.reason == (
+        f"The approver failed: ValueError: no limit for DE89 (test_approval_request.py, line {line})"
+    )
+
+
 @pytest.mark.parametrize("base", [Approved, Denied])
 def test_a_decision_of_a_class_of_its_own_counts_as_its_base(base: type) -> None:
     record = make_harness(double_if_allowed, approver=lambda _: type("Mine", (base,), {})()).run(

@@ -373,3 +373,15 @@ def test_a_call_whose_result_may_be_withheld_starts_as_a_guarded_one(tool_: Any,
     harness.run(ask_for("double", n=1))
 
     assert [event.guarded for event in harness.of("call_started")] == [guarded]
+
+
+def test_a_plugin_that_fails_lets_no_call_start_and_the_model_reads_the_type_of_its_error() -> None:
+    class Guard:
+        def may_start(self, _: str) -> bool:
+            raise ValueError("no limit for DE89")
+
+    record = make_harness(tool(lambda: "done", name="called", run="auto"), plugins=(Guard(),)).run(ask_for("called"))
+
+    assert (record.status, record.started) == ("not_run", None)
+    assert record.shown == "This call did not run. Reason: A plugin failed (ValueError)."
+    assert "no limit for DE89" in record.reason

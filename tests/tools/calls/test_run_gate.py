@@ -118,7 +118,7 @@ def test_a_decision_with_an_unknown_scope_is_a_denial_with_the_reason() -> None:
     with ScriptedWire([call("pay", amount=1), "Done."]) as wire:
         turn = Chat(wire=wire, tools=[pay], approver=ask).send("Go.")
 
-    assert (turn.calls[0].status, "'forever' is not a scope" in turn.calls[0].shown) == ("denied", True)
+    assert (turn.calls[0].status, "'forever' is not a scope" in turn.calls[0].reason) == ("denied", True)
 
 
 @pytest.mark.promise("typed-errors")

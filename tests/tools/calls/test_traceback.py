@@ -16,7 +16,7 @@ from nbtool.events import CallFinished
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools import tool
 from nbtool.tools.approval import Approved, Decision, Question, Released, Withheld
-from nbtool.tools.calls.traceback import MAX_FRAMES, name_files_by, own_traceback
+from nbtool.tools.calls.traceback import MAX_FRAMES, last_own_line, name_files_by, own_traceback
 
 ROWS = {"a": 1}
 
@@ -156,3 +156,11 @@ def test_cells_are_named_as_the_notebook_names_them() -> None:
         name_files_by(lambda _: "")
 
     assert "  Cell In[3], line 25, in look" in text
+
+
+def test_the_last_line_of_ones_own_code_is_named_and_none_if_only_a_library_ran() -> None:
+    with pytest.raises(json.JSONDecodeError) as caught:
+        json.loads("{")
+    own = caught.value.with_traceback(caught.tb)
+    assert last_own_line(own).startswith("test_traceback.py, line ")
+    assert last_own_line(KeyError("never raised")) == ""

@@ -125,7 +125,11 @@ def test_an_approver_that_fails_or_answers_something_else_denies(pool: Executor)
         batch = Chat("tiny", base_url=server.url, tools=[asked], approver=decide).map(["p1", "p2"], on=pool, chunk=1)
 
     assert [verdict for verdict, *_ in decisions_of(batch)] == ["denied", "denied"]
-    assert "no screen" in batch.values[0]
+    assert "The approver failed (OSError)." in batch.values[0]  # what the model repeats
+    assert "no screen" not in batch.values[0]
+    assert batch.answers[0].approver_error.startswith(
+        "The approver failed: OSError: no screen (test_questions.py, line"
+    )
     assert "does not fit" in batch.values[1]
 
 
