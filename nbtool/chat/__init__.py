@@ -8,4 +8,5 @@ conversation/   the tree of turns, restored     batch/      many independent pro
 chat.py           the public `Chat`; it has a builder   turn_builder.py  from a prompt to a turn
 chat_parts.py     what turns are built from             turn_run.py      the run of a turn
 batch_builder.py  `Chat.map`: a batch from a chat       event_sink.py    to the journal, then to the listeners
+erasure.py        of a chat, also of an open one
 """

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 from nbtool.caller_thread import CallerThread
 from nbtool.chain.plugin_check import check_plugins
@@ -31,15 +33,27 @@ from nbtool.wire.dialects.options import combine_options
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 from nbtool.wire.providers.provider_tools import with_provider_tools
 
-__all__ = ["TurnBuilder", "TurnSettings"]
+__all__ = ["TurnBuilder", "TurnSettings", "open_builders"]
+
+_builders: WeakSet[TurnBuilder] = WeakSet()
 
 
-@dataclass(frozen=True, slots=True)
+def open_builders() -> list[TurnBuilder]:
+    """Return the builders of all chats of this process."""
+    while True:
+        with suppress(RuntimeError):  # another thread has just begun a chat, and the set has changed meanwhile
+            return list(_builders)
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class TurnBuilder:
     """Builds the turns of one conversation from the parts of its chat."""
 
     parts: ChatParts
     conversation: Conversation
+
+    def __post_init__(self) -> None:
+        _builders.add(self)
 
     def fork(self, chat_id: str = "") -> TurnBuilder:
         """Return a builder with the same settings, approvals and exposed variables, without turns."""

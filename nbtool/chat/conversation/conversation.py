@@ -25,7 +25,7 @@ class Conversation:
     """The turns of a chat, and which branch of them is active.
 
     A turn is named by a `Turn` or by the beginning of its id. A hidden turn is not sent to the model, a pinned one is
-    sent whatever the window; both stay visible. Nothing here erases: `undo` restores what was deleted.
+    sent whatever the window; both stay visible. `undo` restores what was deleted, and not what was erased.
     """
 
     def __init__(self, chat_id: str = "") -> None:
@@ -117,6 +117,21 @@ class Conversation:
     def new(self) -> None:
         """Start a new branch without history; the earlier turns stay available."""
         self._apply(TreeChanged("branch", ""))
+
+    def erase(self, turn_id: str = "") -> None:
+        """Remove a turn from memory; without one, all of them: the conversation then begins again, with a new id.
+
+        The journal is not changed.
+        """
+
+        async def apply() -> None:
+            async with self.lock:
+                if turn_id:
+                    self.tree.erase(turn_id)
+                else:
+                    self.tree, self.chat_id = Tree(), new_id("chat")
+
+        run_sync(apply())
 
     def find_turn(self, turn: TurnRef) -> tuple[Node[Turn], Turn]:
         """Return the node of a turn and the turn.

@@ -4,16 +4,16 @@ A node is one position in the conversation; its *versions* are alternative turns
 starts where a node has several children. The active branch runs from a root to the *tip*, and determines the history
 that is sent to the model.
 
-Nothing is ever removed from the tree. Deleted versions are marked, and the public views (`versions`, `children`,
+No change removes anything from the tree. Deleted versions are marked, and the public views (`versions`, `children`,
 `active_path`) skip them: a deletion is undone by removing its marks, and the same changes in the same order always
-produce the same tree.
+produce the same tree. Only `erase` removes a version.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from nbtool.errors import BadUsage
@@ -129,6 +129,11 @@ class Tree(Generic[V]):
         line = [one for one in _path(node.parent) if not one.hidden]
         first = 0 if window is None else max(0, len(line) - window)
         return [one.turn for index, one in enumerate(line) if one.turn and (index >= first or one.pinned)]
+
+    def all_versions(self) -> Iterator[V]:
+        """Yield the versions of all nodes, also deleted ones."""
+        for node in self._nodes.values():
+            yield from node.all_versions
 
     def find(self, turn_id: str) -> Node[V]:
         """Return the node of a turn, by its number on the active branch, its id or an unambiguous prefix of that.
@@ -248,6 +253,17 @@ class Tree(Generic[V]):
             self._change(node, change)
         elif change.op == "branch" and not change.node_id:
             self._tip = None
+
+    def erase(self, turn_id: str) -> None:
+        """Remove a version, also a deleted one, from memory; `undo` does not restore it.
+
+        Its node stays, as that of a deleted version does, so that the turns after it keep their place.
+        """
+        for node in self._nodes.values():
+            node.all_versions = [version for version in node.all_versions if version.turn_id != turn_id]
+            node.deleted.discard(turn_id)
+        left = (replace(deletion, marked=deletion.marked - {turn_id}) for deletion in self._deletions)
+        self._deletions = [deletion for deletion in left if deletion.marked]
 
     def _change(self, node: Node[V], change: TreeChanged) -> None:
         match change.op:

@@ -235,6 +235,15 @@ class Variables:
             self._invalidate(name, "it was removed")
             return True
 
+    def erase(self, names: Iterable[str] | None, reason: str) -> None:
+        """Remove these results and notes, pinned or not; None removes all. `reason` is why references to them fail."""
+        with self._lock:
+            chosen = None if names is None else set(names)
+            for entry in list(self._stored):
+                if entry.kind != "rule" and (chosen is None or entry.name in chosen):
+                    self._stored.pop(entry.name)
+                    self._invalidate(entry.name, reason)
+
     def pin(self, name: str, *, pinned: bool = True) -> None:
         """Exclude an entry from eviction; raises UnknownReference."""
         self.get(name).is_pinned = pinned

@@ -131,3 +131,25 @@ def test_a_forged_place_joins_nothing_in_a_circle() -> None:
 
     assert [node.cell_id for node in tree.active_path] == ["a", "b", "x"]
     assert tree.roots == (a,)
+
+
+def test_an_erased_version_is_gone_and_the_other_versions_and_turns_keep_their_places() -> None:
+    tree, (a, b, c) = build_tree("a", "b", "c")
+    tree.add_version(b, StubTurn("b2"))
+
+    tree.erase("b2")
+    assert [node.turn.turn_id for node in tree.active_path if node.turn] == ["a", "b", "c"]
+    tree.erase("b")
+    assert tree.active_path == (a, c)
+    assert told_ids(tree) == ["a", "c"]
+    assert [version.turn_id for version in tree.all_versions()] == ["a", "c"]
+
+
+def test_undo_restores_of_a_deletion_what_was_not_erased() -> None:
+    tree, (_, b, c) = build_tree("a", "b", "c")
+    tree.apply(TreeChanged("delete", b.node_id))
+
+    tree.erase("b")
+    tree.apply(TreeChanged("restore", b.node_id))
+    assert told_ids(tree) == ["a", "c"]
+    assert c.versions

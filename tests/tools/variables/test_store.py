@@ -293,3 +293,20 @@ def test_a_short_text_of_its_own_can_be_closed_and_a_single_letter_cannot() -> N
         variables.expose(name)
 
     assert variables.unreadable_objects() == [notebook["pair"]]
+
+
+def test_what_is_erased_is_gone_though_it_was_pinned_and_exposed_names_and_rules_stay() -> None:
+    variables = Variables({"x": 1})
+    variables.expose("x")
+    variables.set_rules([("rule", "A rule.", "")])
+    for name in ("first", "second", "third"):
+        variables.store_result(name, name)
+    variables.pin("first")
+
+    variables.erase(["first"], "its turn was erased")
+    assert variables.value("second") == "second"
+    with pytest.raises(UnknownReference, match="no longer exists: its turn was erased"):
+        variables.get("first")
+
+    variables.erase(None, "its turn was erased")
+    assert {entry.name for entry in variables.list_entries()} == {"x", "rule"}

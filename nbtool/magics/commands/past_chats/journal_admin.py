@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from nbtool.blocks.sanitize import one_line
+from nbtool.chat import erasure
 from nbtool.chat.journal import journal, queries, search
 from nbtool.chat.journal import retention as retention_module
 from nbtool.chat.journal.dataframe import frame
@@ -27,6 +28,13 @@ EVERYWHERE = "--all"
 
 REWRITE = "--rewrite"
 """Rewrites the whole file of the journal, which other notebooks wait for."""
+
+CHAT_ENDED = (
+    "The conversation that was open in this kernel ends here: nothing of it is sent any more, its results are gone, "
+    "and the next prompt begins a new chat."
+)
+TURN_LEFT = "The chat that is open in this kernel goes on without it: it is not sent any more; its results are gone."
+OUTPUTS_STAY = "What notebook files have saved of it stays until the outputs of its cells are cleared."
 
 FRAME_FLAGS = (REPLACE, EVERYWHERE)
 
@@ -52,12 +60,8 @@ def history_admin(context: CommandContext, args: list[str]) -> str:
             return _frame(context, *names, replace=REPLACE in rest, everywhere=EVERYWHERE in rest)
         case ["vacuum", *rest] if len(days := [arg for arg in rest if arg != REWRITE]) < 2:
             return _vacuum(days, rewrite=REWRITE in rest)
-        case ["erase", "all"]:
-            return f"{journal().execute(retention_module.erase)} turns erased; the journal is empty."
         case ["erase", str(id_)] if id_:
-            full_id = _resolve_id(id_)
-            turns = journal().execute(lambda connection: retention_module.erase(connection, full_id))
-            return f"{full_id} erased: {turns} turn{'' if turns == 1 else 's'}."
+            return _erase(id_)
     raise BadUsage(f"Unknown arguments of %chat history: {shorten(' '.join(args), 80)!r}.", fix=USAGE)
 
 
@@ -167,6 +171,17 @@ def _vacuum(days: list[str], *, rewrite: bool) -> str:
     return f"{result.turns} turns deleted; the journal has {result.after:,} bytes, before {result.before:,}." + (
         free if result.free else ""
     )
+
+
+def _erase(id_: str) -> str:
+    """Erase a chat, a turn or everything, and say what became of what is open here, and what stays elsewhere."""
+    full_id = "" if id_ == "all" else _resolve_id(id_)
+    erased = erasure.erase(full_id)
+    count = f"{erased.turns:,} turn{'' if erased.turns == 1 else 's'}"
+    lines = [f"{full_id} erased: {count}." if full_id else f"{count} erased; the journal is empty."]
+    if erased.was_open:
+        lines.append(TURN_LEFT if full_id.startswith("turn_") else CHAT_ENDED)
+    return "\n".join([*lines, OUTPUTS_STAY])
 
 
 def _resolve_id(begin: str) -> str:

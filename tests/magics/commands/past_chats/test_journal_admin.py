@@ -100,7 +100,39 @@ def test_what_is_erased_is_gone(shell: Any, capsys: pytest.CaptureFixture[str]) 
 def test_erasing_all_says_how_much(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
 
-    assert "1 turns erased" in run_command(shell, "history erase all", capsys)
+    said = run_command(shell, "history erase all", capsys)
+    assert said.startswith("1 turn erased; the journal is empty.\nThe conversation that was open in this kernel ends")
+
+
+def test_an_open_chat_that_is_erased_has_no_turns_and_the_next_prompt_begins_another(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
+    erased = chat_id(shell, capsys)
+
+    said = run_command(shell, f"history erase {erased}", capsys)
+    assert said.splitlines() == [
+        f"{erased} erased: 1 turn.",
+        "The conversation that was open in this kernel ends here: nothing of it is sent any more, its results are gone,"
+        " and the next prompt begins a new chat.",
+        "What notebook files have saved of it stays until the outputs of its cells are cleared.",
+    ]
+    assert "This chat is empty." in run_command(shell, "history", capsys)
+
+    shell.run_cell("%%chat -q -m practice:fast\nA badger, please")
+    assert chat_id(shell, capsys) != erased
+    assert "No match" in run_command(shell, "history search marmot", capsys)
+
+
+def test_a_turn_that_is_erased_leaves_the_open_chat(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast -o first\nA marmot, please")
+    shell.run_cell("%%chat -q -m practice:fast\nA badger, please")
+
+    said = run_command(shell, f"history erase {shell.user_ns['first'].turn_id}", capsys)
+    assert "The chat that is open in this kernel goes on without it" in said
+    listed = run_command(shell, "history", capsys)
+    assert "marmot" not in listed
+    assert "badger" in listed
 
 
 def test_a_vacuum_says_what_it_did(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
