@@ -71,6 +71,8 @@ def _last(
 
 
 def has_prompt(body: str) -> bool:
-    """Return whether a cell has a prompt: an empty one, or one with only comments, is not sent."""
-    lines = (line.strip() for line in body.splitlines())
-    return any(line and not line.startswith("#") for line in lines)
+    """Return whether a cell has a prompt: anything but `#` alone, which is what jupytext makes of an empty line.
+
+    A line that begins with `#` is a heading of Markdown, or of a magic that jupytext commented out; both are sent.
+    """
+    return bool(body.replace("#", "").strip())

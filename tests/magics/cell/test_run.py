@@ -97,6 +97,13 @@ def test_the_body_is_sent_as_it_was_typed(shell: Any) -> None:
     assert shell.user_ns["answer"].messages.context[-1].text == body
 
 
+@pytest.mark.parametrize("body", ["# What does it cost?", "# First line\n#\n# Second line", "#hashtag"])
+def test_a_prompt_of_which_every_line_begins_with_a_hash_is_sent_as_it_was_typed(shell: Any, body: str) -> None:
+    shell.run_cell(USE + body)
+
+    assert shell.user_ns["answer"].messages.context[-1].text == body
+
+
 def test_a_chat_has_a_name_and_new_starts_it_without_turns(shell: Any) -> None:
     shell.run_cell("%%chat -m practice:fast -c other -o one\nHello")
     shell.run_cell("%%chat -m practice:fast -c other -o two\nHello")
@@ -127,7 +134,8 @@ def test_dry_run_shows_the_request_and_sends_nothing(shell: Any, capsys: pytest.
         ("%%chat -m openai:gpt-5-mini\nHi", "OPENAI_API_KEY is set neither"),
         ("%%chat -t duoble\nHi", "Did you mean double?"),
         ("%%chat -v farme\nHi", "Did you mean frame"),
-        ("%%chat\n\n  # only a comment\n", "nothing was sent"),
+        ("%%chat\n\n  \n", "nothing was sent"),
+        ("%%chat\n#\n  #\n", "nothing was sent"),
         ("%%chat --budget much\nHi", "--budget takes a number"),
         ("%%chat --max-rounds 0\nHi", "max_rounds must be greater than 0"),
         ("%%chat --option temperature\nHi", "expected KEY=VALUE"),
