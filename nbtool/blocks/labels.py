@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -98,6 +99,8 @@ COST_UNKNOWN = "cost unknown (%chat status)"
 
 TOOLS_NOT_PRICED = " without the provider's tools"
 """Follows a computed cost that lacks what the provider charges for searches and other tools that it ran."""
+
+SENTENCE_END = re.compile(r"[.!?](?= )")
 
 MIN_WAITED = 0.05
 """Seconds of waiting for the person from which on they are counted apart."""
@@ -199,8 +202,16 @@ def reason_line(block: CallBlock) -> str:
 
 
 def unread_reason(block: CallBlock) -> str:
-    """Return the reason of an outcome, unless the result contains it; for forms that do not list the decisions."""
-    return "" if block["reason"] in block["result"] else long_line(block["reason"])
+    """Return what the result does not contain of the reason of an outcome; for forms that do not list the decisions.
+
+    The result of a denied call ends with the reason for the model, after which a person reads what can be done.
+    """
+    reason, result = block["reason"], block["result"].rstrip()
+    if reason in result:
+        return ""
+    ends = (match.end() for match in SENTENCE_END.finditer(reason))
+    read = max((end for end in ends if result.endswith(reason[:end])), default=0)
+    return long_line(reason[read:].lstrip())
 
 
 def long_line(text: str) -> str:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from nbtool.practice.request import REFERENCE, OfferedTool, ParsedRequest, ToolOutcome
 from nbtool.text import shorten
 
+NOBODY_ASKED = "Nobody could be asked"
+"""How the text of a call begins that needed an approval where nobody could give one."""
+
 MAX_RESULT_CHARS = 1_200
 """Maximum number of characters of a result in an answer."""
 MAX_ARGUMENT_CHARS = 120
@@ -114,12 +117,18 @@ def results(
         if outcome not in short_results
     ]
     paragraphs += [
-        f"{_describe_call(outcome)} gave no result: {shorten(outcome.result_text, MAX_RESULT_CHARS)}"
+        f"{_describe_call(outcome)} gave no result: {shorten(_said_of_failure(outcome), MAX_RESULT_CHARS)}"
         for outcome in outcomes
         if has_failed(outcome)
     ]
     paragraphs += [f"So I did not go on to {_join_names(skipped)}."] if skipped else []
     return "\n\n".join(paragraphs)
+
+
+def _said_of_failure(outcome: ToolOutcome) -> str:
+    """Return the text of a call that failed; where nobody could be asked, without the reason, which the cell shows."""
+    text = outcome.result_text
+    return text.partition(" Reason: ")[0] if text.startswith(NOBODY_ASKED) else text
 
 
 def _join_names(names: Iterable[str]) -> str:

@@ -45,6 +45,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "_REFERENCE_LINE": "frozen words of older files",
     },
     "practice/arguments.py": {"LIST_SEPARATOR": A_MODEL},
+    "practice/phrases.py": {"NOBODY_ASKED": A_MODEL},
     "practice/plan.py": {"IDENTITY_QUESTION": A_MODEL, "FAILURE_TEXT": A_MODEL},
     "practice/request.py": {
         "ANSWER_SCHEMA_PROMPT": A_MODEL + ", by the constant that the prompt is written with",

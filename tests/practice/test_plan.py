@@ -267,7 +267,7 @@ def test_a_union_and_a_definition_are_followed_to_their_choices() -> None:
     "text",
     [
         "The user withheld its result.",
-        "Nobody could be asked to approve this call. Reason: No approver is available.",
+        "Nobody could be asked to approve this call.",
         "ValueError: no such ticker",
         "The call timed out after 5 s and was stopped.",
         "This call did not run: the turn's limit of 3 tool calls was reached.",
@@ -279,6 +279,13 @@ def test_what_reads_as_a_failure_is_not_reported_as_a_result(text: str) -> None:
     reply = planned("&`price` of A", *call_round(("price", {"ticker": "A"}, text)))
 
     assert f"gave no result: {text}" in reply.text
+
+
+def test_the_reason_why_nobody_could_be_asked_is_left_to_the_cell() -> None:
+    text = "Nobody could be asked to approve this call. Reason: No approver is available."
+    reply = planned("&`price` of A", *call_round(("price", {"ticker": "A"}, text)))
+
+    assert reply.text.endswith("gave no result: Nobody could be asked to approve this call.")
 
 
 @pytest.mark.parametrize("text", ["152", "0.3 % errors", "Not today", "terror", "nothing"])

@@ -91,3 +91,21 @@ def test_a_long_result_ends_in_a_mark_that_says_how_much_more_there_is() -> None
     text = render_terminal(CallFinished("c1", "f", 1, "ok", "x" * 1_000))
 
     assert "… [… 800 characters more]\n" in text
+
+
+def test_the_reason_of_a_call_that_was_denied_without_asking_is_written_once_with_what_can_be_done() -> None:
+    result = "Nobody could be asked to approve this call. Reason: No page, no input. So it was denied."
+    reason = "No page, no input. So it was denied. Add `--approve auto`."
+    text = render_terminal(
+        CallDelta("0", name="f", arguments="{}", call_id="c1"),
+        CallDecided("c1", "run", "d", "denied", "nobody", reason),
+        CallFinished("c1", "f", 1, "denied", result, reason=reason),
+    )
+
+    assert text == f"⊘ f() · denied without asking\n    {result}\n    Add `--approve auto`.\n"
+
+
+def test_a_reason_of_which_the_result_has_other_words_is_written_in_full() -> None:
+    text = render_terminal(CallFinished("c1", "f", 1, "denied", "Denied. Reason: No.", reason="No pages. Use a page."))
+
+    assert "\n    Denied. Reason: No.\n    No pages. Use a page.\n" in text
