@@ -44,6 +44,7 @@ class Candidate:
 class ArgumentContext:
     """The prompt around one mention of a tool; `after` and `before` are the text that belongs to the mention.
 
+    `up_to_next` is the text up to the next mention, also of later sentences: named values in it are of this one.
     `blanked` is the prompt with every mention of a tool or variable replaced by spaces of the same length.
     `own_positions` are the positions of the values used in this call, `used_positions` those used in any call.
     """
@@ -52,6 +53,7 @@ class ArgumentContext:
     blanked: str
     after: range
     before: range
+    up_to_next: range = range(0)
     variables: tuple[str, ...] = ()
     earlier_outcomes: tuple[ToolOutcome, ...] = ()
     used_positions: set[int] = field(default_factory=set)
@@ -232,10 +234,17 @@ def _explicit_value(name: str, spec: Mapping[str, Any], context: ArgumentContext
     """Find `name=value`, `name: value` or `name is value`; a flag may be its name only, or with "no" before it."""
     name_pattern = re.escape(name).replace("_", r"[_\s-]")
     value_pattern = r"(?:=|:|\bis\b)\s*(\"[^\"\n]+\"|'[^'\n]+'|-?[\w.]*\w)"
-    if match := re.search(rf"(?<![\w`]){name_pattern}\s*{value_pattern}", context.blanked, re.IGNORECASE):
+    if match := _find_named(rf"(?<![\w`]){name_pattern}\s*{value_pattern}", context):
         return _coerce(match[1].strip("\"'"), spec)
-    flag_match = re.search(rf"(\b(?:not|no|without)\s+)?\b{name_pattern}\b", context.blanked, re.IGNORECASE)
+    flag_match = _find_named(rf"(\b(?:not|no|without)\s+)?\b{name_pattern}\b", context)
     return flag_match[1] is None if flag_match and spec.get("type") == "boolean" else None
+
+
+def _find_named(pattern: str, context: ArgumentContext) -> re.Match[str] | None:
+    """Find a named value: between the tool and the next mention of one, else anywhere in the prompt."""
+    matches = list(re.finditer(pattern, context.blanked, re.IGNORECASE))
+    own = (match for match in matches if match.start() in context.up_to_next)
+    return next(own, matches[0] if matches else None)
 
 
 def _coerce(text: str, spec: Mapping[str, Any]) -> Any:

@@ -180,7 +180,14 @@ def _plan_calls(
         filled, missing = fill_arguments(
             mention.tool,
             ArgumentContext(
-                request.prompt, blanked, range_after, range_before, request.variables, earlier, used_positions
+                request.prompt,
+                blanked,
+                range_after,
+                range_before,
+                _up_to_next(request.prompt, mentions, mention),
+                request.variables,
+                earlier,
+                used_positions,
             ),
         )
         for arguments in filled:
@@ -195,6 +202,11 @@ def _surrounding(prompt: str, mentions: list[Mention], mention: Mention) -> tupl
     stop = min(end for end in ends + [other.start for other in mentions] if end >= mention.end)
     begin = max(end for end in [0, *ends, *(other.end for other in mentions)] if end <= mention.start)
     return range(mention.end, stop), range(begin, mention.start)
+
+
+def _up_to_next(prompt: str, mentions: list[Mention], mention: Mention) -> range:
+    """Return the text from a mention to the next one, or to the end."""
+    return range(mention.end, min([other.start for other in mentions if other.start >= mention.end] or [len(prompt)]))
 
 
 def _blank_mentions(prompt: str, mentions: list[Mention]) -> str:

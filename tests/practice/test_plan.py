@@ -33,6 +33,14 @@ CALLS: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
     ("&`since` 2014-03-05", [("since", {"day": "2014-03-05"})]),
     ("The mean of 1, 2 and 3.", [("mean", {"values": [1, 2, 3]})]),
     ("The distance between Paris and London.", [("distance", {"start": "Paris", "end": "London"})]),
+    # of an argument that is named more than once, the one behind the tool, up to the next tool
+    ("&`add` with a=1, b=2. And &`add` with a=3. And b=4.", [("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4})]),
+    ("&`heaviest` df=a and &`describe` df=b", [("heaviest", {"df": "a"}), ("describe", {"df": "b"})]),
+    ("With x=5 use &`double`.", [("double", {"x": 5})]),
+    (
+        "&`tidy` $`penguins` strict and &`tidy` $`a` without strict",
+        [("tidy", {"df": PENGUINS, "strict": True}), ("tidy", {"df": "$VAR_REF{{a}}", "strict": False})],
+    ),
     # references, defaults, flags
     ("&`describe` $`penguins`", [("describe", {"df": PENGUINS})]),
     ("&`describe` $VAR_REF{{other}}", [("describe", {"df": "$VAR_REF{{other}}"})]),
@@ -69,6 +77,13 @@ def calls_of(reply: Plan) -> list[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize(("prompt", "calls"), CALLS, ids=[prompt[:40] for prompt, _ in CALLS])
 def test_a_prompt_that_names_tools_gets_its_calls(prompt: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
     assert calls_of(planned(prompt)) == calls
+
+
+def test_an_argument_that_two_tools_have_is_the_one_behind_each() -> None:
+    tools = [tool("read_table", "name", name=TEXT), tool("drop_table", "name", name=TEXT)]
+    plan = planned("Use &`read_table` with name=orders and &`drop_table` with name=customers.", tools=tools)
+
+    assert calls_of(plan) == [("read_table", {"name": "orders"}), ("drop_table", {"name": "customers"})]
 
 
 @pytest.mark.parametrize(
