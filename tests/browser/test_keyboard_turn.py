@@ -96,6 +96,46 @@ def test_the_keyboard_alone_completes_a_turn_with_an_edit_a_denial_and_a_release
     assert notebook.errors == []
 
 
+def test_after_shift_enter_arrow_up_and_tab_lead_to_the_question_and_escape_leads_back_to_the_cell(lab: Lab) -> None:
+    notebook = chat(lab, '%%chat -m practice:fast -o answer\nUse &`price` for "BBB".', OUTCOME)
+    press = notebook.page.keyboard.press
+    notebook.cell(1).locator(".jp-InputPrompt").click()
+    press("Shift+Enter")
+    asked = notebook.output(1).get_by_role("group", name="Approval")
+    expect(asked.get_by_role("button", name="Approve")).to_be_enabled(timeout=30_000)
+
+    press("ArrowUp")
+    tab_to(notebook, "Stop")
+    tab_to(notebook, "Approve")
+    press("Control+Enter")
+    notebook.wait_ended(1)
+    notebook.page.wait_for_function("() => document.activeElement.matches('.nb-turn')")
+    press("Escape")
+    press("ArrowDown")
+    press("Shift+Enter")
+    notebook.wait_output(2, "('price', 'ok', '')")
+    assert notebook.errors == []
+
+
+def test_below_the_last_cell_escape_comes_first_as_shift_enter_adds_a_cell_and_puts_the_cursor_into_it(
+    lab: Lab,
+) -> None:
+    notebook = chat(lab, '%%chat -m practice:fast\nUse &`price` for "BBB".')
+    press = notebook.page.keyboard.press
+    notebook.cell(1).locator(".jp-InputPrompt").click()
+    press("Shift+Enter")
+    asked = notebook.output(1).get_by_role("group", name="Approval")
+    expect(asked.get_by_role("button", name="Deny")).to_be_enabled(timeout=30_000)
+
+    press("Escape")
+    press("ArrowUp")
+    tab_to(notebook, "Deny")
+    press("Enter")
+    notebook.wait_ended(1)
+    expect(notebook.output(1)).to_contain_text("The user did not approve this call.")
+    assert notebook.errors == []
+
+
 ANNOUNCED = [
     "Waiting for the model",
     "Approval required for 2 calls: order, price.",
