@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-SIZES = (5_000, 10_000, 20_000)
+SIZES = (10_000, 20_000, 40_000)
 LARGE = 1_000_000
 """The number of prompts that the slope is extended to."""
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from nbtool.errors import WireError
 from nbtool.events import Delta
 from nbtool.wire.base import Decoder
+from nbtool.wire.delta_merging import coalesce
 
 
 class WrappedDecoder(ABC):
@@ -38,7 +39,7 @@ class WrappedDecoder(ABC):
         """Feed the next bytes."""
         self._raise_error()
         try:
-            return self._translate(self._inner.feed(data))
+            return self._translate(coalesce(self._inner.feed(data)))  # before: a translation costs more than a merge
         except WireError as error:
             return self._flush_before(error)
 

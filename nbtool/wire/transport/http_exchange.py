@@ -17,6 +17,7 @@ from nbtool.errors import IncompleteReply, InvalidReply, RateLimited, ServerOver
 from nbtool.events import Delta, ReplyEnd
 from nbtool.server_url import parse_server_url
 from nbtool.wire.base import Decoder, Request, Wire
+from nbtool.wire.delta_merging import coalesce
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.client_pool import client_for, is_loopback
@@ -25,7 +26,6 @@ from nbtool.wire.transport.errors.error_body import read_error
 from nbtool.wire.transport.request.authorization import Authorization
 from nbtool.wire.transport.response.cooperative_decoding import decode_batch
 from nbtool.wire.transport.response.decompression import read_body
-from nbtool.wire.transport.response.delta_merging import coalesce
 from nbtool.wire.transport.response.readahead import ReadAhead
 from nbtool.wire.transport.retry import Deadline, Timeouts
 

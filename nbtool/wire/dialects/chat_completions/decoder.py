@@ -23,7 +23,7 @@ from nbtool.events import (
     UsageDelta,
 )
 from nbtool.wire.dialects.chat_completions.audio import UNREADABLE, AudioBuffer
-from nbtool.wire.dialects.chat_completions.provider_tools import ProviderTools
+from nbtool.wire.dialects.chat_completions.provider_tools import SOURCE_FIELDS, ProviderTools
 from nbtool.wire.dialects.chat_completions.reply_fields import (
     STOP_REASONS,
     THINKING_FIELDS,
@@ -133,11 +133,12 @@ class ChatDecoder:
         choices = get("choices")
         if get("error") or not choices or name == "error":
             self._check_payload(value, name, deltas)
-        if usage := get("usage") or get_field(get("x_groq"), "usage"):
+        if usage := get("usage") or ("x_groq" in value and get_field(get("x_groq"), "usage")):
             self._usage(usage, deltas)
         if type(choices) is list:
             self._decode_choices(choices, deltas)
-        self._provider_tools.add_sources(value)
+        if not value.keys().isdisjoint(SOURCE_FIELDS):
+            self._provider_tools.add_sources(value)
         if calls := get("tool_calls"):
             self._emit_calls(calls, deltas)
 

@@ -16,6 +16,9 @@ from nbtool.messages import Citation, Link, ProviderCall
 from nbtool.wire.dialects.provider_tools import cited_passage, input_text
 from nbtool.wire.reply import require_few_items
 
+SOURCE_FIELDS = frozenset({"search_results", "citations"})
+"""The fields of a chunk with sources, beside its choices."""
+
 
 class ProviderTools:
     """What a reply brings of tools of the provider; sources are yielded at its end, each once.
@@ -31,10 +34,8 @@ class ProviderTools:
 
     def add_sources(self, value: dict[str, Any]) -> None:
         """Add the sources beside the choices; every chunk may repeat all of them."""
-        if "search_results" in value:
-            self._results = value["search_results"] or self._results
-        if "citations" in value:
-            self._urls = value["citations"] or self._urls
+        self._results = value.get("search_results") or self._results
+        self._urls = value.get("citations") or self._urls
 
     def add(self, fragment: dict[str, Any]) -> Iterator[ProviderDelta]:
         """Add the annotations of a message or of a fragment, and yield the calls that have an outcome."""

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtool.events import CallDelta, Delta, ReplyEnd, TextDelta, ThinkingDelta
+from nbtool.wire.delta_merging import MAX_MERGED_CHARS, coalesce
 from nbtool.wire.reply import ReplyBuilder
-from nbtool.wire.transport.response.delta_merging import MAX_MERGED_CHARS, coalesce
 
 FRAGMENTS = st.lists(
     st.builds(
