@@ -67,7 +67,6 @@ def streams(arguments: argparse.Namespace) -> str:
 def measure_growth(arguments: argparse.Namespace) -> str:
     """Measure the CPU of replies, rounds and calls by their size, beside httpx by hand."""
     names = (goals.OURS, goals.HAND)
-    install(names)
     rows = measure(names, dict.fromkeys(names, growth.SCENARIOS), arguments.rounds, report)
     curves = growth.of_streams(rows)
     growth.keep(curves)
@@ -76,7 +75,6 @@ def measure_growth(arguments: argparse.Namespace) -> str:
 
 def measure_ways(arguments: argparse.Namespace) -> str:
     """Measure what calls would cost without their waits."""
-    install([goals.HAND])
     return ways.table(arguments.rounds)
 
 
@@ -214,6 +212,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help=f"some of {', '.join(PARTS)}")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/performance.md")
     options = parser.parse_args()
+    install([goals.HAND])
     chosen = [part for part in options.only.split(",") if part] or list(PARTS)
     for name in chosen:
         report(name)
