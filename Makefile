@@ -120,7 +120,7 @@ compat-env: build/.nbtool build/places/colab/.installed ## install other kernels
 	test -d build/places/book2 || $(BIN)/pip install --quiet --no-deps --target build/places/book2 jupyter-book==2.1.7
 	test -d build/places/together || $(BIN)/pip install --quiet --no-deps --target build/places/together $(COLLABORATION_PACKAGES)
 oldest: build/.nbtool build/oldest/core/.locked build/oldest/mcp/.locked ## run tests with the oldest of everything that pyproject.toml allows; the extra mcp, which needs newer packages, by itself
-	PYTHONPATH=$(CURDIR) build/oldest/core/bin/python -m pytest $(OLDEST_TESTS) $(addprefix --ignore=,$(OLDEST_MCP_TESTS)) $(PYTEST_PARALLEL)
+	HYPOTHESIS_STORAGE_DIRECTORY=build/oldest/hypothesis PYTHONPATH=$(CURDIR) build/oldest/core/bin/python -m pytest $(OLDEST_TESTS) $(addprefix --ignore=,$(OLDEST_MCP_TESTS)) $(PYTEST_PARALLEL)
 	PYTHONPATH=$(CURDIR) build/oldest/mcp/bin/python -m pytest $(OLDEST_MCP_TESTS) $(PYTEST_PARALLEL)
 compat-table: build/.old lite install-chromium compat-env ## run the compatibility tests and write the table of docs/compatibility.md
 	$(BIN)/python -m tests.compat.where $(PLACE)
