@@ -261,6 +261,7 @@ def snapshot(tree: Tree[StubTurn]) -> object:
     return nodes, node_ids(tree.active_path), node_ids(tree.roots), node_ids(tuple(tree.branches()))
 
 
+@pytest.mark.timeout(300)  # the oldest hypothesis takes a minute, the newest ten seconds
 def test_any_sequence_of_changes_keeps_what_a_tree_promises(record_property: Tell) -> None:
     record_property("injected", run(examples=60, steps=30))
 
