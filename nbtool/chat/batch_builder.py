@@ -45,9 +45,12 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     try:
         lost = LostTurns.find(maker.key, target, maker.free_tools)
         take_lost = partial(lost.take, read_value=maker.read)
-        return run_streamed_map(
+        totals = run_streamed_map(
             items, target, lambda chunk: batches.make(PromptSet(chunk, list)), take_lost, progress=progress
         )
+        if end_recovery := getattr(target, "end_recovery", None):
+            end_recovery()
+        return totals
     finally:
         target.close()
 

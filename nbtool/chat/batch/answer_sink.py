@@ -152,6 +152,10 @@ class SqliteSink:
                 connection.execute("INSERT INTO running VALUES (?)", (time.time(),))
         self._is_running = True
 
+    def end_recovery(self) -> None:
+        """Forget that a map was killed, once all prompts have been looked at; a map that is stopped before keeps it."""
+        self.interrupted_since = None
+
     def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
         """Return those of the turns that have a row."""
         connection = self._opened()
@@ -212,7 +216,7 @@ class SqliteSink:
     def close(self) -> None:
         """Close the file; idempotent."""
         if self._connection is not None:
-            if self._is_running:
+            if self._is_running and self.interrupted_since is None:
                 with suppress(sqlite3.Error), self._connection as connection:  # the next map looks for turns in vain
                     connection.execute("DELETE FROM running")
             self._connection.close()
@@ -279,6 +283,10 @@ class ParquetSink:
     def interrupted_since(self) -> float | None:
         """When the last map began if it was killed; None if it was not."""
         return self._rows.interrupted_since
+
+    def end_recovery(self) -> None:
+        """Forget that a map was killed."""
+        self._rows.end_recovery()
 
     def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
         """Return those of the turns that have a row."""

@@ -33,6 +33,9 @@ class ContinuedSink(Protocol):
     def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
         """Return those of the turns that have a row."""
 
+    def end_recovery(self) -> None:
+        """Forget that the map was killed, when all prompts have been looked at."""
+
 
 @dataclass(slots=True)
 class LostTurns:

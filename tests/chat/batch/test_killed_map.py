@@ -96,6 +96,22 @@ def test_a_row_whose_call_had_started_is_not_sent_again_until_it_is_deleted(tmp_
     assert sorted(log.read_text(encoding="utf-8").split()) == sorted([*NAMES, "p3"])
 
 
+def test_a_map_that_is_stopped_before_it_came_to_such_a_row_leaves_it_to_the_next_one(tmp_path: Path) -> None:
+    path, log = tmp_path / "a.sqlite", tmp_path / "log"
+    kill_map("into", path, log, at="p3")
+
+    def broken() -> Any:
+        yield from NAMES[:1]
+        raise ValueError("the source of the prompts")
+
+    with pytest.raises(ValueError, match="the source"):
+        chat_of(str(log)).map_into(path, broken())
+    totals = chat_of(str(log)).map_into(path, NAMES)
+
+    assert sorted(log.read_text(encoding="utf-8").split()) == NAMES
+    assert (totals.answered, totals.failed) == (2, 1)
+
+
 def test_an_answer_that_was_not_written_is_taken_from_the_journal(tmp_path: Path) -> None:
     path, log = tmp_path / "a.sqlite", tmp_path / "log"
     kill_map("unwritten", path, log)
