@@ -8,7 +8,7 @@ from typing import Any
 
 from nbtool.chat.batch.answer_sink import as_sink
 from nbtool.chat.batch.batch import Batch
-from nbtool.chat.batch.lost_turns import LostTurns
+from nbtool.chat.batch.lost_turns import LostTurns, find_completed
 from nbtool.chat.batch.prompts import PromptSet, parse_prompts, stream_prompts
 from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, Sealed, find_engine
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
@@ -107,6 +107,9 @@ class _Batches:
             self.maker.read,
             lambda: self.maker.key.chat_id,
             has_tools=bool(self.maker.parts.tools.tools()),
+            find_completed=lambda keys, since: find_completed(
+                self.maker.key, keys, chat_id=self.maker.key.chat_id, since=since
+            ),
             questions=HomeQuestions(engine, self._chat.parts.approvals, approver) if approver else None,
             plugins=self._chat.parts.plugins,
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.batch import Batch
+from nbtool.chat.batch.lost_turns import find_completed
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.remote import (
     CallClaim,
@@ -25,7 +26,8 @@ from nbtool.chat.batch.remote.call_claim import lost_after_calls
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.batch_maker import BatchMaker
 from nbtool.chat.chat_description import ReceivedChat, receive_chat
-from nbtool.errors import BadUsage, NbtoolError
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage, JournalError, NbtoolError
 
 POLL_SECONDS = 0.5
 """Seconds between two looks at whether the batch was stopped."""
@@ -73,12 +75,31 @@ def _answer(maker: BatchMaker, chunk: Chunk, link: WorkerLink) -> list[PackedAns
             batch.wait()
         except KeyboardInterrupt:  # of a terminal, which sends it to every process of the pool; `wait` has cancelled
             batch.wait()
-    return [_pack(answer, batch, claims.get(answer.index)) for answer in batch.answers]
+    refused = {key: one.index for one, key in chunk.prompts if one.index in claims and claims[one.index].is_refused}
+    completed = _find_completed(maker, chunk, refused) if refused else {}
+    lost = {index: completed.get(key) for key, index in refused.items()}
+    return [
+        _pack_refused(answer, lost[answer.index]) if answer.index in lost else _pack(answer, batch)
+        for answer in batch.answers
+    ]
 
 
-def _pack(answer: Answer, batch: Batch, claim: CallClaim | None) -> PackedAnswer:
-    if claim and claim.is_refused:
-        return PackedAnswer(answer.index, error=pack_error(lost_after_calls()))
+def _find_completed(maker: BatchMaker, chunk: Chunk, keys: Collection[str]) -> dict[str, Turn]:
+    """Return the turns that a lost worker of this machine completed, by key; by the clocks of both machines."""
+    try:
+        return find_completed(maker.key, keys, chat_id=chunk.chat_id, since=chunk.since)
+    except JournalError:
+        return {}
+
+
+def _pack_refused(answer: Answer, turn: Turn | None) -> PackedAnswer:
+    """Return what the worker had completed that started the calls of this prompt, or that it is lost."""
+    if turn:
+        return pack_answer(replace(answer, error=None, turn=turn))
+    return PackedAnswer(answer.index, error=pack_error(lost_after_calls()))
+
+
+def _pack(answer: Answer, batch: Batch) -> PackedAnswer:
     is_unsent = answer.turn is None and answer.error is not None and answer.error is batch.stop_reason
     return pack_answer(answer, is_unsent=is_unsent)
 

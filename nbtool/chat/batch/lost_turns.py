@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -99,6 +99,25 @@ class LostTurns:
                 self.completed[hash_].append(restore.restore_turn(events))
         elif not has_ended(events) and has_started_call(events, free_tools):
             self.unfinished[hash_].append(began.turn_id)
+
+
+def find_completed(key: BatchKey, keys: Collection[str], *, chat_id: str, since: float) -> dict[str, Turn]:
+    """Return the turns of a chat with these keys that completed since a time, by key: those of a worker that was lost.
+
+    Raises:
+        nbtool.errors.JournalError: the journal cannot be read.
+    """
+
+    def read(connection: sqlite3.Connection) -> list[list[Event]]:
+        return [_read_events(connection, turn_id) for turn_id in _acted_since(connection, chat_id, since)]
+
+    turns: dict[str, Turn] = {}
+    for events in journal().read(read) if key.is_comparable else []:
+        began = next((event for event in events if isinstance(event, TurnStarted)), None)
+        if began and began.cell_id in keys and key.is_sound(events):
+            with suppress(NbtoolError):  # a turn that cannot be restored is lost
+                turns.setdefault(began.cell_id, restore.restore_turn(events))
+    return turns
 
 
 def _acted_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[str]:

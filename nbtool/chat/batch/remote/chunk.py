@@ -11,12 +11,13 @@ from nbtool.chat.batch.prompts import PromptItem
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Prompts with their keys; their turns are journalled under `chat_id`.
+    """Prompts with their keys, of a map that began at `since`, in seconds; their turns are journalled under `chat_id`.
 
     With `has_claims` no call of a prompt starts unless its worker gets the prompt's claim.
     """
 
     chat_id: str
+    since: float
     prompts: Sequence[tuple[PromptItem, str]] = field(repr=False)
     concurrency: int = 1
     has_claims: bool = False

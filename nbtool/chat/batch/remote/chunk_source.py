@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -45,7 +46,9 @@ class ChunkSource:
 
     `function` runs on a worker, with the description of the chat, a chunk and the link. `read` returns the value of a
     turn; `chat_id` is the chat that the turns are journalled under, and it may take a while. With `has_tools` a prompt
-    whose worker is lost may have had effects. The `questions` of workers are answered at home.
+    whose worker is lost may have had effects. `find_completed` returns the turns that were completed since a time,
+    by key, from the journal of this process: workers of this machine write there. The `questions` of workers are
+    answered at home.
     """
 
     engine: WorkerEngine
@@ -55,6 +58,7 @@ class ChunkSource:
     read: Callable[[Turn], Any]
     chat_id: Callable[[], str]
     has_tools: bool
+    find_completed: Callable[[Collection[str], float], Mapping[str, Turn]]
     questions: HomeQuestions | None = None
     plugins: Sequence[object] = ()
     _chunks: deque[Prompts] = field(default_factory=deque)
@@ -62,6 +66,7 @@ class ChunkSource:
     _stopping: asyncio.Future[None] | None = None
     _shared: Any = None
     _concurrency: int = 1
+    _since: float = field(default_factory=time.time)
 
     async def answer(self, prompts: Prompts, port: AnswerPort) -> None:
         """Send all prompts, a chunk at a time per slot, and add their answers as the chunks return."""
@@ -119,7 +124,9 @@ class ChunkSource:
         try:
             packed = await self._wait_for(future)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a task may raise anything
-            return self._failed(prompts, error)
+            kept = await asyncio.to_thread(self._find_kept, prompts)
+            rest = [one for one in prompts if one[0].index not in kept]
+            return [*kept.values(), *(self._failed(rest, error) if rest else [])]
         answers = await asyncio.to_thread(self._unpack, prompts, packed, port.stop_reason())
         await self._keep_turns([one.turn for one in answers if one.turn], await asyncio.to_thread(self.chat_id))
         if self.has_tools:
@@ -128,7 +135,9 @@ class ChunkSource:
 
     def _submit(self, prompts: Prompts) -> Future[list[PackedAnswer]]:
         bare = [(PromptItem(one.index, None, one.prompt), key) for one, key in prompts]
-        chunk = Chunk(self.chat_id(), bare, self._concurrency, has_claims=self.has_tools and self.engine.repeats)
+        chunk = Chunk(
+            self.chat_id(), self._since, bare, self._concurrency, has_claims=self.has_tools and self.engine.repeats
+        )
         sealed = seal({"chunk": chunk}, {"chunk": "A prompt"})
         if chunk.has_claims:
             self.engine.offer_claims(chunk.indexes)
@@ -174,7 +183,20 @@ class ChunkSource:
         self, prompts: Prompts, packed: Sequence[PackedAnswer], stop_reason: NbtoolError | None
     ) -> list[Answer]:
         returned = {one.index: one for one in packed}
-        return [self._read(one, returned.get(one.index), stop_reason) for one, _ in prompts]
+        answers = [self._read(one, returned.get(one.index), stop_reason) for one, _ in prompts]
+        lost = {one.index for one in answers if isinstance(one.error, WorkerLost)}
+        kept = self._find_kept([one for one in prompts if one[0].index in lost])
+        return [kept.get(one.index, one) for one in answers]
+
+    def _find_kept(self, prompts: Prompts) -> dict[int, Answer]:
+        """Return the answers that a lost worker has in the journal of this process, by the indexes of their prompts."""
+        kept: dict[int, Answer] = {}
+        with suppress(JournalError):
+            turns = self.find_completed({key for _, key in prompts}, self._since) if prompts else {}
+            for one, key in prompts:
+                if key in turns:
+                    kept[one.index] = self._value_of(one, turns[key])
+        return kept
 
     def _read(self, one: PromptItem, packed: PackedAnswer | None, stop_reason: NbtoolError | None) -> Answer:
         if packed is None:
@@ -188,6 +210,9 @@ class ChunkSource:
             return _answer(one, error=error or unreadable)
         if error or turn is None:
             return _answer(one, turn=turn, error=error or _lost())
+        return self._value_of(one, turn)
+
+    def _value_of(self, one: PromptItem, turn: Turn) -> Answer:
         try:
             return _answer(one, turn=turn, value=self.read(turn))
         except NbtoolError as unreadable:

@@ -27,10 +27,13 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     folder = tmp_path_factory.mktemp("dask")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NBTOOL_HOME", str(folder))
-        cluster = LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(folder)
-        )
-        with cluster, Client(cluster) as of_cluster:
-            yield of_cluster
+    cluster = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        local_directory=str(folder),
+        env={"NBTOOL_HOME": str(folder)},  # of a worker that is started again too
+    )
+    with cluster, Client(cluster) as of_cluster:
+        yield of_cluster

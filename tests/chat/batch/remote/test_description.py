@@ -278,7 +278,7 @@ def test_a_chat_that_cannot_be_built_there_is_one_clear_line_for_each_prompt() -
     from nbtool.chat.batch_worker import answer_chunk
 
     broken = Sealed(b"cnbtool_not_there\nthing\n.")
-    chunk = seal({"chunk": Chunk("chat", [(PromptItem(n, None, "a"), "key") for n in (4, 5)])})
+    chunk = seal({"chunk": Chunk("chat", 0.0, [(PromptItem(n, None, "a"), "key") for n in (4, 5)])})
     answers = answer_chunk(broken, chunk, FileLink(""))
 
     assert [one.index for one in answers] == [4, 5]

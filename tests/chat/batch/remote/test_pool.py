@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 from nbtool import Chat
+from nbtool.chain.hooks import JournalContext
 from nbtool.chat.batch import Answer
 from nbtool.chat.journal import journal
 from nbtool.errors import AuthenticationFailed, BadUsage, Cancelled, WorkerLost
@@ -182,6 +183,7 @@ def test_a_pool_that_loses_a_process_repeats_no_effect(own_pool: Executor, tmp_p
     assert all(one.value == f"p{one.index}: noted {one.index}" for one in batch.answers if not one.error)
     assert {str(one.index) for one in batch.answers if not one.error} <= set(lines)
     assert "what the call did may be done" in str(batch.answers[13].error)
+    assert batch.answers[12].value == "p12: noted 12"  # of the same task: it is in the journal
     assert "takes no more tasks" in str(batch.answers[-1].error)
     assert batch.answers[-1].error is batch.stop_reason
 
@@ -290,13 +292,20 @@ class Unreturned(ThreadPoolExecutor):
         return super().submit(run)
 
 
+class Redacted:
+    """A plugin that redacts what the journal gets: no answer is taken from there."""
+
+    def on_journal(self, context: JournalContext) -> None:
+        """Leave the text as it is."""
+
+
 def test_a_task_that_could_not_return_its_answers_may_have_run(tmp_path: Path) -> None:
     path, notes = tmp_path / "a.sqlite", tmp_path / "notes"
     with serve_by(use("note", path=str(notes))) as server, Unreturned(1) as on, ThreadPoolExecutor(1) as threads:
-        chat = Chat("tiny", base_url=server.url, tools=[note])
+        chat = Chat("tiny", base_url=server.url, tools=[note], plugins=[Redacted()])
         first = chat.map_into(path, PROMPTS[:2], on=on)
         second = chat.map_into(path, PROMPTS[:2], on=threads)
-        plain = Chat("tiny", base_url=server.url).map(["p1"], on=on).answers[0].error
+        plain = Chat("tiny", base_url=server.url, plugins=[Redacted()]).map(["p1"], on=on).answers[0].error
 
     assert (first.failed, second.failed, second.answered_before) == (2, 0, 2)
     assert [error for *_, error in rows_of(path)] == [
@@ -305,6 +314,19 @@ def test_a_task_that_could_not_return_its_answers_may_have_run(tmp_path: Path) -
     ] * 2
     assert sorted(notes.read_text().split()) == ["0", "1"]
     assert isinstance(plain, BadUsage)
+
+
+def test_what_a_task_could_not_return_is_taken_from_the_journal_if_this_map_completed_it(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    with serve_by(use("note", path=str(notes))) as server, Unreturned(1) as on:
+        chat = Chat("tiny", base_url=server.url, tools=[note])
+        first = chat.map(PROMPTS[:3], on=on)
+        again = chat.map(PROMPTS[:3], on=on, resume=False)
+        asked = len(server.requests)
+
+    assert first.values == again.values == [f"p{n}: noted {n}" for n in range(3)]
+    assert asked == 2 * 3 * 2  # both maps sent each prompt and the result of its call
+    assert {one.turn_id for one in first.answers}.isdisjoint(one.turn_id for one in again.answers)
 
 
 ORPHAN = """
