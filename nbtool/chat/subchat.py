@@ -18,9 +18,11 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import ToolFailed
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
+from nbtool.policy import site_policy
 from nbtool.text import format_number
 from nbtool.tools.approval import Approver, Policy
 from nbtool.tools.calls.runtime import RunningCall, current_call
+from nbtool.tools.calls.site_rules import error_text
 from nbtool.tools.execution.threads import STOP_GRACE_SECONDS
 from nbtool.tools.tool import Tool, as_tools, tool
 
@@ -114,5 +116,12 @@ def _answer_text(turn: Turn) -> str:
     )
     if turn.status != "completed":
         partial = f" Partial answer: {turn.text}" if turn.text else ""
-        raise ToolFailed(f"The sub-chat did not complete ({turn.error or turn.status}).{partial} {used}")
+        raise ToolFailed(f"The sub-chat did not complete ({_failure(turn)}).{partial} {used}")
     return f"{turn.text}\n{used}"
+
+
+def _failure(turn: Turn) -> str:
+    """Return why a turn did not complete, for the model: an error may quote a value."""
+    if turn.error and not site_policy().values_may_leave:
+        return error_text(turn.error).removesuffix(".")
+    return str(turn.error or turn.status)

@@ -107,6 +107,8 @@ def test_no_value_reaches_a_model_a_client_or_a_server(tmp_path: Path) -> None:
     )  # which the person reads
     assert "failed (ValueError)" in found.sent["an_approver_that_fails"]
     assert "failed (ValueError)" in found.sent["a_policy_of_a_result_that_fails"]
+    assert "(HookFailed was raised." in found.sent["a_plugin_that_fails_in_a_chat_as_a_tool"]
+    assert "own check does not accept it" in found.outcomes["an_argument_that_a_check_refuses"]
     refused = ("flag_read", "expose_readable", "flag_attach", "attach", "rows_of_a_batch", "a_column_as_prompts")
     for name in (*refused, "the_cells_of_the_notebook", "a_value_for_an_mcp_server", "a_turn_of_an_earlier_kernel"):
         assert f"{found.policy}allows no values to leave" in found.outcomes[name], name

@@ -159,5 +159,7 @@ class ReferenceTo:
         objects = info.context or {}
         value_given = objects[value[REFERENCE_KEY]] if isinstance(value, dict) and REFERENCE_KEY in value else value
         if not isinstance(value_given, self.kind):
-            raise ValueError(f"a reference to a {self.name}")
+            from pydantic_core import PydanticCustomError  # noqa: PLC0415 - as above
+
+            raise PydanticCustomError("reference_type", "a reference to a {name}", {"name": self.name})
         return value_given

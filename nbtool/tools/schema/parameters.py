@@ -206,6 +206,9 @@ def _error_message(parameter: Parameter, name: str, resolved: ResolvedArguments,
     links = resolved.links_in(name)
     if links:  # a referenced value must not be sent to the model in an error
         referenced = "; ".join(f"{link.reference.text} is a {describe(link.value)}" for link in links)
+        kind = error.errors(include_url=False, include_context=False, include_input=False)[0]["type"]
+        if kind in ("value_error", "assertion_error"):  # of a check of the tool's, whose message may quote the value
+            return f"{name!r}: the tool's own check does not accept it; {referenced}"
         return f"{name!r}: {_expected_types(parameter)} is expected; {referenced}{_text_hint(parameter, links)}"
     first = error.errors(include_url=False, include_context=False)[0]
     location = "".join(

@@ -6,10 +6,11 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import pyarrow
+from pydantic import AfterValidator
 
 from nbtool import Chat, Released, ToolFailed, tool
 from nbtool.chat.conversation.restore import restore_turn
@@ -69,6 +70,23 @@ def first(data: Any) -> str:
 def asks() -> str:
     """Do something that is asked about."""
     return "done"
+
+
+@tool(run="auto")
+def count(number: int) -> str:
+    """Take a number."""
+    return f"{number}"
+
+
+def check_name(name: str) -> str:
+    """Refuse a name, with the name in the message."""
+    raise ValueError(f"{name} is not allowed")
+
+
+@tool(run="auto")
+def checked(who: Annotated[str, AfterValidator(check_name)]) -> str:
+    """Take a name that is checked."""
+    return who
 
 
 def fails(_: object) -> Any:
@@ -389,6 +407,43 @@ def a_plugin_that_fails_before_a_call_starts(world: World) -> str:
 
     with world.model(call("fetch"), "done") as url:
         return outcome_of(chat_with(url, tools=[fetch], plugins=[Guard()]).send("Go."))
+
+
+@attempt
+def a_plugin_that_fails_in_a_chat_as_a_tool(world: World) -> str:
+    class Guard:
+        on_before_request = staticmethod(fails)
+
+    with world.model(call("ask", question="Go."), "done") as url:
+        inner = subchat(chat_with(url, plugins=[Guard()]))
+        return outcome_of(chat_with(url, tools=[inner]).send("Go."))
+
+
+@attempt
+def an_argument_that_does_not_fit(world: World) -> str:
+    with world.model(call("count", number="$VAR_REF{{df['who'][0]}}"), "done") as url:
+        chat = chat_with(url, tools=[count])
+        chat.expose(df=df)
+        chat.send("Go.")
+        return answers(world.server)["1"] if world.server else ""
+
+
+@attempt
+def an_argument_that_a_check_refuses(world: World) -> str:
+    with world.model(call("checked", who="$VAR_REF{{df['who'][0]}}"), "done") as url:
+        chat = chat_with(url, tools=[checked])
+        chat.expose(df=df)
+        chat.send("Go.")
+        return answers(world.server)["1"] if world.server else ""
+
+
+@attempt
+def a_part_that_is_not_there(world: World) -> str:
+    with world.model(call("first", data="$VAR_REF{{names['nobody']}}"), "done") as url:
+        chat = chat_with(url, tools=[first])
+        chat.expose(names={SENTINEL: SENTINEL})
+        chat.send("Go.")
+        return answers(world.server)["1"] if world.server else ""
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pandas as pd
 import pytest
-from pydantic import BaseModel, field_validator
+from pydantic import AfterValidator, BaseModel, field_validator
 
 from nbtool.errors import InvalidArguments
 from nbtool.tools.schema.annotations import REFERENCE_TYPE
@@ -79,6 +79,17 @@ def test_a_wrong_object_is_refused_and_its_values_are_not_in_the_error(
         assert "SECRET" not in str(refusal.value)
     with pytest.raises(InvalidArguments, match=message):
         check_with(one(annotation), {"v": value}, it="$VAR_REF{{v}}")
+
+
+def check_name(name: str) -> str:
+    raise ValueError(f"{name} is not allowed")
+
+
+def test_a_check_of_the_tool_that_refuses_an_object_is_named_and_its_message_is_not_sent() -> None:
+    annotation = Annotated[str, AfterValidator(check_name)]
+    with pytest.raises(InvalidArguments, match=r"the tool's own check does not accept it; .*v}} is a str") as refusal:
+        check_with(one(annotation), {"v": "SECRET"}, it="$VAR_REF{{v}}")
+    assert "SECRET" not in str(refusal.value)
 
 
 def test_references_may_be_inside_lists_and_values() -> None:

@@ -124,9 +124,9 @@ class ChunkSource:
         try:
             packed = await self._wait_for(future)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a task may raise anything
-            kept = await asyncio.to_thread(self._find_kept, prompts)
-            rest = [one for one in prompts if one[0].index not in kept]
-            return [*kept.values(), *(self._failed(rest, error) if rest else [])]
+            recovered = await asyncio.to_thread(self._recover_answers, prompts)
+            rest = [one for one in prompts if one[0].index not in recovered]
+            return [*recovered.values(), *(self._failed(rest, error) if rest else [])]
         answers = await asyncio.to_thread(self._unpack, prompts, packed, port.stop_reason())
         await self._keep_turns([one.turn for one in answers if one.turn], await asyncio.to_thread(self.chat_id))
         if self.has_tools:
@@ -185,18 +185,18 @@ class ChunkSource:
         returned = {one.index: one for one in packed}
         answers = [self._read(one, returned.get(one.index), stop_reason) for one, _ in prompts]
         lost = {one.index for one in answers if isinstance(one.error, WorkerLost)}
-        kept = self._find_kept([one for one in prompts if one[0].index in lost])
-        return [kept.get(one.index, one) for one in answers]
+        recovered = self._recover_answers([one for one in prompts if one[0].index in lost])
+        return [recovered.get(one.index, one) for one in answers]
 
-    def _find_kept(self, prompts: Prompts) -> dict[int, Answer]:
+    def _recover_answers(self, prompts: Prompts) -> dict[int, Answer]:
         """Return the answers that a lost worker has in the journal of this process, by the indexes of their prompts."""
-        kept: dict[int, Answer] = {}
+        recovered: dict[int, Answer] = {}
         with suppress(JournalError):
             turns = self.find_completed({key for _, key in prompts}, self._since) if prompts else {}
             for one, key in prompts:
                 if key in turns:
-                    kept[one.index] = self._value_of(one, turns[key])
-        return kept
+                    recovered[one.index] = self._value_of(one, turns[key])
+        return recovered
 
     def _read(self, one: PromptItem, packed: PackedAnswer | None, stop_reason: NbtoolError | None) -> Answer:
         if packed is None:
