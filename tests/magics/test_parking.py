@@ -21,7 +21,7 @@ from nbtool.loop import background_loop
 from nbtool.magics.cell.approver import PARKED_SECONDS, CellApprover
 from nbtool.magics.flags.flag_parser import cell_parser, parse
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.approval import Approved, Denied
+from nbtool.tools.approval import Approved, Denied, Question
 from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end
 
 
@@ -97,6 +97,33 @@ def test_a_cell_that_waits_again_ends_when_another_question_is_left() -> None:
     assert (turn.status, [call.status for call in turn.calls]) == ("parked", ["ok", "waiting"])
     parked_chat.chat.approvals.decide(second, Approved())
     assert [call.result for call in wait_end(turn).calls] == [1, 2]
+
+
+def test_a_question_that_parks_late_does_not_end_the_cell_that_has_decided_another() -> None:
+    parked_chat, go = ParkingChat(*payment_replies(1, 2)), Future[None]()
+    turn = parked_chat.chat.compose("Pay.")
+
+    class LateApprover:
+        name, asks_person = "late", True
+
+        async def ask(self, question: Question) -> None:
+            if question.arguments["amount"] == 2:
+                await asyncio.wrap_future(go)
+            await turn.park(question.digest, SECONDS)
+
+    def decide() -> None:
+        first = next(one for one in parked_chat.chat.approvals.pending() if one.arguments["amount"] == 1)
+        go.set_result(None)
+        parked_chat.chat.approvals.decide(first.digest, Approved())
+
+    turn.approver = LateApprover()
+    wait_for_turn(turn)
+    wait_for_turn(turn, on_start=decide)
+
+    assert (turn.status, [call.status for call in turn.calls]) == ("parked", ["ok", "waiting"])
+    assert parked_chat.threads == [threading.current_thread()]
+    parked_chat.chat.approvals.decide(parked_chat.waiting, Approved())
+    assert wait_end(turn).status == "completed"
 
 
 def test_a_later_question_of_the_same_turn_parks_it_again() -> None:

@@ -97,6 +97,7 @@ class Turn:
     parking: PendingQuestions = field(default_factory=PendingQuestions, repr=False)
     _emit: Emit | None = field(default=None, repr=False)
     _idle: Future[Turn] = field(default_factory=Future, repr=False)
+    _idle_when_asked: dict[str, Future[Turn]] = field(default_factory=dict, repr=False)
     _text: str = field(default="", repr=False)
     _current_deltas: list[Event] = field(default_factory=list, repr=False)
     _listeners: list[Listener] = field(default_factory=list, repr=False)
@@ -237,7 +238,7 @@ class Turn:
 
         The calling thread is released when no call runs on it. From then on synchronous tools run in workers.
         """
-        idle = self._idle  # another cell may be waiting by the time this one is released
+        idle = self._idle_when_asked.pop(digest, self._idle)  # not that of a cell which has decided another question
         await self.parking.wait_thread_free()
         if self._emit:
             await self._emit(TurnParked(digest, time.time() + seconds))
@@ -302,6 +303,8 @@ class Turn:
                 self.model = event.model
             case CallAsked() | CallDecided() | CallFinished() | TurnParked():
                 self.status = self.parking.status
+                if isinstance(event, CallAsked):
+                    self._idle_when_asked[event.digest] = self._idle
                 if isinstance(event, CallFinished) and self.parking.is_idle:
                     _resolve(self._idle, self)
             case ReplyFinished():
