@@ -23,6 +23,10 @@ def approve(change):
 
 script(("edit_cell", {"cell": "one", "old": "x = 1", "new": "x = 2"}))
 """
+PATIENT = """
+from nbtool.magics.cell import cell_prompt
+cell_prompt.CONTEXT_SECONDS = 20.0  # where other tests occupy the machine
+"""
 DRY_RUN = "%%chat -m practice:fast --cells all --dry-run\nWhat is here?"
 EDIT = "%%chat -c agent -t nbtool:notebook -o answer\nDo it."
 CALLS = "print([(one.status, one.shown) for one in answer.calls])"
@@ -42,7 +46,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_page_that_runs_the_cell_is_asked_while_it_runs_and_not_afterwards() -> None:
     with open_cell_page(answer) as page:
-        page.run(SETUP)
+        page.run(SETUP + PATIENT)
         said = page.run(DRY_RUN)
 
         assert "The prompt contains 1 cell from the page's notebook, about" in said
@@ -94,7 +98,7 @@ def test_a_front_end_that_names_no_cell_is_not_asked() -> None:
 def test_the_cell_to_fix_is_the_one_of_the_page_with_what_the_person_edited_since() -> None:
     shown: dict[str, Any] = {}
     with open_cell_page(lambda _: {"kind": "cells", "cells": [shown], "more": 0}) as page:
-        page.run(SETUP + "\nagent = Chat(wire=ScriptedWire(['Because.']))")
+        page.run(SETUP + PATIENT + "agent = Chat(wire=ScriptedWire(['Because.']))")
         error = page.run("x + undefined_name")
         outputs = [{"kind": "error", "text": error, "length": len(error)}]
         shown.update(data("x + 1  # edited since"), number=2, outputs=outputs)
