@@ -371,18 +371,18 @@ class Chat:
 
             chat.map_into("kind.sqlite", "Is this review kind? {text}", reader, as_=bool)
 
-        `sink` is the path of an SQLite or `.parquet` file, whose rows with an answer are not sent again, nor those
-        whose call may have run on a lost worker; or a function that gets lists of answers. `prompts` or `rows` can be
-        anything that yields them, or frames of them; the rows of a Dask frame, a Polars query, a cursor or a Parquet
-        file are read a part at a time. Takes the arguments of `start_map`.
+        `sink` is the path of an SQLite, `.parquet` or `.arrow` file, whose rows with an answer are not sent again, nor
+        those whose call may have run on a lost worker; or a function that gets lists of answers. `prompts` or `rows`
+        can be anything that yields them, or frames of them; the rows of a Dask frame, a Polars query, a cursor, or a
+        Parquet or Arrow file are read a part at a time. Takes the arguments of `start_map`.
 
         A file has the columns `row` (the number of the prompt, from 0), `value` (a text as it is, any other value as
-        JSON), `error` (why a prompt has no value) and `turn_id` (for `%chat show`). A Parquet file is written when the
-        map ends, from the `.parquet.sqlite` file beside it, which a later map continues; its column `has_unasked_calls`
-        marks the rows that are sent again. If the process is killed, the next map with the file takes the answers that
-        had arrived from the journal, and sends no prompt again of which a call had started: that is its error.
-        Otherwise answers in the journal are not reused.
-        Rows in whose turn nobody could be asked about a call, or the approver failed, are sent again.
+        JSON), `error` (why a prompt has no value) and `turn_id` (for `%chat show`). A Parquet or Arrow file is written
+        when the map ends, from the `.sqlite` file beside it, which a later map continues; its column
+        `has_undecided_calls` marks the rows that are sent again. If the process is killed, the next map with the file
+        takes the answers that had arrived from the journal, and sends no prompt again of which a call had started: that
+        is its error. Otherwise answers in the journal are not reused. Rows in whose turn nobody could be asked about a
+        call, or the approver failed, are sent again.
 
         Raises:
             nbtool.errors.BadUsage: the sink, the prompts or a setting are invalid, or the file has other answers.

@@ -15,7 +15,7 @@ STOPPED = "Stopped before it was finished; the finished answers are kept."
 MESSAGE_CHARS = 400
 """Characters of a message of a failure that are shown; it was shortened before."""
 
-_COUNTS = frozenset(("failed", "before", "unsent", "unasked"))
+_COUNTS = frozenset(("failed", "before", "unsent", "undecided"))
 _MUTED_STYLE = "opacity:.75"
 
 
@@ -59,8 +59,8 @@ def _to_text(data: MapData) -> str:
 def _head(data: MapData) -> str:
     """Return how many prompts are done, and what became of the others; the sign of the log only if all is well."""
     counts = [fact["text"] for fact in data["facts"] if fact["kind"] in _COUNTS]
-    has_unasked = any(fact["kind"] == "unasked" for fact in data["facts"])
-    is_well = data["status"] == "completed" and not data["failures"] and not has_unasked
+    has_undecided = any(fact["kind"] == "undecided" for fact in data["facts"])
+    is_well = data["status"] == "completed" and not data["failures"] and not has_undecided
     return f"{'✓ ' if is_well else ''}{' · '.join([data['label'], *counts])}"
 
 

@@ -7,8 +7,8 @@ batch.py           the running batch: limited concurrency, answers on arrival an
 shared_backoff.py  the back-off that all requests of a batch share
 answer_cache.py    answers that the journal has already
 streamed_map.py    any number of prompts in constant memory, a chunk at a time
-answer_sink.py     where the answers of those go: an SQLite file, a Parquet file, a function
-parquet_export.py  writing of Parquet
+answer_sink.py     where the answers of those go: an SQLite, Parquet or Arrow file, a function
+columnar_export.py writing of Parquet and Arrow
 map_counts.py      the counts of a running map, for those who show its progress
 status_line.py     how far a map is, in one line
 progress.py        how that is shown: a view of the front end, or a line

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.chat.batch.answers import EarlierTurns, has_ended, has_started_call, has_unasked_calls, not_repeated
+from nbtool.chat.batch.answers import EarlierTurns, has_ended, has_started_call, has_undecided_calls, not_repeated
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries, redactor_for
@@ -89,7 +89,7 @@ class BatchKey:
         ended = any(isinstance(event, TurnEnded) and event.status == "completed" for event in events)
         unknown = any(isinstance(event, CallFinished) and event.status == "unknown" for event in events)
         used = {name for event in events if isinstance(event, CallReady) for name in _names(event.arguments)}
-        return ended and not unknown and not used & maybe.keys() and not has_unasked_calls(events)
+        return ended and not unknown and not used & maybe.keys() and not has_undecided_calls(events)
 
 
 def hash_of_key(cell_id: str) -> str:

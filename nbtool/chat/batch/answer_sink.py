@@ -1,4 +1,4 @@
-"""Where the answers of a streamed map go: an SQLite file that can be continued, a Parquet file, or a function."""
+"""Where the answers of a streamed map go: an SQLite file that is continued, a Parquet or Arrow file, or a function."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from pydantic_core import to_json
 
 from nbtool.chat.batch.answer_cache import prompt_hash
+from nbtool.chat.batch.columnar_export import FORMATS, check_writer, export_answers
 from nbtool.chat.batch.file_lock import FileLock, check_place
-from nbtool.chat.batch.parquet_export import PARQUET_SUFFIX, check_writer, export_answers
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.errors import BadUsage, NbtoolError, WorkerLost
 from nbtool.text import with_article
@@ -34,10 +34,10 @@ TABLES = (
 NOT_REPEATED = "CREATE TABLE IF NOT EXISTS not_repeated (row INTEGER PRIMARY KEY)"
 """The rows with an error that are not sent again: a call may have run on a worker that was lost."""
 
-OTHER_FORMATS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".xlsx", ".feather", ".arrow"})
+OTHER_FORMATS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".xlsx"})
 """File name extensions of formats that no sink writes."""
 
-UNASKED = "CREATE TABLE IF NOT EXISTS unasked (row INTEGER PRIMARY KEY)"
+UNDECIDED = "CREATE TABLE IF NOT EXISTS undecided (row INTEGER PRIMARY KEY)"
 """The rows with an answer that are sent again: a call was denied or withheld, by nobody's decision."""
 
 RUNNING = "CREATE TABLE IF NOT EXISTS running (began REAL NOT NULL)"
@@ -98,7 +98,7 @@ class SqliteSink:
     A text is stored as it is, any other value as JSON, and of a failed prompt the `error`. A map with the same file is
     continued: rows with a value are not sent again, and neither are those whose call may have run on a lost worker or
     in a killed process (table `not_repeated`), until they are deleted from `answers`. Rows in whose turn nobody could
-    be asked about a call, or the approver failed (table `unasked`), are sent again, although they have a value.
+    be asked about a call, or the approver failed (table `undecided`), are sent again, although they have a value.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -123,7 +123,7 @@ class SqliteSink:
                 connection.execute("BEGIN IMMEDIATE")
                 former = self._inputs(connection)
                 connection.execute(NOT_REPEATED)
-                connection.execute(UNASKED)
+                connection.execute(UNDECIDED)
                 if former is None:
                     connection.execute("INSERT INTO map VALUES (?)", (inputs,))
         except sqlite3.Error as error:
@@ -176,7 +176,7 @@ class SqliteSink:
             return items
         query = (
             "SELECT row, prompt_hash, CASE WHEN row IN (SELECT row FROM not_repeated) THEN NULL "
-            "WHEN row IN (SELECT row FROM unasked) THEN '' ELSE error END FROM answers WHERE row BETWEEN ? AND ?"
+            "WHEN row IN (SELECT row FROM undecided) THEN '' ELSE error END FROM answers WHERE row BETWEEN ? AND ?"
         )
         rows = self._opened().execute(query, (items[0].index, items[-1].index))
         former = {row: (answered, error) for row, answered, error in rows}
@@ -209,9 +209,9 @@ class SqliteSink:
             connection.executemany("DELETE FROM not_repeated WHERE row = ?", [(one.index,) for one in answers])
             lost = [(one.index,) for one in answers if isinstance(one.error, WorkerLost) and one.error.may_have_run]
             connection.executemany("INSERT INTO not_repeated VALUES (?)", lost)
-            connection.executemany("DELETE FROM unasked WHERE row = ?", [(one.index,) for one in answers])
-            unasked = [(one.index,) for one in answers if one.has_unasked_calls]
-            connection.executemany("INSERT INTO unasked VALUES (?)", unasked)
+            connection.executemany("DELETE FROM undecided WHERE row = ?", [(one.index,) for one in answers])
+            undecided = [(one.index,) for one in answers if one.has_undecided_calls]
+            connection.executemany("INSERT INTO undecided VALUES (?)", undecided)
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -224,13 +224,13 @@ class SqliteSink:
         self._lock.release()
 
     def rows(self) -> Iterator[Sequence[object]]:
-        """Yield all rows: `row`, `value`, `error`, `turn_id`, and whether it is in `unasked`."""
+        """Yield all rows: `row`, `value`, `error`, `turn_id`, and whether it is in `undecided`."""
         query = (
-            "SELECT row, value, error, turn_id, row IN (SELECT row FROM unasked) AND error IS NULL "
+            "SELECT row, value, error, turn_id, row IN (SELECT row FROM undecided) AND error IS NULL "
             "FROM answers ORDER BY row"
         )
-        for *fields, is_unasked in self._opened().execute(query):
-            yield (*fields, bool(is_unasked))
+        for *fields, is_undecided in self._opened().execute(query):
+            yield (*fields, bool(is_undecided))
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -250,11 +250,11 @@ class SqliteSink:
         return None
 
 
-class ParquetSink:
-    """Stores answers as `SqliteSink` does, in a file beside, and writes all of them as Parquet when the map ends.
+class ColumnarSink:
+    """Stores answers as `SqliteSink` does, in a file beside, and writes a Parquet or Arrow file when the map ends.
 
-    A Parquet file cannot be read before its end is written, so that it cannot be continued after a process was killed;
-    `answers.parquet.sqlite` can, and is what a map with the same file continues. The Parquet file is replaced whole.
+    Such a file cannot be read before its end is written, so that it cannot be continued after a process was killed;
+    `answers.parquet.sqlite` can, and is what a map with the same file continues. The other is replaced whole.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -266,10 +266,10 @@ class ParquetSink:
         """Open or create the file beside.
 
         Raises:
-            nbtool.errors.BadUsage: pyarrow is missing, there is a Parquet file that no map is known to have written, or
+            nbtool.errors.BadUsage: pyarrow is missing, there is such a file that no map is known to have written, or
                 as `SqliteSink.open`.
         """
-        check_writer()
+        check_writer(self.path)
         check_place(self.path)
         if self.path.exists() and not self._rows.path.exists():
             raise BadUsage(
@@ -301,7 +301,7 @@ class ParquetSink:
         self._rows.write(answers)
 
     def close(self) -> None:
-        """Write the Parquet file, also of a map that ended early; idempotent."""
+        """Write the file, also of a map that ended early; idempotent."""
         if not self._is_open:
             return
         self._is_open = False
@@ -319,15 +319,15 @@ def as_sink(sink: object) -> AnswerSink:
     """
     if isinstance(sink, str | Path):
         if (suffix := Path(sink).suffix.lower()) in OTHER_FORMATS:
-            raise BadUsage(f"A map does not write {suffix} files.", fix="Use `.sqlite` or `.parquet`.")
-        return ParquetSink(sink) if Path(sink).suffix == PARQUET_SUFFIX else SqliteSink(sink)
+            raise BadUsage(f"A map does not write {suffix} files.", fix="Use `.sqlite`, `.parquet` or `.arrow`.")
+        return ColumnarSink(sink) if suffix in FORMATS else SqliteSink(sink)
     if all(hasattr(sink, name) for name in ("open", "unanswered", "write", "close")):
         return sink  # type: ignore[return-value]  # a sink of the user, by its methods
     if callable(sink):
         return FunctionSink(sink)
     raise BadUsage(
         f"{with_article(type(sink).__name__, capital=True)} cannot receive answers.",
-        fix="Pass the path of an SQLite or .parquet file, or a function.",
+        fix="Pass the path of an SQLite, .parquet or .arrow file, or a function.",
     )
 
 

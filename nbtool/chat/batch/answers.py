@@ -27,8 +27,8 @@ class Answer:
 
     `label` is the label of its row, `index` counts from 0. A prompt that was never sent has no turn and no `turn_id`;
     with `keep="values"` it has only the id, by which `%chat show` and `%chat explore` find the turn. An answer with
-    `has_unasked_calls`, of which one was denied, or its result withheld, because nobody could be asked or the approver
-    failed, is not reused; `approver_error` says how it failed.
+    `has_undecided_calls`, of which one was denied, or its result withheld, because nobody could be asked or the
+    approver failed, is not reused; `approver_error` says how it failed.
     """
 
     index: int
@@ -39,11 +39,11 @@ class Answer:
     turn: Turn | None = field(default=None, repr=False)
     is_cached: bool = False
     turn_id: str = field(default="", repr=False)
-    has_unasked_calls: bool = field(default=False, repr=False)
+    has_undecided_calls: bool = field(default=False, repr=False)
     approver_error: str = field(default="", repr=False)
 
 
-def has_unasked_calls(events: Iterable[Event]) -> bool:
+def has_undecided_calls(events: Iterable[Event]) -> bool:
     """Whether a turn had a call that was denied, or its result withheld, by nobody's decision."""
     return any(isinstance(event, CallDecided) and event.by in BY_NO_DECISION for event in events)
 

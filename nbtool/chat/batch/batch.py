@@ -13,7 +13,14 @@ from html import escape
 from typing import Any, Self
 
 from nbtool.caller_thread import CallerThread
-from nbtool.chat.batch.answers import Answer, AnswerPort, AnswerSource, EarlierTurns, approver_error, has_unasked_calls
+from nbtool.chat.batch.answers import (
+    Answer,
+    AnswerPort,
+    AnswerSource,
+    EarlierTurns,
+    approver_error,
+    has_undecided_calls,
+)
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
@@ -288,17 +295,17 @@ class Batch:
     def _add(self, answer: Answer) -> None:
         if answer.turn:
             turn = answer.turn if self._settings.keep == "turns" else None
-            is_unasked = answer.error is None and has_unasked_calls(answer.turn.log)
-            reason = approver_error(answer.turn.log) if is_unasked else ""
+            is_undecided = answer.error is None and has_undecided_calls(answer.turn.log)
+            reason = approver_error(answer.turn.log) if is_undecided else ""
             answer = replace(
-                answer, turn=turn, turn_id=answer.turn.turn_id, has_unasked_calls=is_unasked, approver_error=reason
+                answer, turn=turn, turn_id=answer.turn.turn_id, has_undecided_calls=is_undecided, approver_error=reason
             )
         self._answers.append(answer)
         self._counts.add(
             answer.error,
             is_cached=answer.is_cached,
             is_unsent=self.is_unsent(answer),
-            has_unasked_calls=answer.has_unasked_calls,
+            has_undecided_calls=answer.has_undecided_calls,
             approver_error=answer.approver_error,
         )
         self._display.update()

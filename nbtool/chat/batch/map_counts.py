@@ -33,7 +33,7 @@ class MapCounts:
 
     def __init__(self, total: int | None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._total, self._clock = total, clock
-        self._answered = self._failed = self._answered_before = self._unsent = self._unasked = 0
+        self._answered = self._failed = self._answered_before = self._unsent = self._undecided = 0
         self._approver_error = ""
         self._failures: dict[str, int] = {}
         self._buckets: deque[tuple[float, int]] = deque()
@@ -51,13 +51,13 @@ class MapCounts:
         *,
         is_cached: bool = False,
         is_unsent: bool = False,
-        has_unasked_calls: bool = False,
+        has_undecided_calls: bool = False,
         approver_error: str = "",
     ) -> None:
         """Count one prompt: its error, whether its answer was there before, and whether it was never sent.
 
-        With `has_unasked_calls`, its answer comes from a turn in which nobody decided about a call; `approver_error` is
-        why, if an approver failed. The first such text is kept.
+        With `has_undecided_calls`, its answer comes from a turn in which nobody decided about a call; `approver_error`
+        is why, if an approver failed. The first such text is kept.
         """
         with self._lock:
             if is_unsent:
@@ -69,7 +69,7 @@ class MapCounts:
             self._count_in_window(self._clock())
             if error is None:
                 self._answered += 1
-                self._unasked += has_unasked_calls
+                self._undecided += has_undecided_calls
                 self._approver_error = self._approver_error or shorten(approver_error, MAX_MESSAGE_CHARS)
                 return
             self._failed += 1
@@ -103,7 +103,7 @@ class MapCounts:
                 self._failed - sum(self._failures.values()),
                 state,
                 reason,
-                self._unasked,
+                self._undecided,
                 self._approver_error,
             )
 

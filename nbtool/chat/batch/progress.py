@@ -101,7 +101,7 @@ class ProgressDisplay:
             with suppress(Exception):
                 self._view.end(progress)
         if self._line:
-            self._line.end(self._text(progress), is_needed=progress.unasked > 0)
+            self._line.end(self._text(progress), is_needed=progress.undecided > 0)
 
     def _text(self, progress: MapProgress) -> str:
         return f"nbtool: {self._map.line(progress)}"

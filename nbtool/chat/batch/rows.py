@@ -26,6 +26,8 @@ BATCH_ROWS = 1_000
 
 READERS = {
     ".parquet": "pyarrow.parquet.ParquetFile({})",
+    ".arrow": "pyarrow.dataset.dataset({}, format='feather')",
+    ".feather": "pyarrow.dataset.dataset({}, format='feather')",
     ".csv": "pandas.read_csv({})",
     ".jsonl": "pandas.read_json({}, lines=True)",
 }
@@ -165,6 +167,8 @@ def _arrow_batches(table: Any, wanted: Sequence[str]) -> Iterator[Any]:
         return
     if hasattr(table, "iter_batches"):  # pyarrow.parquet.ParquetFile
         batches = table.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
+    elif hasattr(table, "get_batch"):  # RecordBatchFileReader
+        batches = map(table.get_batch, range(table.num_record_batches))
     elif hasattr(table, "scanner"):  # Dataset
         batches = table.to_batches(columns=wanted, batch_size=BATCH_ROWS)
     else:  # Scanner, RecordBatchReader

@@ -25,18 +25,18 @@ def status_line(progress: MapProgress) -> str:
         f"{format_number(progress.unsent)} not answered" if progress.unsent else "",
         f"{format_number(progress.failed)} failed" if progress.failed else "",
         f"{format_number(progress.answered_before)} answered before" if progress.answered_before else "",
-        unasked_text(progress),
+        undecided_text(progress),
         f"{format_number(tokens)} tokens" if tokens else "",
         f"waiting {progress.wait_seconds:.0f} s for the provider" if is_waiting else "",
     ]
     return ", ".join(part for part in parts if part)
 
 
-def unasked_text(progress: MapProgress) -> str:
+def undecided_text(progress: MapProgress) -> str:
     """Return how many answers had such calls; with the fix only at the end, because a running line is short."""
-    if not progress.unasked:
+    if not progress.undecided:
         return ""
-    text = f"{format_number(progress.unasked)} with calls denied or withheld"
+    text = f"{format_number(progress.undecided)} with calls denied or withheld"
     if progress.state == "running":
         return text
     if progress.approver_error:

@@ -29,7 +29,7 @@ class MapTotals:
     """What came of a streamed map.
 
     `answered_before` had an answer in the sink already, or may have run on a lost worker and is not repeated; the usage
-    of those is not counted. `unsent` were not answered, because their turn was stopped. `unasked` are those of
+    of those is not counted. `unsent` were not answered, because their turn was stopped. `undecided` are those of
     `answered` with a call that was denied, or its result withheld, because nobody could be asked or the approver
     failed, the first time by `approver_error`. `failures` are the first distinct messages of failed prompts with their
     numbers, `other_failures` the number of all others.
@@ -40,7 +40,7 @@ class MapTotals:
     answered_before: int = 0
     usage: Usage = field(default_factory=Usage)
     unsent: int = 0
-    unasked: int = 0
+    undecided: int = 0
     failures: tuple[tuple[str, int], ...] = ()
     other_failures: int = 0
     approver_error: str = ""
@@ -53,7 +53,7 @@ class MapTotals:
                 failed=self.failed,
                 answered_before=self.answered_before,
                 unsent=self.unsent,
-                unasked=self.unasked,
+                undecided=self.undecided,
                 approver_error=self.approver_error,
                 state="completed",
             )
@@ -140,11 +140,11 @@ class _StreamedMap:
                 self._totals.unsent += is_unsent
                 self._totals.failed += one.error is not None and not is_unsent
                 self._totals.answered += one.error is None
-                self._totals.unasked += one.has_unasked_calls
+                self._totals.undecided += one.has_undecided_calls
                 self._counts.add(
                     one.error,
                     is_unsent=is_unsent,
-                    has_unasked_calls=one.has_unasked_calls,
+                    has_undecided_calls=one.has_undecided_calls,
                     approver_error=one.approver_error,
                 )
             self._display.update()

@@ -33,13 +33,13 @@ def test_each_prompt_is_counted_once_as_what_came_of_it() -> None:
     counts.add(ValueError("no"))
     counts.add(is_cached=True)
     counts.add(BadUsage("stopped"), is_unsent=True)
-    counts.add(has_unasked_calls=True)
+    counts.add(has_undecided_calls=True)
     counts.add_answered_before(3)
     clock.now += 2
 
     shown = progress(counts)
 
-    assert (shown.answered, shown.failed, shown.answered_before, shown.unsent, shown.unasked) == (2, 1, 4, 1, 1)
+    assert (shown.answered, shown.failed, shown.answered_before, shown.unsent, shown.undecided) == (2, 1, 4, 1, 1)
     assert (shown.done, shown.total, shown.seconds) == (7, 100, 2.0)
     assert shown.failures == (("ValueError: no", 1),)
 

@@ -15,7 +15,7 @@ import pandas as pd
 import polars
 import pyarrow
 import pytest
-from pyarrow import dataset, parquet
+from pyarrow import dataset, feather, ipc, parquet
 
 from nbtool import Chat
 from nbtool.chat.batch.prompts import parse_prompts, stream_prompts
@@ -69,6 +69,11 @@ def parquet_path(tmp_path: Path) -> Path:
     return tmp_path / "in.parquet"
 
 
+def arrow_file(tmp_path: Path) -> ipc.RecordBatchFileReader:
+    feather.write_feather(TABLE, str(tmp_path / "in.arrow"), chunksize=1)
+    return ipc.open_file(str(tmp_path / "in.arrow"))
+
+
 MAKE: dict[str, Callable[[Path], Any]] = {
     "table": lambda _: TABLE,
     "batch": lambda _: TABLE.to_batches()[0],
@@ -78,6 +83,10 @@ MAKE: dict[str, Callable[[Path], Any]] = {
     "dataset in memory": lambda _: dataset.dataset(TABLE),
     "scanner": lambda _: dataset.dataset(TABLE).scanner(),
     "Parquet file": lambda path: parquet.ParquetFile(parquet_path(path)),
+    "Arrow file": arrow_file,
+    "dataset of an Arrow file": lambda path: [arrow_file(path), dataset.dataset(path / "in.arrow", format="feather")][
+        1
+    ],
     "cursor": lambda _: cursor(),
     "cursor of named rows": lambda _: cursor(row_factory=sqlite3.Row),
     "cursor of dicts": lambda _: cursor(row_factory=lambda _, row: {"n": row[0], "text": row[1]}),
@@ -136,6 +145,7 @@ def rows_function() -> Iterator[Any]:
 
 NO_ROWS: list[tuple[Any, str]] = [
     (5, r"not an int\. Pass dicts: \[\{'text': value\}\]"),
+    ("in.arrow", r"not a str\. Open the file: pyarrow\.dataset\.dataset\('in\.arrow', format='feather'\)\."),
     ("in.parquet", r"not a str\. Open the file: pyarrow\.parquet\.ParquetFile\('in\.parquet'\)\."),
     (Path("in.csv"), r"not a [A-Za-z]+Path\. Open the file: pandas\.read_csv\('in\.csv'\)\."),
     ("reviews", r"Open the file: for example pandas\.read_csv\('reviews'\)\."),

@@ -20,13 +20,19 @@ from nbtool.messages import Usage
         ({"answered": 1, "answered_before": 1_200}, "1,201 prompts, 1,200 answered before"),
         ({"total": 4, "answered": 4, "wait_seconds": 12.0}, "4 of 4 prompts, waiting 12 s for the provider"),
         ({"total": 4, "answered": 4, "wait_seconds": 12.0, "state": "completed"}, "4 of 4 prompts"),
-        ({"total": 4, "answered": 4, "unasked": 1}, "4 of 4 prompts, 1 with calls denied or withheld"),
+        ({"total": 4, "answered": 4, "undecided": 1}, "4 of 4 prompts, 1 with calls denied or withheld"),
         (
-            {"total": 4, "answered": 4, "unasked": 1, "state": "completed"},
+            {"total": 4, "answered": 4, "undecided": 1, "state": "completed"},
             f"4 of 4 prompts, 1 with calls denied or withheld: nobody could be asked ({UNASKED_FIX})",
         ),
         (
-            {"total": 4, "answered": 4, "unasked": 1, "approver_error": "The approver failed: E", "state": "completed"},
+            {
+                "total": 4,
+                "answered": 4,
+                "undecided": 1,
+                "approver_error": "The approver failed: E",
+                "state": "completed",
+            },
             f"4 of 4 prompts, 1 with calls denied or withheld; The approver failed: E ({APPROVER_FIX})",
         ),
     ],

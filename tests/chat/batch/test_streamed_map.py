@@ -16,11 +16,11 @@ import pandas as pd
 import polars
 import pyarrow
 import pytest
-from pyarrow import parquet
+from pyarrow import ipc, parquet
 
 from nbtool import Chat
 from nbtool.chat.batch import Answer
-from nbtool.chat.batch.parquet_export import COLUMNS, ROW_GROUP, export_answers
+from nbtool.chat.batch.columnar_export import COLUMNS, ROW_GROUP, export_answers
 from nbtool.chat.batch.prompts import stream_prompts
 from nbtool.chat.batch.streamed_map import CHUNK
 from nbtool.errors import BadUsage, LimitReached
@@ -206,7 +206,7 @@ def test_the_lock_of_a_map_that_was_killed_does_not_stay(tmp_path: Path) -> None
     [
         ("folder", "folder is a folder"),
         ("missing/a.sqlite", "missing does not exist. Create it"),
-        ("a.csv", "A map does not write .csv files. Use `.sqlite` or `.parquet`"),
+        ("a.csv", "A map does not write .csv files. Use `.sqlite`, `.parquet` or `.arrow`"),
         ("a.JSONL", "A map does not write .jsonl files"),
     ],
 )
@@ -370,6 +370,31 @@ def test_a_parquet_file_has_all_rows_and_a_map_that_ended_early_is_continued(tmp
     assert sorted(one.name for one in tmp_path.iterdir()) == ["answers.parquet", "answers.parquet.sqlite"]
 
 
+@pytest.mark.parametrize("suffix", ["arrow", "feather", "ARROW"])
+def test_an_arrow_file_is_written_and_continued_as_a_parquet_file_is(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"answers.{suffix}"
+    with ScriptedWire([echo, ["half", cut()], echo]) as wire:
+        Chat(wire=wire).map_into(path, ["a", "b", "c"], concurrency=1, retries=0)
+    first = pd.read_feather(path)
+    with ScriptedWire([echo]) as again:
+        Chat(wire=again).map_into(path, ["a", "b", "c"])
+    reader = ipc.open_file(str(path))
+
+    assert tuple(first.columns) == COLUMNS
+    assert first["value"].fillna("").tolist() == ["A", "", "C"]
+    assert reader.read_all()["value"].to_pylist() == ["A", "B", "C"]
+    assert len(again.prompts) == 1
+    assert sorted(one.name for one in tmp_path.iterdir()) == [f"answers.{suffix}", f"answers.{suffix}.sqlite"]
+
+
+def test_an_arrow_file_is_written_a_batch_of_rows_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.arrow"
+    export_answers(((n, str(n), None, None, False) for n in range(ROW_GROUP + 1)), path)
+
+    reader = ipc.open_file(str(path))
+    assert [reader.get_batch(n).num_rows for n in range(reader.num_record_batches)] == [ROW_GROUP, 1]
+
+
 def test_a_parquet_file_is_written_a_group_of_rows_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     count = ROW_GROUP * 2 + 1
@@ -390,6 +415,9 @@ def test_a_parquet_file_that_cannot_be_written_is_refused_before_anything_is_sen
         monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
         with pytest.raises(BadUsage, match="needs pyarrow") as caught:
             Chat(wire=wire).map_into(tmp_path / "a.parquet", ["a"])
+        monkeypatch.setitem(sys.modules, "pyarrow.ipc", None)
+        with pytest.raises(BadUsage, match="An Arrow file needs pyarrow"):
+            Chat(wire=wire).map_into(tmp_path / "a.arrow", ["a"])
 
     assert "%pip install pyarrow" in str(caught.value)
     assert [one.name for one in tmp_path.iterdir()] == ["folder.parquet"]

@@ -39,10 +39,10 @@ def test_a_map_that_has_ended_says_how_long_it_took_and_no_rate() -> None:
 
 
 def test_calls_that_nobody_could_be_asked_about_are_counted_and_have_their_fix_at_the_end() -> None:
-    running, ended = facts(answered=4, unasked=3), facts(answered=4, unasked=3, state="completed")
+    running, ended = facts(answered=4, undecided=3), facts(answered=4, undecided=3, state="completed")
 
-    assert running["unasked"] == "3 with calls denied or withheld"
-    assert ended["unasked"].startswith("3 with calls denied or withheld: nobody could be asked (pass `approver=`")
+    assert running["undecided"] == "3 with calls denied or withheld"
+    assert ended["undecided"].startswith("3 with calls denied or withheld: nobody could be asked (pass `approver=`")
 
 
 def test_an_unknown_cost_is_written_as_in_the_footer_of_a_turn() -> None:

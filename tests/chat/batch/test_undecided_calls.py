@@ -65,7 +65,7 @@ def test_a_map_says_how_many_prompts_had_calls_that_nobody_could_be_asked_about(
 
     assert HINT in repr(batch)
     assert "<Batch: 2 of 2 prompts, 2 with" in repr(batch)
-    assert [one.has_unasked_calls for one in batch.answers] == [True, True]
+    assert [one.has_undecided_calls for one in batch.answers] == [True, True]
     assert batch.errors == []
     assert all(value.startswith("Nobody could be asked to ") for value in batch.values)
 
@@ -127,7 +127,7 @@ def test_a_call_of_a_sub_chat_that_nobody_could_be_asked_about_counts_too() -> N
     outer = ScriptedWire([call("expert", question="Drop a."), "It was not dropped."])
     batch = Chat(wire=outer, tools=[subchat(inner, tools=[drop_table], name="expert")]).map(["a"])
 
-    assert [one.has_unasked_calls for one in batch.answers] == [True]
+    assert [one.has_undecided_calls for one in batch.answers] == [True]
 
 
 @pytest.mark.parametrize("suffix", ["sqlite", "parquet"])
@@ -135,33 +135,33 @@ def test_a_map_into_a_file_sends_such_rows_again_until_somebody_could_be_asked(t
     path, approver = tmp_path / f"a.{suffix}", Approver(Approved())
     rows = path if suffix == "sqlite" else tmp_path / "a.parquet.sqlite"
     first = chat_of(drop_table, "drop_table").map_into(path, NAMES)
-    marked = read(rows, "SELECT row FROM unasked ORDER BY row")
+    marked = read(rows, "SELECT row FROM undecided ORDER BY row")
     again = chat_of(drop_table, "drop_table").map_into(path, NAMES, approver=approver)
     third = chat_of(drop_table, "drop_table").map_into(path, NAMES)
 
     assert str(first) == f"2 prompts, {HINT}"
     assert marked == [(0,), (1,)]
     assert approver.asked == ["drop_table"] * 2
-    assert (again.answered, again.unasked, third.answered_before) == (2, 0, 2)
+    assert (again.answered, again.undecided, third.answered_before) == (2, 0, 2)
     assert read(rows, "SELECT value FROM answers ORDER BY row") == [("dropped a",), ("dropped b",)]
-    assert read(rows, "SELECT row FROM unasked") == []
+    assert read(rows, "SELECT row FROM undecided") == []
 
 
 def test_a_parquet_file_marks_such_rows(tmp_path: Path) -> None:
     path, approver = tmp_path / "a.parquet", Approver(Approved())
     chat_of(drop_table, "drop_table").map_into(path, NAMES)
-    marked = pd.read_parquet(path)["has_unasked_calls"].tolist()
+    marked = pd.read_parquet(path)["has_undecided_calls"].tolist()
     chat_of(drop_table, "drop_table").map_into(path, NAMES, approver=approver)
 
     assert marked == [True, True]
-    assert pd.read_parquet(path)["has_unasked_calls"].tolist() == [False, False]
+    assert pd.read_parquet(path)["has_undecided_calls"].tolist() == [False, False]
 
 
 def test_a_file_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     chat_of(drop_table, "drop_table", approver=Approver(Approved())).map_into(path, NAMES)
     with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE unasked")
+        connection.execute("DROP TABLE undecided")
     again = chat_of(drop_table, "drop_table").map_into(path, NAMES)
 
     assert str(again) == "2 prompts, 2 answered before"
@@ -171,7 +171,7 @@ def test_a_function_receives_which_answers_have_such_calls() -> None:
     received: list[Answer] = []
     chat_of(drop_table, "drop_table").map_into(received.extend, NAMES)
 
-    assert [one.has_unasked_calls for one in received] == [True, True]
+    assert [one.has_undecided_calls for one in received] == [True, True]
 
 
 def test_a_prompt_that_failed_is_no_answer_and_not_counted_as_such() -> None:
