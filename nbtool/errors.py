@@ -35,6 +35,7 @@
     ├── InvalidAnswer            an answer that does not match the requested type
     ├── LimitReached             a limit of rounds, calls, seconds, tokens or cost was reached
     ├── Cancelled                the turn was stopped by a person
+    ├── NotRepeated              a call of the prompt had started in an earlier map
     ├── WorkerLost               the worker of a cluster or a pool ended before it returned the answer
     ├── HookFailed               a plugin raised
     ├── NotRecorded              replay only, and no recording matches
@@ -293,6 +294,10 @@ class WorkerLost(NbtoolError):
     def __init__(self, message: str, *, fix: str = "", may_have_run: bool = False) -> None:
         super().__init__(message, fix=fix)
         self.may_have_run = may_have_run
+
+
+class NotRepeated(NbtoolError):
+    """A prompt of a map that is not sent again by itself, because a call of it had started in an earlier map."""
 
 
 class HookFailed(NbtoolError):

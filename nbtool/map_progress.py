@@ -17,11 +17,12 @@ class MapProgress:
     """How far a map is; `total` is None where nobody knows how many prompts there are.
 
     `answered` and `failed` were sent now, `answered_before` had an answer, `unsent` were not sent or did not end,
-    because the map was stopped. `undecided` are those of `answered` with a call that was denied, or its result
-    withheld, because nobody could be asked or the approver failed; `approver_error` is how it failed the first time.
-    `failures` are the first distinct messages with their numbers, `other_failures` the number of all further ones.
-    `per_minute` is None while too little is known, `wait_seconds` are those until the provider is asked again. `reason`
-    says why it was stopped, and is empty if a person did.
+    because the map was stopped. `undecided` are those with an answer in whose turn a call was denied, or its result
+    withheld, because nobody could be asked or the approver failed; `approver_error` is how it failed the first time,
+    `acted` the number of those of which another call ran. `failures` are the first distinct messages with their
+    numbers, `other_failures` the number of all further ones. `per_minute` is None while too little is known,
+    `wait_seconds` are those until the provider is asked again. `reason` says why it was stopped, and is empty if a
+    person did.
     """
 
     usage: Usage
@@ -39,6 +40,7 @@ class MapProgress:
     reason: str = ""
     undecided: int = 0
     approver_error: str = ""
+    acted: int = 0
 
     @property
     def done(self) -> int:

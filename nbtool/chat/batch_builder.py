@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from nbtool.chat.batch.lost_turns import LostTurns, find_completed
 from nbtool.chat.batch.prompts import PromptSet, parse_prompts, stream_prompts
 from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, Sealed, find_engine
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
-from nbtool.chat.batch_maker import BatchMaker
+from nbtool.chat.batch_maker import EMPTY, BatchMaker
 from nbtool.chat.batch_worker import answer_chunk
 from nbtool.chat.chat_description import describe_chat
 from nbtool.chat.turn_builder import TurnBuilder
@@ -43,10 +44,14 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
     target.open(maker.key.chat_id if is_known else new_id(maker.key.chat_id))
     try:
-        lost = LostTurns.find(maker.key, target, maker.free_tools)
+        lost = LostTurns.find(maker.key, target)
         take_lost = partial(lost.take, read_value=maker.read)
         totals = run_streamed_map(
-            items, target, lambda chunk: batches.make(PromptSet(chunk, list)), take_lost, progress=progress
+            items,
+            target,
+            lambda chunk, acted_turns: batches.make(PromptSet(chunk, list), acted_turns),
+            take_lost,
+            progress=progress,
         )
         if end_recovery := getattr(target, "end_recovery", None):
             end_recovery()
@@ -75,9 +80,10 @@ class _Batches:
         if self.maker.plan.on is not None:
             self._description = self._describe()
 
-    def make(self, prompts: PromptSet) -> Batch:
-        """Create a batch without starting it."""
-        return self.maker.batch(prompts, self._source(self._description) if self._description else None)
+    def make(self, prompts: PromptSet, acted_turns: Mapping[int, str] = EMPTY) -> Batch:
+        """Create a batch without starting it; `acted_turns` as in `BatchMaker.batch`."""
+        source = self._source(self._description) if self._description else None
+        return self.maker.batch(prompts, source, acted_turns)
 
     def _describe(self) -> Sealed:
         """Return what the workers need, before anything is sent.

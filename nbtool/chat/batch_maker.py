@@ -4,30 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any
 
 from nbtool.caller_thread import CallerThread
 from nbtool.chain.price_check import REPORTS_COST, model_id
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
-from nbtool.chat.batch.answers import AnswerSource, EarlierTurns
+from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch, BatchDriver
+from nbtool.chat.batch.earlier_turns import EarlierTurns, read_versions
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.chat_parts import ChatParts
+from nbtool.chat.conversation.restore import adopt_tree
+from nbtool.chat.conversation.tree import Tree
+from nbtool.chat.journal import journal
 from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import as_message
+from nbtool.chat.rerun.operations import Resume
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.chat.turn_settings import TurnSettings
-from nbtool.errors import BadUsage, MissingKey
+from nbtool.errors import BadUsage, JournalError, MissingKey
+from nbtool.events import Event
 from nbtool.plugins.budget import Budget
 from nbtool.plugins.structured import Structured
 from nbtool.tools.approval import Approver
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+
+EMPTY: Mapping[Any, Any] = MappingProxyType({})
+
+EARLIER_MAP = "it belongs to an earlier map"
+"""Why a reference to a result of a turn that is continued fails."""
 
 UNPRICED_FIX = (
     "Set the limit in tokens (`tokens=20_000`), or pass the price in US dollars per million tokens, for example: "
@@ -82,9 +94,16 @@ class BatchMaker:
         """Return the value of a completed turn; raises as `answer_value`."""
         return answer_value(turn, as_=self.arguments["as_"])
 
-    def batch(self, prompts: PromptSet, source: AnswerSource | None = None) -> Batch:
-        """Create a batch without starting it; with a `source` its turns run elsewhere."""
-        driver = BatchDriver(self._prepare, self.read, self._keys, source)
+    def batch(
+        self, prompts: PromptSet, source: AnswerSource | None = None, acted_turns: Mapping[int, str] = EMPTY
+    ) -> Batch:
+        """Create a batch without starting it; with a `source` its turns run elsewhere.
+
+        `acted_turns` are the turns of an earlier map in which calls had started, by the indexes of their prompts.
+        """
+        driver = BatchDriver(
+            self._prepare, self.read, partial(self._keys, acted_turns=acted_turns), source, self.free_tools
+        )
         return Batch(prompts, driver, self.plan, self._backoff)
 
     def batch_of_keys(
@@ -92,15 +111,20 @@ class BatchMaker:
         prompts: Sequence[tuple[PromptItem, str]],
         chat_id: str,
         plugins_of: Callable[[PromptItem], Sequence[object]],
+        continued: Mapping[str, Sequence[Turn]] = EMPTY,
     ) -> Batch:
-        """Create a batch of prompts with known keys, each with plugins of its own, that asks no journal for answers."""
+        """Create a batch of prompts with known keys, each with plugins of its own, that asks no journal for answers.
+
+        `continued` are the versions of turns that go on, by their keys.
+        """
         self._fork.conversation.chat_id = chat_id
         keys = [key for _, key in prompts]
 
-        def prepare(one: PromptItem, key: str, caller_thread: CallerThread) -> Turn:
-            return self._prepare(one, key, caller_thread, plugins_of(one))
+        def prepare(one: PromptItem, key: str, caller_thread: CallerThread, versions: Sequence[Turn]) -> Turn:
+            return self._prepare(one, key, caller_thread, versions, plugins_of(one))
 
-        driver = BatchDriver(prepare, self.read, lambda _: (keys, EarlierTurns()))
+        earlier = EarlierTurns(continued=continued)
+        driver = BatchDriver(prepare, self.read, lambda _: (keys, earlier), free_tools=self.free_tools)
         return Batch(PromptSet([one for one, _ in prompts], list), driver, self.plan, self._backoff)
 
     def _compose_first(self, **arguments: Any) -> Turn:
@@ -114,21 +138,57 @@ class BatchMaker:
             answer = Structured(as_) if as_ is not None else None
             return Turn(as_message("-", ()), self.parts.model.name, answer=answer)
 
-    def _prepare(self, one: PromptItem, key: str, caller_thread: CallerThread, plugins: Sequence[object] = ()) -> Turn:
+    def _prepare(
+        self,
+        one: PromptItem,
+        key: str,
+        caller_thread: CallerThread,
+        versions: Sequence[Turn] = (),
+        plugins: Sequence[object] = (),
+    ) -> Turn:
         fork = self._fork.fork(self._fork.conversation.chat_id)
         fork.parts.plugins = [*plugins, *fork.parts.plugins]
         settings = replace(self.settings, cell_id=key)
-        return fork.compose(one.prompt, settings=settings, caller_thread=caller_thread, **self.arguments)
+        if not versions:
+            return fork.compose(one.prompt, settings=settings, caller_thread=caller_thread, **self.arguments)
+        tree: Tree[Turn] = Tree()
+        node = tree.node_for_cell(key)
+        for version in reversed(versions):
+            tree.add_version(node, version)
+        adopt_tree(fork.conversation, fork.parts.variables, tree, EARLIER_MAP)
+        settings = replace(settings, operation=Resume(versions[0].turn_id, with_undecided=True))
+        return fork.compose("", settings=settings, caller_thread=caller_thread, **self.arguments)
 
     @property
     def free_tools(self) -> frozenset[str]:
         """The names of nbtool's own tools, which only read the variables of the chat."""
         return frozenset(self.parts.variable_tools.tools())
 
-    def _keys(self, items: Sequence[PromptItem]) -> tuple[list[str], EarlierTurns]:
+    def _keys(self, items: Sequence[PromptItem], acted_turns: Mapping[int, str]) -> tuple[list[str], EarlierTurns]:
         self._fork.conversation.chat_id = self.key.chat_id
         keys = self.key.keys(items)
-        return keys, self.key.find_earlier(items, self.free_tools) if self.reads_journal else EarlierTurns()
+        if self.reads_journal:
+            earlier = self.key.find_earlier(items, self.free_tools)
+            if self.plan.repeat_calls:
+                answered = {key: turn for key, turn in earlier.answered.items() if self.key.is_sound(turn.log)}
+                earlier = EarlierTurns(answered)
+            return keys, earlier
+        if self.plan.repeat_calls or not acted_turns:
+            return keys, EarlierTurns()
+        turn_ids = {
+            key: acted_turns[one.index] for one, key in zip(items, keys, strict=True) if one.index in acted_turns
+        }
+        return keys, self.key.sort_turns(_read_turns(turn_ids), self.free_tools)
+
+
+def _read_turns(turn_ids: Mapping[str, str]) -> dict[str, list[list[Event]]]:
+    """Return the events of turns and of those that they continued, by key; none where the journal has them not."""
+    try:
+        return dict(
+            zip(turn_ids, journal().read(lambda db: [read_versions(db, one) for one in turn_ids.values()]), strict=True)
+        )
+    except JournalError:
+        return {key: [] for key in turn_ids}
 
 
 def _require_price(limit: Budget, model: Model) -> None:

@@ -21,6 +21,7 @@ from nbtool.chat.batch.remote import (
     WorkerLink,
     pack_answer,
     pack_error,
+    unpack_versions,
 )
 from nbtool.chat.batch.remote.call_claim import lost_after_calls
 from nbtool.chat.batch.shared_backoff import SharedBackoff
@@ -69,7 +70,8 @@ def _answer(maker: BatchMaker, chunk: Chunk, link: WorkerLink) -> list[PackedAns
     def plugins_of(one: PromptItem) -> list[object]:
         return [claims[one.index]] if one.index in claims else []
 
-    batch = maker.batch_of_keys(chunk.prompts, chunk.chat_id, plugins_of)
+    continued = {key: unpack_versions(versions) for key, versions in chunk.continued.items()}
+    batch = maker.batch_of_keys(chunk.prompts, chunk.chat_id, plugins_of, continued)
     with _watching(batch, link):
         try:
             batch.wait()

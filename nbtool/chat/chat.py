@@ -339,8 +339,9 @@ class Chat:
         dicts, a frame, a Polars query, a table, dataset or Parquet file of pyarrow, or a database cursor. Answers to
         the same prompts are reused from the journal, unless nobody could be asked about a call, or the approver failed.
         They are the same only with the same model, tools, options and objects: a tool that changes data which it uses,
-        such as a global list, makes every answer a new one. A prompt of which a call had started when the process was
-        killed is not sent again: its error says so.
+        such as a global list, makes every answer a new one. The turn of a prompt that was not answered, because the
+        provider failed, the map was stopped or the process killed, goes on from the results of the calls that ran. If
+        the outcome of one is not known, or its result was withheld, the prompt is not sent again: it says so.
         Takes `as_`, `options`, `approver` and `settings` as `start` does, and these:
 
         - `concurrency=8`: maximum prompts that run at the same time
@@ -350,6 +351,7 @@ class Chat:
         - `tools=None`: replace the chat's own
         - `executor=None`: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`
         - `resume=True`: reuse answers from the journal, unless a recording is in use
+        - `repeat_calls=False`: send prompts from their beginning although a call of them had started in an earlier map
         - `progress=True`: show the progress
         - `keep="turns"`: with "values", answers have no `turn`, only its id
         - `on=None`: runs whole turns there: a Dask client, or a pool of processes
@@ -371,18 +373,18 @@ class Chat:
 
             chat.map_into("kind.sqlite", "Is this review kind? {text}", reader, as_=bool)
 
-        `sink` is the path of an SQLite, `.parquet` or `.arrow` file, whose rows with an answer are not sent again, nor
-        those whose call may have run on a lost worker; or a function that gets lists of answers. `prompts` or `rows`
-        can be anything that yields them, or frames of them; the rows of a Dask frame, a Polars query, a cursor, or a
-        Parquet or Arrow file are read a part at a time. Takes the arguments of `start_map`.
+        `sink` is the path of an SQLite, `.parquet` or `.arrow` file, whose rows with an answer are not sent again; or a
+        function that gets lists of answers. `prompts` or `rows` can be anything that yields them, or frames of them;
+        the rows of a Dask frame, a Polars query, a cursor, or a Parquet or Arrow file are read a part at a time. Takes
+        the arguments of `start_map`.
 
         A file has the columns `row` (the number of the prompt, from 0), `value` (a text as it is, any other value as
         JSON), `error` (why a prompt has no value) and `turn_id` (for `%chat show`). A Parquet or Arrow file is written
         when the map ends, from the `.sqlite` file beside it, which a later map continues; its column
         `has_undecided_calls` marks the rows that are sent again. If the process is killed, the next map with the file
-        takes the answers that had arrived from the journal, and sends no prompt again of which a call had started: that
-        is its error. Otherwise answers in the journal are not reused. Rows in whose turn nobody could be asked about a
-        call, or the approver failed, are sent again.
+        takes the answers that had arrived from the journal. Otherwise answers in the journal are not reused. Turns of
+        rows without an answer go on from what ran, as in `start_map`, and so do those in which nobody could be asked
+        about a call, or the approver failed.
 
         Raises:
             nbtool.errors.BadUsage: the sink, the prompts or a setting are invalid, or the file has other answers.

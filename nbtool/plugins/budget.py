@@ -154,7 +154,9 @@ class Budget:
         return self.prices.get(model_id(provider, model)) or self.prices.get(model)
 
     async def on_after_request(self, reply: ReplyContext) -> None:
-        """Count a reply, and let the next request go."""
+        """Count a reply, and let the next request go; one of an earlier version of the turn took no request."""
+        if reply.turn.turn_id not in self._reserved:
+            return
         usage = reply.reply.usage
         self._largest_output = max(self._largest_output, usage.output_tokens, 1)
         if not usage.total_tokens or (self.usd is not None and self._cost_of(usage, reply.turn) is None):

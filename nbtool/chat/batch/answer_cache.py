@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.chat.batch.answers import EarlierTurns, has_ended, has_started_call, has_undecided_calls, not_repeated
+from nbtool.chat.batch.answers import has_undecided_calls
+from nbtool.chat.batch.earlier_turns import MAX_VERSIONS, EarlierTurns, choose_step, restore_versions, start_of
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries, redactor_for
 from nbtool.chat.recording.cache_key import CacheKey, TurnInputs, hash_json, make_key
 from nbtool.chat.recording.key_part import labelled
 from nbtool.chat.turn import Turn, running_turn_ids
 from nbtool.errors import NbtoolError
-from nbtool.events import CallFinished, CallReady, Event, TurnEnded, TurnStarted
+from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded
 from nbtool.messages import Message, Text
 from nbtool.plugins.structured import Structured
 from nbtool.tools.variables.references import Reference, parse
@@ -58,7 +57,7 @@ class BatchKey:
         return keys
 
     def find_earlier(self, items: Sequence[PromptItem], free_tools: frozenset[str]) -> EarlierTurns:
-        """Return the earlier turns of these prompts, by key; of one that was killed after a call had started, an error.
+        """Return what the journal has of these prompts; the latest turn of each counts.
 
         Raises:
             nbtool.errors.JournalError: the journal cannot be read.
@@ -68,20 +67,31 @@ class BatchKey:
         if wanted:
             for turn_id, event in journal().read(lambda connection: queries.chat_events(connection, self.chat_id)):
                 of_turn.setdefault(turn_id, []).append(event)
-        turns: dict[str, Turn] = {}
-        errors: dict[str, NbtoolError] = {}
+        latest: dict[str, str] = {}
         running = running_turn_ids()
         for turn_id, events in of_turn.items():
-            began = next((event for event in events if isinstance(event, TurnStarted)), None)
-            if not began or began.cell_id not in wanted:
-                continue
-            errors.pop(began.cell_id, None)  # it was sent again since
-            if self.is_sound(events):
-                with suppress(NbtoolError):  # a turn that cannot be restored is sent again
-                    turns[began.cell_id] = restore.restore_turn(events)
-            elif turn_id not in running and not has_ended(events) and has_started_call(events, free_tools):
-                errors[began.cell_id] = not_repeated()
-        return EarlierTurns(turns, errors)
+            began = start_of(events)
+            if began and began.cell_id in wanted and turn_id not in running:
+                latest[began.cell_id] = turn_id
+        return self.sort_turns({key: _versions_of(turn_id, of_turn) for key, turn_id in latest.items()}, free_tools)
+
+    def sort_turns(self, found: Mapping[str, Sequence[Sequence[Event]]], free_tools: frozenset[str]) -> EarlierTurns:
+        """Sort turns, by the keys of their prompts, each after those that continued it; see `EarlierTurns`."""
+        answered: dict[str, Turn] = {}
+        continued: dict[str, Sequence[Turn]] = {}
+        refused: dict[str, str] = {}
+        for key, events in found.items():
+            versions = restore_versions(events)
+            may_have_run = not events or any(isinstance(event, CallStarted) for event in events[0])
+            step = choose_step(versions, free_tools) if versions else "refuse" if may_have_run else "send"
+            if versions and (step == "use" or self.is_sound(events[0])):
+                answered[key] = versions[0]
+            elif step == "continue":
+                continued[key] = versions
+            elif step == "refuse":
+                began = start_of(events[0]) if events else None
+                refused[key] = began.turn_id if began else ""
+        return EarlierTurns(answered, continued, refused)
 
     def is_sound(self, events: Sequence[Event]) -> bool:
         """Whether a turn completed, without an object that may have changed since, or a call that nobody decided."""
@@ -90,6 +100,18 @@ class BatchKey:
         unknown = any(isinstance(event, CallFinished) and event.status == "unknown" for event in events)
         used = {name for event in events if isinstance(event, CallReady) for name in _names(event.arguments)}
         return ended and not unknown and not used & maybe.keys() and not has_undecided_calls(events)
+
+
+def _versions_of(turn_id: str, of_turn: Mapping[str, list[Event]]) -> list[list[Event]]:
+    """Return the events of a turn and of those that it continued, the latest first; none if one is missing."""
+    versions: list[list[Event]] = []
+    while turn_id and len(versions) < MAX_VERSIONS:
+        began = start_of(of_turn.get(turn_id, ()))
+        if began is None:
+            return []
+        versions.append(of_turn[turn_id])
+        turn_id = began.told_from
+    return [] if turn_id else versions
 
 
 def hash_of_key(cell_id: str) -> str:

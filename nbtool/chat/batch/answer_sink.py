@@ -15,7 +15,7 @@ from nbtool.chat.batch.answer_cache import prompt_hash
 from nbtool.chat.batch.columnar_export import FORMATS, check_writer, export_answers
 from nbtool.chat.batch.file_lock import FileLock, check_place
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.errors import BadUsage, NbtoolError, WorkerLost
+from nbtool.errors import BadUsage, NbtoolError, NotRepeated
 from nbtool.text import with_article
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ TABLES = (
     "CREATE TABLE map (inputs TEXT NOT NULL)",
 )
 
-NOT_REPEATED = "CREATE TABLE IF NOT EXISTS not_repeated (row INTEGER PRIMARY KEY)"
-"""The rows with an error that are not sent again: a call may have run on a worker that was lost."""
+ACTED = "CREATE TABLE IF NOT EXISTS acted (row INTEGER PRIMARY KEY)"
+"""The rows without an answer to reuse of which a call had started: they are not sent from their beginning again."""
 
 OTHER_FORMATS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".xlsx"})
 """File name extensions of formats that no sink writes."""
 
 UNDECIDED = "CREATE TABLE IF NOT EXISTS undecided (row INTEGER PRIMARY KEY)"
-"""The rows with an answer that are sent again: a call was denied or withheld, by nobody's decision."""
+"""The rows with an answer in whose turn a call was denied or withheld, by nobody's decision."""
 
 RUNNING = "CREATE TABLE IF NOT EXISTS running (began REAL NOT NULL)"
 """When the map began that writes the file, in seconds since the epoch: a row that is there later is of a killed one."""
@@ -96,9 +96,9 @@ class SqliteSink:
     """Stores answers in the table `answers` of an SQLite file, by `row` from 0.
 
     A text is stored as it is, any other value as JSON, and of a failed prompt the `error`. A map with the same file is
-    continued: rows with a value are not sent again, and neither are those whose call may have run on a lost worker or
-    in a killed process (table `not_repeated`), until they are deleted from `answers`. Rows in whose turn nobody could
-    be asked about a call, or the approver failed (table `undecided`), are sent again, although they have a value.
+    continued: rows with a value are not sent again, unless nobody could be asked about a call in their turn, or the
+    approver failed (table `undecided`). The turns of rows of which a call had started (table `acted`) go on from what
+    ran, or are refused where that is not known.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -122,7 +122,7 @@ class SqliteSink:
             with self._connection as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 former = self._inputs(connection)
-                connection.execute(NOT_REPEATED)
+                connection.execute(ACTED)
                 connection.execute(UNDECIDED)
                 if former is None:
                     connection.execute("INSERT INTO map VALUES (?)", (inputs,))
@@ -165,9 +165,7 @@ class SqliteSink:
         return {turn_id for (turn_id,) in connection.execute(query, turn_ids)}
 
     def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
-        """Return the prompts whose row has no value yet, and whose calls cannot have run on a lost worker.
-
-        A row with a value is returned too if nobody could be asked about a call in its turn.
+        """Return the prompts whose row has no value yet, or one although nobody could be asked about a call.
 
         Raises:
             nbtool.errors.BadUsage: a row has the answer to another prompt.
@@ -175,8 +173,8 @@ class SqliteSink:
         if not items:
             return items
         query = (
-            "SELECT row, prompt_hash, CASE WHEN row IN (SELECT row FROM not_repeated) THEN NULL "
-            "WHEN row IN (SELECT row FROM undecided) THEN '' ELSE error END FROM answers WHERE row BETWEEN ? AND ?"
+            "SELECT row, prompt_hash, CASE WHEN row IN (SELECT row FROM undecided) THEN '' ELSE error END "
+            "FROM answers WHERE row BETWEEN ? AND ?"
         )
         rows = self._opened().execute(query, (items[0].index, items[-1].index))
         former = {row: (answered, error) for row, answered, error in rows}
@@ -192,8 +190,33 @@ class SqliteSink:
                 )
         return left
 
+    def acted_turns(self, items: Sequence[PromptItem]) -> dict[int, str]:
+        """Return the turns of prompts of which a call had started, by their rows; empty where it is not known."""
+        if not items:
+            return {}
+        query = (
+            "SELECT row, prompt_hash, coalesce(turn_id, '') FROM answers "
+            "WHERE row IN (SELECT row FROM acted) AND row BETWEEN ? AND ?"
+        )
+        rows = self._opened().execute(query, (items[0].index, items[-1].index))
+        hashes = {one.index: prompt_hash(one.prompt) for one in items}
+        return {row: turn_id for row, hash_, turn_id in rows if hashes.get(row) == hash_}  # else it was corrected
+
     def write(self, answers: Sequence[Answer]) -> None:
-        """Store answers in one transaction, which is on the disk when this returns."""
+        """Store answers in one transaction, which is on the disk when this returns.
+
+        A row of a prompt that was not sent again keeps why the earlier map did not answer it.
+        """
+        with self._opened() as connection:
+            self._write_rows(connection, [one for one in answers if isinstance(one.error, NotRepeated)], "IGNORE")
+            written = [one for one in answers if not isinstance(one.error, NotRepeated)]
+            self._write_rows(connection, written, "REPLACE")
+            for table, is_in in (("acted", "has_acted"), ("undecided", "has_undecided_calls")):
+                connection.executemany(f"DELETE FROM {table} WHERE row = ?", [(one.index,) for one in answers])
+                those = [(one.index,) for one in answers if getattr(one, is_in)]
+                connection.executemany(f"INSERT INTO {table} VALUES (?)", those)
+
+    def _write_rows(self, connection: sqlite3.Connection, answers: Sequence[Answer], on_conflict: str) -> None:
         rows = [
             (
                 one.index,
@@ -204,14 +227,7 @@ class SqliteSink:
             )
             for one in answers
         ]
-        with self._opened() as connection:
-            connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
-            connection.executemany("DELETE FROM not_repeated WHERE row = ?", [(one.index,) for one in answers])
-            lost = [(one.index,) for one in answers if isinstance(one.error, WorkerLost) and one.error.may_have_run]
-            connection.executemany("INSERT INTO not_repeated VALUES (?)", lost)
-            connection.executemany("DELETE FROM undecided WHERE row = ?", [(one.index,) for one in answers])
-            undecided = [(one.index,) for one in answers if one.has_undecided_calls]
-            connection.executemany("INSERT INTO undecided VALUES (?)", undecided)
+        connection.executemany(f"INSERT OR {on_conflict} INTO answers VALUES (?, ?, ?, ?, ?)", rows)
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -295,6 +311,10 @@ class ColumnarSink:
     def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
         """Return the prompts whose row has no value yet; raises as `SqliteSink.unanswered`."""
         return self._rows.unanswered(items)
+
+    def acted_turns(self, items: Sequence[PromptItem]) -> dict[int, str]:
+        """Return the turns of prompts of which a call had started, by their rows; empty where it is not known."""
+        return self._rows.acted_turns(items)
 
     def write(self, answers: Sequence[Answer]) -> None:
         """Store answers in the file beside; they are on the disk when this returns."""

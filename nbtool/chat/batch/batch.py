@@ -17,10 +17,10 @@ from nbtool.chat.batch.answers import (
     Answer,
     AnswerPort,
     AnswerSource,
-    EarlierTurns,
     approver_error,
     has_undecided_calls,
 )
+from nbtool.chat.batch.earlier_turns import EarlierTurns, has_started, not_repeated, start_of
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
@@ -28,13 +28,13 @@ from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.batch.status_line import status_line
 from nbtool.chat.turn import Turn
-from nbtool.errors import Cancelled, LimitReached, NbtoolError
+from nbtool.errors import Cancelled, LimitReached, NbtoolError, WorkerLost
 from nbtool.loop import POLL_SECONDS, background_loop
 from nbtool.map_progress import MapState
 from nbtool.messages import Usage
 from nbtool.threadless import new_queue
 
-PrepareTurn = Callable[[PromptItem, str, CallerThread], Turn]
+PrepareTurn = Callable[[PromptItem, str, CallerThread, Sequence[Turn]], Turn]
 ReadValue = Callable[[Turn], Any]
 
 
@@ -43,7 +43,8 @@ class BatchDriver:
     """Callbacks into a chat: `prepare` builds the turn of a prompt and its key, `read` returns the value of a turn.
 
     The synchronous tools of a turn run on the thread that `prepare` gets.
-    `keys` returns the key of every prompt and what the journal has of them; it can be slow.
+    `keys` returns the key of every prompt and what earlier maps have of them; it can be slow. `prepare` also gets the
+    versions of a turn that is continued. Calls of the `free_tools` have no effects.
     With a `source` no turn runs here: it returns the answers.
     """
 
@@ -51,6 +52,7 @@ class BatchDriver:
     read: ReadValue
     keys: Callable[[Sequence[PromptItem]], tuple[list[str], EarlierTurns]]
     source: AnswerSource | None = None
+    free_tools: frozenset[str] = frozenset()
 
 
 class Batch:
@@ -73,6 +75,7 @@ class Batch:
         self._answers: list[Answer] = []
         self._listeners: list[Callable[[Answer | None], None]] = []
         self._usage = Usage()
+        self._continued: dict[int, Sequence[Turn]] = {}
         self._limited: set[int] = set()  # prompts that were sent and not answered, because a limit of all was reached
         self._counts = MapCounts(len(questions.items))
         shown = ShownMap(self._counts, lambda: self._usage, lambda: backoff.remaining, self.cancel)
@@ -219,14 +222,20 @@ class Batch:
         items = self._questions.items
         keys, earlier = await asyncio.to_thread(self._driver.keys, items)
         for one, key in zip(items, keys, strict=True):
-            if error := one.problem or earlier.not_repeated.get(key):
-                self._add(self._answer(one, error=error))
+            if one.problem:
+                self._add(self._answer(one, error=one.problem))
+            elif key in earlier.refused:
+                self._add(self._answer(one, error=not_repeated(), turn_id=earlier.refused[key], has_acted=True))
             elif (turn := earlier.answered.get(key)) and (answer := self._cached_answer(one, turn)):
                 self._add(answer)
             else:
+                if versions := earlier.continued.get(key):
+                    self._continued[one.index] = versions
                 self._waiting.append((one, key))
         if self._driver.source:
-            port = AnswerPort(self._receive, lambda: self._stopped, self._refuse_rest, self._caller_thread)
+            port = AnswerPort(
+                self._receive, lambda: self._stopped, self._refuse_rest, self._caller_thread, earlier.continued
+            )
             await self._driver.source.answer(tuple(self._waiting), port)
             return
         await asyncio.gather(*(self._run_worker() for _ in range(min(self._settings.concurrency, len(self._waiting)))))
@@ -249,7 +258,7 @@ class Batch:
         """Send one prompt; retry if the provider was busy and no call has started."""
         for attempt in range(1, self._settings.retries + 2):
             try:
-                turn = self._driver.prepare(one, key, self._caller_thread)
+                turn = self._driver.prepare(one, key, self._caller_thread, self._continued.get(one.index, ()))
             except NbtoolError as error:
                 return self._answer(one, error=error)
             await self._wait_for(turn)
@@ -259,7 +268,7 @@ class Batch:
         is_own_limit = bool(turn.end_reason)  # a limit of this turn only: the others continue
         if turn.status == "error" and isinstance(turn.error, LimitReached) and not is_own_limit:
             self._stopped = self._stopped or LimitReached(
-                f"{turn.error.message} This prompt was not sent.", fix=turn.error.fix
+                f"{turn.error.message} The other prompts were not sent, or not finished.", fix=turn.error.fix
             )
             self._limited.add(one.index)
         if turn.status != "completed":
@@ -293,13 +302,7 @@ class Batch:
         return Answer(one.index, one.label, one.prompt, **fields)
 
     def _add(self, answer: Answer) -> None:
-        if answer.turn:
-            turn = answer.turn if self._settings.keep == "turns" else None
-            is_undecided = answer.error is None and has_undecided_calls(answer.turn.log)
-            reason = approver_error(answer.turn.log) if is_undecided else ""
-            answer = replace(
-                answer, turn=turn, turn_id=answer.turn.turn_id, has_undecided_calls=is_undecided, approver_error=reason
-            )
+        answer = self._with_facts(answer)
         self._answers.append(answer)
         self._counts.add(
             answer.error,
@@ -307,10 +310,33 @@ class Batch:
             is_unsent=self.is_unsent(answer),
             has_undecided_calls=answer.has_undecided_calls,
             approver_error=answer.approver_error,
+            has_acted=answer.has_acted,
         )
         self._display.update()
         for listener in tuple(self._listeners):
             listener(answer)
+
+    def _with_facts(self, answer: Answer) -> Answer:
+        """Return an answer with what its turn says of its calls, and without the turn if only values are kept."""
+        earlier, turn = self._continued.get(answer.index, ()), answer.turn
+        is_undecided = turn is not None and answer.error is None and has_undecided_calls(turn.log)
+        calls = [call for one in (turn, *earlier) if one for call in one.calls]
+        has_acted = (
+            answer.has_acted
+            or (isinstance(answer.error, WorkerLost) and answer.error.may_have_run)
+            or any(has_started(call, self._driver.free_tools) for call in calls)
+        )
+        turn_id = turn.turn_id if turn else answer.turn_id
+        if earlier and (turn is None or not start_of(turn.log)):  # the journal has nothing of it
+            turn_id = earlier[0].turn_id
+        return replace(
+            answer,
+            turn=turn if self._settings.keep == "turns" else None,
+            turn_id=turn_id,
+            has_undecided_calls=is_undecided,
+            approver_error=approver_error(turn.log) if turn and is_undecided else "",
+            has_acted=has_acted and (answer.error is not None or is_undecided),
+        )
 
     def _add_listener(self, listener: Callable[[Answer | None], None]) -> None:
         """Pass every answer to a listener, earlier ones first, and None at the end; on the background thread."""

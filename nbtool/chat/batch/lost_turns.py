@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from nbtool.chat.batch.answer_cache import BatchKey, hash_of_key, prompt_hash
-from nbtool.chat.batch.answers import Answer, has_ended, has_started_call, not_repeated
+from nbtool.chat.batch.answers import Answer
+from nbtool.chat.batch.earlier_turns import start_of
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
-from nbtool.events import Event, TurnStarted
+from nbtool.events import CallStarted, Event
 
 CLOCK_SECONDS = 60.0
 """Seconds by which the clock may have been set back while the map ran."""
@@ -41,14 +42,14 @@ class ContinuedSink(Protocol):
 class LostTurns:
     """Turns of which a killed map wrote no answer, by the hash of their prompt.
 
-    `completed` are used as answers; of those in `unfinished` a call had started, and they are not repeated.
+    `completed` are used as answers; of those in `unfinished`, by their ids, a call had started.
     """
 
     completed: dict[str, deque[Turn]] = field(default_factory=lambda: defaultdict(deque))
     unfinished: dict[str, deque[str]] = field(default_factory=lambda: defaultdict(deque))
 
     @classmethod
-    def find(cls, key: BatchKey, sink: object, free_tools: frozenset[str]) -> LostTurns:
+    def find(cls, key: BatchKey, sink: object) -> LostTurns:
         """Read the turns from the journal, the latest first, until the map began that was killed.
 
         Raises:
@@ -64,40 +65,41 @@ class LostTurns:
             return [_read_events(connection, turn_id) for turn_id in _unknown(turn_ids, known)]
 
         for events in journal().read(read):
-            lost._add(events, key, free_tools)
+            lost._add(events, key)
         return lost
 
     def take(
         self, items: Sequence[PromptItem], read_value: Callable[[Turn], Any]
-    ) -> tuple[list[Answer], list[PromptItem]]:
-        """Return the answers of prompts that have such a turn, and the other prompts."""
-        answers, others = [], []
+    ) -> tuple[list[Answer], list[PromptItem], dict[int, str]]:
+        """Return the answers of prompts that have such a turn, the other prompts, and the unfinished turns of those."""
+        answers, others, unfinished = [], [], {}
         for one in items:
-            answer = self._take(one, read_value)
-            answers.append(answer) if answer else others.append(one)
-        return answers, others
+            if answer := self._take(one, read_value):
+                answers.append(answer)
+                continue
+            others.append(one)
+            if self.unfinished and not one.problem and (ids := self.unfinished.get(prompt_hash(one.prompt))):
+                unfinished[one.index] = ids.popleft()
+        return answers, others, unfinished
 
     def _take(self, one: PromptItem, read_value: Callable[[Turn], Any]) -> Answer | None:
-        if not (self.completed or self.unfinished) or one.problem:
+        if not self.completed or one.problem:
             return None
-        hash_ = prompt_hash(one.prompt)
-        if turns := self.completed.get(hash_):
+        if turns := self.completed.get(prompt_hash(one.prompt)):
             turn = turns.popleft()
             with suppress(NbtoolError):  # a value that cannot be read is asked for again
                 value = read_value(turn)
                 return Answer(one.index, one.label, one.prompt, value, is_cached=True, turn_id=turn.turn_id)
-        if ids := self.unfinished.get(hash_):
-            return Answer(one.index, one.label, one.prompt, error=not_repeated(), turn_id=ids.popleft())
         return None
 
-    def _add(self, events: Sequence[Event], key: BatchKey, free_tools: frozenset[str]) -> None:
-        began = next((event for event in events if isinstance(event, TurnStarted)), None)
+    def _add(self, events: Sequence[Event], key: BatchKey) -> None:
+        began = start_of(events)
         if began is None or not (hash_ := hash_of_key(began.cell_id)):
             return
         if key.is_sound(events):
             with suppress(NbtoolError):  # a turn that cannot be restored is sent again
                 self.completed[hash_].append(restore.restore_turn(events))
-        elif not has_ended(events) and has_started_call(events, free_tools):
+        elif began.told_from or any(isinstance(event, CallStarted) for event in events):
             self.unfinished[hash_].append(began.turn_id)
 
 
@@ -113,7 +115,7 @@ def find_completed(key: BatchKey, keys: Collection[str], *, chat_id: str, since:
 
     turns: dict[str, Turn] = {}
     for events in journal().read(read) if key.is_comparable else []:
-        began = next((event for event in events if isinstance(event, TurnStarted)), None)
+        began = start_of(events)
         if began and began.cell_id in keys and key.is_sound(events):
             with suppress(NbtoolError):  # a turn that cannot be restored is lost
                 turns.setdefault(began.cell_id, restore.restore_turn(events))

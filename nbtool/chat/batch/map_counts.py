@@ -33,7 +33,7 @@ class MapCounts:
 
     def __init__(self, total: int | None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._total, self._clock = total, clock
-        self._answered = self._failed = self._answered_before = self._unsent = self._undecided = 0
+        self._answered = self._failed = self._answered_before = self._unsent = self._undecided = self._acted = 0
         self._approver_error = ""
         self._failures: dict[str, int] = {}
         self._buckets: deque[tuple[float, int]] = deque()
@@ -53,24 +53,26 @@ class MapCounts:
         is_unsent: bool = False,
         has_undecided_calls: bool = False,
         approver_error: str = "",
+        has_acted: bool = False,
     ) -> None:
         """Count one prompt: its error, whether its answer was there before, and whether it was never sent.
 
         With `has_undecided_calls`, its answer comes from a turn in which nobody decided about a call; `approver_error`
-        is why, if an approver failed. The first such text is kept.
+        is why, if an approver failed, of which the first is kept, and `has_acted` whether another call of it ran.
         """
         with self._lock:
             if is_unsent:
                 self._unsent += 1
                 return
+            self._undecided += has_undecided_calls
+            self._acted += has_undecided_calls and has_acted
+            self._approver_error = self._approver_error or shorten(approver_error, MAX_MESSAGE_CHARS)
             if is_cached:
                 self._answered_before += 1
                 return
             self._count_in_window(self._clock())
             if error is None:
                 self._answered += 1
-                self._undecided += has_undecided_calls
-                self._approver_error = self._approver_error or shorten(approver_error, MAX_MESSAGE_CHARS)
                 return
             self._failed += 1
             message = _message_of(error)
@@ -105,6 +107,7 @@ class MapCounts:
                 reason,
                 self._undecided,
                 self._approver_error,
+                self._acted,
             )
 
     def _rate(self, now: float) -> float | None:

@@ -11,6 +11,9 @@ MIN_WAIT_SECONDS = 1.0
 APPROVER_FIX = "correct it and map again: these prompts are sent again"
 """What a person can do about calls that were denied because the approver failed."""
 
+REPEAT_FIX = "what ran is not repeated unless `repeat_calls=True`"
+"""What a later map does with the calls of such prompts that ran."""
+
 UNASKED_FIX = 'pass `approver=`, or set `run="auto"` on the tool'
 """What a person can do about calls that nobody could be asked about."""
 
@@ -41,4 +44,5 @@ def undecided_text(progress: MapProgress) -> str:
         return text
     if progress.approver_error:
         return f"{text}; {progress.approver_error} ({APPROVER_FIX})"
-    return f"{text}: nobody could be asked ({UNASKED_FIX})"
+    repeats = f"; {REPEAT_FIX}" if progress.acted else ""
+    return f"{text}: nobody could be asked ({UNASKED_FIX}{repeats})"

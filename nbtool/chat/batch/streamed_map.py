@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -20,19 +20,20 @@ from nbtool.messages import Usage
 CHUNK = 1_000
 """Prompts in memory at a time; the next ones are read when all of them are answered."""
 
-MakeBatch = Callable[[Sequence[PromptItem]], Batch]
-TakeLost = Callable[[Sequence[PromptItem]], tuple[Sequence[Answer], Sequence[PromptItem]]]
+MakeBatch = Callable[[Sequence[PromptItem], Mapping[int, str]], Batch]
+TakeLost = Callable[[Sequence[PromptItem]], tuple[Sequence[Answer], Sequence[PromptItem], Mapping[int, str]]]
 
 
 @dataclass(slots=True)
 class MapTotals:
     """What came of a streamed map.
 
-    `answered_before` had an answer in the sink already, or may have run on a lost worker and is not repeated; the usage
-    of those is not counted. `unsent` were not answered, because their turn was stopped. `undecided` are those of
-    `answered` with a call that was denied, or its result withheld, because nobody could be asked or the approver
-    failed, the first time by `approver_error`. `failures` are the first distinct messages of failed prompts with their
-    numbers, `other_failures` the number of all others.
+    `answered_before` had an answer already, whose usage is not counted. `failed` are also those that were not sent
+    again because a call had started in an earlier map. `unsent` were not answered, because their turn was stopped.
+    `undecided` are those with an answer in whose turn a call was denied, or its result withheld, because nobody could
+    be asked or the approver failed, the first time by `approver_error`; of the `acted` ones another call ran.
+    `failures` are the first distinct messages of failed prompts with their numbers, `other_failures` the number of all
+    others.
     """
 
     answered: int = 0
@@ -44,6 +45,7 @@ class MapTotals:
     failures: tuple[tuple[str, int], ...] = ()
     other_failures: int = 0
     approver_error: str = ""
+    acted: int = 0
 
     def __str__(self) -> str:
         return status_line(
@@ -55,6 +57,7 @@ class MapTotals:
                 unsent=self.unsent,
                 undecided=self.undecided,
                 approver_error=self.approver_error,
+                acted=self.acted,
                 state="completed",
             )
         )
@@ -64,14 +67,15 @@ def run_streamed_map(
     items: Iterable[PromptItem],
     sink: AnswerSink,
     make_batch: MakeBatch,
-    take_lost: TakeLost = lambda chunk: ([], chunk),
+    take_lost: TakeLost = lambda chunk: ([], chunk, {}),
     *,
     progress: bool = True,
 ) -> MapTotals:
     """Send prompts, and write each answer to the sink as soon as it has arrived.
 
-    `take_lost` returns the answers that a killed map left in the journal, and the prompts that have none. An interrupt
-    cancels the running prompts and is raised again when their answers are written.
+    `take_lost` returns the answers that a killed map left in the journal, the prompts that have none, and the turns of
+    those that it left unfinished, by their rows. An interrupt cancels the running prompts and is raised again when
+    their answers are written.
 
     Raises:
         nbtool.errors.LimitReached: a limit of all prompts together was reached; the other answers are written.
@@ -103,8 +107,9 @@ class _StreamedMap:
                     self._totals.answered_before += len(chunk) - len(left)
                     self._counts.add_answered_before(len(chunk) - len(left))
                     poll()
-                    if left := self._write_lost(left):
-                        self._send_chunk(left, poll)
+                    left, turns = self._write_lost(left)
+                    if left:
+                        self._send_chunk(left, turns, poll)
         except BaseException as raised:
             error = raised
             raise
@@ -112,22 +117,21 @@ class _StreamedMap:
             self._display.close(error)
         counts = self._counts.progress(self._totals.usage)
         self._totals.failures, self._totals.other_failures = counts.failures, counts.other_failures
-        self._totals.approver_error = counts.approver_error
+        self._totals.approver_error, self._totals.acted = counts.approver_error, counts.acted
         return self._totals
 
-    def _write_lost(self, chunk: Sequence[PromptItem]) -> Sequence[PromptItem]:
-        """Write the answers that a killed map left in the journal, and return the other prompts."""
-        answers, others = self._take_lost(chunk)
+    def _write_lost(self, chunk: Sequence[PromptItem]) -> tuple[Sequence[PromptItem], dict[int, str]]:
+        """Write the answers that a killed map left in the journal; return the other prompts, and turns that acted."""
+        answers, others, unfinished = self._take_lost(chunk)
         if answers:
             self._sink.write(answers)
-        for one in answers:
-            self._totals.answered_before += one.error is None
-            self._totals.failed += one.error is not None
-            self._counts.add(one.error, is_cached=one.error is None)
-        return others
+            self._totals.answered_before += len(answers)
+            self._counts.add_answered_before(len(answers))
+        acted_turns = getattr(self._sink, "acted_turns", None)
+        return others, {**(acted_turns(others) if acted_turns else {}), **unfinished}
 
-    def _send_chunk(self, chunk: Sequence[PromptItem], poll: Callable[[], None]) -> None:
-        batch, written = self._begin_batch(chunk), set[int]()
+    def _send_chunk(self, chunk: Sequence[PromptItem], turns: Mapping[int, str], poll: Callable[[], None]) -> None:
+        batch, written = self._begin_batch(chunk, turns), set[int]()
 
         def write(answers: Sequence[Answer]) -> None:
             """Write the answers of prompts that were sent; the others have none."""
@@ -139,13 +143,16 @@ class _StreamedMap:
                 is_unsent = batch.is_unsent(one)
                 self._totals.unsent += is_unsent
                 self._totals.failed += one.error is not None and not is_unsent
-                self._totals.answered += one.error is None
+                self._totals.answered += one.error is None and not one.is_cached
+                self._totals.answered_before += one.is_cached
                 self._totals.undecided += one.has_undecided_calls
                 self._counts.add(
                     one.error,
+                    is_cached=one.is_cached,
                     is_unsent=is_unsent,
                     has_undecided_calls=one.has_undecided_calls,
                     approver_error=one.approver_error,
+                    has_acted=one.has_acted,
                 )
             self._display.update()
 
@@ -164,8 +171,8 @@ class _StreamedMap:
         if batch.stop_reason:
             raise batch.stop_reason
 
-    def _begin_batch(self, chunk: Sequence[PromptItem]) -> Batch:
-        batch = self._make_batch(chunk)
+    def _begin_batch(self, chunk: Sequence[PromptItem], turns: Mapping[int, str]) -> Batch:
+        batch = self._make_batch(chunk, turns)
         with self._lock:
             self._batch = batch
             is_stopped = self._is_stopped

@@ -18,12 +18,13 @@ from nbtool.chat.conversation import Conversation, TurnRef
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.rerun.carry_over import CarryOver, carry_over
 from nbtool.chat.rerun.edits import parse_edits
-from nbtool.chat.rerun.recovery import complete_rounds, is_pending, recover, rounds_of
+from nbtool.chat.rerun.recovery import Round, complete_rounds, is_pending, recover, rounds_of
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.version_diff import CallEdit, VersionDiff
 from nbtool.errors import BadUsage
 from nbtool.messages import Message, short_id
 from nbtool.plugins.structured import Structured
+from nbtool.tools.calls.record import CallRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,23 +132,33 @@ class Resume:
     """Finish an interrupted turn: it continues after its last complete reply.
 
     Calls that never started run now, with approval. The outcomes of all others are reused; a call that was running when
-    the turn was interrupted has an unknown outcome and does not run again.
+    the turn was interrupted has an unknown outcome and does not run again. `with_undecided`, calls that were denied by
+    nobody's decision are asked about again, and a complete turn goes on from the first round with one.
     """
 
     turn: TurnRef = None
+    with_undecided: bool = False
 
     def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one signature for all operations
         """Return the plan; raises BadUsage if the turn does not exist or is complete."""
         node, turn = conversation.find_turn(self.turn)
         if not turn.done.done():
             raise BadUsage(f"{short_id(turn.turn_id)} is still running.", fix="Wait for it, or stop it first.")
-        if turn.status == "completed":
+        rounds = recover(turn, lambda turn_id: conversation.find_turn(turn_id)[1])
+        first = next((number for number, round in enumerate(rounds, 1) if self._asks_again(round)), 0)
+        if turn.status == "completed" and not first:
             raise BadUsage(
                 f"{short_id(turn.turn_id)} is complete, so nothing is pending.", fix="Use a rerun to send it again."
             )
-        rounds = recover(turn, lambda turn_id: conversation.find_turn(turn_id)[1])
-        carry = carry_over(rounds, runs=lambda _, record: is_pending(record))
+        rounds = rounds[:first] if first else rounds
+        carry = carry_over(rounds, runs=lambda _, record: is_pending(record) or self._is_asked_again(record))
         return _new_version(node, turn, carry, VersionDiff("Resumed", turn.turn_id, len(rounds)))
+
+    def _asks_again(self, round: Round) -> bool:
+        return any(self._is_asked_again(record) for record in round.calls)
+
+    def _is_asked_again(self, record: CallRecord | None) -> bool:
+        return self.with_undecided and record is not None and record.started is None and record.is_undecided
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ BY_POLICY = "policy"
 """The `by` of a resolution made by nbtool's own rules, without a person or an approver."""
 
 BY_NOBODY = "nobody"
-"""The `by` of a denial, or of a withheld result, because nobody could be asked."""
+"""The `by` of a denial, or of a withheld result, because nobody could be asked, or only those who may not decide."""
 
 BY_ERROR = "error"
 """The `by` of a denial, or of a withheld result, because the approver failed or its answer does not fit.

@@ -153,7 +153,7 @@ async def _ask_approver(
         else:
             made = await _call_approver(approver, question, caller_thread)
             decision = refuse_automatic(question, made, approver)
-            by = getattr(approver, "name", "approver") if decision is made else BY_POLICY
+            by = getattr(approver, "name", "approver") if decision is made else BY_NOBODY
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and is_cancelling():
             raise
@@ -162,7 +162,7 @@ async def _ask_approver(
     if decision is None:
         return
     if question.needs_person and isinstance(decision, Approved):  # whatever the approver calls itself
-        decision, by = question.denial(NEEDS_PERSON, fix=SIGN_IN_FIX), BY_POLICY
+        decision, by = question.denial(NEEDS_PERSON, fix=SIGN_IN_FIX), BY_NOBODY
     try:
         approvals.decide(question.digest, decision, by=str(by))
     except AlreadyDecided:

@@ -10,6 +10,7 @@ from typing import Any
 from nbtool.events import CallDecided, CallFinished, CallStatus, ResolvedArgument
 from nbtool.messages import Media, ToolCall, ToolResult
 from nbtool.mime import IMAGES, sniff
+from nbtool.tools.approval.decisions import BY_NO_DECISION
 from nbtool.tools.values.named_parts import MultipartResult
 from nbtool.tools.values.table_preview import TablePreview
 
@@ -75,6 +76,11 @@ class CallRecord:
     started: float | None = None
     ended: float | None = None
     decisions: list[CallDecided] = field(default_factory=list)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the call was denied, or its result withheld, by nobody's decision."""
+        return any(one.by in BY_NO_DECISION for one in self.decisions)
 
     @classmethod
     def from_call(cls, call: ToolCall, round: int) -> CallRecord:

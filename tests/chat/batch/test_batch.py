@@ -198,7 +198,7 @@ def test_a_budget_of_tokens_stops_and_keeps_what_came() -> None:
     assert batch.values[:2] == ["Done.", "Done."]
     assert all(isinstance(one, LimitReached) for one in batch.values[2:])
     assert "budget of 100 tokens is used up" in str(batch.values[2])
-    assert "This prompt was not sent." in str(batch.values[4])
+    assert "The other prompts were not sent, or not finished." in str(batch.values[4])
     assert batch.usage.total_tokens == 120
     assert repr(batch) == "<Batch: 2 of 5 prompts, stopped, 3 not answered, 120 tokens>"
     assert "larger `tokens=` or `usd=`" in str(batch.values[2]) + str(batch.values[4])

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chat.batch.answers import NOT_REPEATED
-from nbtool.errors import WorkerLost
+from nbtool.chat.batch.earlier_turns import NOT_REPEATED
+from nbtool.errors import NotRepeated
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire.base import Prompt
 
@@ -74,7 +74,9 @@ def read(path: Path, query: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("suffix", ["sqlite", "parquet"])
-def test_a_row_whose_call_had_started_is_not_sent_again_until_it_is_deleted(tmp_path: Path, suffix: str) -> None:
+def test_a_row_whose_call_had_started_is_failed_and_not_sent_again_until_calls_may_be_repeated(
+    tmp_path: Path, suffix: str
+) -> None:
     path, log = tmp_path / f"a.{suffix}", tmp_path / "log"
     rows = path if suffix == "sqlite" else tmp_path / "a.parquet.sqlite"
     kill_map("into", path, log, at="p3")
@@ -86,12 +88,10 @@ def test_a_row_whose_call_had_started_is_not_sent_again_until_it_is_deleted(tmp_
     assert (second.answered, second.answered_before, second.failed) == (2, 3, 1)
     assert [text.startswith(NOT_REPEATED) for text, _ in second.failures] == [True]
     assert read(rows, "SELECT row, value IS NULL FROM answers WHERE error IS NOT NULL") == [(3, 1)]
-    assert (third.answered, third.answered_before, third.failed) == (0, 6, 0)
+    assert (third.answered, third.answered_before, third.failed) == (0, 5, 1)
+    assert third.failures == second.failures
 
-    with sqlite3.connect(rows) as connection:
-        connection.execute("DELETE FROM answers WHERE row = 3")
-        connection.execute("DELETE FROM not_repeated WHERE row = 3")
-    last = chat_of(str(log)).map_into(path, NAMES)
+    last = chat_of(str(log)).map_into(path, NAMES, repeat_calls=True)
     assert (last.answered, last.answered_before) == (1, 5)
     assert sorted(log.read_text(encoding="utf-8").split()) == sorted([*NAMES, "p3"])
 
@@ -134,20 +134,20 @@ def test_a_map_that_is_killed_twice_finds_what_both_left(tmp_path: Path) -> None
     totals = chat_of(str(log)).map_into(path, NAMES)
 
     assert sorted(log.read_text(encoding="utf-8").split()) == NAMES
-    assert read(path, "SELECT row FROM not_repeated ORDER BY row") == [(1,), (4,)]
+    assert read(path, "SELECT row FROM acted ORDER BY row") == [(1,), (4,)]
     assert totals.answered == 1
 
 
-def test_a_map_without_a_file_does_not_repeat_it_either_unless_resume_is_off(tmp_path: Path) -> None:
+def test_a_map_without_a_file_does_not_repeat_it_either_unless_calls_may_be_repeated(tmp_path: Path) -> None:
     log = tmp_path / "log"
     kill_map("map", tmp_path / "-", log, at="p3")
 
     second = chat_of(str(log)).map(NAMES)
-    forced = chat_of(str(log)).map(["p3"], resume=False)
+    forced = chat_of(str(log)).map(["p3"], repeat_calls=True)
     third = chat_of(str(log)).map(NAMES)
 
-    assert [(one.index, type(one.error)) for one in second.errors] == [(3, WorkerLost)]
-    assert "`resume=False`" in str(second.errors[0].error)
+    assert [(one.index, type(one.error)) for one in second.errors] == [(3, NotRepeated)]
+    assert "`repeat_calls=True`" in str(second.errors[0].error)
     assert forced.values == ["paid p3"]
     assert third.values == [f"paid {name}" for name in NAMES]
     assert sorted(log.read_text(encoding="utf-8").split()) == sorted([*NAMES, "p3"])

@@ -11,13 +11,14 @@ import pytest
 
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.chat.batch import Answer, Batch
-from nbtool.chat.batch.status_line import APPROVER_FIX, UNASKED_FIX
+from nbtool.chat.batch.status_line import APPROVER_FIX, REPEAT_FIX, UNASKED_FIX
 from nbtool.chat.subchat import subchat
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
 from nbtool.wire.base import Prompt
 
 HINT = f"2 with calls denied or withheld: nobody could be asked ({UNASKED_FIX})"
+RAN_HINT = f"{HINT[:-1]}; {REPEAT_FIX})"
 NAMES = ["a", "b"]
 
 
@@ -59,11 +60,13 @@ def chat_of(tool_: Any, name: str, **options: Any) -> Chat:
     return Chat(wire=ScriptedWire([use(name)] * 8), tools=[tool_], **options)
 
 
-@pytest.mark.parametrize(("tool_", "name"), [(drop_table, "drop_table"), (secret, "secret")])
-def test_a_map_says_how_many_prompts_had_calls_that_nobody_could_be_asked_about(tool_: Any, name: str) -> None:
+@pytest.mark.parametrize(("tool_", "name", "hint"), [(drop_table, "drop_table", HINT), (secret, "secret", RAN_HINT)])
+def test_a_map_says_how_many_prompts_had_calls_that_nobody_could_be_asked_about(
+    tool_: Any, name: str, hint: str
+) -> None:
     batch = chat_of(tool_, name).map(NAMES, keep="values")
 
-    assert HINT in repr(batch)
+    assert hint in repr(batch)
     assert "<Batch: 2 of 2 prompts, 2 with" in repr(batch)
     assert [one.has_undecided_calls for one in batch.answers] == [True, True]
     assert batch.errors == []

@@ -24,7 +24,7 @@ from nbtool.chat.batch.remote.chunk_source import ChunkSource
 from nbtool.chat.batch.remote.engine import WorkerLink, find_engine
 from nbtool.chat.batch.remote.home_approver import HomeApprover
 from nbtool.chat.batch.remote.home_questions import HomeQuestions
-from nbtool.chat.batch.remote.packed_answer import PackedAnswer, pack_answer, pack_error
+from nbtool.chat.batch.remote.packed_answer import PackedAnswer, pack_answer, pack_error, unpack_versions
 from nbtool.chat.batch.remote.sealed import Sealed, seal
 
 __all__ = [
@@ -40,4 +40,5 @@ __all__ = [
     "pack_answer",
     "pack_error",
     "seal",
+    "unpack_versions",
 ]

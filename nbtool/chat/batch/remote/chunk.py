@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -13,7 +13,8 @@ from nbtool.chat.batch.prompts import PromptItem
 class Chunk:
     """Prompts with their keys, of a map that began at `since`, in seconds; their turns are journalled under `chat_id`.
 
-    With `has_claims` no call of a prompt starts unless its worker gets the prompt's claim.
+    With `has_claims` no call of a prompt starts unless its worker gets the prompt's claim. `continued` are the events
+    of turns that go on, as JSON, by the keys of their prompts: for each its versions, the latest first.
     """
 
     chat_id: str
@@ -21,6 +22,7 @@ class Chunk:
     prompts: Sequence[tuple[PromptItem, str]] = field(repr=False)
     concurrency: int = 1
     has_claims: bool = False
+    continued: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict, repr=False)
 
     @property
     def indexes(self) -> list[int]:

@@ -22,7 +22,7 @@ from nbtool.chat.batch.remote.call_claim import NOT_REPEATED_FIX, lost_after_cal
 from nbtool.chat.batch.remote.chunk import Chunk, divide
 from nbtool.chat.batch.remote.engine import WorkerEngine
 from nbtool.chat.batch.remote.home_questions import HomeQuestions
-from nbtool.chat.batch.remote.packed_answer import PackedAnswer, unpack_error
+from nbtool.chat.batch.remote.packed_answer import PackedAnswer, pack_versions, unpack_error
 from nbtool.chat.batch.remote.sealed import Sealed, seal
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.journal import TurnWriter, journal, queries, redactor_for
@@ -115,7 +115,7 @@ class ChunkSource:
     async def _send(self, prompts: Prompts, port: AnswerPort) -> list[Answer]:
         """Send one chunk and return its answers; none if its prompts are to be sent again."""
         try:
-            future = await asyncio.to_thread(self._submit, prompts)
+            future = await asyncio.to_thread(self._submit, prompts, port.continued)
         except NbtoolError as error:
             return _failed_answers(prompts, error)
         except Exception as error:  # noqa: BLE001 - an engine may raise anything
@@ -133,10 +133,15 @@ class ChunkSource:
             await asyncio.to_thread(self.engine.withdraw_claims, [one.index for one, _ in prompts])
         return answers
 
-    def _submit(self, prompts: Prompts) -> Future[list[PackedAnswer]]:
+    def _submit(self, prompts: Prompts, continued: Mapping[str, Sequence[Turn]]) -> Future[list[PackedAnswer]]:
         bare = [(PromptItem(one.index, None, one.prompt), key) for one, key in prompts]
         chunk = Chunk(
-            self.chat_id(), self._since, bare, self._concurrency, has_claims=self.has_tools and self.engine.repeats
+            self.chat_id(),
+            self._since,
+            bare,
+            self._concurrency,
+            has_claims=self.has_tools and self.engine.repeats,
+            continued={key: pack_versions(continued[key]) for _, key in prompts if key in continued},
         )
         sealed = seal({"chunk": chunk}, {"chunk": "A prompt"})
         if chunk.has_claims:

@@ -6,7 +6,7 @@ of the type that the user has there, and nothing that a worker returns is run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,20 @@ def pack_answer(answer: Answer, *, is_unsent: bool = False) -> PackedAnswer:
     log = answer.turn.log if answer.turn else []
     events = [dump_event(event) for event in log] if any(isinstance(event, TurnStarted) for event in log) else []
     return PackedAnswer(answer.index, events, pack_error(answer.error) if answer.error else None, is_unsent)
+
+
+def pack_versions(versions: Iterable[Turn]) -> list[list[str]]:
+    """Return the versions of a turn in the form in which they are sent."""
+    return [[dump_event(event) for event in turn.log] for turn in versions]
+
+
+def unpack_versions(versions: Iterable[Iterable[str]]) -> list[Turn]:
+    """Return the versions of a turn.
+
+    Raises:
+        nbtool.errors.NbtoolError: the events cannot be read.
+    """
+    return [restore.restore_turn(load_events(events)) for events in versions]
 
 
 def pack_error(error: BaseException) -> PackedError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -23,7 +22,7 @@ from nbtool.chat.journal import journal
 from nbtool.errors import AuthenticationFailed, BadUsage, Cancelled, WorkerLost
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import call
-from tests.chaos import Received, Silence, Step, head, serve, serve_by, whole
+from tests.chaos import Received, Silence, Step, head, serve, serve_by, text, whole
 from tests.chat.batch.remote import far_tools
 from tests.chat.batch.remote.far_tools import approve, asked, note, note_and_die, prompt_of, result_in, same, where
 from tests.chat.batch.test_streamed_map import rows_of
@@ -266,17 +265,36 @@ def test_a_map_into_a_file_repeats_no_prompt_whose_call_may_have_run(
         second = chat.map_into(path, PROMPTS, on=pool, chunk=3)
         noted = notes.read_text().split()
         remaining = {row for row, _, error in rows_of(path) if error}
-        with sqlite3.connect(path) as connection:
-            connection.execute("DELETE FROM answers WHERE row = 13")
-        third = chat.map_into(path, PROMPTS, on=pool, chunk=3)
+        third = chat.map_into(path, PROMPTS, on=pool, chunk=3, repeat_calls=True)
 
     assert 13 in lost
     assert remaining == lost
     assert sorted(noted, key=int) == sorted(set(noted), key=int)
-    assert second.failed == 0
-    assert third.answered == 1  # the person has deleted its row: it may be sent again
+    assert second.failed == len(lost)
+    assert third.answered == len(lost)
     assert rows_of(path)[13] == (13, "p13: noted 13", None)
     assert notes.read_text().split().count("13") == 2
+
+
+def test_a_turn_that_failed_after_a_call_goes_on_in_a_pool(pool: Executor, tmp_path: Path) -> None:
+    path, notes = tmp_path / "a.sqlite", tmp_path / "notes"
+    broken = {"p1"}
+
+    def respond(request: Received) -> Sequence[Step]:
+        is_broken = result_in(request) and prompt_of(request) in broken
+        return [head(), text("half a reply")] if is_broken else use("note", path=str(notes))(request)
+
+    with serve_by(respond) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[note])
+        first = chat.map_into(path, PROMPTS[:3], on=pool, retries=0)
+        broken.clear()
+        asked = len(server.requests)
+        second = chat.map_into(path, PROMPTS[:3], on=pool)
+        last = len(server.requests) - asked
+
+    assert (first.failed, second.failed, second.answered, second.answered_before) == (1, 0, 1, 2)
+    assert last == 1  # with the result of the call that ran
+    assert sorted(notes.read_text().split()) == ["0", "1", "2"]
 
 
 class Unreturned(ThreadPoolExecutor):
@@ -307,7 +325,7 @@ def test_a_task_that_could_not_return_its_answers_may_have_run(tmp_path: Path) -
         second = chat.map_into(path, PROMPTS[:2], on=threads)
         plain = Chat("tiny", base_url=server.url, plugins=[Redacted()]).map(["p1"], on=on).answers[0].error
 
-    assert (first.failed, second.failed, second.answered_before) == (2, 0, 2)
+    assert (first.failed, second.failed, second.answered_before) == (2, 2, 0)
     assert [error for *_, error in rows_of(path)] == [
         "The task failed (ConnectionResetError: reset by peer). What its calls did may be done. "
         "It is not repeated. Check what it did, and send the prompt again if that is right."

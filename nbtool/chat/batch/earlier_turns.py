@@ -1,0 +1,102 @@
+"""What an earlier map has left of a prompt, and what is done with it: no call that ran is run again by itself."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal
+
+from nbtool.chat.conversation import restore
+from nbtool.chat.journal import queries
+from nbtool.chat.turn import Turn
+from nbtool.errors import NbtoolError, NotRepeated
+from nbtool.events import Event, TurnStarted
+from nbtool.tools.calls.record import CallRecord
+
+NextStep = Literal["send", "continue", "use", "refuse"]
+"""What is done with a prompt: send it, continue its turn from what ran, use its answer as it is, or refuse it."""
+
+MAX_VERSIONS = 100
+"""Maximum versions of one turn that are read; with more it is refused."""
+
+KNOWN_STATUSES = frozenset(("ok", "error", "denied", "withheld", "not_run"))
+"""The statuses of calls whose outcome is known, so that a turn can go on from it."""
+
+NOT_REPEATED = "An earlier map did not answer this prompt, and a call of it had started: what the call did may be done."
+NOT_REPEATED_FIX = (
+    "It is not sent again by itself. Check what the call did; with `repeat_calls=True` the prompt is sent from its "
+    "beginning."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTurns:
+    """What earlier maps have of the prompts of a map, by their keys.
+
+    The turns that answered some; the versions, the latest first, of those that are continued; and the ids of the turns
+    of those that are not sent again.
+    """
+
+    answered: Mapping[str, Turn] = field(default_factory=dict)
+    continued: Mapping[str, Sequence[Turn]] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+def not_repeated() -> NotRepeated:
+    """Return the error of a prompt that is not sent again."""
+    return NotRepeated(NOT_REPEATED, fix=NOT_REPEATED_FIX)
+
+
+def choose_step(versions: Sequence[Turn], free_tools: Collection[str]) -> NextStep:
+    """Decide what is done with a prompt whose turn gave no answer that can be reused.
+
+    Args:
+        versions: the turn and those that it continued, the latest first.
+        free_tools: nbtool's own tools, which only read the variables of the chat: they do not count.
+    """
+    started = [one for turn in versions for one in turn.calls if has_started(one, free_tools)]
+    if not started:
+        return "send"
+    if any(one.status not in KNOWN_STATUSES for one in started):
+        return "refuse"
+    latest = versions[0]
+    if latest.status != "completed":
+        return "continue"
+    undecided = [one for one in latest.calls if one.is_undecided]
+    if not undecided:
+        return "send"  # an object that it used may have changed since
+    own = {call.call_id for reply in latest.rounds for call in reply.calls}
+    can_ask = all(one.started is None and one.call_id in own for one in undecided)  # not one that a tool made
+    return "continue" if can_ask else "use"
+
+
+def has_started(call: CallRecord, free_tools: Collection[str]) -> bool:
+    """Whether a call started, of a tool that may have effects."""
+    return call.started is not None and call.name not in free_tools
+
+
+def read_versions(connection: sqlite3.Connection, turn_id: str) -> list[list[Event]]:
+    """Return the events of a turn and of those that it continued, the latest first; none if one is not there."""
+    versions: list[list[Event]] = []
+    while turn_id and len(versions) < MAX_VERSIONS:
+        events = [event for _, event in queries.event_times(connection, turn_id)]
+        began = start_of(events)
+        if began is None:
+            return []
+        versions.append(events)
+        turn_id = began.told_from
+    return [] if turn_id else versions
+
+
+def restore_versions(versions: Iterable[Sequence[Event]]) -> list[Turn]:
+    """Return the turns; none if one cannot be restored."""
+    with suppress(NbtoolError):
+        return [restore.restore_turn(events) for events in versions]
+    return []
+
+
+def start_of(events: Iterable[Event]) -> TurnStarted | None:
+    """Return the start of a turn."""
+    return next((event for event in events if isinstance(event, TurnStarted)), None)

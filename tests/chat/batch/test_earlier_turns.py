@@ -1,0 +1,218 @@
+"""What a map does with prompts that an earlier one did not answer: what ran is not run again by itself."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import Approved, Chat, Released, tool
+from nbtool.chat.batch.batch import Batch
+from nbtool.chat.batch.streamed_map import MapTotals
+from nbtool.chat.erasure import erase
+from nbtool.errors import LimitReached, NotRepeated
+from nbtool.events import UsageDelta
+from nbtool.messages import Usage
+from nbtool.testing import ScriptedWire, call, cut
+from nbtool.wire.base import Prompt
+from tests.policy.in_force import policy_in_force
+
+NAMES = ["a", "b", "c"]
+RunMap = Callable[..., Batch | MapTotals]
+
+
+class Shop:
+    """Chats whose model calls `pay`, then `mail`, and says what came of it; `effects` counts the payments."""
+
+    def __init__(self) -> None:
+        self.effects: Counter[str] = Counter()
+        self.broken: set[str] = set()
+        self.requests = 0
+        self.on_last = lambda _: None
+
+        @tool(run="auto")
+        def pay(name: str) -> str:
+            "Pay."
+            self.effects[name] += 1
+            return f"paid {name}"
+
+        @tool(run="auto", result="always")
+        def pay_secretly(name: str) -> str:
+            "Pay, and ask before the receipt is sent."
+            self.effects[name] += 1
+            return f"receipt {name}"
+
+        @tool
+        def mail(name: str) -> str:
+            "Send a mail."
+            return f"mailed {name}"
+
+        self.pay, self.pay_secretly, self.mail = pay, pay_secretly, mail
+
+    def chat(self, *tools: Any, names: tuple[str, ...] = ("pay",)) -> Chat:
+        """Make a chat that calls tools of these names one after another for each prompt."""
+
+        def reply(prompt: Prompt) -> Any:
+            self.requests += 1
+            name = next(one for one in reversed(prompt.messages) if one.role == "user").text.splitlines()[0]
+            results = [result.text for one in prompt.messages for result in one.results]
+            if len(results) < len(names):
+                return call(names[len(results)], name=name)
+            self.on_last(name)
+            return ["broken", cut()] if name in self.broken else " and ".join(results)
+
+        return Chat(wire=ScriptedWire([reply] * 60), tools=list(tools or (self.pay,)))
+
+
+@pytest.fixture
+def shop() -> Shop:
+    return Shop()
+
+
+@pytest.fixture(params=["map", "map_into", "parquet"])
+def run_map(request: pytest.FixtureRequest, tmp_path: Path) -> RunMap:
+    """A map, in the journal only or into a file."""
+    kind = request.param
+
+    def run(chat: Chat, **options: Any) -> Batch | MapTotals:
+        options = {"concurrency": 1, "retries": 0, **options}
+        if kind == "map":
+            return chat.map(NAMES, **options)
+        return chat.map_into(tmp_path / ("a.sqlite" if kind == "map_into" else "a.parquet"), NAMES, **options)
+
+    return run
+
+
+def test_a_turn_that_failed_after_a_call_goes_on_from_its_result(shop: Shop, run_map: RunMap) -> None:
+    shop.broken = {"b"}
+    first = run_map(shop.chat())
+    still = run_map(shop.chat())
+    shop.broken, shop.requests = set(), 0
+    last = run_map(shop.chat())
+
+    assert ("1 failed" in str(first), "1 failed" in str(still)) == (True, True)
+    assert "2 answered before" in str(last)
+    assert "failed" not in str(last)
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+    assert shop.requests == 1
+    assert run_map(shop.chat()).answered_before == 3 if isinstance(last, MapTotals) else last.values[1] == "paid b"
+
+
+def test_a_call_that_nobody_could_be_asked_about_is_asked_about_again_and_the_one_before_it_not_repeated(
+    shop: Shop, run_map: RunMap
+) -> None:
+    tools, names = (shop.pay, shop.mail), ("pay", "mail")
+    first = run_map(shop.chat(*tools, names=names))
+    again = run_map(shop.chat(*tools, names=names), approver=lambda _: Approved())
+    third = run_map(shop.chat(*tools, names=names))
+
+    assert "3 with calls denied or withheld" in str(first)
+    assert "what ran is not repeated unless `repeat_calls=True`" in str(first)
+    assert "denied" not in str(again)
+    assert "3 answered before" in str(third)
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+    if isinstance(again, Batch):
+        assert again.values == [f"paid {name} and mailed {name}" for name in NAMES]
+
+
+def test_a_call_whose_result_was_withheld_because_nobody_could_be_asked_is_not_run_again_unless_calls_may_be_repeated(
+    shop: Shop, run_map: RunMap
+) -> None:
+    chats = [shop.chat(shop.pay_secretly, names=("pay_secretly",)) for _ in range(4)]
+    first, second = run_map(chats[0]), run_map(chats[1], approver=lambda _: Released())
+    effects = Counter(shop.effects)
+    forced = run_map(chats[2], approver=lambda _: Released(), repeat_calls=True)
+    last = run_map(chats[3])
+
+    assert "3 with calls denied or withheld" in str(first)
+    assert "3 answered before, 3 with calls denied or withheld" in str(second)
+    assert effects == {"a": 1, "b": 1, "c": 1}
+    assert "denied" not in str(forced)
+    assert shop.effects == {"a": 2, "b": 2, "c": 2}
+    assert "3 answered before" in str(last)
+
+
+def test_an_interrupt_between_two_requests_repeats_no_call_later(shop: Shop, run_map: RunMap) -> None:
+    shop.on_last = lambda name: signal.raise_signal(signal.SIGINT) if name == "b" else None
+    with pytest.raises(KeyboardInterrupt):
+        run_map(shop.chat())
+    shop.on_last = lambda _: None
+    totals = run_map(shop.chat())
+
+    assert set(shop.effects.values()) == {1}
+    assert {"a", "b"} <= set(shop.effects)
+    assert ("1 failed" in str(totals)) == ("c" not in shop.effects)  # its call was about to start
+
+
+def test_a_budget_that_is_used_up_after_a_call_repeats_it_not(shop: Shop, tmp_path: Path) -> None:
+    def reply(prompt: Prompt) -> Any:
+        last = prompt.messages[-1]
+        said = last.results[0].text if last.results else call("pay", name=last.text)
+        return [said, UsageDelta(Usage(30, 30))]
+
+    def chat() -> Chat:
+        return Chat(wire=ScriptedWire([reply] * 20), tools=[shop.pay])
+
+    with pytest.raises(LimitReached, match="not sent, or not finished"):
+        chat().map_into(tmp_path / "a.sqlite", NAMES, tokens=100, concurrency=1)
+    paid = dict(shop.effects)
+    totals = chat().map_into(tmp_path / "a.sqlite", NAMES, tokens=10_000, concurrency=1)
+
+    assert paid
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+    assert totals.failed == 0
+
+
+def test_a_call_that_was_running_when_the_map_was_stopped_is_refused(shop: Shop) -> None:
+    started, release = threading.Event(), threading.Event()
+
+    @tool(run="auto", thread=True)
+    def pay(name: str) -> str:
+        "Pay, slowly."
+        shop.effects[name] += 1
+        started.set()
+        release.wait(20)
+        return f"paid {name}"
+
+    chat = shop.chat(pay)
+    batch = chat.start_map(NAMES, concurrency=1)
+    assert started.wait(20)
+    batch.cancel()
+    release.set()
+    batch.wait()
+    again = shop.chat(pay).map(NAMES)
+
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+    assert [one.index for one in again.errors] in ([], [0])  # its outcome may have come in time
+    assert all(type(one.error) is NotRepeated for one in again.errors)
+
+
+def test_a_row_whose_turn_is_no_longer_in_the_journal_is_refused(shop: Shop, tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    shop.broken = {"b"}
+    shop.chat().map_into(path, NAMES, retries=0)
+    erase()
+    shop.broken = set()
+    totals = shop.chat().map_into(path, NAMES)
+    with sqlite3.connect(path) as connection:
+        [(error,)] = connection.execute("SELECT error FROM answers WHERE row = 1").fetchall()
+
+    assert (totals.failed, totals.answered_before) == (1, 2)
+    assert "`repeat_calls=True`" in totals.failures[0][0]
+    assert "broke off" in error  # why the first map failed stays in the file
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_denial_because_a_policy_requires_a_person_is_no_answer(tmp_path: Path) -> None:
+    shop = Shop()
+    with policy_in_force(tmp_path, '[approval]\nalways_ask = ["mail"]\n'):
+        batch = shop.chat(shop.mail, names=("mail",)).map(NAMES, approver=lambda _: Approved())
+
+    assert [one.has_undecided_calls for one in batch.answers] == [True] * 3
+    assert "3 with calls denied or withheld" in repr(batch)
