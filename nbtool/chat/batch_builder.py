@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,10 +17,17 @@ from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
 from nbtool.chat.batch_maker import EMPTY, BatchMaker
 from nbtool.chat.batch_worker import answer_chunk
 from nbtool.chat.chat_description import describe_chat
+from nbtool.chat.journal.storage import is_in_memory
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.errors import BadUsage
 from nbtool.messages import new_id
 from nbtool.policy import site_policy
+
+UNPROTECTED = (
+    "The journal is in memory only. If this process is killed, a later map with the same file does not know which "
+    "calls had started, and may run them again."
+)
+"""Said of a map with tools into a file."""
 
 
 def build_batch(chat: TurnBuilder, prompts: Any, rows: Any, **options: Any) -> Batch:
@@ -40,6 +48,8 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     maker = batches.maker
     maker.reads_journal = False  # the sink knows which rows have an answer
     progress, maker.plan = maker.plan.progress, replace(maker.plan, progress=False)
+    if maker.parts.tools.tools() and hasattr(target, "acted_turns") and is_in_memory():
+        warnings.warn(UNPROTECTED, RuntimeWarning, stacklevel=3)
     # where inputs cannot be compared, no former answer is known to be of the same ones
     is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
     target.open(maker.key.chat_id if is_known else new_id(maker.key.chat_id))

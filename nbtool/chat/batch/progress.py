@@ -25,6 +25,9 @@ from nbtool.messages import Usage
 INTERVAL = 0.2
 """Minimum seconds between two updates of the line."""
 
+CONTINUE_FIX = "map again to go on"
+"""What a person can do about a map that was stopped."""
+
 VIEW_INTERVAL = 0.33
 """Seconds between two updates of a view."""
 
@@ -101,7 +104,9 @@ class ProgressDisplay:
             with suppress(Exception):
                 self._view.end(progress)
         if self._line:
-            self._line.end(self._text(progress), is_needed=progress.undecided > 0)
+            is_stopped = progress.state == "stopped"
+            text = f"{self._text(progress)} ({CONTINUE_FIX})" if is_stopped else self._text(progress)
+            self._line.end(text, is_needed=is_stopped or progress.undecided > 0)
 
     def _text(self, progress: MapProgress) -> str:
         return f"nbtool: {self._map.line(progress)}"
@@ -125,7 +130,8 @@ class ProgressLine:
     """Write progress to an interactive stream, overwritten in place.
 
     The stream is stderr in a terminal and stdout in a notebook, where stderr has a red background. To a file or a pipe
-    only what is needed is written, to stderr: that calls were denied, which the values of a map do not show.
+    only what is needed is written, to stderr: that calls were denied, which the values of a map do not show, and how
+    far a map came that was stopped.
     """
 
     def __init__(self, *, is_shown: bool) -> None:

@@ -138,10 +138,13 @@ def test_a_call_whose_result_was_withheld_because_nobody_could_be_asked_is_not_r
     assert "3 answered before" in str(last)
 
 
-def test_an_interrupt_between_two_requests_repeats_no_call_later(shop: Shop, run_map: RunMap) -> None:
+def test_an_interrupt_between_two_requests_repeats_no_call_later(
+    shop: Shop, run_map: RunMap, capsys: pytest.CaptureFixture[str]
+) -> None:
     shop.on_last = lambda name: signal.raise_signal(signal.SIGINT) if name == "b" else None
     with pytest.raises(KeyboardInterrupt):
         run_map(shop.chat())
+    assert capsys.readouterr().err.endswith("stopped, 1 not answered (map again to go on)\n")
     shop.on_last = lambda _: None
     totals = run_map(shop.chat())
 

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,19 @@ def test_a_map_that_is_killed_twice_finds_what_both_left(tmp_path: Path) -> None
     assert sorted(log.read_text(encoding="utf-8").split()) == NAMES
     assert read(path, "SELECT row FROM acted ORDER BY row") == [(1,), (4,)]
     assert totals.answered == 1
+
+
+def test_a_map_with_tools_into_a_file_says_that_a_journal_in_memory_protects_from_no_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NBTOOL_JOURNAL", "off")
+    log = str(tmp_path / "log")
+    with pytest.warns(RuntimeWarning, match="The journal is in memory only. If this process is killed"):
+        chat_of(log).map_into(tmp_path / "a.sqlite", NAMES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Chat(wire=ScriptedWire(["ok"] * 6)).map_into(tmp_path / "b.sqlite", NAMES)
+        chat_of(log).map_into(list, NAMES)
 
 
 def test_a_map_without_a_file_does_not_repeat_it_either_unless_calls_may_be_repeated(tmp_path: Path) -> None:
