@@ -109,7 +109,12 @@ class _Batches:
         find_engine(maker.plan.on).close()  # an error of its kind comes before any other
         return describe_chat(
             sent,
-            {**maker.arguments, "settings": maker.settings, "retries": maker.plan.retries},
+            {
+                **maker.arguments,
+                "settings": maker.settings,
+                "retries": maker.plan.retries,
+                "prices": dict(maker.plan.prices),
+            },
             send_key=maker.plan.send_key,
         )
 

@@ -76,7 +76,7 @@ class BatchMaker:
         limit, mode = self.plan.budget(), recorder.mode_for(settings.replay if settings else None)
         if limit and mode.value != "only":  # without requests nothing is spent
             _require_price(limit, parts.model)
-        parts.plugins = [self._backoff, *([limit] if limit else []), *chat.parts.plugins]
+        parts.plugins = [self._backoff, *filter(None, [limit or self.plan.given_prices()]), *chat.parts.plugins]
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
         self.reads_journal = self.plan.resume and recorder.file is None
 

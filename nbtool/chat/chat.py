@@ -347,7 +347,7 @@ class Chat:
         - `concurrency=8`: maximum prompts that run at the same time
         - `retries=3`: maximum retries of a prompt if the provider was busy or not reachable
         - `tokens=None`, `usd=None`: the budget of all prompts together; answers received before are kept
-        - `prices={}`: a `nbtool.plugins.Price` by model, for providers that do not report costs
+        - `prices={}`: a `nbtool.plugins.Price` by model, for providers that do not report costs; also without `usd`
         - `tools=None`: replace the chat's own
         - `executor=None`: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`
         - `resume=True`: reuse answers from the journal, unless a recording is in use

@@ -63,6 +63,25 @@ class Price:
         return (uncached * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output) / MILLION
 
 
+@dataclass(frozen=True, slots=True)
+class GivenPrices:
+    """Computes the cost of turns from `prices` by model, as a `Budget` does, without a limit."""
+
+    runs_on_loop: ClassVar[bool] = True
+
+    prices: Mapping[str, Price]
+
+    def on_turn_start(self, turn: TurnContext) -> None:
+        """Have the meter of the turn use the price of its model, if that is given."""
+        if price := _find_price(self.prices, turn.model, turn.provider):
+            turn.meter.price_of = price.cost_of
+
+
+def _find_price(prices: Mapping[str, Price], model: str, provider: str) -> Price | None:
+    """Return the price of a model: by `provider:model`, or the name alone; None if it is not given."""
+    return prices.get(model_id(provider, model)) or prices.get(model)
+
+
 @dataclass(slots=True)
 class Budget:
     """Stops a chat that has spent its tokens or US dollars, until the same amount is approved again.
@@ -151,7 +170,7 @@ class Budget:
         return self._price(turn.model, turn.provider)
 
     def _price(self, model: str, provider: str) -> Price | None:
-        return self.prices.get(model_id(provider, model)) or self.prices.get(model)
+        return _find_price(self.prices, model, provider)
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Count a reply, and let the next request go; one of an earlier version of the turn took no request."""

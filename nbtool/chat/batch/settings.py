@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
 from nbtool.errors import BadUsage
-from nbtool.plugins.budget import Budget, Price, check_limits, is_whole_number
+from nbtool.plugins.budget import Budget, GivenPrices, Price, check_limits, is_whole_number
 from nbtool.tools.approval import Decision, Denied, Question
 
 MAX_CONCURRENCY = 64
@@ -36,7 +36,7 @@ class MapSettings:
         retries: maximum retries of a prompt if the provider was busy or not reachable.
         tokens: the budget of all prompts together; answers received before it is used up are kept.
         usd: the same in US dollars.
-        prices: by model, for providers that do not report costs.
+        prices: by model, for providers that do not report costs; with or without a budget.
         tools: replace the chat's own.
         executor: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`.
         resume: reuse answers of the same prompts from the journal, unless a recording is in use.
@@ -112,6 +112,10 @@ class MapSettings:
         limit = Budget(tokens=self.tokens, usd=self.usd, prices=self.prices, ask=_no_approver)
         limit.fix = LARGER_FIX
         return limit
+
+    def given_prices(self) -> GivenPrices | None:
+        """Return the plugin that computes the cost from the prices; None if there are none."""
+        return GivenPrices(self.prices) if self.prices else None
 
 
 def _no_approver(_: Question) -> Decision:

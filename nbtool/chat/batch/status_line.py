@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nbtool.map_progress import MapProgress
+from nbtool.messages import Usage
 from nbtool.text import count_of, format_number
 
 MIN_WAIT_SECONDS = 1.0
@@ -30,9 +31,17 @@ def status_line(progress: MapProgress) -> str:
         f"{format_number(progress.answered_before)} answered before" if progress.answered_before else "",
         undecided_text(progress),
         f"{format_number(tokens)} tokens" if tokens else "",
+        _cost_text(progress.usage),
         f"waiting {progress.wait_seconds:.0f} s for the provider" if is_waiting else "",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _cost_text(usage: Usage) -> str:
+    """Return the cost in US dollars, in the words of the page; empty if it is unknown."""
+    if usage.cost is None:
+        return ""
+    return f"{'about ' if usage.is_cost_estimated else ''}${usage.cost:.4f}"
 
 
 def undecided_text(progress: MapProgress) -> str:

@@ -211,6 +211,19 @@ def test_a_budget_of_dollars_counts_by_price() -> None:
     assert [type(one).__name__ for one in batch.values] == ["str", "LimitReached"]
 
 
+@pytest.mark.parametrize("how", [{}, {"tokens": 10_000_000}, {"usd": 5}])
+def test_given_prices_count_the_cost_with_and_without_a_budget(how: dict[str, Any]) -> None:
+    prices = {"scripted": Price(1.0, 1.0)}
+    with ScriptedWire([reply_with_usage(1_000_000)] * 4) as wire:
+        chat = Chat(wire=wire)
+        batch = chat.map(["a", "b"], prices=prices, concurrency=1, **how)
+        totals = chat.map_into(lambda _: None, ["a", "b"], prices=prices, concurrency=1, progress=False, **how)
+
+    assert (batch.usage.cost, batch.usage.is_cost_unknown) == (2.0, False)
+    assert repr(batch) == "<Batch: 2 of 2 prompts, 2,000,000 tokens, about $2.0000>"
+    assert str(totals) == "2 prompts, 2,000,000 tokens, about $2.0000"
+
+
 OK = (head(), text("Done."), finish())
 BUSY = (whole(429, {"error": {"message": "slow down"}}, retry_after="0"),)
 

@@ -43,3 +43,15 @@ def test_the_line_says_what_became_of_the_prompts(progress: dict[str, Any], line
 
 def test_the_line_has_the_tokens() -> None:
     assert status_line(MapProgress(Usage(1_000, 200), 1, 1)) == "1 of 1 prompts, 1,200 tokens"
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        (Usage(1_000, 200, cost=0.0123), ", $0.0123"),
+        (Usage(1_000, 200, cost=0.0123, is_cost_estimated=True), ", about $0.0123"),
+        (Usage(1_000, 200, is_cost_unknown=True), ""),
+    ],
+)
+def test_the_line_has_the_dollars_where_they_are_known(usage: Usage, cost: str) -> None:
+    assert status_line(MapProgress(usage, 1, 1)) == f"1 of 1 prompts, 1,200 tokens{cost}"

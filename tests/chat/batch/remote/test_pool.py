@@ -20,9 +20,10 @@ from nbtool.chain.hooks import JournalContext
 from nbtool.chat.batch import Answer
 from nbtool.chat.journal import journal
 from nbtool.errors import AuthenticationFailed, BadUsage, Cancelled, WorkerLost
+from nbtool.plugins.budget import Price
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import call
-from tests.chaos import Received, Silence, Step, head, serve, serve_by, text, whole
+from tests.chaos import Received, Silence, Step, event, finish, head, serve, serve_by, text, whole
 from tests.chat.batch.remote import far_tools
 from tests.chat.batch.remote.far_tools import approve, asked, note, note_and_die, prompt_of, result_in, same, where
 from tests.chat.batch.test_streamed_map import rows_of
@@ -84,6 +85,15 @@ def test_an_error_of_a_provider_comes_home_with_its_class_and_its_fix(pool: Exec
     assert (str(there.error), there.error.status) == (str(here.error), 401)
     assert there.turn
     assert (there.turn.status, there.turn.error) == ("error", there.error)
+
+
+def test_given_prices_count_the_cost_on_workers_too(pool: Executor) -> None:
+    used = event({"choices": [], "usage": {"prompt_tokens": 400_000, "completion_tokens": 100_000}})
+    with serve(head(), text("Done."), finish(), used) as server:
+        batch = Chat("tiny", base_url=server.url).map(["a", "b"], on=pool, prices={"tiny": Price(1.0, 1.0)})
+
+    assert batch.usage.cost == 1.0
+    assert repr(batch).endswith("1,000,000 tokens, about $1.0000>")
 
 
 def test_turns_are_in_the_journal_at_home_and_are_not_sent_again(pool: Executor) -> None:
