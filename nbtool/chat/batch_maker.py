@@ -14,6 +14,7 @@ from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.earlier_turns import EarlierTurns, read_versions
+from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
@@ -76,7 +77,7 @@ class BatchMaker:
         limit, mode = self.plan.budget(), recorder.mode_for(settings.replay if settings else None)
         if limit and mode.value != "only":  # without requests nothing is spent
             _require_price(limit, parts.model)
-        parts.plugins = [self._backoff, *filter(None, [limit or self.plan.given_prices()]), *chat.parts.plugins]
+        parts.plugins = [*filter(None, [limit or self.plan.given_prices()]), *chat.parts.plugins]
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
         self.reads_journal = self.plan.resume and recorder.file is None
 
@@ -120,8 +121,10 @@ class BatchMaker:
         self._fork.conversation.chat_id = chat_id
         keys = [key for _, key in prompts]
 
-        def prepare(one: PromptItem, key: str, caller_thread: CallerThread, versions: Sequence[Turn]) -> Turn:
-            return self._prepare(one, key, caller_thread, versions, plugins_of(one))
+        def prepare(
+            one: PromptItem, key: str, caller_thread: CallerThread, retries: PromptRetries, versions: Sequence[Turn]
+        ) -> Turn:
+            return self._prepare(one, key, caller_thread, retries, versions, plugins_of(one))
 
         earlier = EarlierTurns(continued=continued)
         driver = BatchDriver(prepare, self.read, lambda _: (keys, earlier), free_tools=self.free_tools)
@@ -143,11 +146,13 @@ class BatchMaker:
         one: PromptItem,
         key: str,
         caller_thread: CallerThread,
+        retries: PromptRetries,
         versions: Sequence[Turn] = (),
         plugins: Sequence[object] = (),
     ) -> Turn:
         fork = self._fork.fork(self._fork.conversation.chat_id)
-        fork.parts.plugins = [*plugins, *fork.parts.plugins]
+        # the retries are last: nothing else delays a request that was allowed
+        fork.parts.plugins = [*plugins, *fork.parts.plugins, retries]
         settings = replace(self.settings, cell_id=key)
         if not versions:
             return fork.compose(one.prompt, settings=settings, caller_thread=caller_thread, **self.arguments)

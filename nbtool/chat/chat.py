@@ -345,7 +345,7 @@ class Chat:
         Takes `as_`, `options`, `approver` and `settings` as `start` does, and these:
 
         - `concurrency=8`: maximum prompts that run at the same time
-        - `retries=3`: maximum retries of a prompt if the provider was busy or not reachable
+        - `retries=3`: maximum retries of a request if the provider was busy, failed or was not reachable
         - `tokens=None`, `usd=None`: the budget of all prompts together; answers received before are kept
         - `prices={}`: a `nbtool.plugins.Price` by model, for providers that do not report costs; also without `usd`
         - `tools=None`: replace the chat's own
@@ -361,6 +361,9 @@ class Chat:
         With `on`, a Dask client or a pool of processes, the turns run there, with a copy of the tools and objects, and
         with the key that each worker finds. A prompt is sent again if its worker is lost, unless a call has started.
         What their gates ask is decided here, by the `approver`, which is not sent.
+
+        A busy or unreachable provider makes all prompts wait together, an error 500 only its own prompt. A request that
+        was refused is sent again as it was: no tool runs again.
 
         Raises:
             nbtool.errors.BadUsage: the prompts, the rows or a setting are invalid, or something cannot be sent there.

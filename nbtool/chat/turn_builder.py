@@ -26,9 +26,8 @@ from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
 from nbtool.policy import site_policy
 from nbtool.tools.approval import Approver
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.masked_excerpt import masking
-from nbtool.wire.base import Endpoint, Request
+from nbtool.wire.base import Endpoint, Request, Retries
 from nbtool.wire.dialects.options import combine_options
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 from nbtool.wire.providers.provider_tools import with_provider_tools
@@ -110,14 +109,13 @@ class TurnBuilder:
             site_policy().check_values("an attachment")
         answer = Structured(as_) if as_ is not None else plan.answer if plan else None
         model_name = parts.recorder.model_name(parts.model, chosen.replay)
-        calls: list[CallRecord] = []
-        endpoint = parts.recorder.endpoint(parts.model, chosen.replay, lambda: not any(call.started for call in calls))
+        retries = next((one for one in parts.plugins if isinstance(one, Retries)), None)  # of a map
+        endpoint = parts.recorder.endpoint(parts.model, chosen.replay, retries)
         run = TurnRun(parts, self.conversation, endpoint, self._options(endpoint, options), chosen, plan)
         return Turn(
             message,
             model_name,
             cell_id=chosen.cell_id,
-            calls=calls,
             answer=answer,
             approver=approver,
             caller_thread=caller_thread or CallerThread(),

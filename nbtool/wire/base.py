@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
+from nbtool.errors import WireError
 from nbtool.events import Delta
 from nbtool.messages import Message
 
@@ -115,6 +116,21 @@ class Wire(Protocol):
 
     def decoder(self, *, stream: bool = True) -> Decoder:
         """Return a new decoder for one reply, streamed or not."""
+
+
+@runtime_checkable
+class Retries(Protocol):
+    """Decides whether an endpoint sends a request again that failed before any delta of its reply."""
+
+    @property
+    def max_delay(self) -> float:
+        """The longest delay in seconds; with a longer one the request is not sent again."""
+
+    def delay_after(self, error: WireError, attempt: int) -> float | None:
+        """Return the seconds before retry `attempt` (from 1) of a request; None if it is not sent again."""
+
+    async def wait(self, seconds: float) -> None:
+        """Wait before a request is sent again; also, with 0, where it was changed after a refusal."""
 
 
 class Endpoint(Protocol):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbtool import Chat
+from nbtool import Chat, tool
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal
@@ -18,7 +18,7 @@ from nbtool.event_json import load_events
 from nbtool.wire.dialects.responses import decoder as responses
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
-from tests.chaos import event, head, serve, whole
+from tests.chaos import event, finish, head, serve, serve_each, text, whole
 
 WHY = {"code": "server_error", "message": "The machine is on fire."}
 TEXT = "It begins"
@@ -153,3 +153,22 @@ def test_a_reply_that_fails_keeps_its_text_and_the_reason_and_runs_none_of_its_c
     assert why in reason
     assert ran == []
     assert len(server.requests) == 1
+
+
+def test_a_request_that_is_refused_after_a_call_is_sent_again_and_the_call_does_not_run_again() -> None:
+    ran: list[str] = []
+
+    @tool(run="auto")
+    def act() -> str:
+        "Act."
+        ran.append("act")
+        return "done"
+
+    delta = {"tool_calls": [{**CALL, "index": 0}]}
+    called = [head(), event({"choices": [{"index": 0, "delta": delta}]}), finish("tool_calls")]
+    busy = [whole(429, {"error": {"message": "slow down"}}, retry_after="0")]
+    with serve_each(called, busy, [head(), text("It is done."), finish()]) as server:
+        turn = Chat("tiny", base_url=server.url, tools=[act]).send("Act.")
+
+    assert (turn.text, ran) == ("It is done.", ["act"])
+    assert server.requests[1].body == server.requests[2].body

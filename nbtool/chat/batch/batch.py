@@ -23,6 +23,7 @@ from nbtool.chat.batch.answers import (
 from nbtool.chat.batch.earlier_turns import EarlierTurns, has_started, not_repeated, start_of
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
+from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
@@ -34,7 +35,7 @@ from nbtool.map_progress import MapState
 from nbtool.messages import Usage
 from nbtool.threadless import new_queue
 
-PrepareTurn = Callable[[PromptItem, str, CallerThread, Sequence[Turn]], Turn]
+PrepareTurn = Callable[[PromptItem, str, CallerThread, PromptRetries, Sequence[Turn]], Turn]
 ReadValue = Callable[[Turn], Any]
 
 
@@ -42,9 +43,9 @@ ReadValue = Callable[[Turn], Any]
 class BatchDriver:
     """Callbacks into a chat: `prepare` builds the turn of a prompt and its key, `read` returns the value of a turn.
 
-    The synchronous tools of a turn run on the thread that `prepare` gets.
-    `keys` returns the key of every prompt and what earlier maps have of them; it can be slow. `prepare` also gets the
-    versions of a turn that is continued. Calls of the `free_tools` have no effects.
+    The synchronous tools of a turn run on the thread that `prepare` gets; its requests are retried as it says, and it
+    goes on from the versions of a turn that an earlier map has left. `keys` returns the key of every prompt and what
+    earlier maps have of them; it can be slow. Calls of the `free_tools` have no effects.
     With a `source` no turn runs here: it returns the answers.
     """
 
@@ -255,15 +256,17 @@ class Batch:
             self._add(self._answer(one, error=self._stopped) if self._stopped else await self._ask_one(one, key))
 
     async def _ask_one(self, one: PromptItem, key: str) -> Answer:
-        """Send one prompt; retry if the provider was busy and no call has started."""
-        for attempt in range(1, self._settings.retries + 2):
+        """Send one prompt; repeat its turn where only that helps, unless a call has started."""
+        retries = PromptRetries(self._backoff, self._settings.retries)
+        while True:
             try:
-                turn = self._driver.prepare(one, key, self._caller_thread, self._continued.get(one.index, ()))
+                earlier = self._continued.get(one.index, ())
+                turn = self._driver.prepare(one, key, self._caller_thread, retries, earlier)
             except NbtoolError as error:
                 return self._answer(one, error=error)
             await self._wait_for(turn)
             has_acted = any(call.started for call in turn.calls)
-            if self._stopped or has_acted or not self._backoff.should_retry(turn.error, attempt):
+            if self._stopped or has_acted or not retries.may_repeat_turn(turn.error):
                 break
         is_own_limit = bool(turn.end_reason)  # a limit of this turn only: the others continue
         if turn.status == "error" and isinstance(turn.error, LimitReached) and not is_own_limit:

@@ -21,7 +21,7 @@ MAX_CHUNK = 500
 """Maximum prompts of one task of a cluster."""
 
 MAX_RETRIES = 10
-"""Maximum retries of a prompt."""
+"""Maximum retries of a reply."""
 
 LARGER_FIX = "Map again with a larger `tokens=` or `usd=`; prompts with an answer are not sent again."
 """What to do when the budget of a map is used up."""
@@ -33,7 +33,8 @@ class MapSettings:
 
     Args:
         concurrency: maximum prompts that run at the same time.
-        retries: maximum retries of a prompt if the provider was busy or not reachable.
+        retries: maximum retries of a request if the provider was busy, failed or was not reachable: of `retries=3`, at
+            most 4 requests for one reply.
         tokens: the budget of all prompts together; answers received before it is used up are kept.
         usd: the same in US dollars.
         prices: by model, for providers that do not report costs; with or without a budget.

@@ -1,58 +1,92 @@
-"""Back-off that all concurrent turns of a batch share."""
+"""The delays that all requests of a map share: while the provider is busy, and between any two requests."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Self
 
-from nbtool.chain.hooks import RequestContext, StreamContext
-from nbtool.errors import ConnectionFailed, ProviderError, RateLimited, ServerOverloaded, TimedOut
-from nbtool.events import Retrying
+from nbtool.errors import ConnectionFailed, NbtoolError, ProviderError, RateLimited, ServerOverloaded, TimedOut
 from nbtool.wire.transport.retry import RetryPolicy
 
 MAX_WAIT_SECONDS = 600.0
 """Longest Retry-After that is waited for, in seconds; with a longer one the error is returned instead."""
 
-TRANSIENT_ERRORS = (RateLimited, ServerOverloaded, TimedOut, ConnectionFailed)
-"""Errors that may not occur again on a retry."""
+BUSY_STATUSES = frozenset({503, 529})
+"""Statuses from 500 on by which a server says that it is busy for everybody; with the others one request failed."""
 
-_RETRIES = RetryPolicy()
+
+@dataclass(slots=True)
+class _Pause:
+    """When the provider is asked again, by the clock."""
+
+    until: float = 0.0
 
 
 class SharedBackoff:
-    """A plugin that delays all requests while one of them has to wait."""
+    """Delays the requests of all prompts while the provider is busy, and sends at most `per_minute` of them."""
 
-    hook_seconds = None  # Retry-After may exceed the default time limit of a hook
-    runs_on_loop = True
+    def __init__(
+        self,
+        per_minute: float | None = None,
+        *,
+        delays: RetryPolicy = RetryPolicy(),  # noqa: B008 - it is immutable
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._interval = 60.0 / per_minute if per_minute else 0.0
+        self._delays, self._clock, self._sleep = delays, clock, sleep
+        self._pause = _Pause()
+        self._next = 0.0
+        self._lock = asyncio.Lock()  # first come, first served
 
-    def __init__(self) -> None:
-        self._until = 0.0
+    def for_chunk(self, per_minute: float | None) -> Self:
+        """Return a back-off with the same delays of a busy provider and a rate of its own, for one chunk on a worker.
+
+        Its first request waits too: the chunk before may have sent its last one just now, in another process.
+        """
+        other = type(self)(per_minute, delays=self._delays, clock=self._clock, sleep=self._sleep)
+        other._pause = self._pause
+        other._next = self._clock() + other._interval
+        return other
 
     @property
     def remaining(self) -> float:
-        """Seconds until the next request may be sent."""
-        return max(0.0, self._until - time.monotonic())
+        """Seconds until the provider is asked again."""
+        return max(0.0, self._pause.until - self._clock())
 
     def pause(self, seconds: float) -> None:
         """Delay all requests for so many seconds; the longest delay applies."""
-        self._until = max(self._until, time.monotonic() + min(seconds, MAX_WAIT_SECONDS))
+        self._pause.until = max(self._pause.until, self._clock() + min(seconds, MAX_WAIT_SECONDS))
 
-    def should_retry(self, error: BaseException | None, attempt: int) -> bool:
-        """Whether to retry a prompt that failed with `error`; delays all requests until then. Attempts count from 1."""
-        if not isinstance(error, TRANSIENT_ERRORS):
-            return False
+    def delay_after(self, error: NbtoolError, attempt: int) -> float | None:
+        """Return the seconds before retry `attempt` (from 1) after an error; None if the provider asks for too many.
+
+        All requests wait so long if the error concerns all of them.
+        """
         retry_after = error.retry_after if isinstance(error, ProviderError) else None
         if retry_after is not None and retry_after > MAX_WAIT_SECONDS:
-            return False
-        self.pause(_RETRIES.delay(attempt, retry_after))
-        return True
+            return None
+        delay = self._delays.delay(attempt, retry_after)
+        if _concerns_all(error):
+            self.pause(delay)
+        return delay
 
-    async def on_before_request(self, _: RequestContext) -> None:
-        """Wait until the shared delay is over."""
-        while left := self.remaining:
-            await asyncio.sleep(left)
+    async def wait(self, seconds: float = 0.0) -> None:
+        """Wait so many seconds, and then until the next request may be sent."""
+        if seconds > 0:
+            await self._sleep(seconds)
+        async with self._lock:
+            while (left := max(self._pause.until, self._next) - self._clock()) > 0:
+                await self._sleep(left)
+            self._next = self._clock() + self._interval
 
-    def on_stream_data(self, stream: StreamContext) -> None:
-        """Delay the other requests for as long as a retried one."""
-        if isinstance(stream.delta, Retrying):
-            self.pause(stream.delta.seconds)
+
+def _concerns_all(error: NbtoolError) -> bool:
+    """Whether other requests would fail as well: a limit, a busy or unreachable server, but not an error 500 of one."""
+    if isinstance(error, ServerOverloaded):
+        is_of_one = error.status is not None and error.status >= 500 and error.status not in BUSY_STATUSES
+        return error.retry_after is not None or not is_of_one
+    return isinstance(error, RateLimited | TimedOut | ConnectionFailed)

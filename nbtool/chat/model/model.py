@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +19,7 @@ from nbtool.policy import site_policy
 from nbtool.server_url import parse_server_url
 from nbtool.settings import check_choice
 from nbtool.text import shorten
-from nbtool.wire.base import Endpoint
+from nbtool.wire.base import Endpoint, Retries
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 from nbtool.wire.endpoints.model_endpoint import (
     find_provider,
@@ -181,8 +181,8 @@ class Model:
         by = chosen_by if model_id else BY_USER
         return replace(self, model_id=model_id, chosen_by=by, is_from_setting=bool(model_id))
 
-    def endpoint(self, can_retry: Callable[[], bool] | None = None) -> Endpoint:
-        """Return the endpoint of the model.
+    def endpoint(self, retries: Retries | None = None) -> Endpoint:
+        """Return the endpoint of the model; `retries` replace those of its requests, unless it is the user's own.
 
         Raises:
             nbtool.errors.ModelError: the model is unknown, has no API key, or is named by a `.env` without consent.
@@ -198,7 +198,7 @@ class Model:
             check_allowed([self._resolved.setting], native.host)
         if self.is_in_kernel and native.model not in practice.names():
             raise _no_practice_model(native.model)
-        native = replace(native, can_retry=can_retry)
+        native = replace(native, retries=retries) if retries else native
         if native.dialect in MEDIA_KINDS:
             return native  # models that generate images or sound do not support tools
         return FallbackEndpoint(

@@ -42,7 +42,7 @@ from nbtool.settings import Setting, env, resolve_setting
 from nbtool.text import clean_text
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.variables.references import referenced_names
-from nbtool.wire.base import Endpoint, Prompt
+from nbtool.wire.base import Endpoint, Prompt, Retries
 
 ReplayMode = Literal["auto", "only", "off"]
 """Whether recorded turns are replayed: if their inputs are unchanged; always, or the turn fails; never."""
@@ -142,7 +142,7 @@ class Recorder:
         is_found = model.model_id is None and not _is_own(model)
         return ANY_MODEL if is_found and self.mode_for(mode).value == "only" else model.name
 
-    def endpoint(self, model: Model, mode: ReplayMode | None, can_retry: Callable[[], bool] | None = None) -> Endpoint:
+    def endpoint(self, model: Model, mode: ReplayMode | None, retries: Retries | None = None) -> Endpoint:
         """Return the endpoint of the model, or, in replay-only mode, one that never sends.
 
         Raises:
@@ -150,7 +150,7 @@ class Recorder:
         """
         if self.mode_for(mode).value == "only":
             return ReplayOnlyEndpoint(self.model_name(model, mode))
-        return model.endpoint(can_retry)
+        return model.endpoint(retries)
 
     def start(self, inputs: TurnInputs, mode: ReplayMode | None, endpoint: Endpoint) -> TurnRecorder:
         """Return the recorder of a turn, without looking anything up yet."""

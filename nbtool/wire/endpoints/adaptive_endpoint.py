@@ -129,6 +129,7 @@ class FallbackEndpoint:
                     raise
                 dialects.add(self.dialect)
             yield StreamNotice(notice)
+            await self.native.retries.wait(0.0)
 
     async def find_price(self) -> PriceFunction | None:
         """Return the function that computes the cost of a usage; None if the price of the model is unknown."""

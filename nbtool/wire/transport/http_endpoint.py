@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nbtool.errors import AuthenticationFailed, BadUsage, IncompleteReply, MissingKey, WireError
 from nbtool.events import Delta, Retrying, UsageDelta
 from nbtool.server_url import ServerUrl, parse_server_url
-from nbtool.wire.base import Prompt, Request, Target, Wire
+from nbtool.wire.base import Prompt, Request, Retries, Target, Wire
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
 from nbtool.wire.framing.redaction import redact_error
 from nbtool.wire.providers.connection import Connection, auth_header
@@ -38,8 +37,8 @@ class HttpEndpoint:
     """A model behind a wire; see `nbtool.wire.base.Endpoint`.
 
     The key, and the headers and query of `connection`, are sent to `base_url` only: redirects are not followed.
-    `key_source` returns keys that expire. The provider runs `provider_tools` for a prompt that sets none. `can_retry`
-    is called before each retry; there is no retry once a delta of the reply was yielded.
+    `key_source` returns keys that expire. The provider runs `provider_tools` for a prompt that sets none. `retries`
+    decides about each retry; there is none once a delta of the reply was yielded.
     """
 
     wire: Wire
@@ -54,8 +53,7 @@ class HttpEndpoint:
     provider_tools: tuple[str | dict[str, Any], ...] | None = None
     abilities: frozenset[str] = frozenset()
     timeouts: Timeouts = field(default_factory=Timeouts)
-    retries: RetryPolicy = field(default_factory=RetryPolicy)
-    can_retry: Callable[[], bool] | None = None
+    retries: Retries = field(default_factory=RetryPolicy)
     max_reply_bytes: int = MAX_BODY_BYTES
 
     def __post_init__(self) -> None:
@@ -131,7 +129,7 @@ class HttpEndpoint:
                 return
             except Retryable as retryable:
                 failure = self._sanitized(retryable.error)
-                delay = None if has_output else self._retry_delay(failure, count)
+                delay = None if has_output else self.retries.delay_after(failure, count)
                 if isinstance(
                     failure, IncompleteReply
                 ):  # it failed after its headers: only an unstreamed reply can contain the reason
@@ -143,7 +141,7 @@ class HttpEndpoint:
             if delay is None:
                 raise self._sanitized(failure.changed(fix=await find_fix(failure, prompt, self)))
             yield Retrying(count, delay, failure.message)
-            await asyncio.sleep(delay)
+            await self.retries.wait(delay)
 
     def _encode(self, prompt: Prompt) -> tuple[Request, bytes]:
         request = self.preview(prompt)
@@ -173,10 +171,6 @@ class HttpEndpoint:
             return None
         self.key_source.discard(refused)
         return 0.0
-
-    def _retry_delay(self, error: WireError, attempt: int) -> float | None:
-        """Return the seconds before the next attempt, or None if there is none."""
-        return None if self.can_retry and not self.can_retry() else self.retries.delay_after(error, attempt)
 
     @property
     def secrets(self) -> list[SecretStr]:

@@ -29,7 +29,10 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Number and delay of retries; a provider that requests more than `max_delay` is not tried again."""
+    """Number and delay of retries; a provider that requests more than `max_delay` is not tried again.
+
+    See `nbtool.wire.base.Retries`.
+    """
 
     attempts: int = 2
     min_delay: float = 0.5
@@ -47,6 +50,10 @@ class RetryPolicy:
         if requested is not None:
             return max(requested, self.min_delay)
         return min(self.min_delay * 2.0 ** (attempt - 1) * random.uniform(1.0, 1.25), self.max_delay)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait before a request is sent again."""
+        await asyncio.sleep(seconds)
 
 
 class Deadline:

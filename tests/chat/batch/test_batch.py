@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
@@ -19,7 +20,7 @@ import pandas as pd
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chain.hooks import RequestContext, StreamContext
+from nbtool.chain.hooks import StreamContext
 from nbtool.chain.limits import Limits
 from nbtool.chat.batch import Answer, Batch, MapSettings
 from nbtool.chat.batch.progress import ProgressLine
@@ -32,7 +33,7 @@ from nbtool.plugins.budget import Price
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import ScriptedWire, call, cut
 from nbtool.wire.base import Prompt
-from tests.chaos import AwaitFlag, finish, head, serve, serve_each, text, whole
+from tests.chaos import AwaitFlag, Received, Step, finish, head, serve, serve_by, serve_each, text, whole
 
 
 def echo(prompt: Prompt) -> str:
@@ -228,15 +229,11 @@ OK = (head(), text("Done."), finish())
 BUSY = (whole(429, {"error": {"message": "slow down"}}, retry_after="0"),)
 
 
-class RequestLog:
-    """Notes when requests leave, and lets the server go on when one was told to wait."""
+class SetWhenRetrying:
+    """Lets the server go on once a request has to wait."""
 
     def __init__(self, received: threading.Event) -> None:
-        self.left: list[float] = []
         self._received = received
-
-    def on_before_request(self, _: RequestContext) -> None:
-        self.left.append(time.monotonic())
 
     def on_stream_data(self, stream: StreamContext) -> None:
         if isinstance(stream.delta, Retrying):
@@ -245,17 +242,23 @@ class RequestLog:
 
 def test_a_request_to_wait_applies_to_all() -> None:
     actual = whole(429, {"error": {"message": "slow down"}}, retry_after="1")
-    with serve_each((actual,), (AwaitFlag(), *OK), OK) as server:
-        watch = RequestLog(server.flag)
-        values = Chat("tiny", base_url=server.url, plugins=[watch]).map(list("abcd"), concurrency=2).values
+    times: list[float] = []
+
+    def respond(_: Received) -> Sequence[Step]:
+        times.append(time.monotonic())
+        return [(actual,), (AwaitFlag(), *OK), OK][min(len(times), 3) - 1]
+
+    with serve_by(respond) as server:
+        plugins = [SetWhenRetrying(server.flag)]
+        values = Chat("tiny", base_url=server.url, plugins=plugins).map(list("abcd"), concurrency=2).values
 
     assert values == ["Done."] * 4
-    assert watch.left[2] - watch.left[1] > 0.7
+    assert times[2] - times[0] > 0.9
 
 
 def test_a_prompt_is_asked_again_where_the_provider_was_busy() -> None:
     with serve_each(BUSY, BUSY, BUSY, OK) as server:
-        batch = Chat("tiny", base_url=server.url).map(["a"], retries=1)
+        batch = Chat("tiny", base_url=server.url).map(["a"], retries=3)
 
     assert batch.values == ["Done."]
     assert len(server.requests) == 4

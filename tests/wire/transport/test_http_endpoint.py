@@ -574,7 +574,7 @@ def test_spent_money_is_not_tried_again() -> None:
 
 def test_who_asks_can_forbid_to_try_again() -> None:
     with serve(whole(503, {})) as server:
-        received, _ = deltas_until(endpoint(server, can_retry=lambda: False), ServerOverloaded)
+        received, _ = deltas_until(endpoint(server, retries=RetryPolicy(attempts=0)), ServerOverloaded)
 
     assert received == []
     assert len(server.requests) == 1

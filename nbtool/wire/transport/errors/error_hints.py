@@ -11,8 +11,8 @@ from typing import Protocol
 from nbtool.errors import AuthenticationFailed, ContextTooLong, ModelNotFound, NbtoolError, ProviderError, WireError
 from nbtool.messages import Media, Message, Text, ToolCall, ToolResult
 from nbtool.text import shorten
-from nbtool.wire.base import Prompt
-from nbtool.wire.transport.retry import RetryPolicy, format_delay
+from nbtool.wire.base import Prompt, Retries
+from nbtool.wire.transport.retry import format_delay
 
 MAX_NAMED = 6
 """Maximum number of models, or of parts of a request, in an error message."""
@@ -37,8 +37,8 @@ class HintTarget(Protocol):
         """A description of the source of the key."""
 
     @property
-    def retries(self) -> RetryPolicy:
-        """The retry policy."""
+    def retries(self) -> Retries:
+        """What decides about retries."""
 
     async def list_models(self) -> list[str]:
         """Return the names of the server's models."""
