@@ -66,7 +66,7 @@ class BatchMaker:
         self.plan = MapSettings.of(map_options)
         self.arguments = {"as_": as_, "options": options, "approver": approver or chat.parts.approver}
         self.settings = settings or TurnSettings()
-        self._backoff, self._fork = backoff or SharedBackoff(), chat.fork()
+        self._backoff, self._fork = backoff or SharedBackoff(self.plan.per_minute), chat.fork()
         parts, recorder = self._fork.parts, chat.parts.recorder
         if self.plan.tools is not None:
             parts.tools = Toolset("chat", self.plan.tools)

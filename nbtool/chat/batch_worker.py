@@ -36,7 +36,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class _WorkerChat:
-    """A chat of this worker, which the chunks of its map share, with their back-off."""
+    """A chat of this worker, which the chunks of its map share, with the delays of a busy provider."""
 
     chat: ReceivedChat
     backoff: SharedBackoff = field(default_factory=SharedBackoff)
@@ -52,7 +52,7 @@ def answer_chunk(description: Sealed, sealed: Sealed, link: WorkerLink) -> list[
         maker = BatchMaker(
             chat.builder,
             approver=HomeApprover(link, chat.uses_remembered) if chat.is_asked else None,
-            backoff=worker_chat.backoff,
+            backoff=worker_chat.backoff.for_chunk(chunk.per_minute),
             concurrency=chunk.concurrency,
             resume=False,
             progress=False,

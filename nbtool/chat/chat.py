@@ -346,6 +346,7 @@ class Chat:
 
         - `concurrency=8`: maximum prompts that run at the same time
         - `retries=3`: maximum retries of a request if the provider was busy, failed or was not reachable
+        - `per_minute=None`: maximum requests to the provider in any minute, of all prompts together
         - `tokens=None`, `usd=None`: the budget of all prompts together; answers received before are kept
         - `prices={}`: a `nbtool.plugins.Price` by model, for providers that do not report costs; also without `usd`
         - `tools=None`: replace the chat's own
@@ -360,7 +361,8 @@ class Chat:
 
         With `on`, a Dask client or a pool of processes, the turns run there, with a copy of the tools and objects, and
         with the key that each worker finds. A prompt is sent again if its worker is lost, unless a call has started.
-        What their gates ask is decided here, by the `approver`, which is not sent.
+        What their gates ask is decided here, by the `approver`, which is not sent. Of `per_minute` each task has an
+        equal share, so fewer requests are sent while some have ended.
 
         A busy or unreachable provider makes all prompts wait together, an error 500 only its own prompt. A request that
         was refused is sent again as it was: no tool runs again.

@@ -23,6 +23,9 @@ MAX_CHUNK = 500
 MAX_RETRIES = 10
 """Maximum retries of a reply."""
 
+MAX_PER_MINUTE = 1_000_000
+"""Maximum of `per_minute`."""
+
 LARGER_FIX = "Map again with a larger `tokens=` or `usd=`; prompts with an answer are not sent again."
 """What to do when the budget of a map is used up."""
 
@@ -35,6 +38,8 @@ class MapSettings:
         concurrency: maximum prompts that run at the same time.
         retries: maximum retries of a request if the provider was busy, failed or was not reachable: of `retries=3`, at
             most 4 requests for one reply.
+        per_minute: maximum requests to the provider in any minute, of all prompts together, retries and the rounds of
+            tools included.
         tokens: the budget of all prompts together; answers received before it is used up are kept.
         usd: the same in US dollars.
         prices: by model, for providers that do not report costs; with or without a budget.
@@ -52,6 +57,7 @@ class MapSettings:
 
     concurrency: int = 8
     retries: int = 3
+    per_minute: int | None = None
     tokens: int | None = None
     usd: float | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
@@ -82,6 +88,7 @@ class MapSettings:
             ("concurrency", self.concurrency, 1, MAX_CONCURRENCY if self.on is None else MAX_CLUSTER_CONCURRENCY),
             ("chunk", self.chunk, 1, MAX_CHUNK),
             ("retries", self.retries, 0, MAX_RETRIES),
+            ("per_minute", 1 if self.per_minute is None else self.per_minute, 1, MAX_PER_MINUTE),
         ):
             if not is_whole_number(value) or not minimum <= value <= maximum:
                 raise BadUsage(f"{name}={value!r}: expected {minimum} to {maximum}, as a whole number.")

@@ -200,3 +200,17 @@ def test_every_request_counts_for_the_limit_of_a_minute() -> None:
     assert batch.values == ["4", "4"]
     assert len(server.requests) == 5
     assert clock.now >= 1_000 + 4 * 30
+
+
+def test_the_limit_of_a_minute_is_a_setting_of_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float | None] = []
+
+    def make(per_minute: float | None = None) -> SharedBackoff:
+        limits.append(per_minute)
+        return SharedBackoff()
+
+    monkeypatch.setattr(batch_maker, "SharedBackoff", make)
+    Chat(wire=ScriptedWire(["Done."])).map(["a"], per_minute=30)
+    Chat(wire=ScriptedWire(["Done."])).map_into(lambda _: None, ["a"], progress=False)
+
+    assert limits == [30, None]

@@ -13,8 +13,9 @@ from nbtool.chat.batch.prompts import PromptItem
 class Chunk:
     """Prompts with their keys, of a map that began at `since`, in seconds; their turns are journalled under `chat_id`.
 
-    With `has_claims` no call of a prompt starts unless its worker gets the prompt's claim. `continued` are the events
-    of turns that go on, as JSON, by the keys of their prompts: for each its versions, the latest first.
+    With `has_claims` no call of a prompt starts unless its worker gets the prompt's claim. `per_minute` is its share of
+    the requests in any minute. `continued` are the events of turns that go on, as JSON, by the keys of their prompts:
+    for each its versions, the latest first.
     """
 
     chat_id: str
@@ -22,6 +23,7 @@ class Chunk:
     prompts: Sequence[tuple[PromptItem, str]] = field(repr=False)
     concurrency: int = 1
     has_claims: bool = False
+    per_minute: float | None = None
     continued: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict, repr=False)
 
     @property

@@ -1,7 +1,7 @@
 """At home: send chunks of prompts to an engine, and receive their answers.
 
 At most as many chunks are under way as the engine has slots, and in all of them together at most `concurrency` prompts
-run at a time.
+run at a time. A limit of requests per minute is divided among the chunks that may be under way.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class ChunkSource:
     _stopping: asyncio.Future[None] | None = None
     _shared: Any = None
     _concurrency: int = 1
+    _per_minute: float | None = None
     _since: float = field(default_factory=time.time)
 
     async def answer(self, prompts: Prompts, port: AnswerPort) -> None:
@@ -94,10 +95,14 @@ class ChunkSource:
 
     def _divide(self, prompts: Prompts) -> int:
         """Divide the prompts among the slots of the engine; return how many chunks may be under way."""
-        slots = min(self.engine.count_slots() or self.settings.concurrency, self.settings.concurrency, len(prompts))
+        settings = self.settings
+        slots = min(self.engine.count_slots() or settings.concurrency, settings.concurrency, len(prompts))
+        if settings.per_minute is not None:
+            slots = min(slots, settings.per_minute)
+            self._per_minute = settings.per_minute / max(1, slots)
         if slots:
-            self._concurrency = max(1, self.settings.concurrency // slots)
-            size = min(self.settings.chunk, -(-len(prompts) // slots))
+            self._concurrency = max(1, settings.concurrency // slots)
+            size = min(settings.chunk, -(-len(prompts) // slots))
             self._chunks.extend(divide(prompts, size))
             self._shared = self.engine.share(self.description)
         return slots
@@ -141,6 +146,7 @@ class ChunkSource:
             bare,
             self._concurrency,
             has_claims=self.has_tools and self.engine.repeats,
+            per_minute=self._per_minute,
             continued={key: pack_versions(continued[key]) for _, key in prompts if key in continued},
         )
         sealed = seal({"chunk": chunk}, {"chunk": "A prompt"})

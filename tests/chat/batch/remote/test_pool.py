@@ -96,6 +96,13 @@ def test_given_prices_count_the_cost_on_workers_too(pool: Executor) -> None:
     assert repr(batch).endswith("1,000,000 tokens, about $1.0000>")
 
 
+def test_a_limit_of_a_minute_holds_on_workers(pool: Executor) -> None:
+    with serve_by(shout) as server:
+        batch = Chat("tiny", base_url=server.url).map(PROMPTS[:4], on=pool, chunk=2, per_minute=60_000)
+
+    assert batch.values == UPPER[:4]
+
+
 def test_turns_are_in_the_journal_at_home_and_are_not_sent_again(pool: Executor) -> None:
     with serve_by(shout) as server:
         chat = Chat("tiny", base_url=server.url)
