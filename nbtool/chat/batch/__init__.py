@@ -4,7 +4,8 @@ prompts.py         parse prompts, columns and templates
 rows.py            rows of a template: dicts, frames, Arrow tables and files, queries, cursors
 answers.py         an answer, and what gives answers from elsewhere
 batch.py           the running batch: limited concurrency, answers on arrival and in order at the end
-shared_backoff.py  the back-off that all requests of a batch share
+shared_backoff.py  the delays that all requests of a map share: a busy provider, a limit per minute
+prompt_retries.py  the retries of one prompt: of a refused request, of a turn whose reply broke off
 answer_cache.py    answers that the journal has already
 streamed_map.py    any number of prompts in constant memory, a chunk at a time
 answer_sink.py     where the answers of those go: an SQLite, Parquet or Arrow file, a function

@@ -36,8 +36,8 @@ class MapSettings:
 
     Args:
         concurrency: maximum prompts that run at the same time.
-        retries: maximum retries of a request if the provider was busy, failed or was not reachable: of `retries=3`, at
-            most 4 requests for one reply.
+        retries: maximum retries of a request if the provider was busy, failed or was not reachable: with `retries=3` at
+            most 4 requests are sent for one reply.
         per_minute: maximum requests to the provider in any minute, of all prompts together, retries and the rounds of
             tools included.
         tokens: the budget of all prompts together; answers received before it is used up are kept.
