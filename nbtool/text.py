@@ -29,6 +29,17 @@ def format_number(number: int) -> str:
     return f"{number:,}"
 
 
+_SIZE_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def format_size(count: int) -> str:
+    """Return a number of bytes in the largest unit that fits, with three digits: 12.5 MB."""
+    size, unit = float(count), 0
+    while size >= 999.5 and unit < len(_SIZE_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.3g} {_SIZE_UNITS[unit]}" if unit else count_of(count, "byte")
+
+
 def count_of(number: int, noun: str) -> str:
     """Return a number with its noun: 1 item, 2 items."""
     return f"{format_number(number)} {noun}{'' if number == 1 else 's'}"

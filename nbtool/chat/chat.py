@@ -82,7 +82,8 @@ class Chat:
             that suits the provider.
         max_rounds: maximum number of requests to the model in a turn, the one for a final answer included; at most 256.
         result_bytes: maximum size of all stored results of calls together, in estimated bytes (256 MiB). Beyond it the
-            least recently used ones are removed, but never those of the running turn.
+            least recently used ones are removed, but never those of the running turn; one that alone exceeds it is
+            removed when the next turn begins.
         history: how earlier turns are sent: `compact` (the text, a log of the calls, references to results), `native`
             (every message), `results` (results and answer), `text` (prompt and answer) or `none`.
         options: fields of every request, by the provider's names, such as `temperature`; those of `send` are merged

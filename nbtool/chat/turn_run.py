@@ -34,6 +34,7 @@ from nbtool.policy import site_policy
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.masked_excerpt import masking
+from nbtool.tools.variables.turn_results import TurnResults
 from nbtool.wire.base import Endpoint
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.providers.provider_tools import without_provider_tools
@@ -67,7 +68,8 @@ class TurnRun:
 
     async def _run(self, turn: Turn) -> None:
         parts = self.parts
-        emit = self._event_sink(turn)
+        results = TurnResults(parts.variables)
+        emit = self._event_sink(turn, results)
         turn.connect(emit)
         for plugin in parts.plugins:
             if hook := getattr(plugin, "on_event", None):
@@ -84,18 +86,14 @@ class TurnRun:
             started = self._start_event(turn, plan, recorder)
             await emit(started)
             self.conversation.tree.add_version(plan.node, turn)
-        with parts.variables.without_eviction():
+        results.needed = plan.carry_over.references
+        with results:
             if recorder.match:
                 runtime = self._runtime(turn, emit, parts.tools)
                 await recorder.replay(turn, started, (*context.history, context.prompt), runtime)
                 return
             await recorder.notify_miss(emit)
-            for text in location_notices(turn.prompt):
-                await emit(Notice(text, "warning"))
-            if count := self._count_uncovered(plan.node):
-                await emit(Notice(UNCOVERED.format(count=count), "warning"))
-            if plan.difference:
-                await emit(Notice(str(plan.difference)))
+            await self._emit_notices(turn, plan, emit)
             _covered_turns.add(turn)
             try:
                 outcome = await engine.run()
@@ -103,6 +101,15 @@ class TurnRun:
                 turn.set_messages((*context.history, context.prompt), context.chain)
         turn.finish(outcome)
         await recorder.store(turn)
+
+    async def _emit_notices(self, turn: Turn, plan: TurnPlan, emit: Emit) -> None:
+        """Say what the person should know of the request before it is sent."""
+        for text in location_notices(turn.prompt):
+            await emit(Notice(text, "warning"))
+        if count := self._count_uncovered(plan.node):
+            await emit(Notice(UNCOVERED.format(count=count), "warning"))
+        if plan.difference:
+            await emit(Notice(str(plan.difference)))
 
     def _check_place(self, plan: TurnPlan) -> None:
         """Refuse to continue a turn that did not run here, if no values may leave: its results may contain some.
@@ -188,15 +195,19 @@ class TurnRun:
         earlier = self.conversation.tree.history_before(node, window=self.parts.window)
         return sum(turn not in _covered_turns for turn in earlier)
 
-    def _event_sink(self, turn: Turn) -> Emit:
-        """Return the event sink of a turn: first the journal, then the listeners."""
+    def _event_sink(self, turn: Turn, results: TurnResults) -> Emit:
+        """Return the event sink of a turn: first the journal, then the listeners; no event may follow `TurnEnded`."""
         plugins = self.parts.plugins
         hide = redactor_for(plugins, turn.turn_id)
         writer = TurnWriter(journal(), self.conversation.chat_id, turn.turn_id, hide=hide)
         sink = EventSink(writer, turn.dispatch, only_builtin_plugins=not plugins)
 
         async def emit(event: Event) -> None:
-            await sink.emit(replace(event, waited=turn.parking.waited) if isinstance(event, TurnEnded) else event)
+            if isinstance(event, TurnEnded):
+                event = replace(event, waited=turn.parking.waited)
+                if text := results.end():
+                    await sink.emit(Notice(text, topic="evicted"))
+            await sink.emit(event)
 
         return emit
 

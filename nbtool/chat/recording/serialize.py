@@ -15,7 +15,7 @@ from nbtool.chat.turn import Turn
 from nbtool.chat.turn.sent_reasons import with_sent_reasons
 from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
 from nbtool.event_json import dump_event, load_events
-from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded
+from nbtool.events import CallFinished, CallReady, CallStarted, Event, Notice, TurnEnded
 from nbtool.messages import new_id
 from nbtool.text import clean_text
 from nbtool.tools.calls.record import CallRecord
@@ -49,7 +49,7 @@ def serialize_turn(turn: Turn, key: Mapping[Part, str], variables: Variables, re
     calls = {
         _short_id(record.call_id, ids): _recorded_call(record, variables, redactor, inner) for record in turn.calls
     }
-    events = with_sent_reasons([event for event in turn.log if event.kind in RECORDED_KINDS])
+    events = with_sent_reasons([event for event in turn.log if _is_recorded(event)])
     items = [redactor.redact_event(_plain(event, ids)) for event in events]
     recorded = RecordedTurn(
         recorded=dt.datetime.now().astimezone().date().isoformat(),
@@ -89,6 +89,11 @@ def deserialize_events(
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
+
+
+def _is_recorded(event: Event) -> bool:
+    """Whether an event is part of a recording; what was evicted concerns the memory of the recorded kernel only."""
+    return event.kind in RECORDED_KINDS and not (isinstance(event, Notice) and event.topic == "evicted")
 
 
 def _plain(event: Event, ids: dict[str, str]) -> dict[str, Any]:

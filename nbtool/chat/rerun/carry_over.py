@@ -44,6 +44,11 @@ class CarryOver:
         """Whether a call has to run."""
         return any(call.call_id not in self.known_outcomes for reply in self.replies for call in reply.calls)
 
+    @property
+    def references(self) -> frozenset[str]:
+        """The names of the results that are reused."""
+        return frozenset(record.reference for records in self.known_outcomes.values() for record in records)
+
     def reply_source(self, records: Sequence[CallRecord]) -> Callable[[TurnContext], Any]:
         """Return the engine's source of replies; `records` are the calls of the running turn."""
 

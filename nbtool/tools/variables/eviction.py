@@ -1,15 +1,15 @@
 """Bounded storage of results: which ones are evicted, and how their memory is freed.
 
 A result is in the variable store, under a name, and in the record of its call. Both count against one bound, and an
-evicted result is removed from both. Results that the running turn created or used are not evicted, nor is the newest
-result if it alone exceeds the bound.
+evicted result is removed from both. Results that the running turn created or used are not evicted. The newest result
+that alone exceeds the bound is kept until the next turn begins, so that the person can take it, or raise the bound.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -29,6 +29,14 @@ class EvictedResult:
 
     def __repr__(self) -> str:
         return f"<dropped to make room: {self.description}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """What was evicted: a named result, or one that only its record had (`name` is empty)."""
+
+    name: str
+    size: int
 
 
 class Holder(Protocol):
@@ -51,11 +59,18 @@ class Entry(Protocol):
 E = TypeVar("E", bound=Entry)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Unnamed:
     holder: weakref.ref[Any]
     size: int
     is_held: bool
+    name: str = ""
+    is_pinned: bool = False
+
+    @property
+    def holders(self) -> list[weakref.ref[Any]]:
+        """The only record that has the result."""
+        return [self.holder]
 
 
 @dataclass(slots=True)
@@ -93,8 +108,8 @@ class BoundedEntries(Generic[E]):
             self._entries.move_to_end(name)
             entry.is_held = entry.is_held or self._open_turns > 0
 
-    def put(self, entry: E) -> list[str]:
-        """Add an entry as the newest; return the names of the evicted ones."""
+    def put(self, entry: E) -> list[Evicted]:
+        """Add an entry as the newest; return what was evicted."""
         self.pop(entry.name)
         entry.is_held = self._open_turns > 0
         self._entries[entry.name] = entry
@@ -116,12 +131,27 @@ class BoundedEntries(Generic[E]):
         elif not isinstance(record.result, EvictedResult) and (size := size_of(record.result)) >= MIN_COUNTED_BYTES:
             self._unnamed.append(_Unnamed(weakref.ref(record), size, self._open_turns > 0))
 
-    def begin_turn(self) -> None:
-        """Exclude everything that the turn creates or uses from eviction."""
-        self._open_turns += 1
+    @property
+    def oversized(self) -> E | None:
+        """The newest entry that alone exceeds the bound; it is evicted when the next turn begins."""
+        entries = (entry for entry in reversed(self._entries.values()) if entry.size > self.max_bytes)
+        return next((entry for entry in entries if not entry.is_pinned), None)
 
-    def end_turn(self) -> list[str]:
-        """Include the turn's results in eviction again; return the names of the evicted ones."""
+    def begin_turn(self, needed: Iterable[str] = ()) -> list[Evicted]:
+        """Evict what exceeds the bound, then exclude what the turn creates or uses; return what was evicted.
+
+        Args:
+            needed: names of results that the turn takes from an earlier version of itself.
+        """
+        for name in needed:
+            if entry := self._entries.get(name):
+                entry.is_held = True
+        evicted: list[Evicted] = [] if self._open_turns else self._make_room(spares_newest=False)
+        self._open_turns += 1
+        return evicted
+
+    def end_turn(self) -> list[Evicted]:
+        """Include the turn's results in eviction again; return what was evicted."""
         self._open_turns -= 1
         if self._open_turns:
             return []
@@ -129,30 +159,36 @@ class BoundedEntries(Generic[E]):
             entry.is_held = False
         return self._make_room()
 
-    def _make_room(self) -> list[str]:
+    def _make_room(self, *, spares_newest: bool = True) -> list[Evicted]:
+        """Evict until both bounds hold; `spares_newest` keeps the newest entry and one that alone exceeds the bound."""
         self._unnamed = [unnamed for unnamed in self._unnamed if unnamed.holder() is not None]
-        largest = next((entry for entry in reversed(self._entries.values()) if entry.size > self.max_bytes), None)
-        size = self.size - (largest.size if largest else 0)
-        for unnamed in list(self._unnamed):
-            if size > self.max_bytes and not unnamed.is_held:
-                self._unnamed.remove(unnamed)
-                _evict(unnamed.holder())
-                size -= unnamed.size
-        evicted: list[str] = []
-        newest = next(reversed(self._entries), "")
-        for name, entry in list(self._entries.items()):
-            if len(self._entries) <= self.max_entries and size <= self.max_bytes:
-                break
-            if entry is not largest and name != newest and not (entry.is_pinned or entry.is_held):
-                del self._entries[name]
+        oversized = self.oversized if spares_newest else None
+        newest = next(reversed(self._entries), "") if spares_newest else ""
+        size, evicted = self.size - (oversized.size if oversized else 0), []
+        for entry in self._eviction_order() if size > self.max_bytes or len(self._entries) > self.max_entries else ():
+            is_spared = entry is oversized or (entry.name != "" and entry.name == newest)
+            is_too_many = entry.name != "" and len(self._entries) > self.max_entries
+            if (size > self.max_bytes or is_too_many) and not (is_spared or entry.is_pinned or entry.is_held):
+                self._evict(entry)
                 size -= entry.size
-                evicted.append(name)
-                for holder in entry.holders:
-                    _evict(holder())
+                evicted.append(Evicted(entry.name, entry.size))
         self.evicted_count += len(evicted)
         return evicted
 
+    def _eviction_order(self) -> list[E | _Unnamed]:
+        """Return all results: first those that never fit, then those without a name, then the least recently used."""
+        every: list[E | _Unnamed] = [*self._unnamed, *self]
+        return sorted(every, key=lambda entry: entry.size <= self.max_bytes)
 
-def _evict(record: Holder | None) -> None:
+    def _evict(self, entry: E | _Unnamed) -> None:
+        if isinstance(entry, _Unnamed):
+            self._unnamed.remove(entry)
+        else:
+            del self._entries[entry.name]
+        for holder in entry.holders:
+            _evict_from(holder())
+
+
+def _evict_from(record: Holder | None) -> None:
     if record is not None and not isinstance(record.result, EvictedResult):
         record.result = EvictedResult(f"{describe(record.result)}, {format_number(size_of(record.result))} bytes")

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from nbtool.text import shorten
 from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.values.model_text import render
 from nbtool.tools.values.type_and_shape import describe
-from nbtool.tools.variables.eviction import BoundedEntries, Holder
+from nbtool.tools.variables.eviction import BoundedEntries, Evicted, Holder
 from nbtool.tools.variables.variable import MISSING, Variable, check_name, is_secret, is_shared
 
 MAX_ENTRIES = 1_000
@@ -65,6 +64,7 @@ class Variables:
         self._stored: BoundedEntries[Variable] = BoundedEntries(max_entries, max_bytes)
         self._invalid: OrderedDict[str, str] = OrderedDict()
         self._counts: dict[str, int] = {}
+        self._unreported: deque[Evicted] = deque(maxlen=max_invalid)
 
     @property
     def max_bytes(self) -> int:
@@ -88,16 +88,24 @@ class Variables:
         with self._lock:
             return self._stored.size
 
-    @contextmanager
-    def without_eviction(self) -> Iterator[None]:
-        """Evict nothing that is created or used in the context, so that a turn can be retried."""
+    @property
+    def oversized(self) -> Variable | None:
+        """The newest result or note that alone exceeds the bound; it is evicted when the next turn begins."""
         with self._lock:
-            self._stored.begin_turn()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._invalidate_evicted(self._stored.end_turn())
+            return self._stored.oversized
+
+    def begin_turn(self, needed: Iterable[str] = ()) -> None:
+        """Evict what exceeds the bound, and from here on nothing that the turn creates, uses or has `needed`."""
+        with self._lock:
+            self._note_evicted(self._stored.begin_turn(needed))
+
+    def end_turn(self) -> list[Evicted]:
+        """Evict what exceeds the bound now; return all that was evicted since an earlier turn ended."""
+        with self._lock:
+            self._note_evicted(self._stored.end_turn())
+            evicted = [*self._unreported]
+            self._unreported.clear()
+            return evicted
 
     def attach_notebook(self, notebook: Mapping[str, Any]) -> None:
         """Look up exposed names in a notebook from now on, if these variables have none yet."""
@@ -328,11 +336,13 @@ class Variables:
             existing = self._stored.get(entry.name)
             entry.is_pinned = existing is not None and existing.is_pinned
             self._invalid.pop(entry.name, None)
-            self._invalidate_evicted(self._stored.put(entry))
+            self._note_evicted(self._stored.put(entry))
 
-    def _invalidate_evicted(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._invalidate(name, EVICTED_REASON)
+    def _note_evicted(self, evicted: Iterable[Evicted]) -> None:
+        for one in evicted:
+            if one.name:
+                self._invalidate(one.name, EVICTED_REASON)
+            self._unreported.append(one)
 
     def _invalidate(self, name: str, reason: str) -> None:
         self._invalid[name] = reason

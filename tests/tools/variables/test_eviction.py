@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,9 @@ import xarray as xr
 from PIL import Image
 
 from nbtool import Chat, tool
+from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, UnknownReference
+from nbtool.events import Notice
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools import Approved
@@ -97,13 +100,73 @@ def test_nothing_of_the_running_turn_is_dropped_and_afterwards_the_bound_holds_f
         chat.variables.value("make_2_result")
 
 
-def test_a_small_result_drops_no_large_one_in_the_turn_nor_the_next_even_above_the_bound() -> None:
-    steps = [call("make", bytes=3 * BOUND), call("small"), "One.", call("small"), "Two."]
+def notices(turn: Turn) -> list[str]:
+    return [event.text for event in turn.log if isinstance(event, Notice)]
+
+
+def test_a_result_larger_than_the_bound_stays_until_the_next_turn_begins_and_drops_no_other() -> None:
+    steps = [call("make"), "One.", call("make", bytes=3 * BOUND), call("small"), "Two.", call("small"), "Three."]
     with ScriptedWire(steps) as wire:
         chat = Chat(wire=wire, tools=[make, small], result_bytes=BOUND)
-        first, _ = chat.send("Go."), chat.send("Again.")
+        first, second = chat.send("Go."), chat.send("Again.")
+        after_its_turn = alive()
+        third = chat.send("Once more.")
+
+    assert after_its_turn == 2
+    assert alive() == 1
+    assert chat.variables.value("make_1_result") is first.calls[0].result
+    assert isinstance(second.calls[0].result, EvictedResult)
+    assert chat.variables.stored_bytes <= BOUND
+    assert notices(first) == []
+    assert notices(second) == [
+        "`make_2_result` (12 MB) alone exceeds result_bytes (4 MB): it is evicted when the next turn begins. "
+        "`%config NbTool.result_bytes = '1GB'` raises that before."
+    ]
+    assert notices(third) == ["Evicted to free memory: `make_2_result` (12 MB, result_bytes is 4 MB)."]
+
+
+def test_a_result_larger_than_the_bound_stays_if_the_bound_is_raised_before_the_next_turn() -> None:
+    with ScriptedWire([call("make", bytes=3 * BOUND), "One.", call("small"), "Two."]) as wire:
+        chat = Chat(wire=wire, tools=[make, small], result_bytes=BOUND)
+        first = chat.send("Go.")
+        chat.variables.max_bytes = 4 * BOUND
+        second = chat.send("Again.")
 
     assert chat.variables.value("make_1_result") is first.calls[0].result
+    assert notices(second) == []
+
+
+def test_a_version_of_a_turn_keeps_the_large_result_that_it_takes_from_the_former_one() -> None:
+    with ScriptedWire([call("make", bytes=3 * BOUND), call("small"), "One.", "Two."]) as wire:
+        chat = Chat(wire=wire, tools=[make, small], result_bytes=BOUND)
+        first = chat.send("Go.")
+        second = chat.rerun(first, from_round=2)
+
+    assert isinstance(second.calls[0].result, Frame)
+    assert chat.variables.value("make_1_result") is second.calls[0].result
+
+
+def test_results_that_were_evicted_are_named_in_one_line_before_the_turn_ends() -> None:
+    with ScriptedWire([[*make_calls(9)], "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[make], result_bytes=BOUND).send("Go.")
+
+    assert notices(turn) == [
+        "Evicted to free memory: `make_1_result`, `make_2_result`, `make_3_result`, `make_4_result`, `make_5_result` "
+        "and 1 more (6 MB, result_bytes is 4 MB)."
+    ]
+    assert turn.log[-1].kind == "turn_ended"
+
+
+def test_a_notice_of_evicted_results_is_not_recorded(tmp_path: Path) -> None:
+    said = []
+    for steps, bound in (([[*make_calls(9)], "Done."], BOUND), ([], 100 * BOUND)):
+        with ScriptedWire(steps) as wire:
+            chat = Chat(wire=wire, tools=[make], result_bytes=bound)
+            chat.record(tmp_path / "a.jsonl")
+            said.append(" ".join(notices(chat.send("Go."))))
+
+    assert "Evicted" in said[0]
+    assert "Evicted" not in said[1]
 
 
 def test_of_results_larger_than_the_bound_the_newest_is_kept() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from nbtool.blocks.sanitize import one_line
 from nbtool.chain.price_check import price_example
@@ -18,10 +19,12 @@ from nbtool.magics.commands.turns.branches import count_versions
 from nbtool.magics.flags.config import FLAGS
 from nbtool.policy import site_policy
 from nbtool.settings import data_dir, display_path
+from nbtool.text import format_size
 from nbtool.tools.approval.policy import RunMode
 from nbtool.tools.calls.site_rules import rule_to_ask
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.memory_size import size_of
+from nbtool.tools.variables.turn_results import describe_oversized
 from nbtool.tools.variables.variable import Variable
 from nbtool.wire.providers.providers_toml import SETTINGS_FILE
 from nbtool.wire.transport.traffic import HostTraffic, totals
@@ -37,7 +40,8 @@ COSTS_NOTHING = "none: the practice model is free"
 
 WRITABLE_POLICY = " (you can change this file, so it does not bind you)"
 
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+_JOURNAL_FILES = ("", "-wal", "-shm", "-journal")
+"""How the names of the journal's files end: SQLite keeps what was written last beside the file itself."""
 
 DECIDED_BY_TOOL = "by its arguments"
 """When a tool needs approval whose policy is a function of the arguments."""
@@ -248,8 +252,9 @@ def _results(chat: Chat) -> str:
     result_count, variables = sum(entry.kind == "result" for entry in chat.variables.list_entries()), chat.variables
     count = f"{result_count} by reference, " if result_count else "none by reference, "
     dropped = f"; {variables.evicted_count} dropped to make room" if variables.evicted_count else ""
-    stored, limit = _format_size(variables.stored_bytes), _format_size(variables.max_bytes)
-    return f"{count}{stored} of {limit} in total (result_bytes){dropped}"
+    stored, limit = format_size(variables.stored_bytes), format_size(variables.max_bytes)
+    oversized = describe_oversized(variables)
+    return f"{count}{stored} of {limit} in total (result_bytes){dropped}{f'. {oversized}' if oversized else ''}"
 
 
 def _traffic() -> list[tuple[str, str]]:
@@ -263,7 +268,7 @@ def _traffic() -> list[tuple[str, str]]:
 
 def _format_traffic(traffic: Sequence[HostTraffic]) -> str:
     count, size = sum(one.requests for one in traffic), sum(one.size for one in traffic)
-    return f"{count:,} {'request' if count == 1 else 'requests'}, {_format_size(size)}"
+    return f"{count:,} {'request' if count == 1 else 'requests'}, {format_size(size)}"
 
 
 def _tool_line(tool: Tool) -> str:
@@ -281,17 +286,10 @@ def _tool_line(tool: Tool) -> str:
 def _visibility(chat: Chat, entry: Variable) -> str:
     """Return what the model sees of a variable, its size, and whether its values may be sent."""
     try:
-        size = f"; {_format_size(size_of(chat.variables.value(entry.name)))}"
+        size = f"; {format_size(size_of(chat.variables.value(entry.name)))}"
     except UnknownReference:
         return "no longer in the notebook: references to it fail"
     return f"{chat.variables.describe(entry.name)}{size}; values {'may be read' if entry.is_readable else 'withheld'}"
-
-
-def _format_size(count: int) -> str:
-    size, unit = float(count), 0
-    while size >= 1000 and unit < len(_UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{size:.3g} {_UNITS[unit]}" if unit else f"{count} bytes"
 
 
 def _format_value(value: object) -> str:
@@ -322,8 +320,14 @@ def _journal() -> str:
         path = data_dir() / "journal.sqlite"
     except SettingsError as error:
         return f"in memory ({error.message})"
-    try:
-        size = _format_size(path.stat().st_size)
-    except OSError:  # nothing was written yet
+    size = sum(_file_size(path.with_name(f"{path.name}{end}")) for end in _JOURNAL_FILES)
+    if not size:  # nothing was written yet
         return display_path(path)
-    return f"{display_path(path)}, {size}: `%chat history vacuum DAYS` deletes older turns"
+    return f"{display_path(path)}, {format_size(size)}: `%chat history vacuum DAYS` deletes older turns"
+
+
+def _file_size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # it does not exist, or no longer
+        return 0

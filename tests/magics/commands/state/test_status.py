@@ -235,10 +235,11 @@ def test_status_says_how_large_the_history_is_and_what_deletes_of_it(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (data_dir() / "journal.sqlite").write_bytes(bytes(12_300))
+    (data_dir() / "journal.sqlite-wal").write_bytes(bytes(1_000_000))
 
     actual = " ".join(run_command(shell, "status", capsys).split())
 
-    assert "journal.sqlite, 12.3 kB: `%chat history vacuum DAYS` deletes older turns" in actual
+    assert "journal.sqlite, 1.01 MB: `%chat history vacuum DAYS` deletes older turns" in actual
 
 
 def test_a_tool_that_asks_by_the_policy_is_listed_so(
