@@ -266,10 +266,12 @@ def find_variable(names: NotebookNamespace, chat: Chat, name: str, chat_name: st
 
     Raises:
         BadUsage: it has none of this name; for a stored result of the chat, the error names the command that binds it.
+        UnknownReference: it has none of this name, which is that of a result that was evicted.
     """
     try:
         names.find(name, "variable")
     except BadUsage as error:
+        chat.variables.check_not_evicted(name)
         if not any(entry.name == name and entry.kind != "exposed" for entry in chat.variables.list_entries()):
             raise
         short = name.removesuffix("_result") if name.endswith("_result") else f"my_{name}"

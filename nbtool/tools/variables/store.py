@@ -266,6 +266,12 @@ class Variables:
             self._stored.use(name)
             return self._entry(name)
 
+    def check_not_evicted(self, name: str) -> None:
+        """Raise UnknownReference if a result or note of this name was evicted."""
+        with self._lock:
+            if self._invalid.get(name) == EVICTED_REASON:
+                raise self._unknown_error(name)
+
     def value(self, name: str) -> Any:
         """Return the live object of this name; raises as `get`, and if the notebook no longer defines it."""
         return self._object(self.get(name))

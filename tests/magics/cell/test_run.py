@@ -273,3 +273,17 @@ def test_a_failed_cell_claims_partial_output_only_if_there_is_some(
     assert "The turn failed before any output" in before
     assert "The turn failed; partial output is kept" in after
     assert after.count("The turn took longer than 1 s") == 1
+
+
+@pytest.mark.parametrize("cell", ["%%chat\nLook at $`load_1_result`.", "%%chat -v load_1_result\nLook at it."])
+def test_a_mention_of_an_evicted_result_says_that_it_was_evicted(
+    shell: Any, cell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("@tool(run='auto')\ndef load(size: int) -> bytes:\n    'Load.'\n    return bytes(size)")
+    shell.run_cell("%config NbTool.result_bytes = 10_000")
+    shell.run_cell("%%chat -q -m practice:fast\nUse &`load` with size=20000.")
+    shell.run_cell("%%chat -q\nHello")
+    capsys.readouterr()
+    shell.run_cell(cell)
+
+    assert "'load_1_result' no longer exists: it was evicted to free memory (raise `%config" in capsys.readouterr().err
