@@ -35,6 +35,7 @@ from nbtool.chat.batch.remote.dask_engine import deliver_answer
 from nbtool.chat.recording.file import RecordedTurn
 from nbtool.chat.recording.prompt_difference import describe_difference, find_changed
 from nbtool.events import CallReady, ResolvedArgument
+from nbtool.magics.flags.byte_size import parse_byte_size
 from nbtool.magics.flags.tool_choice import matches
 from nbtool.messages import ToolResult, user
 from nbtool.server_url import parse_server_url
@@ -213,6 +214,7 @@ def _result_of_server(text: str) -> None:
 
 MORE: dict[str, tuple[Read, list[str]]] = {
     **STREAMS,
+    "number of bytes": (_either(parse_byte_size), ["1", "_", ".", " ", "MB", "ib", "k", "٣"]),
     "notice of a question": (notice_text, JSON),
     "search of a history": (_found, ["a", " ", "ß", "İ"]),
     "web page": (lambda text: read_html(text.encode(errors="replace"), "http://a.example/", links=True), HTML),

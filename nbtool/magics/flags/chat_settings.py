@@ -24,7 +24,8 @@ class ChatSettings:
     """The settings that were applied to one chat; a value that is not the applied one was set by somebody else.
 
     `own_model` is the one that the chat had before any cell or setting chose another; `offered` are the settings of the
-    default model, which a cell may have returned to.
+    default model, which a cell may have returned to. `result_bytes` is the applied bound, `own_result_bytes` the one
+    that the chat has without a setting.
     """
 
     own_model: Model = field(default_factory=Model)
@@ -32,6 +33,8 @@ class ChatSettings:
     offered: dict[str, Any] = field(default_factory=dict)
     plugins: list[object] = field(default_factory=list)
     privacy: bool | tuple[str, ...] | None = None
+    result_bytes: int = 0
+    own_result_bytes: int = 0
 
     def apply(self, chat: Chat, settings: NbTool) -> None:
         """Apply the current settings.
@@ -39,11 +42,18 @@ class ChatSettings:
         Raises:
             nbtool.errors.BadUsage: a type of private values is unknown.
         """
-        if settings.result_bytes:
-            chat.variables.max_bytes = settings.result_bytes
+        self._apply_bound(chat, settings)
         chat.system = self._choose("system", chat.system, settings.system, default="")
         chat.model = self._configured(chat.model, settings)
         self._apply_plugins(chat, settings)
+
+    def _apply_bound(self, chat: Chat, settings: NbTool) -> None:
+        """Set the bound of stored results; without a setting, the one that the chat had before one was set."""
+        variables = chat.variables
+        if variables.max_bytes != self.result_bytes:
+            self.own_result_bytes = variables.max_bytes
+        self.result_bytes = settings.result_bytes or self.own_result_bytes
+        variables.max_bytes = self.result_bytes
 
     def default_model(self, settings: NbTool) -> Model:
         """Return the model of the chat when no cell has chosen one."""

@@ -12,6 +12,7 @@ from traitlets import Bool, Dict, Enum, Float, Integer, List, TraitError, Unicod
 from traitlets.config import Configurable
 
 from nbtool.errors import BadUsage, NbtoolError
+from nbtool.magics.flags.byte_size import ByteSize
 from nbtool.server_url import parse_server_url
 from nbtool.settings import Setting
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
@@ -58,8 +59,8 @@ class NbTool(Configurable):
         allow_none=True,
         help="What a turn may use: `0.05` US dollars, or whole tokens; its last reply may exceed it.",
     ).tag(config=True)
-    result_bytes = Integer(
-        None, min=1, allow_none=True, help="Maximum total size of stored results, in bytes; None: 268435456."
+    result_bytes = ByteSize(
+        None, min=1, allow_none=True, help="Maximum total size of stored results, such as `1GB`; None: 256MiB."
     ).tag(config=True)
     check_results = Bool(
         None, allow_none=True, help="Ask for approval of every result before it is sent; None: the chat's setting."

@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.policy import site_policy
@@ -42,6 +42,13 @@ MAX_INVALID = 10_000
 """Maximum number of removed entries whose reason is remembered."""
 
 
+class _Removal(NamedTuple):
+    """Why an entry no longer exists."""
+
+    reason: str
+    is_eviction: bool
+
+
 class Variables:
     """The variables of one chat. Thread-safe.
 
@@ -62,7 +69,7 @@ class Variables:
         self._lock = threading.RLock()
         self._exposed: dict[str, Variable] = {}
         self._stored: BoundedEntries[Variable] = BoundedEntries(max_entries, max_bytes)
-        self._invalid: OrderedDict[str, str] = OrderedDict()
+        self._invalid: OrderedDict[str, _Removal] = OrderedDict()
         self._counts: dict[str, int] = {}
         self._unreported: deque[Evicted] = deque(maxlen=max_invalid)
 
@@ -269,7 +276,7 @@ class Variables:
     def check_not_evicted(self, name: str) -> None:
         """Raise UnknownReference if a result or note of this name was evicted."""
         with self._lock:
-            if self._invalid.get(name) == EVICTED_REASON:
+            if (removal := self._invalid.get(name)) and removal.is_eviction:
                 raise self._unknown_error(name)
 
     def value(self, name: str) -> Any:
@@ -347,17 +354,17 @@ class Variables:
     def _note_evicted(self, evicted: Iterable[Evicted]) -> None:
         for one in evicted:
             if one.name:
-                self._invalidate(one.name, EVICTED_REASON)
+                self._invalidate(one.name, EVICTED_REASON, is_eviction=True)
             self._unreported.append(one)
 
-    def _invalidate(self, name: str, reason: str) -> None:
-        self._invalid[name] = reason
+    def _invalidate(self, name: str, reason: str, *, is_eviction: bool = False) -> None:
+        self._invalid[name] = _Removal(reason, is_eviction)
         while len(self._invalid) > self._max_invalid:
             self._invalid.popitem(last=False)
 
     def _unknown_error(self, name: str) -> UnknownReference:
-        if reason := self._invalid.get(name):
-            return UnknownReference(f"The variable {name!r} no longer exists: {reason}.")
+        if removal := self._invalid.get(name):
+            return UnknownReference(f"The variable {name!r} no longer exists: {removal.reason}.")
         names = [entry.name for entry in self.list_entries()]
         close_matches = difflib.get_close_matches(name, names, n=3)
         names_listed = [*close_matches, *(other for other in names if other not in close_matches)][:MAX_NAMED]

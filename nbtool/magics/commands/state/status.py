@@ -18,12 +18,13 @@ from nbtool.magics.commands.state.model_table import list_models
 from nbtool.magics.commands.turns.branches import count_versions
 from nbtool.magics.flags.config import FLAGS
 from nbtool.policy import site_policy
-from nbtool.settings import data_dir, display_path
+from nbtool.settings import Setting, data_dir, display_path
 from nbtool.text import format_size
 from nbtool.tools.approval.policy import RunMode
 from nbtool.tools.calls.site_rules import rule_to_ask
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.memory_size import size_of
+from nbtool.tools.variables.store import MAX_BYTES
 from nbtool.tools.variables.turn_results import describe_oversized
 from nbtool.tools.variables.variable import Variable
 from nbtool.wire.providers.providers_toml import SETTINGS_FILE
@@ -42,6 +43,9 @@ WRITABLE_POLICY = " (you can change this file, so it does not bind you)"
 
 _JOURNAL_FILES = ("", "-wal", "-shm", "-journal")
 """How the names of the journal's files end: SQLite keeps what was written last beside the file itself."""
+
+RESULT_BYTES = "result_bytes"
+"""The setting that is a number of bytes, and is shown with its unit."""
 
 DECIDED_BY_TOOL = "by its arguments"
 """When a tool needs approval whose policy is a function of the arguments."""
@@ -139,18 +143,14 @@ def config(context: CommandContext, args: list[str]) -> str:
     settings = context.kernel.settings
     match args:
         case []:
-            names = sorted(settings.class_traits(config=True))
-            return format_table(
-                *(
-                    (name, f"{_format_value(settings.setting(name).value)}  ({settings.setting(name).source})")
-                    for name in names
-                )
-            )
+            shown = {name: _in_force(context, name) for name in sorted(settings.class_traits(config=True))}
+            return format_table(*((name, f"{one.value}  ({one.source})") for name, one in shown.items()))
         case [name]:
-            return str(settings.setting(name))
-        case [name, value]:
-            settings.change(name, value)
-            return f"{name}: {_format_value(settings.setting(name).value)}"
+            return str(_in_force(context, name) if name == RESULT_BYTES else settings.setting(name))
+        case [name, *words] if len(words) == 1 or (name == RESULT_BYTES and len(words) == 2):
+            settings.change(name, " ".join(words))
+            context.kernel.chat(context.name)  # applies it
+            return f"{name}: {_in_force(context, name).value}"
         case _:
             raise BadUsage(
                 "%chat config takes no arguments, KEY, or KEY VALUE.", fix="Put quotes around a value with spaces."
@@ -165,6 +165,16 @@ COMMANDS: dict[str, Command] = {
     "config": config,
     "use": use,
 }
+
+
+def _in_force(context: CommandContext, name: str) -> Setting[str]:
+    """Return a setting as it is shown; of the bound of results the one in force, which a chat may have of its own."""
+    setting = context.kernel.settings.setting(name)
+    if name != RESULT_BYTES:
+        return Setting(_format_value(setting.value), setting.source)
+    count = context.chat.variables.max_bytes
+    own = "default" if count == MAX_BYTES else "set by the chat"
+    return Setting(f"{format_size(count)}, {count:,} bytes", setting.source if setting.value else own)
 
 
 def _count_turns(chat: Chat, active: int) -> str:
