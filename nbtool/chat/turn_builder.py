@@ -44,6 +44,10 @@ def open_builders() -> list[TurnBuilder]:
             return list(_builders)
 
 
+UNATTACHED = "Leave it out (`--attach`, attach=), and describe it in the prompt."
+"""What a person can do with an attachment that may not be sent."""
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class TurnBuilder:
     """Builds the turns of one conversation from the parts of its chat."""
@@ -106,7 +110,7 @@ class TurnBuilder:
         if not message.text.strip() and not any(part.kind == "media" for part in message.parts):
             raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write a prompt.")
         if any(part.kind == "media" for part in message.parts):
-            site_policy().check_values("an attachment")
+            site_policy().check_values("an attachment", fix=UNATTACHED)
         answer = Structured(as_) if as_ is not None else plan.answer if plan else None
         model_name = parts.recorder.model_name(parts.model, chosen.replay)
         retries = next((one for one in parts.plugins if isinstance(one, Retries)), None)  # of a map

@@ -119,7 +119,7 @@ class TurnRun:
         """
         former = plan.node.turn
         if isinstance(self.settings.operation, Rerun | Resume | Reexecute) and former not in _covered_turns:
-            site_policy().check_values("a turn that did not run under it")
+            site_policy().check_values("a turn that did not run under it", fix="Send its prompt in a new cell.")
 
     def place(self) -> TurnPlan:
         """Return the plan of a turn for the current tree."""

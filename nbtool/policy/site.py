@@ -21,6 +21,12 @@ from nbtool.text import shorten
 _NAMED_FILE = os.environ.get(VARIABLE, "")
 """Read when the package is imported: a later change of the environment has no effect."""
 
+BY_REFERENCE = (
+    "Only names, types and shapes are sent; a tool gets the object itself by reference: "
+    "`-v NAME`, or chat.expose(NAME=…)."
+)
+"""What a person can do with an object whose values may not be sent."""
+
 _own_servers: set[tuple[str, str, int]] = set()
 
 
@@ -112,10 +118,15 @@ class SitePolicy:
         """Whether values may be sent, and not only names, types and shapes; not if a policy cannot be read."""
         return not self.problem and all(file.rules.values.may_leave for file in self.files)
 
-    def check_values(self, what: str) -> None:
-        """Check that values may be sent; `what` names them, for the error. Raises as `check_model_url`."""
+    def check_values(self, what: str, fix: str = BY_REFERENCE) -> None:
+        """Check that values may be sent. Raises as `check_model_url`.
+
+        Args:
+            what: names them, for the error.
+            fix: what the person can do instead.
+        """
         if refusal := self.values_refusal(what):
-            raise PolicyRefused(refusal, fix="Expose it by reference: `-v NAME`, or chat.expose(NAME=…).")
+            raise PolicyRefused(refusal, fix=fix)
 
     def values_refusal(self, what: str) -> str:
         """Return why `what` cannot be sent; empty if values may leave."""

@@ -19,6 +19,9 @@ from nbtool.policy import site_policy
 from nbtool.tools.values.masked_excerpt import masking
 from nbtool.toolsets.notebook_access import NotebookCell
 
+WITHOUT_CELLS = "Write a prompt without `--cells`, and say in it what the model should know of them."
+"""What a person can do where no cell may be sent."""
+
 
 def prompt_of(
     shell: Any, chat: Chat, flags: Flags, body: str, magic: str, notebook: PageNotebook
@@ -28,7 +31,7 @@ def prompt_of(
     cells: CellContext | None = flags.cell_context
     if not prompt or not (cells or flags.cells):
         return prompt, None
-    site_policy().check_values("the cells of the notebook")
+    site_policy().check_values("the cells of the notebook", fix=WITHOUT_CELLS)
     if cells is None:
         with masking(chat.plugins):
             cells = _requested_cells(shell, flags.cells, magic, notebook)

@@ -12,7 +12,11 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.names.earlier_names import EarlierState, Needs, earlier_state, format_names, needs_of
 from nbtool.magics.names.namespace import STANDARD_PREFIX, NotebookNamespace
+from nbtool.policy import site_policy
 from nbtool.toolsets import STANDARD, standard
+
+UNREAD = "their values cannot be read until `--read NAME`, even if they could before"
+UNREADABLE = "the administrator's policy does not allow their values to be read"
 
 
 def restore_names(names: NotebookNamespace, chat: Chat) -> str:
@@ -114,7 +118,7 @@ def _missing(chat: Chat, wanted: Needs) -> Needs:
 
 
 def _describe_restored(back: Needs) -> str:
-    read = "their values cannot be read until `--read NAME`, even if they could before"
+    read = UNREAD if site_policy().values_may_leave else UNREADABLE
     named = format_names(sorted(back.variables))
     variables = f" Exposed again, by reference: {named}; {read}." if back.variables else ""
     tools = f" Tools added again: {format_names(sorted(back.tools))}." if back.tools else ""

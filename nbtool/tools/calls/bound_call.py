@@ -13,7 +13,7 @@ from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
 from nbtool.messages import Media
 from nbtool.policy import site_policy
 from nbtool.tools.approval import Question, make_digest
-from nbtool.tools.calls.site_rules import person_rule
+from nbtool.tools.calls.site_rules import person_rule, rule_to_ask
 from nbtool.tools.content_hash.change_token import ChangeToken, change_token, tool_change_token
 from nbtool.tools.content_hash.tool_states import ToolStates
 from nbtool.tools.schema.parameters import PLAIN_TYPES
@@ -156,7 +156,7 @@ class BoundCall:
             can_remember=gate == "run" and not sensitive,
             remember_keys=keys,  # type: ignore[arg-type]  # the keys are those of Scope
             previews={**self.previews} if gate == "run" else {},
-            notes=notes,
+            notes=(*notes, rule) if (rule := rule_to_ask(tool)) else notes,
             again=repeated,
             qualified_name=tool.qualified_name,
             is_form=gate == "run" and tool.parameters.is_form,

@@ -32,6 +32,8 @@ MAX_BYTES = 256 * 1024 * 1024
 
 EVICTED_REASON = "it was evicted to free memory (raise `%config NbTool.result_bytes` or Chat(result_bytes=…))"
 
+UNREAD = "Expose it by reference: `-v NAME`, or chat.expose(NAME=…)."
+
 MAX_TEXT_CHARS = 1_000_000
 """Maximum number of characters of a text form."""
 
@@ -133,7 +135,7 @@ class Variables:
         """
         check_name(name)
         if readable:
-            site_policy().check_values(f"the value of {name!r}")
+            site_policy().check_values(f"the value of {name!r}", fix=UNREAD)
         variable = Variable(name, "exposed", readable, value)
         with self._lock:
             if existing := self._stored.get(name):

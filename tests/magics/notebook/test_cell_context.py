@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from nbtool.magics.notebook.cell_context import MAX_CHARACTERS, MAX_OUTPUT, Cont
 from nbtool.magics.notebook.history_cells import HistoryCells
 from nbtool.plugins import Privacy
 from nbtool.testing import ScriptedWire
+from tests.policy.in_force import policy_in_force
 
 needs_outputs = pytest.mark.skipif(
     IPython.version_info < (9,), reason="this IPython keeps the values of last lines only, and no errors"
@@ -269,3 +271,16 @@ def test_the_status_says_which_cells_the_last_prompt_contained(shell: Any, capsy
     capsys.readouterr()
     shell.run_cell("%chat -c mine status")
     assert re.search(r"cells +none in the last prompt", capsys.readouterr().out)
+
+
+def test_where_no_values_may_leave_the_refusal_of_cells_says_to_write_a_prompt_without_them(
+    shell: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run(shell, "x = 1")
+    capsys.readouterr()
+    with policy_in_force(tmp_path, "[values]\nmay_leave = false"):
+        shell.run_cell("%%chat -m practice:fast --cells 1\nWhat is x?")
+
+    printed = capsys.readouterr().err
+    assert "the cells of the notebook cannot be sent. Write a prompt without `--cells`, and say in it" in printed
+    assert "-v NAME" not in printed

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from nbtool.magics.cell.approver import input_prompt
 from nbtool.tools import tool
-from nbtool.tools.approval import Approved, Question
+from nbtool.tools.approval import Approved, Decision, Question
 from nbtool.tools.tool import as_tools
 from tests.policy.in_force import policy_in_force
 from tests.tools.calling import ask_for, make_harness
@@ -103,3 +104,20 @@ def test_without_a_policy_the_same_call_is_sent() -> None:
     )
 
     assert (record.status, received) == ("ok", ["public"])
+
+
+def test_a_question_names_the_rule_that_asks_and_no_other_question_does(tmp_path: Path) -> None:
+    asked: list[Question] = []
+
+    def deny(question: Question) -> Decision:
+        asked.append(question)
+        return question.denial("no")
+
+    tools = [tool(lambda: 1, name=name, run="ask_always") for name in ("drop", "keep")]
+    with policy_in_force(tmp_path, "[approval]\nalways_ask = ['dr*']") as path:
+        make_harness(*tools, approver=deny).run(ask_for("drop"), ask_for("keep"))
+
+    dropped, other = asked
+    assert dropped.notes == (f"The policy {path} requires a person's decision on every call of 'dr*'.",)
+    assert f"{dropped.notes[0]}\n" in input_prompt(dropped)
+    assert other.notes == ()

@@ -20,7 +20,10 @@ NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 """The number of a turn, and of a version of it."""
 
 STATIC = "--static"
-EMPTY_HISTORY = "This chat is empty. `%chat history chats` lists earlier chats, `%chat open ID` continues one."
+EMPTY_HISTORY = (
+    "This chat is empty. `%chat history chats` lists earlier chats, `%chat explore ID` shows one, `%chat open ID` "
+    "continues it."
+)
 
 
 def explore(context: CommandContext, args: list[str]) -> str:

@@ -38,7 +38,10 @@ def test_without_a_page_the_history_is_printed(chat_shell: Any, capsys: pytest.C
 
 
 def test_an_empty_conversation_is_reported_in_a_line(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "This chat is empty." in run_command(shell, "explore", capsys)
+    actual = run_command(shell, "explore", capsys)
+
+    assert "This chat is empty. `%chat history chats` lists earlier chats" in actual
+    assert "`%chat explore ID` shows one" in actual
 
 
 def test_a_past_chat_of_the_journal_is_looked_at_by_its_id(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from nbtool.chat.journal import journal
 from nbtool.magics.commands.past_chats import journal_admin
 from tests.magics.commands.saying import run_command
 from tests.magics.parking import ParkingChat
+from tests.policy.in_force import policy_in_force
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,7 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     assert "2 turns" in opened
     assert "And the second" in run_command(shell, "history", capsys)
     assert "Exposed again, by reference: df; their values cannot be read until `--read NAME`" in opened
+    assert "administrator" not in opened
     assert run_command(shell, "vars", capsys).startswith("df  int; 28 bytes; values withheld")
     shell.run_cell("%%chat -q -m practice:fast\nThird")
     again = run_command(shell, f"open {has_started}", capsys)
@@ -210,3 +212,19 @@ def test_other_notebooks_are_named_without_folders_and_their_prompts_are_reporte
     assert "own is a data frame of 1 turns. 1 of other notebooks are not included; `%chat history frame --all`" in own
     assert sorted(shell.user_ns["every"].notebook) == ["other.ipynb", "sub/near.ipynb"]
     assert "not in it" not in frames
+
+
+def test_an_opened_chat_names_no_read_flag_that_the_policy_forbids(
+    shell: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shell.run_cell("df = 1")
+    shell.run_cell("%%chat -q -m practice:fast\nWhat is in $`df`?")
+    opened_id = chat_id(shell, capsys)
+    run_command(shell, "new", capsys)
+    with policy_in_force(tmp_path, "[values]\nmay_leave = false"):
+        opened = run_command(shell, f"open {opened_id}", capsys)
+
+    assert "--read" not in opened
+    assert (
+        "Exposed again, by reference: df; the administrator's policy does not allow their values to be read." in opened
+    )
