@@ -12,7 +12,7 @@ from nbtool.tools.variables.store import Variables
 MAX_NAMED = 5
 """Maximum number of evicted results that are named."""
 
-RAISE_IT = "`%config NbTool.result_bytes = '1GB'` raises that"
+TO_KEEP_IT = "A larger `%config NbTool.result_bytes` or Chat(result_bytes=…) keeps it."
 
 
 class TurnResults:
@@ -53,7 +53,7 @@ def describe_oversized(variables: Variables) -> str:
     size, bound = format_size(entry.size), format_size(variables.max_bytes)
     return (
         f"`{entry.name}` ({size}) alone exceeds result_bytes ({bound}): it is evicted when the next turn begins. "
-        f"{RAISE_IT} before."
+        f"{TO_KEEP_IT}"
     )
 
 

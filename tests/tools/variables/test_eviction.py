@@ -120,7 +120,7 @@ def test_a_result_larger_than_the_bound_stays_until_the_next_turn_begins_and_dro
     assert notices(first) == []
     assert notices(second) == [
         "`make_2_result` (12 MB) alone exceeds result_bytes (4 MB): it is evicted when the next turn begins. "
-        "`%config NbTool.result_bytes = '1GB'` raises that before."
+        "A larger `%config NbTool.result_bytes` or Chat(result_bytes=…) keeps it."
     ]
     assert notices(third) == ["Evicted to free memory: `make_2_result` (12 MB, result_bytes is 4 MB)."]
 

@@ -251,3 +251,18 @@ def test_a_tool_that_asks_by_the_policy_is_listed_so(
 
     assert "asks every time, by the administrator's policy" in actual
     assert "runs without asking" not in actual
+
+
+def test_status_says_of_a_result_larger_than_the_bound_when_it_goes(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("@tool(run='auto')\ndef load(size: int) -> bytes:\n    'Load.'\n    return bytes(size)")
+    run_command(shell, "config result_bytes 10kB", capsys)
+    shell.run_cell("%%chat -q -m practice:fast\nUse &`load` with size=20000.")
+    before = " ".join(run_command(shell, "status", capsys).split())
+    shell.run_cell("%%chat -q\nHello")
+    after = " ".join(run_command(shell, "status", capsys).split())
+
+    assert "of 10 kB in total (result_bytes). `load_1_result` (" in before
+    assert "alone exceeds result_bytes (10 kB): it is evicted when the next turn begins." in before
+    assert "none by reference, 0 bytes of 10 kB in total (result_bytes); 1 dropped to make room" in after
