@@ -64,7 +64,7 @@ TEXT = {
         "column": "nbtool: 12 of 12 prompts, ",
         "right": "(np.int64(12), 12)",
         "again": "12 answered before",
-        "budget": "This prompt was not sent.",
+        "budget": "The other prompts were not sent, or not finished.",
         "come": "0 Bird(",
     },
     "10_media.ipynb": {
