@@ -259,7 +259,10 @@ class SqliteSink:
         if application_id == APPLICATION_ID:
             return str(connection.execute("SELECT inputs FROM map").fetchone()[0])
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-            raise BadUsage(f"{self.path.name} is a database of something else.", fix="Choose another file.")
+            raise BadUsage(
+                f"{self.path.name} is a database of something else.",
+                fix="Choose another file, which is for answers only.",
+            )
         for table in TABLES:
             connection.execute(table)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

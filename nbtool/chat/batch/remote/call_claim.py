@@ -9,7 +9,7 @@ from nbtool.chain.hooks import RequestContext
 from nbtool.errors import WorkerLost
 
 NOT_REPEATED = "A worker ended after a call of this prompt had started: what the call did may be done."
-NOT_REPEATED_FIX = "It is not repeated. Check what it did, and send the prompt again if that is right."
+NOT_REPEATED_FIX = "It is not repeated. Check what it did, then map with `repeat_calls=True` to send the prompt again."
 
 
 class CallClaim:

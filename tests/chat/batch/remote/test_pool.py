@@ -345,7 +345,7 @@ def test_a_task_that_could_not_return_its_answers_may_have_run(tmp_path: Path) -
     assert (first.failed, second.failed, second.answered_before) == (2, 2, 0)
     assert [error for *_, error in rows_of(path)] == [
         "The task failed (ConnectionResetError: reset by peer). What its calls did may be done. "
-        "It is not repeated. Check what it did, and send the prompt again if that is right."
+        "It is not repeated. Check what it did, then map with `repeat_calls=True` to send the prompt again."
     ] * 2
     assert sorted(notes.read_text().split()) == ["0", "1"]
     assert isinstance(plain, BadUsage)
