@@ -4,6 +4,7 @@ import type { MapData } from "../generated";
 import { NO_REPLY, singleLine } from "../text/format";
 import { announce } from "../views/LiveRegion";
 import { KEY_PROPS } from "../views/notebookKeys";
+import { InlineCode } from "../views/text/InlineCode";
 import { isRunning, type MapClient, type MapState } from "./client";
 
 /** Characters of a line that are shown. */
@@ -91,7 +92,7 @@ function Facts({ map }: { map: MapData }): JSX.Element {
     <div class="nb-footer nb-muted">
       {map.facts.map(({ kind, text }) => (
         <span key={kind} class={kind === "failed" ? "nb-map-failed" : undefined}>
-          {singleLine(text, MAX_LINE)}
+          <InlineCode text={singleLine(text, MAX_LINE)} />
         </span>
       ))}
     </div>
@@ -105,7 +106,7 @@ function Failures({ map: { failures, other_failures } }: { map: MapData }): JSX.
     <ul class="nb-map-failures nb-small">
       {failures.map(({ text, count }) => (
         <li key={text}>
-          {count.toLocaleString("en")} failed: {singleLine(text, MAX_LINE)}
+          {count.toLocaleString("en")} failed: <InlineCode text={singleLine(text, MAX_LINE)} />
         </li>
       ))}
       {other_failures > 0 && <li>{other_failures.toLocaleString("en")} failed with other messages</li>}

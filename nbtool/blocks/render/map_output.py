@@ -5,10 +5,9 @@ Messages of failures come from providers and tools: they are text in both.
 
 from __future__ import annotations
 
-from markdown_it.common.utils import escapeHtml
-
 from nbtool.blocks.map_protocol import MapData
-from nbtool.blocks.sanitize import one_line, strip_stacks
+from nbtool.blocks.render.code_spans import escape_with_code
+from nbtool.blocks.sanitize import one_line
 
 STOPPED = "Stopped before it was finished; the finished answers are kept."
 
@@ -38,14 +37,13 @@ def failure_lines(data: MapData) -> list[str]:
 
 
 def _to_html(data: MapData) -> str:
-    end, lines, rest = end_line(data), failure_lines(data), _rest(data)
+    end, rest = end_line(data), _rest(data)
+    items = "".join(f"<li>{escape_with_code(line)}</li>" for line in failure_lines(data))
     parts = [
-        f"<div>{_escape(_head(data))}</div>",
-        f'<div style="margin:.3em 0">{_escape(end)}</div>' if end else "",
-        f'<ul style="margin:.3em 0;font-size:90%">{"".join(f"<li>{_escape(line)}</li>" for line in lines)}</ul>'
-        if lines
-        else "",
-        f'<div style="margin-top:.3em;font-size:85%;{_MUTED_STYLE}">{_escape(rest)}</div>' if rest else "",
+        f"<div>{escape_with_code(_head(data))}</div>",
+        f'<div style="margin:.3em 0">{escape_with_code(end)}</div>' if end else "",
+        f'<ul style="margin:.3em 0;font-size:90%">{items}</ul>' if items else "",
+        f'<div style="margin-top:.3em;font-size:85%;{_MUTED_STYLE}">{escape_with_code(rest)}</div>' if rest else "",
     ]
     # MathJax would read the dollars of a cost as mathematics
     return f'<div class="tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
@@ -66,7 +64,3 @@ def _head(data: MapData) -> str:
 
 def _rest(data: MapData) -> str:
     return " · ".join(fact["text"] for fact in data["facts"] if fact["kind"] not in _COUNTS)
-
-
-def _escape(text: str) -> str:
-    return escapeHtml(strip_stacks(text))

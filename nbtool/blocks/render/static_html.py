@@ -6,10 +6,7 @@ notebooks leaves it unchanged.
 
 from __future__ import annotations
 
-import re
 from typing import Literal
-
-from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks import media
 from nbtool.blocks.argument_targets import resolved_text
@@ -35,8 +32,9 @@ from nbtool.blocks.labels import (
 from nbtool.blocks.protocol import Block, CallBlock, Document, NoticeBlock, ProseBlock, TablePreview
 from nbtool.blocks.question import notice_text, question_summary, remarks
 from nbtool.blocks.render import markdown
+from nbtool.blocks.render.code_spans import escape_text, escape_with_code
 from nbtool.blocks.render.omission import mark_truncated, omission_line
-from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks
+from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.text import left_out
 
 HTML_LIMIT = 150_000
@@ -48,10 +46,6 @@ STATIC_QUESTION_NOTE = (
 )
 """Shown below a saved question."""
 
-MAX_SPANS = 50
-"""Spans of code in one line; further ones are shown with their backticks."""
-
-_CODE_SPANS = re.compile(r"([$&]`[^`\n]*`|``+)|`([^`\n]{1,200})`")
 """A mention such as &`name`, whose backticks a person types; several backticks; or a span of code on one line."""
 
 _MUTED_STYLE = "opacity:.75"
@@ -73,8 +67,10 @@ def to_html(document: Document) -> str:
     level: Literal["error", "info"] = "error" if document["head"]["status"] in ("error", "timeout") else "info"
     tail = _notice({"id": "", "kind": "notice", "text": end, "level": level}) if end else ""
     if rest := omission_line(document["head"]):
-        tail += f'<div style="{_MUTED_STYLE}">{_with_code(rest)}</div>'
-    footer = f'<div style="margin-top:.6em;font-size:85%;{_MUTED_STYLE}">{_escape(footer_line(document["head"]))}</div>'
+        tail += f'<div style="{_MUTED_STYLE}">{escape_with_code(rest)}</div>'
+    footer = (
+        f'<div style="margin-top:.6em;font-size:85%;{_MUTED_STYLE}">{escape_text(footer_line(document["head"]))}</div>'
+    )
     # MathJax would read the dollars of a reply as mathematics
     return f'<div class="tex2jax_ignore mathjax_ignore">{blocks}{tail}{footer}</div>'
 
@@ -108,15 +104,15 @@ def _prose(block: ProseBlock) -> str:
 
 def _thinking(block: ProseBlock) -> str:
     return _fold(
-        "Thinking", f'<div style="white-space:pre-wrap">{_escape(block["text"])}</div>{_truncation_notes(block)}'
+        "Thinking", f'<div style="white-space:pre-wrap">{escape_text(block["text"])}</div>{_truncation_notes(block)}'
     )
 
 
 def _call(block: CallBlock) -> str:
     sign = CALL_STATE_LABELS[block["state"]][0]
-    name, short = _escape(one_line(block["name"], 64)), _escape(short_arguments(block["arguments"]))
+    name, short = escape_text(one_line(block["name"], 64)), escape_text(short_arguments(block["arguments"]))
     facts = call_facts(block)
-    quiet = f' <span style="{_MUTED_STYLE}">· {_escape(facts)}</span>' if facts else ""
+    quiet = f' <span style="{_MUTED_STYLE}">· {escape_text(facts)}</span>' if facts else ""
     fold = _fold(f"{sign} <code>{name}({short})</code>{quiet}", "".join(_details(block)), quiet=False)
     return fold + _question(block) + _media(block)
 
@@ -130,11 +126,11 @@ def _question(block: CallBlock) -> str:
         return ""
     notice, effect = block["question"].get("notice", ""), block["question"].get("effect", "")
     remark = remarks(block["question"])
-    first = f'<div style="white-space:pre-wrap">{_escape(remark)}</div>' if remark else ""
+    first = f'<div style="white-space:pre-wrap">{escape_text(remark)}</div>' if remark else ""
     notices = _section("Read this first", notice_text(notice))
     return (
         f'<div style="{_CARD}"><strong>Approval needed</strong>{first}{notices}'
-        f"<div>{_escape(question_summary(block))}</div>{_section('What will change', escape_invisible(effect))}"
+        f"<div>{escape_text(question_summary(block))}</div>{_section('What will change', escape_invisible(effect))}"
         f'<div style="{_MUTED_STYLE}">{STATIC_QUESTION_NOTE}</div></div>'
     )
 
@@ -155,9 +151,9 @@ def _details(block: CallBlock) -> list[str]:
     if any(one["references"] for one in block["resolved"].values()):
         lines = (escape_invisible(f"{name} = {resolved_text(one)}") for name, one in block["resolved"].items())
         parts.append(_section("Resolved", "\n".join(lines)))
-    parts += [f"<div>{_with_code(decision_line(decision))}</div>" for decision in block["decisions"]]
+    parts += [f"<div>{escape_with_code(decision_line(decision))}</div>" for decision in block["decisions"]]
     reason = reason_line(block)
-    parts.append(f"<div>{_with_code(reason)}</div>" if reason else "")
+    parts.append(f"<div>{escape_with_code(reason)}</div>" if reason else "")
     parts.append(_section("Output", with_marker(block["progress"], block["more"].get("progress", 0))))
     whole = f", shown in part; the whole is {one_line(block['whole'], 200)}" if block.get("whole") else ""
     result = with_marker(block["result"], block["more"].get("result", 0))
@@ -168,13 +164,13 @@ def _details(block: CallBlock) -> list[str]:
         parts += [_section(f"Result{whole}", result), _section("What the model saw", model_text)]
     parts.append(_section(TRACEBACK, with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
     reference = f"Stored as {one_line(block['reference'])}" if block["reference"] else ""
-    return [*parts, f'<div style="{_MUTED_STYLE}">{_escape(reference)}</div>' if reference else ""]
+    return [*parts, f'<div style="{_MUTED_STYLE}">{escape_text(reference)}</div>' if reference else ""]
 
 
 def _table(preview: TablePreview) -> str:
     """Render the first rows of a result that is a table."""
-    head = "".join(f"<th>{_escape(one_line(name))}</th>" for name in preview["columns"])
-    rows = ("".join(f"<td>{_escape(one_line(cell))}</td>" for cell in row) for row in preview["rows"])
+    head = "".join(f"<th>{escape_text(one_line(name))}</th>" for name in preview["columns"])
+    rows = ("".join(f"<td>{escape_text(one_line(cell))}</td>" for cell in row) for row in preview["rows"])
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     counts = ((preview.get("more_rows", 0), "rows"), (preview.get("more_columns", 0), "columns"))
     more = ", ".join(left_out(count, noun) for count, noun in counts if count)
@@ -185,7 +181,7 @@ def _table(preview: TablePreview) -> str:
 
 def _notice(block: NoticeBlock) -> str:
     label = "" if block["level"] == "info" else f"<strong>{block['level'].capitalize()}.</strong> "
-    return f'<div style="{_BAR};white-space:pre-wrap">{label}{_with_code(block["text"])}</div>'
+    return f'<div style="{_BAR};white-space:pre-wrap">{label}{escape_with_code(block["text"])}</div>'
 
 
 def _fold(summary: str, inside: str, *, quiet: bool = True) -> str:
@@ -199,7 +195,8 @@ def _fold(summary: str, inside: str, *, quiet: bool = True) -> str:
 def _section(title: str, text: str) -> str:
     if not text.strip():
         return ""
-    return f'<div style="font-size:85%;{_MUTED_STYLE}">{_escape(title)}</div><pre style="{_PRE}">{_escape(text)}</pre>'
+    head = f'<div style="font-size:85%;{_MUTED_STYLE}">{escape_text(title)}</div>'
+    return f'{head}<pre style="{_PRE}">{escape_text(text)}</pre>'
 
 
 def _truncation_notes(block: ProseBlock) -> str:
@@ -245,18 +242,3 @@ def _call_text(block: CallBlock) -> str:
     reason = unread_reason(block) if block["result"] else ""
     output_lines = [f"    {line}" for text in (result, reason, trace) if text for line in text.split("\n")]
     return "\n".join([*lines, *question_lines, *output_lines, *media_lines])
-
-
-def _with_code(text: str) -> str:
-    """Escape a text, and show its spans in single backticks as code; nothing else in it is markup."""
-    parts: list[str] = []
-    end = 0
-    for match in _CODE_SPANS.finditer(text):
-        if match[2] and len(parts) < 2 * MAX_SPANS:
-            parts += [_escape(text[end : match.start()]), f"<code>{_escape(match[2])}</code>"]
-            end = match.end()
-    return "".join(parts) + _escape(text[end:])
-
-
-def _escape(text: str) -> str:
-    return escapeHtml(strip_stacks(text))

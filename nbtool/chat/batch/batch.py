@@ -29,11 +29,14 @@ from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.batch.status_line import status_line
 from nbtool.chat.turn import Turn
-from nbtool.errors import Cancelled, LimitReached, NbtoolError, WorkerLost
+from nbtool.errors import Cancelled, IncompleteReply, LimitReached, NbtoolError, WorkerLost
 from nbtool.loop import POLL_SECONDS, background_loop
 from nbtool.map_progress import MapState
 from nbtool.messages import Usage
 from nbtool.threadless import new_queue
+
+INCOMPLETE_FIX = "Map again to go on."
+"""What to do about a reply that broke off."""
 
 PrepareTurn = Callable[[PromptItem, str, CallerThread, PromptRetries, Sequence[Turn]], Turn]
 ReadValue = Callable[[Turn], Any]
@@ -275,7 +278,7 @@ class Batch:
             )
             self._limited.add(one.index)
         if turn.status != "completed":
-            return self._answer(one, turn=turn, error=turn.error or Cancelled(f"The turn was {turn.status}."))
+            return self._answer(one, turn=turn, error=_error_of(turn))
         return self._answer(one, turn=turn, value=self._driver.read(turn))
 
     async def _wait_for(self, turn: Turn) -> None:
@@ -365,3 +368,10 @@ class Batch:
         is_ended = self._work is not None and self._work.done()
         state: MapState = "stopped" if self._stopped else "completed" if is_ended else "running"
         return status_line(self._counts.progress(self._usage, wait_seconds=self.wait_seconds, state=state))
+
+
+def _error_of(turn: Turn) -> BaseException:
+    """Return why a turn did not complete, with what to do about it in a map."""
+    if isinstance(turn.error, IncompleteReply):
+        return turn.error.changed(fix=INCOMPLETE_FIX)
+    return turn.error or Cancelled(f"The turn was {turn.status}.")

@@ -56,6 +56,13 @@ def test_a_stopped_map_says_so_and_why() -> None:
     assert STOPPED in by_limit["text/html"]
 
 
+def test_what_stands_in_backticks_is_shown_as_code_and_stays_text() -> None:
+    bundle = map_mimebundle(ended(failures=[{"text": "Pass `<b>approver=</b>`.", "count": 1}]))
+
+    assert "<li>1 failed: Pass <code>&lt;b&gt;approver=&lt;/b&gt;</code>.</li>" in bundle["text/html"]
+    assert "1 failed: Pass `<b>approver=</b>`." in bundle["text/plain"]
+
+
 def test_texts_of_others_are_text() -> None:
     text = "<img src=x onerror=alert(1)>\u202e$x^2$" + "x" * 10_000
     bundle = map_mimebundle(ended(status="stopped", reason=text, failures=[{"text": text, "count": 1}]))
