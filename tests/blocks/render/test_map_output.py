@@ -56,7 +56,7 @@ def test_a_stopped_map_says_so_and_why() -> None:
     assert STOPPED in by_limit["text/html"]
 
 
-def test_what_stands_in_backticks_is_shown_as_code_and_stays_text() -> None:
+def test_text_in_backticks_is_shown_as_code_and_is_escaped() -> None:
     bundle = map_mimebundle(ended(failures=[{"text": "Pass `<b>approver=</b>`.", "count": 1}]))
 
     assert "<li>1 failed: Pass <code>&lt;b&gt;approver=&lt;/b&gt;</code>.</li>" in bundle["text/html"]
