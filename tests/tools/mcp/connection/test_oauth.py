@@ -193,7 +193,7 @@ def test_an_approver_that_approves_everything_agrees_to_no_login(lab: ProtectedS
     assert (lab.seen[seen:], len(lab.authorization.codes)) == ([], codes)
     assert not any("/authorize?" in event.text for event in harness.of("notice"))
     denied = [event for event in harness.of("call_decided") if event.verdict == "denied"]
-    assert [(event.by, "Only a person can agree to sign in" in event.reason) for event in denied] == [("policy", True)]
+    assert [(event.by, "Only a person can agree to sign in" in event.reason) for event in denied] == [("nobody", True)]
 
 
 def test_an_address_that_cannot_be_shown_in_full_is_refused_before_anybody_is_asked(lab: ProtectedServer) -> None:
