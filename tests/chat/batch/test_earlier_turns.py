@@ -89,6 +89,7 @@ def run_map(request: pytest.FixtureRequest, tmp_path: Path) -> RunMap:
     return run
 
 
+@pytest.mark.promise("maps-once")
 def test_a_turn_that_failed_after_a_call_goes_on_from_its_result(shop: Shop, run_map: RunMap) -> None:
     shop.broken = {"b"}
     first = run_map(shop.chat())
@@ -104,6 +105,7 @@ def test_a_turn_that_failed_after_a_call_goes_on_from_its_result(shop: Shop, run
     assert run_map(shop.chat()).answered_before == 3 if isinstance(last, MapTotals) else last.values[1] == "paid b"
 
 
+@pytest.mark.promise("maps-once")
 def test_a_call_that_nobody_could_be_asked_about_is_asked_about_again_and_the_one_before_it_not_repeated(
     shop: Shop, run_map: RunMap
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_call_that_nobody_could_be_asked_about_is_asked_about_again_and_the_on
         assert again.values == [f"paid {name} and mailed {name}" for name in NAMES]
 
 
+@pytest.mark.promise("maps-once")
 def test_a_call_whose_result_was_withheld_because_nobody_could_be_asked_is_not_run_again_unless_calls_may_be_repeated(
     shop: Shop, run_map: RunMap
 ) -> None:
@@ -138,6 +141,7 @@ def test_a_call_whose_result_was_withheld_because_nobody_could_be_asked_is_not_r
     assert "3 answered before" in str(last)
 
 
+@pytest.mark.promise("maps-once")
 def test_an_interrupt_between_two_requests_repeats_no_call_later(
     shop: Shop, run_map: RunMap, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,6 +157,7 @@ def test_an_interrupt_between_two_requests_repeats_no_call_later(
     assert ("1 failed" in str(totals)) == ("c" not in shop.effects)  # its call was about to start
 
 
+@pytest.mark.promise("maps-once")
 def test_a_budget_that_is_used_up_after_a_call_repeats_it_not(shop: Shop, tmp_path: Path) -> None:
     def reply(prompt: Prompt) -> Any:
         last = prompt.messages[-1]
@@ -172,6 +177,7 @@ def test_a_budget_that_is_used_up_after_a_call_repeats_it_not(shop: Shop, tmp_pa
     assert totals.failed == 0
 
 
+@pytest.mark.promise("maps-once")
 def test_a_call_that_was_running_when_the_map_was_stopped_is_refused(shop: Shop) -> None:
     started, release = threading.Event(), threading.Event()
 
@@ -196,6 +202,7 @@ def test_a_call_that_was_running_when_the_map_was_stopped_is_refused(shop: Shop)
     assert all(type(one.error) is NotRepeated for one in again.errors)
 
 
+@pytest.mark.promise("maps-once")
 def test_a_row_whose_turn_is_no_longer_in_the_journal_is_refused(shop: Shop, tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     shop.broken = {"b"}

@@ -74,6 +74,7 @@ def read(path: Path, query: str) -> list[Any]:
         return connection.execute(query).fetchall()
 
 
+@pytest.mark.promise("maps-once")
 @pytest.mark.parametrize("suffix", ["sqlite", "parquet"])
 def test_a_row_whose_call_had_started_is_failed_and_not_sent_again_until_calls_may_be_repeated(
     tmp_path: Path, suffix: str
@@ -127,6 +128,7 @@ def test_an_answer_that_was_not_written_is_taken_from_the_journal(tmp_path: Path
     assert read(path, "SELECT value FROM answers WHERE row = 0") == [("paid p0",)]
 
 
+@pytest.mark.promise("maps-once")
 def test_a_map_that_is_killed_twice_finds_what_both_left(tmp_path: Path) -> None:
     path, log = tmp_path / "a.sqlite", tmp_path / "log"
     kill_map("into", path, log, at="p1")
