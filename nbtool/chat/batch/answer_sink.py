@@ -199,8 +199,13 @@ class SqliteSink:
             "WHERE row IN (SELECT row FROM acted) AND row BETWEEN ? AND ?"
         )
         rows = self._opened().execute(query, (items[0].index, items[-1].index))
-        hashes = {one.index: prompt_hash(one.prompt) for one in items}
-        return {row: turn_id for row, hash_, turn_id in rows if hashes.get(row) == hash_}  # else it was corrected
+        found = {row: (hash_, turn_id) for row, hash_, turn_id in rows}
+        turns = {}
+        for one in items if found else ():
+            hash_, turn_id = found.get(one.index, ("", ""))
+            if hash_ and hash_ == prompt_hash(one.prompt):  # else the prompt was corrected
+                turns[one.index] = turn_id
+        return turns
 
     def write(self, answers: Sequence[Answer]) -> None:
         """Store answers in one transaction, which is on the disk when this returns.
