@@ -174,16 +174,20 @@ class BatchMaker:
         keys = self.key.keys(items)
         if self.reads_journal:
             earlier = self.key.find_earlier(items, self.free_tools)
-            if self.plan.repeat_calls:
-                answered = {key: turn for key, turn in earlier.answered.items() if self.key.is_sound(turn.log)}
-                earlier = EarlierTurns(answered)
-            return keys, earlier
-        if self.plan.repeat_calls or not acted_turns:
+            return keys, self._with_repeated(earlier)
+        if not acted_turns:
             return keys, EarlierTurns()
         turn_ids = {
             key: acted_turns[one.index] for one, key in zip(items, keys, strict=True) if one.index in acted_turns
         }
-        return keys, self.key.sort_turns(_read_turns(turn_ids), self.free_tools)
+        return keys, self._with_repeated(self.key.sort_turns(_read_turns(turn_ids), self.free_tools))
+
+    def _with_repeated(self, earlier: EarlierTurns) -> EarlierTurns:
+        """Return what is reused and continued; with `repeat_calls` the other prompts are sent from their beginning."""
+        if not self.plan.repeat_calls:
+            return earlier
+        answered = {key: turn for key, turn in earlier.answered.items() if self.key.is_sound(turn.log)}
+        return EarlierTurns(answered, earlier.continued)
 
 
 def _read_turns(turn_ids: Mapping[str, str]) -> dict[str, list[list[Event]]]:

@@ -342,7 +342,7 @@ class Chat:
         They are the same only with the same model, tools, options and objects: a tool that changes data which it uses,
         such as a global list, makes every answer a new one. The turn of a prompt that was not answered, because the
         provider failed, the map was stopped or the process killed, goes on from the results of the calls that ran. If
-        the outcome of one is not known, or its result was withheld, the prompt is not sent again: it says so.
+        the outcome of one is not known, or the model has the name of a result, the prompt is refused, and says so.
         Takes `as_`, `options`, `approver` and `settings` as `start` does, and these:
 
         - `concurrency=8`: maximum prompts that run at the same time
@@ -353,7 +353,7 @@ class Chat:
         - `tools=None`: replace the chat's own
         - `executor=None`: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`
         - `resume=True`: reuse answers from the journal, unless a recording is in use
-        - `repeat_calls=False`: send prompts from their beginning although a call of them had started in an earlier map
+        - `repeat_calls=False`: send prompts that are refused because a call of them had started in an earlier map
         - `progress=True`: show the progress
         - `keep="turns"`: with "values", answers have no `turn`, only its id
         - `on=None`: runs whole turns there: a Dask client, or a pool of processes
@@ -386,8 +386,9 @@ class Chat:
 
         A file has the columns `row` (the number of the prompt, from 0), `value` (a text as it is, any other value as
         JSON), `error` (why a prompt has no value) and `turn_id` (for `%chat show`). A Parquet or Arrow file is written
-        when the map ends, from the `.sqlite` file beside it, which a later map continues; its column
-        `has_undecided_calls` marks the rows that are sent again. If the process is killed, the next map with the file
+        when the map ends, from the `.sqlite` file beside it, which a later map continues; its columns
+        `has_undecided_calls` and `has_acted` mark the rows in whose turn nobody decided about a call, and those without
+        an answer to reuse of which a call ran. If the process is killed, the next map with the file
         takes the answers that had arrived from the journal. Otherwise answers in the journal are not reused. Turns of
         rows without an answer go on from what ran, as in `start_map`, and so do those in which nobody could be asked
         about a call, or the approver failed.

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.chat.batch.answers import has_undecided_calls
-from nbtool.chat.batch.earlier_turns import MAX_VERSIONS, EarlierTurns, choose_step, restore_versions, start_of
+from nbtool.chat.batch.earlier_turns import (
+    MAX_VERSIONS,
+    EarlierTurns,
+    choose_step,
+    has_come_or_run,
+    restore_versions,
+    start_of,
+)
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.journal import journal, queries, redactor_for
 from nbtool.chat.recording.cache_key import CacheKey, TurnInputs, hash_json, make_key
@@ -57,7 +64,7 @@ class BatchKey:
         return keys
 
     def find_earlier(self, items: Sequence[PromptItem], free_tools: frozenset[str]) -> EarlierTurns:
-        """Return what the journal has of these prompts; the latest turn of each counts.
+        """Return what the journal has of these prompts: the latest turn of each counts in which anything came or ran.
 
         Raises:
             nbtool.errors.JournalError: the journal cannot be read.
@@ -71,7 +78,9 @@ class BatchKey:
         running = running_turn_ids()
         for turn_id, events in of_turn.items():
             began = start_of(events)
-            if began and began.cell_id in wanted and turn_id not in running:
+            if not began or began.cell_id not in wanted or turn_id in running:
+                continue
+            if began.cell_id not in latest or began.told_from or has_come_or_run(events):
                 latest[began.cell_id] = turn_id
         return self.sort_turns({key: _versions_of(turn_id, of_turn) for key, turn_id in latest.items()}, free_tools)
 

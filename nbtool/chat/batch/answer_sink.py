@@ -210,10 +210,13 @@ class SqliteSink:
     def write(self, answers: Sequence[Answer]) -> None:
         """Store answers in one transaction, which is on the disk when this returns.
 
-        A row of a prompt that was not sent again keeps why the earlier map did not answer it.
+        A row of a prompt that was not sent again keeps why the earlier map did not answer it, before why it was not.
         """
+        refused = [one for one in answers if isinstance(one.error, NotRepeated)]
         with self._opened() as connection:
-            self._write_rows(connection, [one for one in answers if isinstance(one.error, NotRepeated)], "IGNORE")
+            self._write_rows(connection, refused, "IGNORE")
+            addition = "UPDATE answers SET error = error || ' ' || ? WHERE row = ? AND instr(error, 'repeat_calls') = 0"
+            connection.executemany(addition, [(str(one.error), one.index) for one in refused])
             written = [one for one in answers if not isinstance(one.error, NotRepeated)]
             self._write_rows(connection, written, "REPLACE")
             for table, is_in in (("acted", "has_acted"), ("undecided", "has_undecided_calls")):
@@ -245,13 +248,13 @@ class SqliteSink:
         self._lock.release()
 
     def rows(self) -> Iterator[Sequence[object]]:
-        """Yield all rows: `row`, `value`, `error`, `turn_id`, and whether it is in `undecided`."""
+        """Yield all rows: `row`, `value`, `error`, `turn_id`, and whether it is in `undecided`, and in `acted`."""
         query = (
-            "SELECT row, value, error, turn_id, row IN (SELECT row FROM undecided) AND error IS NULL "
-            "FROM answers ORDER BY row"
+            "SELECT row, value, error, turn_id, row IN (SELECT row FROM undecided) AND error IS NULL, "
+            "row IN (SELECT row FROM acted) FROM answers ORDER BY row"
         )
-        for *fields, is_undecided in self._opened().execute(query):
-            yield (*fields, bool(is_undecided))
+        for *fields, is_undecided, has_acted in self._opened().execute(query):
+            yield (*fields, bool(is_undecided), bool(has_acted))
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:

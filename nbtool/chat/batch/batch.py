@@ -20,7 +20,7 @@ from nbtool.chat.batch.answers import (
     approver_error,
     has_undecided_calls,
 )
-from nbtool.chat.batch.earlier_turns import EarlierTurns, has_started, not_repeated, start_of
+from nbtool.chat.batch.earlier_turns import EarlierTurns, choose_step, has_started, not_repeated, start_of
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompt_retries import PromptRetries
@@ -259,7 +259,7 @@ class Batch:
             self._add(self._answer(one, error=self._stopped) if self._stopped else await self._ask_one(one, key))
 
     async def _ask_one(self, one: PromptItem, key: str) -> Answer:
-        """Send one prompt; repeat its turn where only that helps, unless a call has started."""
+        """Send one prompt; repeat its turn where only that helps, from what ran."""
         retries = PromptRetries(self._backoff, self._settings.retries)
         while True:
             try:
@@ -268,9 +268,12 @@ class Batch:
             except NbtoolError as error:
                 return self._answer(one, error=error)
             await self._wait_for(turn)
-            has_acted = any(call.started for call in turn.calls)
-            if self._stopped or has_acted or not retries.may_repeat_turn(turn.error):
+            if self._stopped or not retries.may_repeat_turn(turn.error):
                 break
+            step = choose_step([turn, *earlier], self._driver.free_tools)
+            if step not in ("send", "continue"):
+                break
+            self._continued[one.index] = [turn, *earlier] if step == "continue" else earlier
         is_own_limit = bool(turn.end_reason)  # a limit of this turn only: the others continue
         if turn.status == "error" and isinstance(turn.error, LimitReached) and not is_own_limit:
             self._stopped = self._stopped or LimitReached(
@@ -325,7 +328,7 @@ class Batch:
     def _with_facts(self, answer: Answer) -> Answer:
         """Return an answer with what its turn says of its calls, and without the turn if only values are kept."""
         earlier, turn = self._continued.get(answer.index, ()), answer.turn
-        is_undecided = turn is not None and answer.error is None and has_undecided_calls(turn.log)
+        is_undecided = turn is not None and answer.error is None and _has_undecided(turn)
         calls = [call for one in (turn, *earlier) if one for call in one.calls]
         has_acted = (
             answer.has_acted
@@ -375,3 +378,10 @@ def _error_of(turn: Turn) -> BaseException:
     if isinstance(turn.error, IncompleteReply):
         return turn.error.changed(fix=INCOMPLETE_FIX)
     return turn.error or Cancelled(f"The turn was {turn.status}.")
+
+
+def _has_undecided(turn: Turn) -> bool:
+    """Whether nobody decided about a call, also one of the turn that this one continues."""
+    return has_undecided_calls(turn.log) or any(
+        call.is_undecided and call.status in ("denied", "withheld") for call in turn.calls
+    )

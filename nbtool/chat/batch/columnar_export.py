@@ -13,8 +13,8 @@ from nbtool.errors import BadUsage
 FORMATS = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Feather"}
 """The formats by the end of a file's name; a Feather file, in its second version, is an Arrow file."""
 
-COLUMNS = ("row", "value", "error", "turn_id", "has_undecided_calls")
-"""The columns of the file; `has_undecided_calls` as in `Answer`."""
+COLUMNS = ("row", "value", "error", "turn_id", "has_undecided_calls", "has_acted")
+"""The columns of the file; `has_undecided_calls` and `has_acted` as in `Answer`."""
 
 ROW_GROUP = 20_000
 """Rows in memory at a time, and in one row group or record batch of the file."""
@@ -38,7 +38,7 @@ def export_answers(rows: Iterator[Sequence[object]], path: Path) -> None:
     """Write rows of the columns `COLUMNS`; the former file is replaced when all are written."""
     import pyarrow as arrow  # noqa: PLC0415  # heavy, and an extra
 
-    kinds = (arrow.int64(), arrow.string(), arrow.string(), arrow.string(), arrow.bool_())
+    kinds = (arrow.int64(), arrow.string(), arrow.string(), arrow.string(), arrow.bool_(), arrow.bool_())
     schema = arrow.schema(list(zip(COLUMNS, kinds, strict=True)))
     unfinished = path.with_name(f"{path.name}.part")
     with _open_writer(unfinished, path.suffix.lower(), schema) as writer:

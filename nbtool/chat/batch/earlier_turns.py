@@ -12,7 +12,7 @@ from nbtool.chat.conversation import restore
 from nbtool.chat.journal import queries
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError, NotRepeated
-from nbtool.events import Event, TurnStarted
+from nbtool.events import CallStarted, Event, TurnEnded, TurnStarted
 from nbtool.tools.calls.record import CallRecord
 
 NextStep = Literal["send", "continue", "use", "refuse"]
@@ -62,14 +62,28 @@ def choose_step(versions: Sequence[Turn], free_tools: Collection[str]) -> NextSt
     if any(one.status not in KNOWN_STATUSES for one in started):
         return "refuse"
     latest = versions[0]
-    if latest.status != "completed":
-        return "continue"
     undecided = [one for one in latest.calls if one.is_undecided]
-    if not undecided:
-        return "send"  # an object that it used may have changed since
-    own = {call.call_id for reply in latest.rounds for call in reply.calls}
-    can_ask = all(one.started is None and one.call_id in own for one in undecided)  # not one that a tool made
-    return "continue" if can_ask else "use"
+    if latest.status == "completed":
+        if not undecided:
+            return "send"  # an object that it used may have changed since
+        if not _can_ask_again(latest, undecided):
+            return "use"
+    return "refuse" if any(map(is_referred_to, started)) else "continue"
+
+
+def _can_ask_again(turn: Turn, undecided: Sequence[CallRecord]) -> bool:
+    """Whether the model asked for these calls itself, none of them started, and none of a later round did."""
+    own = {call.call_id for reply in turn.rounds for call in reply.calls}
+    first = min(one.round for one in undecided)
+    return all(one.started is None and one.call_id in own for one in undecided) and not any(
+        one.started is not None and one.round > first for one in turn.calls
+    )
+
+
+def is_referred_to(call: CallRecord) -> bool:
+    """Whether the model was given the name of the result, which is gone with its map."""
+    name = call.reference or call.dead_reference
+    return bool(name) and f"{{{{{name}" in call.shown
 
 
 def has_started(call: CallRecord, free_tools: Collection[str]) -> bool:
@@ -95,6 +109,14 @@ def restore_versions(versions: Iterable[Sequence[Event]]) -> list[Turn]:
     with suppress(NbtoolError):
         return [restore.restore_turn(events) for events in versions]
     return []
+
+
+def has_come_or_run(events: Iterable[Event]) -> bool:
+    """Whether a turn completed, or a call of it started: not one of a worker that was refused the calls of another."""
+    return any(
+        isinstance(event, CallStarted) or (isinstance(event, TurnEnded) and event.status == "completed")
+        for event in events
+    )
 
 
 def start_of(events: Iterable[Event]) -> TurnStarted | None:

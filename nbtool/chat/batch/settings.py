@@ -46,8 +46,8 @@ class MapSettings:
         tools: replace the chat's own.
         executor: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`.
         resume: reuse answers of the same prompts from the journal, unless a recording is in use.
-        repeat_calls: send prompts from their beginning of which a call had started in an earlier map without an answer;
-            otherwise their turns go on from what ran, or are refused where that is not known.
+        repeat_calls: send prompts from their beginning that are refused otherwise, because a call had started in an
+            earlier map and its turn cannot go on from there.
         progress: show a progress line.
         keep: with "values", answers have no `turn`, only its id: about 1 KB of memory a prompt, not 13.
         on: runs whole turns there: a Dask client, or a pool of processes.

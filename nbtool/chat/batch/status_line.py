@@ -9,7 +9,7 @@ from nbtool.text import count_of, format_number
 MIN_WAIT_SECONDS = 1.0
 """Seconds of waiting for the provider from which on they are said."""
 
-APPROVER_FIX = "correct it and map again: these prompts are sent again"
+APPROVER_FIX = "correct it and map again: these calls are asked about again"
 """What a person can do about calls that were denied because the approver failed."""
 
 REPEAT_FIX = "what ran is not repeated unless `repeat_calls=True`"
@@ -26,7 +26,7 @@ def status_line(progress: MapProgress) -> str:
     parts = [
         count_of(done, "prompt") if total is None else f"{format_number(done)} of {format_number(total)} prompts",
         "stopped" if progress.state == "stopped" else "",
-        f"{format_number(progress.unsent)} not answered" if progress.unsent else "",
+        unsent_text(progress),
         f"{format_number(progress.failed)} failed" if progress.failed else "",
         f"{format_number(progress.answered_before)} answered before" if progress.answered_before else "",
         undecided_text(progress),
@@ -44,6 +44,13 @@ def _cost_text(usage: Usage) -> str:
     return f"{'about ' if usage.is_cost_estimated else ''}${usage.cost:.4f}"
 
 
+def unsent_text(progress: MapProgress) -> str:
+    """Return how many prompts were not answered; where nobody knows how many there are, of those that were read."""
+    if not progress.unsent:
+        return ""
+    return f"{format_number(progress.unsent)}{' read and' if progress.total is None else ''} not answered"
+
+
 def undecided_text(progress: MapProgress) -> str:
     """Return how many answers had such calls; with the fix only at the end, because a running line is short."""
     if not progress.undecided:
@@ -51,7 +58,7 @@ def undecided_text(progress: MapProgress) -> str:
     text = f"{format_number(progress.undecided)} with calls denied or withheld"
     if progress.state == "running":
         return text
-    if progress.approver_error:
-        return f"{text}; {progress.approver_error} ({APPROVER_FIX})"
     repeats = f"; {REPEAT_FIX}" if progress.acted else ""
+    if progress.approver_error:
+        return f"{text}; {progress.approver_error} ({APPROVER_FIX}{repeats})"
     return f"{text}: nobody could be asked ({UNASKED_FIX}{repeats})"

@@ -10,7 +10,7 @@ Reused rounds always come from the record, and a call that may have run before n
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,7 +133,8 @@ class Resume:
 
     Calls that never started run now, with approval. The outcomes of all others are reused; a call that was running when
     the turn was interrupted has an unknown outcome and does not run again. `with_undecided`, calls that were denied by
-    nobody's decision are asked about again, and a complete turn goes on from the first round with one.
+    nobody's decision are asked about again, and the turn goes on from the first round with one, unless a call of a
+    later round has started.
     """
 
     turn: TurnRef = None
@@ -145,20 +146,22 @@ class Resume:
         if not turn.done.done():
             raise BadUsage(f"{short_id(turn.turn_id)} is still running.", fix="Wait for it, or stop it first.")
         rounds = recover(turn, lambda turn_id: conversation.find_turn(turn_id)[1])
-        first = next((number for number, round in enumerate(rounds, 1) if self._asks_again(round)), 0)
+        first = self._first_undecided(rounds)
         if turn.status == "completed" and not first:
             raise BadUsage(
                 f"{short_id(turn.turn_id)} is complete, so nothing is pending.", fix="Use a rerun to send it again."
             )
         rounds = rounds[:first] if first else rounds
-        carry = carry_over(rounds, runs=lambda _, record: is_pending(record) or self._is_asked_again(record))
+        carry = carry_over(rounds, runs=lambda _, record: is_pending(record) or (first > 0 and _is_denied(record)))
         return _new_version(node, turn, carry, VersionDiff("Resumed", turn.turn_id, len(rounds)))
 
-    def _asks_again(self, round: Round) -> bool:
-        return any(self._is_asked_again(record) for record in round.calls)
-
-    def _is_asked_again(self, record: CallRecord | None) -> bool:
-        return self.with_undecided and record is not None and record.started is None and record.is_undecided
+    def _first_undecided(self, rounds: Sequence[Round]) -> int:
+        """Return the number of the round from which the turn goes on; 0 if that is the end of its record."""
+        if not self.with_undecided:
+            return 0
+        first = next((number for number, round in enumerate(rounds, 1) if any(map(_is_denied, round.calls))), 0)
+        has_later = any(record.started is not None for round in rounds[first:] for record in round.calls)
+        return 0 if has_later else first
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,11 @@ class Reexecute:
             compare=True,
         )
         return _new_version(node, turn, carry, VersionDiff("Re-executed", turn.turn_id, first - 1, edits))
+
+
+def _is_denied(record: CallRecord | None) -> bool:
+    """Whether a call was denied by nobody's decision."""
+    return record is not None and record.started is None and record.is_undecided
 
 
 TurnOperation = Edit | Insert | Rerun | Resume | Reexecute

@@ -15,9 +15,12 @@ import pytest
 
 from nbtool import Approved, Chat, Released, tool
 from nbtool.chat.batch.batch import Batch
+from nbtool.chat.batch.prompts import parse_prompts
 from nbtool.chat.batch.streamed_map import MapTotals
+from nbtool.chat.batch_maker import BatchMaker
 from nbtool.chat.erasure import erase
-from nbtool.errors import LimitReached, NotRepeated
+from nbtool.chat.turn_settings import TurnSettings
+from nbtool.errors import LimitReached, NotRepeated, TimedOut
 from nbtool.events import UsageDelta
 from nbtool.messages import Usage
 from nbtool.testing import ScriptedWire, call, cut
@@ -149,7 +152,7 @@ def test_an_interrupt_between_two_requests_repeats_no_call_later(
     shop.on_last = lambda name: signal.raise_signal(signal.SIGINT) if name == "b" else None
     with pytest.raises(KeyboardInterrupt):
         run_map(shop.chat())
-    assert re.search(r"stopped, [12] not answered \(map again to go on\)\n$", capsys.readouterr().err)
+    assert re.search(r"stopped, [12] (read and )?not answered \(map again to go on\)\n$", capsys.readouterr().err)
     shop.on_last = lambda _: None
     totals = run_map(shop.chat())
 
@@ -226,3 +229,83 @@ def test_a_denial_because_a_policy_requires_a_person_is_no_answer(tmp_path: Path
 
     assert [one.has_undecided_calls for one in batch.answers] == [True] * 3
     assert "3 with calls denied or withheld" in repr(batch)
+
+
+@pytest.mark.promise("maps-once")
+def test_a_call_of_a_round_after_a_denied_one_is_not_repeated_to_ask_about_that_again(
+    shop: Shop, run_map: RunMap
+) -> None:
+    tools, names = (shop.pay, shop.mail), ("mail", "pay")
+    first = run_map(shop.chat(*tools, names=names))
+    second = run_map(shop.chat(*tools, names=names), approver=lambda _: Approved())
+
+    assert "3 with calls denied or withheld" in str(first)
+    assert "3 answered before, 3 with calls denied or withheld" in str(second)
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+
+
+@pytest.mark.promise("maps-once")
+def test_a_turn_whose_model_was_given_the_name_of_a_result_is_refused(shop: Shop, run_map: RunMap) -> None:
+    @tool(run="auto")
+    def pay(name: str) -> list[int]:
+        "Pay, and return more than is shown."
+        shop.effects[name] += 1
+        return list(range(100_000))
+
+    shop.broken = {"b"}
+    run_map(shop.chat(pay))
+    shop.broken = set()
+    refused = run_map(shop.chat(pay))
+    repeated = run_map(shop.chat(pay), repeat_calls=True)
+
+    assert "1 failed" in str(refused)
+    assert "failed" not in str(repeated)
+    assert shop.effects == {"a": 1, "b": 2, "c": 1}
+
+
+def test_repeat_calls_repeats_none_of_a_turn_that_can_go_on(shop: Shop, run_map: RunMap) -> None:
+    shop.broken = {"b"}
+    run_map(shop.chat())
+    shop.broken = set()
+    last = run_map(shop.chat(), repeat_calls=True)
+
+    assert "failed" not in str(last)
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_reply_that_fails_after_a_call_is_asked_for_again_and_the_call_not_repeated(
+    shop: Shop, run_map: RunMap
+) -> None:
+    def fail_once(name: str) -> None:
+        if name == "b" and shop.requests == 4:
+            raise TimedOut("No reply came in time.")
+
+    shop.on_last = fail_once
+    totals = run_map(shop.chat(), retries=3)
+
+    assert "failed" not in str(totals)
+    assert (shop.effects, shop.requests) == ({"a": 1, "b": 1, "c": 1}, 7)
+
+
+def test_a_later_turn_in_which_nothing_ran_hides_no_earlier_one(shop: Shop) -> None:
+    class Refusal:
+        may_start = staticmethod(lambda _: False)
+
+        def on_before_request(self, _: Any) -> None:
+            """Fail at once, as a worker does that is refused the calls of another."""
+            raise ValueError("refused")
+
+    shop.broken = {"b"}
+    shop.chat().map(NAMES, retries=0, concurrency=1)
+    broken = shop.chat()
+    key = BatchMaker(broken.builder).key
+    one = parse_prompts(["b"], None).items[0]
+    broken.builder.conversation.chat_id = key.chat_id
+    broken.plugins = [Refusal()]
+    settings = TurnSettings(cell_id=key.keys([one])[0])
+    assert broken.send("b", settings=settings).status == "error"
+    shop.broken = set()
+    last = shop.chat().map(NAMES)
+
+    assert last.errors == []
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}

@@ -389,7 +389,7 @@ def test_an_arrow_file_is_written_and_continued_as_a_parquet_file_is(tmp_path: P
 
 def test_an_arrow_file_is_written_a_batch_of_rows_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
-    export_answers(((n, str(n), None, None, False) for n in range(ROW_GROUP + 1)), path)
+    export_answers(((n, str(n), None, None, False, False) for n in range(ROW_GROUP + 1)), path)
 
     reader = ipc.open_file(str(path))
     assert [reader.get_batch(n).num_rows for n in range(reader.num_record_batches)] == [ROW_GROUP, 1]
@@ -398,7 +398,7 @@ def test_an_arrow_file_is_written_a_batch_of_rows_at_a_time(tmp_path: Path) -> N
 def test_a_parquet_file_is_written_a_group_of_rows_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     count = ROW_GROUP * 2 + 1
-    export_answers(((n, str(n), None, None, False) for n in range(count)), path)
+    export_answers(((n, str(n), None, None, False, False) for n in range(count)), path)
 
     written = parquet.ParquetFile(path)
     assert [written.metadata.row_group(n).num_rows for n in range(written.num_row_groups)] == [ROW_GROUP, ROW_GROUP, 1]
