@@ -7,6 +7,7 @@ from typing import Any
 
 from nbtool.chat.chat import Chat, wait_for_turn
 from nbtool.chat.turn import Turn
+from nbtool.events import CallAsked, Event
 from nbtool.magics.cell.approver import CellApprover
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.tool import tool
@@ -49,6 +50,20 @@ class ParkingChat:
 def payment_replies(*amounts: int) -> list[Any]:
     """Let the model ask for payments in one round, and then say that it is done."""
     return [[call("pay", amount=amount) for amount in amounts or (3,)], "Done."]
+
+
+def when_asked(turn: Turn, count: int) -> threading.Event:
+    """Give what is set once so many questions of a turn that has not started are recorded."""
+    is_asked, digests = threading.Event(), set[str]()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, CallAsked):
+            digests.add(event.digest)
+        if len(digests) == count:
+            is_asked.set()
+
+    turn.add_listener(listen)
+    return is_asked
 
 
 def wait_end(turn: Turn) -> Turn:

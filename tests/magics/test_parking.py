@@ -22,7 +22,7 @@ from nbtool.magics.cell.approver import PARKED_SECONDS, CellApprover
 from nbtool.magics.flags.flag_parser import cell_parser, parse
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Approved, Denied, Question
-from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end
+from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end, when_asked
 
 
 def test_a_cell_that_parks_ends_while_its_question_waits() -> None:
@@ -89,7 +89,10 @@ def test_a_cell_that_waits_again_attaches_its_own_thread() -> None:
 
 def test_a_cell_that_waits_again_ends_when_another_question_is_left() -> None:
     parked_chat = ParkingChat(*payment_replies(1, 2))
-    turn = parked_chat.park()
+    turn = parked_chat.chat.compose("Pay.")
+    both = when_asked(turn, 2)
+    parked_chat.wait(turn)
+    assert both.wait(SECONDS)
     first, second = (question.digest for question in parked_chat.chat.approvals.pending())
 
     wait_for_turn(turn, on_start=lambda: parked_chat.chat.approvals.decide(first, Approved()))
@@ -116,8 +119,9 @@ def test_a_question_that_parks_late_does_not_end_the_cell_that_has_decided_anoth
         go.set_result(None)
         parked_chat.chat.approvals.decide(first.digest, Approved())
 
-    turn.approver = LateApprover()
+    turn.approver, both = LateApprover(), when_asked(turn, 2)
     wait_for_turn(turn)
+    assert both.wait(SECONDS)
     wait_for_turn(turn, on_start=decide)
 
     assert (turn.status, [call.status for call in turn.calls]) == ("parked", ["ok", "waiting"])
