@@ -75,8 +75,8 @@ def _can_ask_again(turn: Turn, undecided: Sequence[CallRecord]) -> bool:
     """Whether the model asked for these calls itself, none of them started, and none of a later round did."""
     own = {call.call_id for reply in turn.rounds for call in reply.calls}
     first = min(one.round for one in undecided)
-    return all(one.started is None and one.call_id in own for one in undecided) and not any(
-        one.started is not None and one.round > first for one in turn.calls
+    return all(not one.has_run and one.call_id in own for one in undecided) and not any(
+        one.has_run and one.round > first for one in turn.calls
     )
 
 
@@ -88,7 +88,7 @@ def is_referred_to(call: CallRecord) -> bool:
 
 def has_started(call: CallRecord, free_tools: Collection[str]) -> bool:
     """Whether a call started, of a tool that may have effects."""
-    return call.started is not None and call.name not in free_tools
+    return call.has_run and call.name not in free_tools
 
 
 def read_versions(connection: sqlite3.Connection, turn_id: str) -> list[list[Event]]:

@@ -160,7 +160,7 @@ class Resume:
         if not self.with_undecided:
             return 0
         first = next((number for number, round in enumerate(rounds, 1) if any(map(_is_denied, round.calls))), 0)
-        has_later = any(record.started is not None for round in rounds[first:] for record in round.calls)
+        has_later = any(record.has_run for round in rounds[first:] for record in round.calls)
         return 0 if has_later else first
 
 

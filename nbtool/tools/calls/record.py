@@ -78,6 +78,11 @@ class CallRecord:
     decisions: list[CallDecided] = field(default_factory=list)
 
     @property
+    def has_run(self) -> bool:
+        """Whether the call started, in this turn or in one that it continues: of that only the outcome is recorded."""
+        return self.started is not None or self.status in ("ok", "error", "withheld", "unknown")
+
+    @property
     def is_undecided(self) -> bool:
         """Whether the call was denied, or its result withheld, by nobody's decision."""
         return any(one.by in BY_NO_DECISION for one in self.decisions)

@@ -245,6 +245,19 @@ def test_a_call_of_a_round_after_a_denied_one_is_not_repeated_to_ask_about_that_
 
 
 @pytest.mark.promise("maps-once")
+def test_a_call_of_a_turn_that_went_on_is_not_repeated_by_a_third_map_either(shop: Shop, run_map: RunMap) -> None:
+    tools, names = (shop.pay, shop.mail), ("mail", "pay")
+    shop.broken = {"b"}
+    run_map(shop.chat(*tools, names=names))
+    shop.broken = set()
+    for _ in range(2):
+        last = run_map(shop.chat(*tools, names=names), approver=lambda _: Approved())
+
+    assert "3 answered before, 3 with calls denied or withheld" in str(last)
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+
+
+@pytest.mark.promise("maps-once")
 def test_a_turn_whose_model_was_given_the_name_of_a_result_is_refused(shop: Shop, run_map: RunMap) -> None:
     @tool(run="auto")
     def pay(name: str) -> list[int]:
