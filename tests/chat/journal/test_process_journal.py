@@ -159,6 +159,22 @@ def test_a_cancellation_that_comes_as_the_write_ends_is_not_swallowed(tmp_path: 
     assert not asyncio.run(is_swallowed())
 
 
+class OutOfMemory(str):
+    """A text for which SQLite finds no memory."""
+
+    def __conform__(self, protocol: object) -> str:
+        raise MemoryError
+
+
+def test_an_error_that_is_not_of_the_disk_is_raised_and_the_file_kept_in_use(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    with pytest.raises(MemoryError):
+        asyncio.run(book.write(OutOfMemory("c"), "lost", [Notice("too large")]))
+
+    assert [event["text"] for event in write_events(book, Notice("next"))] == ["next"]
+    assert book.path == tmp_path / "journal.sqlite"
+
+
 def test_the_journal_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBTOOL_JOURNAL", "off")
     journal.cache_clear()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -141,3 +143,32 @@ def test_a_call_whose_tool_cannot_be_read_in_time_is_not_asked_about() -> None:
 
     assert (record.status, record.shown) == ("invalid", "The data that the tool 'pay' uses could not be read.")
     assert "gate" not in harness.kinds()
+
+
+@pytest.mark.parametrize(("seconds", "times"), [(5.0, 1), (0.0, 2)])
+def test_a_change_by_another_call_asks_again_only_where_it_could_not_be_read(seconds: float, times: int) -> None:
+    paid = {str(number) for number in range(5_000)}
+    is_second_asked = threading.Event()
+    questions: list[int] = []
+
+    def pay(amount: int) -> str:
+        paid.add(f"amount {amount}")
+        harness.runtime.bind_seconds = seconds
+        return "paid"
+
+    async def approve(question: Question) -> Decision:
+        questions.append(question.arguments["amount"])
+        if question.arguments["amount"] == 1:
+            assert await asyncio.to_thread(is_second_asked.wait, 10)
+        else:
+            is_second_asked.set()
+            assert await asyncio.to_thread(harness.has_finished.wait, 10)
+            harness.runtime.bind_seconds = 5.0
+        return Approved()
+
+    harness = make_harness(tool(pay), approver=approve)
+    records = harness.run_lent(ask_for("pay", amount=1), ask_for("pay", amount=2))
+
+    assert [record.status for record in records] == ["ok", "ok"]
+    assert questions.count(1) == 1
+    assert questions.count(2) == times

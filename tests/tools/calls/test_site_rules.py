@@ -68,6 +68,20 @@ def test_where_no_values_may_leave_a_result_is_described_and_an_error_named(tmp_
 
 
 @pytest.mark.promise("policy-values")
+def test_where_no_values_may_leave_an_error_of_resolving_a_reference_is_named(tmp_path: Path) -> None:
+    class Leaving:
+        def __repr__(self) -> str:
+            raise SystemExit("SECRET of the object")
+
+    harness = make_harness(tool(str.title, run="auto"), notebook={"x": Leaving()}, expose=["x"])
+    with policy_in_force(tmp_path, NO_VALUES):
+        record = harness.run(ask_for("title", text="$VAR_REF{{x:0}}"))
+
+    assert record.status == "error"
+    assert record.shown.startswith("SystemExit was raised. Its text is not sent")
+
+
+@pytest.mark.promise("policy-values")
 def test_the_result_of_a_tool_that_returns_no_values_is_sent(tmp_path: Path) -> None:
     names = replace(as_tools(tool(lambda: "df, ax", name="names", run="auto"))[0], is_value_free=True)
     with policy_in_force(tmp_path, NO_VALUES):

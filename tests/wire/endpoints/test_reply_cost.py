@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,11 @@ from nbtool import Chat, tool
 from nbtool.blocks.labels import footer_line
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
-from nbtool.events import Event, Notice, UsageDelta
+from nbtool.errors import NbtoolError
+from nbtool.events import Delta, Event, Notice, UsageDelta
 from nbtool.messages import Usage
 from nbtool.plugins.budget import Budget, Price
+from nbtool.wire.endpoints.reply_cost import with_cost
 from nbtool.wire.providers.model_prices import ModelPrice, find_price, find_price_function
 from tests.chaos import DONE, ChaosServer, Reset, event, finish, head, serve_each, text, whole
 from tests.wire import anthropics, responding
@@ -108,6 +111,23 @@ def test_the_tokens_of_a_partial_reply_are_priced(own_host: Any) -> None:
     assert turn.cost
 
 
+def test_the_tokens_of_a_reply_without_an_end_are_priced(own_host: Any) -> None:
+    async def deltas() -> AsyncGenerator[Delta, None]:
+        yield UsageDelta(Usage(1_000_000, 100_000))
+
+    async def read() -> list[Delta]:
+        return [delta async for delta in with_cost(endpoint, deltas())]
+
+    with serve_each(COMPLETE) as server:
+        own_host(server)
+        endpoint = Chat("openai:gpt-6.1-terra").model.endpoint().native  # type: ignore[attr-defined]  # of HTTP
+        first, last = asyncio.run(read())
+
+    assert isinstance(first, UsageDelta)
+    assert isinstance(last, UsageDelta)
+    assert (first.usage.cost is None, last.usage.is_cost_estimated) == (True, True)
+
+
 def test_an_unknown_model_has_no_cost(own_host: Any) -> None:
     with serve_each(COMPLETE) as server:
         own_host(server)
@@ -149,6 +169,17 @@ def test_a_budget_in_dollars_is_refused_for_a_model_of_unknown_price(own_host: A
     assert server.requests == []
     assert "price of never-heard-of is unknown" in str(turn.error)
     assert "--budget 20000" in str(turn.error)
+
+
+def test_a_budget_in_dollars_is_refused_for_a_server_of_this_machine() -> None:
+    with serve_each(COMPLETE) as server:
+        chat = Chat("tiny", base_url=server.url)
+        turn = chat.send("Hi", settings=TurnSettings(limits=Limits(cost=0.01)))
+        with pytest.raises(NbtoolError, match="price of tiny is unknown"):
+            chat.map(["Hi"], usd=0.01)
+
+    assert server.requests == []
+    assert "price of tiny is unknown" in str(turn.error)
 
 
 def test_the_budget_of_a_chat_needs_no_price_for_a_known_model(own_host: Any) -> None:
