@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -13,7 +14,7 @@ from nbtool.chain.price_check import REPORTS_COST, model_id
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch, BatchDriver
-from nbtool.chat.batch.earlier_turns import EarlierTurns, read_versions
+from nbtool.chat.batch.earlier_turns import EarlierTurns, find_versions, read_turn
 from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
@@ -190,12 +191,14 @@ class BatchMaker:
         return EarlierTurns(answered, earlier.continued)
 
 
-def _read_turns(turn_ids: Mapping[str, str]) -> dict[str, list[list[Event]]]:
+def _read_turns(turn_ids: Mapping[str, str]) -> dict[str, list[Sequence[Event]]]:
     """Return the events of turns and of those that they continued, by key; none where the journal has them not."""
+
+    def read_all(connection: sqlite3.Connection) -> list[list[Sequence[Event]]]:
+        return [find_versions(one, partial(read_turn, connection)) for one in turn_ids.values()]
+
     try:
-        return dict(
-            zip(turn_ids, journal().read(lambda db: [read_versions(db, one) for one in turn_ids.values()]), strict=True)
-        )
+        return dict(zip(turn_ids, journal().read(read_all), strict=True))
     except JournalError:
         return {key: [] for key in turn_ids}
 

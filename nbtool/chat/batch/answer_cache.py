@@ -9,12 +9,12 @@ from typing import Any
 
 from nbtool.chat.batch.answers import has_undecided_calls
 from nbtool.chat.batch.earlier_turns import (
-    MAX_VERSIONS,
     EarlierTurns,
     choose_step,
-    has_come_or_run,
+    find_start,
+    find_versions,
+    has_answer_or_call,
     restore_versions,
-    start_of,
 )
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.journal import journal, queries, redactor_for
@@ -77,12 +77,15 @@ class BatchKey:
         latest: dict[str, str] = {}
         running = running_turn_ids()
         for turn_id, events in of_turn.items():
-            began = start_of(events)
+            began = find_start(events)
             if not began or began.cell_id not in wanted or turn_id in running:
                 continue
-            if began.cell_id not in latest or began.told_from or has_come_or_run(events):
+            if began.cell_id not in latest or began.told_from or has_answer_or_call(events):
                 latest[began.cell_id] = turn_id
-        return self.sort_turns({key: _versions_of(turn_id, of_turn) for key, turn_id in latest.items()}, free_tools)
+        return self.sort_turns(
+            {key: find_versions(turn_id, lambda one: of_turn.get(one, ())) for key, turn_id in latest.items()},
+            free_tools,
+        )
 
     def sort_turns(self, found: Mapping[str, Sequence[Sequence[Event]]], free_tools: frozenset[str]) -> EarlierTurns:
         """Sort turns, by the keys of their prompts, each after those that continued it; see `EarlierTurns`."""
@@ -98,7 +101,7 @@ class BatchKey:
             elif step == "continue":
                 continued[key] = versions
             elif step == "refuse":
-                began = start_of(events[0]) if events else None
+                began = find_start(events[0]) if events else None
                 refused[key] = began.turn_id if began else ""
         return EarlierTurns(answered, continued, refused)
 
@@ -109,18 +112,6 @@ class BatchKey:
         unknown = any(isinstance(event, CallFinished) and event.status == "unknown" for event in events)
         used = {name for event in events if isinstance(event, CallReady) for name in _names(event.arguments)}
         return ended and not unknown and not used & maybe.keys() and not has_undecided_calls(events)
-
-
-def _versions_of(turn_id: str, of_turn: Mapping[str, list[Event]]) -> list[list[Event]]:
-    """Return the events of a turn and of those that it continued, the latest first; none if one is missing."""
-    versions: list[list[Event]] = []
-    while turn_id and len(versions) < MAX_VERSIONS:
-        began = start_of(of_turn.get(turn_id, ()))
-        if began is None:
-            return []
-        versions.append(of_turn[turn_id])
-        turn_id = began.told_from
-    return [] if turn_id else versions
 
 
 def hash_of_key(cell_id: str) -> str:

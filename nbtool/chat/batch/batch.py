@@ -20,7 +20,7 @@ from nbtool.chat.batch.answers import (
     approver_error,
     has_undecided_calls,
 )
-from nbtool.chat.batch.earlier_turns import EarlierTurns, choose_step, has_started, not_repeated, start_of
+from nbtool.chat.batch.earlier_turns import EarlierTurns, choose_step, find_start, has_started, not_repeated
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompt_retries import PromptRetries
@@ -336,7 +336,7 @@ class Batch:
             or any(has_started(call, self._driver.free_tools) for call in calls)
         )
         turn_id = turn.turn_id if turn else answer.turn_id
-        if earlier and (turn is None or not start_of(turn.log)):  # the journal has nothing of it
+        if earlier and (turn is None or not find_start(turn.log)):  # the journal has nothing of it
             turn_id = earlier[0].turn_id
         return replace(
             answer,

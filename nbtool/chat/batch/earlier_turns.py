@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
@@ -91,17 +91,22 @@ def has_started(call: CallRecord, free_tools: Collection[str]) -> bool:
     return call.has_run and call.name not in free_tools
 
 
-def read_versions(connection: sqlite3.Connection, turn_id: str) -> list[list[Event]]:
-    """Return the events of a turn and of those that it continued, the latest first; none if one is not there."""
-    versions: list[list[Event]] = []
+def find_versions(turn_id: str, read_turn: Callable[[str], Sequence[Event]]) -> list[Sequence[Event]]:
+    """Return the events of a turn and of those that it continued, the latest first; none if one is missing."""
+    versions: list[Sequence[Event]] = []
     while turn_id and len(versions) < MAX_VERSIONS:
-        events = [event for _, event in queries.event_times(connection, turn_id)]
-        began = start_of(events)
+        events = read_turn(turn_id)
+        began = find_start(events)
         if began is None:
             return []
         versions.append(events)
         turn_id = began.told_from
     return [] if turn_id else versions
+
+
+def read_turn(connection: sqlite3.Connection, turn_id: str) -> list[Event]:
+    """Return the events of a turn in a journal; none if it is not there."""
+    return [event for _, event in queries.event_times(connection, turn_id)]
 
 
 def restore_versions(versions: Iterable[Sequence[Event]]) -> list[Turn]:
@@ -111,7 +116,7 @@ def restore_versions(versions: Iterable[Sequence[Event]]) -> list[Turn]:
     return []
 
 
-def has_come_or_run(events: Iterable[Event]) -> bool:
+def has_answer_or_call(events: Iterable[Event]) -> bool:
     """Whether a turn completed, or a call of it started: not one of a worker that was refused the calls of another."""
     return any(
         isinstance(event, CallStarted) or (isinstance(event, TurnEnded) and event.status == "completed")
@@ -119,6 +124,6 @@ def has_come_or_run(events: Iterable[Event]) -> bool:
     )
 
 
-def start_of(events: Iterable[Event]) -> TurnStarted | None:
+def find_start(events: Iterable[Event]) -> TurnStarted | None:
     """Return the start of a turn."""
     return next((event for event in events if isinstance(event, TurnStarted)), None)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from nbtool.chat.batch.answer_cache import BatchKey, hash_of_key, prompt_hash
 from nbtool.chat.batch.answers import Answer
-from nbtool.chat.batch.earlier_turns import start_of
+from nbtool.chat.batch.earlier_turns import find_start
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
@@ -93,7 +93,7 @@ class LostTurns:
         return None
 
     def _add(self, events: Sequence[Event], key: BatchKey) -> None:
-        began = start_of(events)
+        began = find_start(events)
         if began is None or not (hash_ := hash_of_key(began.cell_id)):
             return
         if key.is_sound(events):
@@ -115,7 +115,7 @@ def find_completed(key: BatchKey, keys: Collection[str], *, chat_id: str, since:
 
     turns: dict[str, Turn] = {}
     for events in journal().read(read) if key.is_comparable else []:
-        began = start_of(events)
+        began = find_start(events)
         if began and began.cell_id in keys and key.is_sound(events):
             with suppress(NbtoolError):  # a turn that cannot be restored is lost
                 turns.setdefault(began.cell_id, restore.restore_turn(events))
