@@ -158,8 +158,9 @@ class Batch:
         return self
 
     def cancel(self) -> None:
-        """Cancel the running and waiting prompts; finished answers are kept."""
+        """Cancel the running and waiting prompts, and start no more calls; finished answers are kept."""
         self._stopped = self._stopped or Cancelled("The prompts were cancelled.")
+        self._caller_thread.close()
         background_loop().call_soon(self._stop_all)
 
     def __iter__(self) -> Iterator[Answer]:

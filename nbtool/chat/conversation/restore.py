@@ -172,6 +172,7 @@ def _fold(event: Event, record: CallRecord) -> None:
             record.status, record.started, record.edited = "running", event.started, event.edited
         case CallFinished():
             record.status, record.shown, record.reason = event.status, event.shown, event.reason
+            record.started = None if event.status == "not_run" else record.started
             record.reference, record.whole = event.reference, event.whole
             record.ended = record.started + event.seconds if record.started else None
         case _:

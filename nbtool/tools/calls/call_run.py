@@ -63,6 +63,10 @@ TIMEOUT_DETAILS = {
 }
 
 
+class NeverStarted(Exception):
+    """The turn was stopped when the call was about to start: while it was recorded, or waited for its thread."""
+
+
 async def run_call(
     call: ToolCall,
     runtime: ToolRuntime,
@@ -80,6 +84,7 @@ async def run_call(
     record = CallRecord.from_call(call, round)
     on_record(record)
     set_current_call(RunningCall(runtime, call.call_id, round, record))
+    is_turn_stopped = False
     try:
         await _execute(call, runtime, record, slot or CallSlot())
     except CallEnded as ended:
@@ -88,14 +93,18 @@ async def run_call(
         record.finish("not_found", str(error), str(error))
     except ToolError as error:
         record.finish("invalid", str(error), str(error))
+    except NeverStarted:
+        is_turn_stopped = True
+        record.finish("not_run", NEVER_RUN)
     except asyncio.CancelledError:
+        is_turn_stopped = True
         record.finish("cancelled", record.shown or (CANCELLED_RUN if record.started else NEVER_RUN))
     except Exception as error:  # noqa: BLE001 - a bug in nbtool must not leave a call without an answer
         record.finish("error", error_text(error), error_text(error))
     record.override_text(runtime.outcome_texts)
     runtime.variables.count(record, record.reference)
     await asyncio.shield(asyncio.ensure_future(runtime.emit(record.finished())))
-    if record.status == "cancelled" or is_cancelling():
+    if is_turn_stopped or record.status == "cancelled" or is_cancelling():
         raise asyncio.CancelledError
     return record
 
@@ -157,13 +166,7 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
     key = canonical_json([tool.name, bound.arguments, bound.token_digests])
     if key in runtime.abandoned:
         raise CallEnded("not_run", "The same call was made before and is still running.")
-    thread_name = "loop" if tool.is_async else runner_for(tool, runtime.caller_thread).name
-    record.status, record.started = "running", time.time()
-    is_guarded = runtime.check_results or tool.policy.result != "never"
-    started_event = CallStarted(
-        record.call_id, record.started, thread_name, record.edited, is_guarded, {**record.resolved}
-    )
-    await runtime.emit(started_event)
+    await _record_start(bound, runtime, record)
     positional, keywords = tool.parameters.bind(bound.values)
     unreadable = UnreadableValues(bound, runtime.variables) if bound.unreadable_links else None
     report = partial(_report_progress, record, runtime.emit, unreadable)
@@ -189,11 +192,32 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
     if tool_run.task and tool_run.remaining == "running":
         runtime.abandoned[key] = tool_run.task
         tool_run.task.add_done_callback(lambda _: runtime.abandoned.pop(key, None))
+    if tool_run.status == "not_run":
+        raise NeverStarted
     if tool_run.status == "timed_out":
         raise CallEnded("timed_out", f"The call timed out after {timeout:g} s{TIMEOUT_DETAILS[tool_run.remaining]}.")
     if tool_run.status == "stopped":
         raise CallEnded("stopped", STOPPED.format(details=STOP_DETAILS[tool_run.remaining]))
     return tool_run
+
+
+async def _record_start(bound: BoundCall, runtime: ToolRuntime, record: CallRecord) -> None:
+    """Write the start to the journal before anything runs.
+
+    Raises:
+        NeverStarted: the turn was stopped meanwhile.
+    """
+    tool = bound.tool
+    thread_name = "loop" if tool.is_async else runner_for(tool, runtime.caller_thread).name
+    record.status, record.started = "running", time.time()
+    is_guarded = runtime.check_results or tool.policy.result != "never"
+    started_event = CallStarted(
+        record.call_id, record.started, thread_name, record.edited, is_guarded, {**record.resolved}
+    )
+    try:
+        await runtime.emit(started_event)
+    except asyncio.CancelledError:
+        raise NeverStarted from None
 
 
 async def _end_run(bound: BoundCall, runtime: ToolRuntime, tool_run: ToolRun) -> None:
@@ -202,7 +226,11 @@ async def _end_run(bound: BoundCall, runtime: ToolRuntime, tool_run: ToolRun) ->
         runtime.approvals.tool_states.end_run(bound.tool_token)
         return
     recording = asyncio.ensure_future(runtime.record_tool_state(bound))
-    if tool_run.status not in ("cancelled", "unknown"):  # a turn that was stopped ends without waiting for it
+    if tool_run.status not in (
+        "cancelled",
+        "not_run",
+        "unknown",
+    ):  # a turn that was stopped ends without waiting for it
         await recording
 
 

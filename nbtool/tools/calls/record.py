@@ -108,7 +108,11 @@ class CallRecord:
         return max(0.0, self.ended - self.started) if self.started and self.ended else 0.0
 
     def finish(self, status: CallStatus, shown: str, reason: str = "", model_reason: str | None = None) -> None:
-        """Set the outcome, once; without a `model_reason` the whole reason may be sent to a model."""
+        """Set the outcome, once; without a `model_reason` the whole reason may be sent to a model.
+
+        A call that did not run has no start, although its thread was requested.
+        """
+        self.started = None if status == "not_run" else self.started
         self.status, self.shown, self.reason, self.ended = status, shown, reason, self.ended or time.time()
         self.model_reason = reason if model_reason is None else model_reason
 

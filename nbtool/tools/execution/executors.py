@@ -29,6 +29,7 @@ class ExecutorRunner:
     """Runs tools in a user's executor. A deadline starts when the call is submitted."""
 
     name = "executor"
+    has_started = False
     has_refused = False
     is_free = False  # its queue is not known
 
@@ -40,6 +41,7 @@ class ExecutorRunner:
 
     async def run(self, work: Callable[[], Any]) -> Outcome:
         """Submit work, off the event loop because it may be large, and wait for its outcome."""
+        self.has_started = True
         self._on_start()
         submission = await run_in_worker(lambda: self._submit(work))
         error = submission.error

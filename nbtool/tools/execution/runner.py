@@ -87,7 +87,7 @@ async def run_tool(  # noqa: PLR0913 - what a run needs, by keyword
 
     If it may not start at once, `is_unchanged` is called right before it starts; if it returns False, the function does
     not run and the outcome's error is `ChangedBeforeStart`. Cancellation does not propagate: the status is `cancelled`,
-    or `unknown` if the tool could not be stopped.
+    `unknown` if the tool could not be stopped, or `not_run` if it was still waiting for its thread.
     """
     loop = asyncio.get_running_loop()
     started = asyncio.Event()
@@ -105,14 +105,21 @@ async def run_tool(  # noqa: PLR0913 - what a run needs, by keyword
         await _wait_for_end({task, *([stop_request] if stop_request else [])}, started, limits.timeout)
     except asyncio.CancelledError:
         remaining = await _stop(task, runner, limits.stop_grace)
-        return ToolRun("cancelled" if remaining == "nothing" else "unknown", Outcome(), task, remaining)
+        return ToolRun(
+            _cancelled_status(tool, runner) if remaining == "nothing" else "unknown", Outcome(), task, remaining
+        )
     if not task.done():
         status: CallStatus = "stopped" if stop_request and stop_request.done() else "timed_out"
         return ToolRun(status, Outcome(), task, await _stop(task, runner, limits.stop_grace))
     outcome = task.result()
     if outcome.is_interrupt:
-        return ToolRun("cancelled", outcome)
+        return ToolRun(_cancelled_status(tool, runner), outcome)
     return ToolRun("error" if outcome.error else "ok", outcome)
+
+
+def _cancelled_status(tool: Tool, runner: Runner) -> CallStatus:
+    """Return the status of a run of which nothing remains: a runner that was stopped starts no work that waited."""
+    return "cancelled" if tool.is_async or runner.has_started else "not_run"
 
 
 def runner_for(tool: Tool, caller_thread: CallerThread, on_start: Callable[[], None] = lambda: None) -> Runner:

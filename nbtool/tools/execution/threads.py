@@ -26,9 +26,13 @@ was cancelled, and may or may not have started.
 
 
 class Runner(Protocol):
-    """Runs synchronous work; `has_refused` is set if work was submitted after it was stopped."""
+    """Runs synchronous work.
+
+    `has_started` is set once some of it may have started; `has_refused` if it was submitted after this was stopped.
+    """
 
     name: str
+    has_started: bool
     has_refused: bool
 
     @property
@@ -51,6 +55,7 @@ class CallerThreadRunner:
         self._caller_thread = caller_thread
         self._on_start = on_start
         self._lock = threading.Lock()
+        self.has_started = False
         self.has_refused = False
         self._is_running = False
         self._is_closed = False
@@ -96,6 +101,7 @@ class CallerThreadRunner:
     def _enter(self) -> bool:
         with self._lock:
             self._is_running = not self._is_closed
+            self.has_started = self.has_started or self._is_running
             self.has_refused = self._is_closed
         if self._is_running:
             self._on_start()
@@ -117,6 +123,7 @@ class WorkerThreadRunner:
     is_free = True
 
     def __init__(self, on_start: Callable[[], None]) -> None:
+        self.has_started = False
         self.has_refused = False
         self._on_start = on_start
         self._running = 0
@@ -128,6 +135,7 @@ class WorkerThreadRunner:
             self.has_refused = True
             return Outcome(error=KeyboardInterrupt())
         self._running += 1
+        self.has_started = True
         self._on_start()
         return await run_in_worker(work, on_done=self._leave)
 
