@@ -16,7 +16,7 @@ from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.earlier_turns import EarlierTurns, find_versions, read_turn
 from nbtool.chat.batch.prompt_retries import PromptRetries
-from nbtool.chat.batch.prompts import PromptItem, PromptSet
+from nbtool.chat.batch.prompts import PromptItem, PromptSet, warn_caller
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.chat_parts import ChatParts
@@ -31,7 +31,7 @@ from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage, JournalError, MissingKey
 from nbtool.events import Event
-from nbtool.plugins.budget import Budget
+from nbtool.plugins.budget import Budget, Price, find_given_price
 from nbtool.plugins.structured import Structured
 from nbtool.tools.approval import Approver
 from nbtool.tools.execution.executor_tools import ExecutorTools
@@ -78,6 +78,8 @@ class BatchMaker:
         limit, mode = self.plan.budget(), recorder.mode_for(settings.replay if settings else None)
         if limit and mode.value != "only":  # without requests nothing is spent
             _require_price(limit, parts.model)
+        if self.plan.prices:
+            _check_names(self.plan.prices, parts.model)
         parts.plugins = [*filter(None, [limit or self.plan.given_prices()]), *chat.parts.plugins]
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
         self.reads_journal = self.plan.resume and recorder.file is None
@@ -201,6 +203,14 @@ def _read_turns(turn_ids: Mapping[str, str]) -> dict[str, list[Sequence[Event]]]
         return dict(zip(turn_ids, journal().read(read_all), strict=True))
     except JournalError:
         return {key: [] for key in turn_ids}
+
+
+def _check_names(prices: Mapping[str, Price], model: Model) -> None:
+    """Warn if no price is that of the model: it may be of a sub-chat, or misspelt."""
+    endpoint = model.endpoint()
+    name = model_id(getattr(endpoint, "provider", ""), endpoint.model)
+    if not find_given_price(prices, endpoint.model, getattr(endpoint, "provider", "")):
+        warn_caller(f"prices= has no price for {name}, the model of this map, so none is used. Use the name {name!r}.")
 
 
 def _require_price(limit: Budget, model: Model) -> None:

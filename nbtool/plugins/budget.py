@@ -73,11 +73,11 @@ class GivenPrices:
 
     def on_turn_start(self, turn: TurnContext) -> None:
         """Have the meter of the turn use the price of its model, if that is given."""
-        if price := _find_price(self.prices, turn.model, turn.provider):
+        if price := find_given_price(self.prices, turn.model, turn.provider):
             turn.meter.price_of = price.cost_of
 
 
-def _find_price(prices: Mapping[str, Price], model: str, provider: str) -> Price | None:
+def find_given_price(prices: Mapping[str, Price], model: str, provider: str) -> Price | None:
     """Return the price of a model: by `provider:model`, or the name alone; None if it is not given."""
     return prices.get(model_id(provider, model)) or prices.get(model)
 
@@ -170,7 +170,7 @@ class Budget:
         return self._price(turn.model, turn.provider)
 
     def _price(self, model: str, provider: str) -> Price | None:
-        return _find_price(self.prices, model, provider)
+        return find_given_price(self.prices, model, provider)
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Count a reply, and let the next request go; one of an earlier version of the turn took no request."""

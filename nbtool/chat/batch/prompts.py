@@ -104,12 +104,12 @@ def _noticed(items: Iterable[PromptItem], noun: str, source: Any) -> Iterator[Pr
         is_empty = False
         yield item
     if is_empty and (isinstance(source, Iterator) or hasattr(source, "fetchone")):
-        _warn(f"No {noun}: the iterator is exhausted or empty.")
+        warn_caller(f"No {noun}: the iterator is exhausted or empty.")
     elif is_empty and noun == "rows":
-        _warn(f"No rows: the {type(source).__name__} is empty.")
+        warn_caller(f"No rows: the {type(source).__name__} is empty.")
 
 
-def _warn(text: str) -> None:
+def warn_caller(text: str) -> None:
     """Warn each time, not once, at the line outside nbtool that asked for it."""
     frame: FrameType | None = sys._getframe()
     while frame and frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "nbtool":

@@ -225,6 +225,13 @@ def test_given_prices_count_the_cost_with_and_without_a_budget(how: dict[str, An
     assert str(totals) == "2 prompts, 2,000,000 tokens, about $2.0000"
 
 
+def test_prices_without_one_of_the_model_of_the_map_are_reported() -> None:
+    with ScriptedWire(["Done."]) as wire, pytest.warns(UserWarning, match="no price for scripted") as caught:
+        Chat(wire=wire).map(["a"], prices={"scribted": Price(1.0, 1.0)})
+
+    assert caught[0].filename == __file__
+
+
 OK = (head(), text("Done."), finish())
 BUSY = (whole(429, {"error": {"message": "slow down"}}, retry_after="0"),)
 
