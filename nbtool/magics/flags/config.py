@@ -191,6 +191,7 @@ class NbTool(Configurable):
             value = trait.default(self) if text == "default" else _from_text(trait, text)
             if name == "model" and value and not self.base_url:
                 parse_model(value)  # reports a wrong id now instead of in the next cell
+            _check_least(trait, value)
             setattr(self, name, value)
         except (TraitError, ValueError) as error:
             shown = "this" if name in SECRETS else repr(text)
@@ -218,6 +219,13 @@ def _is_same_server(name: str, former: str, new: str) -> bool:
         return parse_server_url(former).origin == parse_server_url(new).origin
     except NbtoolError:
         return False
+
+
+def _check_least(trait: Any, value: Any) -> None:
+    """Raise ValueError if a number is too small: the message of traitlets names its classes."""
+    least = getattr(trait, "min", None)
+    if least is not None and isinstance(value, int | float) and value < least:
+        raise ValueError(f"the least value is {least:g}")
 
 
 def _from_text(trait: Any, text: str) -> Any:

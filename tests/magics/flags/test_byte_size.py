@@ -35,6 +35,11 @@ def test_the_bound_in_force_is_shown_with_its_unit(shell: Any, capsys: pytest.Ca
     assert "500 MB, 500,000,000 bytes  (%config NbTool.result_bytes)" in run_command(shell, "config", capsys)
 
 
+def test_too_small_a_bound_is_refused_with_the_least_one() -> None:
+    with pytest.raises(BadUsage, match=r"result_bytes cannot be '0' \(the least value is 1\)"):
+        NbTool().change("result_bytes", "0")
+
+
 def test_a_bound_that_is_set_back_is_that_of_the_chat(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("from nbtool import Chat\nmine = Chat('practice:fast', result_bytes=4_000_000)\n%chat use mine")
     for value, expected in (("1GB", "1 GB"), ("default", "4 MB"), ("2MB", "2 MB"), ("default", "4 MB")):
