@@ -150,4 +150,4 @@ def test_a_call_that_comes_while_its_turn_is_being_stopped_does_not_run_and_says
         wait_for_turn(turn, on_tick=caught.tick)
 
     assert threads == []
-    assert (turn.calls[1].name, turn.calls[1].status, turn.status) == ("second", "cancelled", "cancelled")
+    assert (turn.calls[1].name, turn.calls[1].status, turn.status) == ("second", "not_run", "cancelled")

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal
 
 from nbtool.caller_thread import CallerThread
-from nbtool.errors import AlreadyDecided, NbtoolError
+from nbtool.errors import AlreadyDecided, Cancelled, NbtoolError
 from nbtool.events import CallAsked, CallDecided, CallStatus, Emit, Gate, Notice
 from nbtool.loop import is_cancelling
 from nbtool.text import shorten
@@ -154,9 +154,9 @@ async def _ask_approver(
             made = await _call_approver(approver, question, caller_thread)
             decision = refuse_automatic(question, made, approver)
             by = getattr(approver, "name", "approver") if decision is made else BY_NOBODY
-    except BaseException as error:
-        if isinstance(error, asyncio.CancelledError) and is_cancelling():
-            raise
+    except BaseException as error:  # noqa: BLE001 - an approver may raise anything, and the call is denied
+        if _is_turn_stopped(error, caller_thread):
+            return
         reason, whole_text = failure_reasons(APPROVER_FAILED, error)
         decision, by = question.denial(reason, fix=whole_text), BY_ERROR
     if decision is None:
@@ -171,6 +171,13 @@ async def _ask_approver(
         text = _describe_wrong_return(approver, decision, question, error)
         await emit(Notice(text, "warning", "wrong_answer"))
         approvals.decide(question.digest, question.denial(f"{MISFIT}.", fix=f"{MISFIT}: {error}"), by=BY_ERROR)
+
+
+def _is_turn_stopped(error: BaseException, caller_thread: CallerThread) -> bool:
+    """Whether the approver was not asked to the end because its turn is being stopped: then nobody decides."""
+    if isinstance(error, asyncio.CancelledError):
+        return is_cancelling()
+    return isinstance(error, Cancelled) and caller_thread.is_closed
 
 
 def _denial_without_approver(question: Question) -> Decision:
