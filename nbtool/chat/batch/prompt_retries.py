@@ -39,10 +39,10 @@ class PromptRetries:
         self._used = self._resent = 0
 
     def delay_after(self, error: WireError, attempt: int) -> float | None:
-        """Return the seconds before a request is sent again; None if it is not."""
+        """Return the seconds before a request is sent again; None if it is not: the other prompts wait all the same."""
+        delay = self._backoff.delay_after(error, self._used + attempt)
         if self._used + attempt > self._limit:
             return None
-        delay = self._backoff.delay_after(error, self._used + attempt)
         self._resent += delay is not None
         return delay
 
@@ -53,10 +53,12 @@ class PromptRetries:
     def may_repeat_turn(self, error: BaseException | None) -> bool:
         """Whether a turn that failed is repeated as a whole; its first request then waits as long as it should."""
         self._used, self._resent = self._used + self._resent + 1, 0
-        if not isinstance(error, TRANSIENT_ERRORS) or self._used > self._limit:
+        if not isinstance(error, TRANSIENT_ERRORS):
             return False
         if isinstance(error, ProviderError) and is_out_of_credit(error):
             return False
-        delay = self._backoff.delay_after(error, self._used)
-        self._delay = delay or 0.0
-        return delay is not None
+        delay = self._backoff.delay_after(error, self._used)  # the other prompts wait also where this one gives up
+        if delay is None or self._used > self._limit:
+            return False
+        self._delay = delay
+        return True

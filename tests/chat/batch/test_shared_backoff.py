@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.shared_backoff import MAX_WAIT_SECONDS, SharedBackoff
 from nbtool.errors import (
     ConnectionFailed,
@@ -98,6 +99,21 @@ def test_a_delay_that_is_too_long_is_not_waited_for() -> None:
 
     assert backoff.delay_after(RateLimited("wait", status=429, retry_after=MAX_WAIT_SECONDS + 1), 1) is None
     assert backoff.remaining == 0
+
+
+@pytest.mark.parametrize("limit", [0, 2])
+def test_the_other_prompts_wait_also_when_one_gives_up(limit: int) -> None:
+    backoff, busy = TestClock().backoff(), RateLimited("wait", status=429, retry_after=2.0)
+
+    assert PromptRetries(backoff, limit).delay_after(busy, limit + 1) is None
+    assert backoff.remaining == pytest.approx(2.0)
+
+
+def test_the_other_prompts_wait_also_for_an_endpoint_of_the_user() -> None:
+    backoff = TestClock().backoff()
+
+    assert not PromptRetries(backoff, 0).may_repeat_turn(RateLimited("wait", status=429, retry_after=2.0))
+    assert backoff.remaining == pytest.approx(2.0)
 
 
 def test_requests_are_spread_over_the_minute() -> None:
