@@ -42,8 +42,11 @@ class Options:
     executor: Executor | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Drop the options when the function is pickled: executors cannot be pickled."""
-        return type(None), ()
+        """Drop what may not be picklable: an executor, and policies that are functions, in whose place its copy asks."""
+        run = "ask_always" if callable(self.policy.run) else self.policy.run
+        result = "always" if callable(self.policy.result) else self.policy.result
+        policy = Policy(run, result, self.policy.sensitive)
+        return Options, (policy, self.timeout, self.thread, self.name, self.store_as)
 
 
 @dataclass(frozen=True, slots=True)

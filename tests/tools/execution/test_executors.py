@@ -20,6 +20,7 @@ import pytest
 from nbtool import tool
 from nbtool.errors import BadUsage
 from nbtool.loop import run_sync
+from nbtool.tools.approval import Policy
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.execution.executors import ExecutorRunner, _explain_pickle_error, _find_unpicklable
@@ -271,8 +272,24 @@ def test_a_stop_iteration_of_a_tool_at_an_executor_is_its_error(threads: ThreadP
     assert (record.status, record.shown) == ("error", "RuntimeError: coroutine raised StopIteration")
 
 
-def test_the_mark_of_a_tool_stays_behind_when_its_function_is_sent_away() -> None:
-    assert pickle.loads(pickle.dumps(Options(timeout=3.0))) is None
+def test_the_options_of_a_tool_go_with_its_function_without_its_executor(threads: ThreadPoolExecutor) -> None:
+    options = Options(Policy("auto", "on_error"), timeout=3.0, name="pay", executor=threads)
+
+    assert pickle.loads(pickle.dumps(options)) == replace(options, executor=None)
+
+
+def test_a_copy_of_a_tool_whose_policies_are_functions_asks_about_every_call_and_result() -> None:
+    options = Options(Policy(lambda _: "auto", lambda _: "never", sensitive=True))
+
+    assert pickle.loads(pickle.dumps(options)).policy == Policy("ask_always", "always", sensitive=True)
+
+
+def test_a_function_that_is_sent_by_value_is_the_same_tool() -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
+    double = tool(lambda n: 2 * n, name="double", run="auto")
+    copy = pickle.loads(cloudpickle.dumps(double))
+
+    assert make_harness(copy).run(ask_for("double", n=4)).shown == "8"
 
 
 def test_a_call_that_is_over_at_its_executor_leaves_nothing_to_stop() -> None:
