@@ -42,7 +42,7 @@ class Options:
     executor: Executor | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Drop what may not be picklable: an executor, and policies that are functions, in whose place its copy asks."""
+        """Drop what may not be picklable: an executor, and policies that are functions, where its copy asks."""
         run = "ask_always" if callable(self.policy.run) else self.policy.run
         result = "always" if callable(self.policy.result) else self.policy.result
         policy = Policy(run, result, self.policy.sensitive)
