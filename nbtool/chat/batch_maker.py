@@ -17,6 +17,7 @@ from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.earlier_turns import EarlierTurns, find_versions, read_turn
 from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, warn_caller
+from nbtool.chat.batch.running_prompts import PromptClaim
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.chat_parts import ChatParts
@@ -105,9 +106,9 @@ class BatchMaker:
 
         `acted_turns` are the turns of an earlier map in which calls had started, by the indexes of their prompts.
         """
-        driver = BatchDriver(
-            self._prepare, self.read, partial(self._keys, acted_turns=acted_turns), source, self.free_tools
-        )
+        claim = PromptClaim()
+        keys = partial(self._keys, acted_turns=acted_turns, claim=claim)
+        driver = BatchDriver(self._prepare, self.read, keys, source, self.free_tools, claim.release)
         return Batch(prompts, driver, self.plan, self._backoff)
 
     def batch_of_keys(
@@ -172,10 +173,14 @@ class BatchMaker:
         """The names of nbtool's own tools, which only read the variables of the chat."""
         return frozenset(self.parts.variable_tools.tools())
 
-    def _keys(self, items: Sequence[PromptItem], acted_turns: Mapping[int, str]) -> tuple[list[str], EarlierTurns]:
+    def _keys(
+        self, items: Sequence[PromptItem], acted_turns: Mapping[int, str], claim: PromptClaim
+    ) -> tuple[list[str], EarlierTurns]:
         self._fork.conversation.chat_id = self.key.chat_id
         keys = self.key.keys(items)
         if self.reads_journal:
+            if self.key.is_comparable:
+                claim.take(self.key.chat_id, keys)
             earlier = self.key.find_earlier(items, self.free_tools)
             return keys, self._with_repeated(earlier)
         if not acted_turns:

@@ -48,8 +48,8 @@ class BatchDriver:
 
     The synchronous tools of a turn run on the thread that `prepare` gets; its requests are retried as it says, and it
     goes on from the versions of a turn that an earlier map has left. `keys` returns the key of every prompt and what
-    earlier maps have of them; it can be slow. Calls of the `free_tools` have no effects.
-    With a `source` no turn runs here: it returns the answers.
+    earlier maps have of them; it can be slow. Calls of the `free_tools` have no effects. With a `source` no turn
+    runs here: it returns the answers. `release` is called at the end.
     """
 
     prepare: PrepareTurn
@@ -57,6 +57,7 @@ class BatchDriver:
     keys: Callable[[Sequence[PromptItem]], tuple[list[str], EarlierTurns]]
     source: AnswerSource | None = None
     free_tools: frozenset[str] = frozenset()
+    release: Callable[[], object] = lambda: None
 
 
 class Batch:
@@ -192,6 +193,7 @@ class Batch:
                 answers.append(answer)
             yield answers
             answer = answer and next_answer()
+        self.done.result()  # raises what ended it as a whole
 
     async def __aiter__(self) -> AsyncIterator[Answer]:
         """Yield each answer on arrival."""
@@ -205,6 +207,7 @@ class Batch:
         self.start()
         while answer := await received.get():
             yield answer
+        self.done.result()
 
     def __await__(self) -> Generator[Any, None, Self]:
         try:
@@ -358,6 +361,7 @@ class Batch:
             self._listeners.append(listener)
 
     def _close(self, work: Future[None]) -> None:
+        self._driver.release()
         error = Cancelled("The prompts were cancelled.") if work.cancelled() else work.exception()
         self._display.close(error or self._stopped)
         if error:

@@ -45,7 +45,8 @@ class MapSettings:
         prices: by model, for providers that do not report costs; with or without a budget.
         tools: replace the chat's own.
         executor: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`.
-        resume: reuse answers of the same prompts from the journal, unless a recording is in use.
+        resume: reuse answers of the same prompts from the journal, unless a recording is in use. Prompts that another
+            map of this process is sending are refused.
         repeat_calls: send prompts from their beginning that are refused otherwise, because a call had started in an
             earlier map and its turn cannot go on from there.
         progress: show a progress line.

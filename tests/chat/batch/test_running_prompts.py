@@ -1,0 +1,95 @@
+"""Two maps of the same prompts at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nbtool import Chat, tool
+from nbtool.chat.batch.batch import Batch
+from nbtool.errors import BadUsage
+from nbtool.testing import ScriptedWire, call
+from nbtool.wire.base import Prompt
+
+NAMES = ["a", "b"]
+
+
+def reply(prompt: Prompt) -> Any:
+    last = prompt.messages[-1]
+    return last.results[0].text if last.results else call("pay", name=last.text)
+
+
+class Payments:
+    """Chats whose tool counts its effects, and waits until it is released."""
+
+    def __init__(self) -> None:
+        self.effects: Counter[str] = Counter()
+        self.started, self.released = threading.Event(), threading.Event()
+
+        @tool(run="auto", thread=True)
+        def pay(name: str) -> str:
+            "Pay."
+            self.effects[name] += 1
+            self.started.set()
+            assert self.released.wait(20)
+            return f"paid {name}"
+
+        self.pay = pay
+
+    def chat(self) -> Chat:
+        return Chat(wire=ScriptedWire([reply] * 20), tools=[self.pay])
+
+
+@pytest.mark.promise("maps-once")
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda chat: chat.map(NAMES),
+        lambda chat: list(chat.start_map(["b", "c"])),
+        lambda chat: chat.start_map(NAMES).values,
+    ],
+)
+def test_prompts_that_another_map_is_sending_are_refused_until_it_ends(run: Callable[[Chat], object]) -> None:
+    shop = Payments()
+    first = shop.chat().start_map(NAMES)
+    assert shop.started.wait(20)
+    with pytest.raises(BadUsage, match="of these prompts now, so none was sent"):
+        run(shop.chat())
+    shop.released.set()
+    first.wait()
+    run(shop.chat())
+
+    assert set(shop.effects.values()) == {1}
+
+
+@pytest.mark.promise("maps-once")
+def test_a_map_whose_answers_are_no_longer_read_still_runs_and_says_so_to_a_second_one() -> None:
+    shop = Payments()
+    shop.released.set()
+    first = shop.chat().start_map(["a", *(f"p{n}" for n in range(200))], concurrency=1)
+    for _ in first:
+        break
+    try:
+        again: Batch | BadUsage = shop.chat().map(["a"])
+    except BadUsage as error:
+        again = error
+    first.wait()
+
+    assert isinstance(again, BadUsage)
+    assert "batch.cancel()" in again.fix
+    assert set(shop.effects.values()) == {1}
+
+
+def test_prompts_are_sent_twice_at_once_where_no_answers_are_reused() -> None:
+    shop = Payments()
+    first = shop.chat().start_map(NAMES)
+    assert shop.started.wait(20)
+    second = shop.chat().start_map(NAMES, resume=False)
+    shop.released.set()
+
+    assert first.values == second.values == ["paid a", "paid b"]
+    assert shop.effects == {"a": 2, "b": 2}
