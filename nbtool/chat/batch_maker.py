@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -15,6 +16,7 @@ from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.earlier_turns import EarlierTurns, find_versions, read_turn
+from nbtool.chat.batch.own_changes import record_change
 from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, warn_caller
 from nbtool.chat.batch.running_prompts import PromptClaim
@@ -40,6 +42,9 @@ from nbtool.tools.toolset import Toolset
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 
 EMPTY: Mapping[Any, Any] = MappingProxyType({})
+
+MAX_KEY_SECONDS = 1.0
+"""Seconds that it may have taken to read the inputs of a map for them to be read once more at its end."""
 
 EARLIER_MAP = "it belongs to an earlier map"
 """Why a reference to a result of a turn that is continued fails."""
@@ -68,6 +73,7 @@ class BatchMaker:
         self.plan = MapSettings.of(map_options)
         self.arguments = {"as_": as_, "options": options, "approver": approver or chat.parts.approver}
         self.settings = settings or TurnSettings()
+        self._key_seconds = 0.0
         self._backoff, self._fork = backoff or SharedBackoff(self.plan.per_minute), chat.fork()
         parts, recorder = self._fork.parts, chat.parts.recorder
         if self.plan.tools is not None:
@@ -88,7 +94,18 @@ class BatchMaker:
     @cached_property
     def key(self) -> BatchKey:
         """The inputs that all prompts share; slow where objects are large."""
-        return BatchKey.of(self._inputs)
+        began = time.monotonic()
+        key = BatchKey.of(self._inputs)
+        self._key_seconds = time.monotonic() - began
+        return key
+
+    def record_own_changes(self) -> None:
+        """Have a later map of this process take the inputs as the same, where calls of this one changed them.
+
+        Called before the person's code goes on, which may change them too. Not where it would take long.
+        """
+        if self.parts.tools.tools() and 0 < self._key_seconds < MAX_KEY_SECONDS and self.key.is_comparable:
+            record_change(self.key.chat_id, BatchKey.of(self._inputs).inputs_id)
 
     @property
     def parts(self) -> ChatParts:
@@ -108,7 +125,8 @@ class BatchMaker:
         """
         claim = PromptClaim()
         keys = partial(self._keys, acted_turns=acted_turns, claim=claim)
-        driver = BatchDriver(self._prepare, self.read, keys, source, self.free_tools, claim.release)
+        ends = claim.release, self.record_own_changes
+        driver = BatchDriver(self._prepare, self.read, keys, source, self.free_tools, *ends)
         return Batch(prompts, driver, self.plan, self._backoff)
 
     def batch_of_keys(

@@ -16,6 +16,7 @@ from nbtool.chat.batch.earlier_turns import (
     has_answer_or_call,
     restore_versions,
 )
+from nbtool.chat.batch.own_changes import find_original
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.journal import journal, queries, redactor_for
 from nbtool.chat.recording.cache_key import CacheKey, TurnInputs, hash_json, make_key
@@ -50,7 +51,12 @@ class BatchKey:
 
     @property
     def chat_id(self) -> str:
-        """The id of the chat that these turns are journalled under."""
+        """The id of the chat that these turns are journalled under: that of the inputs before calls changed them."""
+        return find_original(self.inputs_id)
+
+    @property
+    def inputs_id(self) -> str:
+        """The id of the chat of the inputs as they are."""
         return f"map_{hash_json([labelled(self.base.parts), sorted(labelled(self.base.uncomparable).items())])}"
 
     def keys(self, items: Sequence[PromptItem]) -> list[str]:

@@ -49,7 +49,7 @@ class BatchDriver:
     The synchronous tools of a turn run on the thread that `prepare` gets; its requests are retried as it says, and it
     goes on from the versions of a turn that an earlier map has left. `keys` returns the key of every prompt and what
     earlier maps have of them; it can be slow. Calls of the `free_tools` have no effects. With a `source` no turn
-    runs here: it returns the answers. `release` is called at the end.
+    runs here: it returns the answers. `release` is called at the end, and `end_wait` on the thread that waited for it.
     """
 
     prepare: PrepareTurn
@@ -58,6 +58,7 @@ class BatchDriver:
     source: AnswerSource | None = None
     free_tools: frozenset[str] = frozenset()
     release: Callable[[], object] = lambda: None
+    end_wait: Callable[[], object] = lambda: None
 
 
 class Batch:
@@ -156,6 +157,8 @@ class Batch:
                 self.cancel()
                 self._caller_thread.run_until(self.done, on_tick=poll)
                 raise
+            finally:
+                self._driver.end_wait()
         return self
 
     def cancel(self) -> None:
@@ -193,6 +196,7 @@ class Batch:
                 answers.append(answer)
             yield answers
             answer = answer and next_answer()
+        self._driver.end_wait()
         self.done.result()  # raises what ended it as a whole
 
     async def __aiter__(self) -> AsyncIterator[Answer]:
