@@ -16,9 +16,10 @@ from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.earlier_turns import EarlierTurns, find_versions, read_turn
+from nbtool.chat.batch.other_inputs import CALLS_RUN_AGAIN, has_calls_of_other_inputs
 from nbtool.chat.batch.own_changes import record_change
 from nbtool.chat.batch.prompt_retries import PromptRetries
-from nbtool.chat.batch.prompts import PromptItem, PromptSet, warn_caller
+from nbtool.chat.batch.prompts import PromptItem, PromptSet, find_caller, warn_caller
 from nbtool.chat.batch.running_prompts import PromptClaim
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
@@ -73,7 +74,7 @@ class BatchMaker:
         self.plan = MapSettings.of(map_options)
         self.arguments = {"as_": as_, "options": options, "approver": approver or chat.parts.approver}
         self.settings = settings or TurnSettings()
-        self._key_seconds = 0.0
+        self._key_seconds, self._caller = 0.0, find_caller()
         self._backoff, self._fork = backoff or SharedBackoff(self.plan.per_minute), chat.fork()
         parts, recorder = self._fork.parts, chat.parts.recorder
         if self.plan.tools is not None:
@@ -200,6 +201,10 @@ class BatchMaker:
             if self.key.is_comparable:
                 claim.take(self.key.chat_id, keys)
             earlier = self.key.find_earlier(items, self.free_tools)
+            new = set(keys) - earlier.answered.keys() - earlier.continued.keys() - earlier.refused.keys()
+            own_chat = self.key.chat_id if self.key.is_comparable else ""
+            if new and self.parts.tools.tools() and has_calls_of_other_inputs(own_chat, new):
+                warn_caller(CALLS_RUN_AGAIN, self._caller)
             return keys, self._with_repeated(earlier)
         if not acted_turns:
             return keys, EarlierTurns()

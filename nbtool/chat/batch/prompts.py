@@ -109,12 +109,17 @@ def _noticed(items: Iterable[PromptItem], noun: str, source: Any) -> Iterator[Pr
         warn_caller(f"No rows: the {type(source).__name__} is empty.")
 
 
-def warn_caller(text: str) -> None:
-    """Warn each time, not once, at the line outside nbtool that asked for it."""
+def find_caller() -> tuple[str, int]:
+    """Return the file and the line outside nbtool that called it."""
     frame: FrameType | None = sys._getframe()
     while frame and frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "nbtool":
         frame = frame.f_back
-    file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else (__file__, 1)
+    return (frame.f_code.co_filename, frame.f_lineno) if frame else (__file__, 1)
+
+
+def warn_caller(text: str, caller: tuple[str, int] | None = None) -> None:
+    """Warn each time, not once, at the line outside nbtool that asked for it."""
+    file, line = caller or find_caller()
     warnings.warn_explicit(text, UserWarning, file, line, registry={})
 
 
