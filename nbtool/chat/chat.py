@@ -339,8 +339,9 @@ class Chat:
         `prompts` are texts, messages or a column; or a template whose `{column}` is filled in from each of the `rows`:
         dicts, a frame, a Polars query, a table, dataset or Parquet file of pyarrow, or a database cursor. Answers to
         the same prompts are reused from the journal, unless nobody could be asked about a call, or the approver failed.
-        They are the same only with the same model, tools, options and objects: a tool that changes data which it uses,
-        such as a global list, makes every answer a new one. The turn of a prompt that was not answered, because the
+        They are the same only with the same model, tools, options and objects; with others a warning says if calls run
+        again. What calls changed of the data that their tools use, such as a global list, counts in a new process only.
+        Prompts that are equal are sent each. The turn of a prompt that was not answered, because the
         provider failed, the map was stopped or the process killed, goes on from the results of the calls that ran. If
         the outcome of one is not known, or the model has the name of a result, the prompt is refused, and says so.
         Takes `as_`, `options`, `approver` and `settings` as `start` does, and these:
@@ -348,11 +349,12 @@ class Chat:
         - `concurrency=8`: maximum prompts that run at the same time
         - `retries=3`: maximum retries of a request if the provider was busy, failed or was not reachable
         - `per_minute=None`: maximum requests to the provider in any minute, of all prompts together
-        - `tokens=None`, `usd=None`: the budget of all prompts together; answers received before are kept
+        - `tokens=None`, `usd=None`: the budget of all prompts together, not with `on`; answers received before are kept
         - `prices={}`: a `nbtool.plugins.Price` by model, for providers that do not report costs; also without `usd`
         - `tools=None`: replace the chat's own
         - `executor=None`: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`
-        - `resume=True`: reuse answers from the journal, unless a recording is in use
+        - `resume=True`: reuse answers from the journal, unless a recording is in use; refuse prompts that another map
+          of this process is sending
         - `repeat_calls=False`: send prompts that are refused because a call of them had started in an earlier map
         - `progress=True`: show the progress
         - `keep="turns"`: with "values", answers have no `turn`, only its id

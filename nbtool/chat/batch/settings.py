@@ -111,7 +111,8 @@ class MapSettings:
         if self.tokens is not None or self.usd is not None:
             raise BadUsage(
                 "With on=, no budget of all prompts together can be kept: workers do not know each other's usage.",
-                fix="Limit each turn: settings=TurnSettings(limits=Limits(tokens=…)).",
+                fix="Limit each turn: `settings=TurnSettings(limits=Limits(tokens=…))`, or `cost=…`, of "
+                "nbtool.chat.turn_settings and nbtool.chain.limits.",
             )
 
     def budget(self) -> Budget | None:
