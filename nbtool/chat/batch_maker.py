@@ -199,7 +199,8 @@ class BatchMaker:
         keys = self.key.keys(items)
         if self.reads_journal:
             if self.key.is_comparable:
-                claim.take(self.key.chat_id, keys)
+                has_tools = bool(self.parts.tools.tools())
+                claim.take(self.key.chat_id, keys, journal().path if has_tools else None)
             earlier = self.key.find_earlier(items, self.free_tools)
             new = set(keys) - earlier.answered.keys() - earlier.continued.keys() - earlier.refused.keys()
             own_chat = self.key.chat_id if self.key.is_comparable else ""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -11,7 +14,7 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.chat.batch.batch import Batch
-from nbtool.errors import BadUsage
+from nbtool.errors import BadUsage, NotRepeated
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire.base import Prompt
 
@@ -82,6 +85,45 @@ def test_a_map_whose_answers_are_no_longer_read_still_runs_and_says_so_to_a_seco
     assert isinstance(again, BadUsage)
     assert "batch.cancel()" in again.fix
     assert set(shop.effects.values()) == {1}
+
+
+HELD = "HELD"
+"""The setting of a process whose calls do not end."""
+
+SCRIPT = "from tests.chat.batch.test_running_prompts import holding_chat; holding_chat().map(['a', 'b'], concurrency=1)"
+
+
+@tool(run="auto")
+def pay_once(name: str) -> str:
+    "Pay, and say so."
+    print("started", flush=True)  # noqa: T201 - read by the test
+    if HELD in os.environ:
+        sys.stdin.readline()
+    return f"paid {name}"
+
+
+def holding_chat() -> Chat:
+    def hold(prompt: Prompt) -> Any:
+        last = prompt.messages[-1]
+        return last.results[0].text if last.results else call("pay_once", name=last.text)
+
+    return Chat(wire=ScriptedWire([hold] * 20), tools=[pay_once])
+
+
+@pytest.mark.promise("maps-once")
+def test_prompts_that_another_process_is_sending_are_refused_until_it_ends() -> None:
+    environment = {**os.environ, HELD: "1"}
+    command = [sys.executable, "-c", SCRIPT]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout
+        assert other.stdout.readline() == "started\n"
+        with pytest.raises(BadUsage, match="Another process is sending these prompts now"):
+            holding_chat().map(NAMES)
+        other.kill()
+    later = holding_chat().map(NAMES)
+
+    assert [type(one.error) for one in later.errors] == [NotRepeated]  # whose call had started
+    assert later.answers[1].value == "paid b"
 
 
 def test_prompts_are_sent_twice_at_once_where_no_answers_are_reused() -> None:
