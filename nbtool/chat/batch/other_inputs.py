@@ -16,9 +16,8 @@ MAX_EVENTS = 500
 """Maximum number of events of each of them that are looked at, the first ones first: a script repeats its prompts."""
 
 CALLS_RUN_AGAIN = (
-    "An earlier map called tools for these prompts with another model, system text, tools, options or objects, or with "
-    "objects that cannot be compared; a tool whose code, description or global variables changed is another one. Its "
-    "answers are not reused, and calls run again."
+    "Calls that an earlier map made for these prompts are run again: its model, system text, tools, options or objects "
+    "were others, or cannot be compared. A tool whose code, description or global variables changed is another one."
 )
 
 MAPS = """

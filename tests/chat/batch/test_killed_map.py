@@ -181,7 +181,7 @@ def test_a_running_turn_of_this_process_is_no_killed_one() -> None:
         "Map the same prompt while this call runs."
         if not asked:
             asked.append(name)
-            with pytest.warns(UserWarning, match="calls run again"):  # its list of names has changed
+            with pytest.warns(UserWarning, match="are run again: its model"):  # its list of names has changed
                 inner = chat.map([name])
             return f"inner {inner.errors}"
         return "inner call"

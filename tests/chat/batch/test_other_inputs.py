@@ -32,7 +32,7 @@ def new_chat(version: object, *, calls: bool = True, system: str = "") -> Chat:
 @pytest.mark.parametrize("change", [{"version": 2}, {"version": 1, "system": "Be brief."}])
 def test_calls_that_run_again_because_the_inputs_changed_are_announced(change: dict[str, Any]) -> None:
     new_chat(1).map(NAMES)
-    with pytest.warns(UserWarning, match="Its answers are not reused, and calls run again") as caught:
+    with pytest.warns(UserWarning, match="are run again: its model") as caught:
         new_chat(**change).map(["a", "c"])
 
     assert [one.filename for one in caught] == [__file__]

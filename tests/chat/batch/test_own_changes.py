@@ -101,7 +101,7 @@ def test_an_interrupted_map_goes_on_although_its_tool_changed_what_it_uses(
 def test_what_the_person_changed_makes_the_answers_new(shop: Shop) -> None:
     shop.chat().map(["x"])
     shop.done.append("something else")
-    with pytest.warns(UserWarning, match="calls run again"):
+    with pytest.warns(UserWarning, match="are run again: its model"):
         shop.chat().map(["x"])
 
     assert shop.done.count("x") == 2
