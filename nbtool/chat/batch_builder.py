@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 from nbtool.chat.batch.answer_sink import as_sink
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.lost_turns import LostTurns, find_completed
-from nbtool.chat.batch.prompts import PromptSet, parse_prompts, stream_prompts
+from nbtool.chat.batch.progress import CONTINUE_FIX
+from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
 from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, Sealed, find_engine
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
+from nbtool.chat.batch.turn_index import TurnIndex
 from nbtool.chat.batch_maker import EMPTY, BatchMaker
 from nbtool.chat.batch_worker import answer_chunk
 from nbtool.chat.chat_description import describe_chat
@@ -28,6 +31,9 @@ UNPROTECTED = (
     "calls had started, and may run them again."
 )
 """Said of a map with tools into a file."""
+
+BEGIN_FIX = "a later map sends all prompts again and runs their calls again"
+"""Said of a map that was stopped where no later one knows what it did."""
 
 
 def build_batch(chat: TurnBuilder, prompts: Any, rows: Any, **options: Any) -> Batch:
@@ -46,9 +52,10 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     _check_values(prompts, rows)
     items, target, batches = stream_prompts(prompts, rows), as_sink(sink), _Batches(chat, options)
     maker = batches.maker
-    maker.reads_journal = False  # the sink knows which rows have an answer
+    has_rows = hasattr(target, "acted_turns")
+    maker.reads_journal &= not has_rows  # such a sink knows which rows have an answer
     progress, maker.plan = maker.plan.progress, replace(maker.plan, progress=False)
-    if maker.parts.tools.tools() and hasattr(target, "acted_turns") and is_in_memory():
+    if maker.parts.tools.tools() and has_rows and is_in_memory():
         warnings.warn(UNPROTECTED, RuntimeWarning, stacklevel=3)
     # where inputs cannot be compared, no former answer is known to be of the same ones
     is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
@@ -56,18 +63,33 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     try:
         lost = LostTurns.find(maker.key, target)
         take_lost = partial(lost.take, read_value=maker.read)
-        totals = run_streamed_map(
-            items,
-            target,
-            lambda chunk, acted_turns: batches.make(PromptSet(chunk, list), acted_turns),
-            take_lost,
-            progress=progress,
-        )
+        with _indexed(maker, items) as keyed_items:
+            totals = run_streamed_map(
+                keyed_items,
+                target,
+                lambda chunk, acted_turns: batches.make(PromptSet(chunk, list), acted_turns),
+                take_lost,
+                progress=progress,
+                continue_fix=CONTINUE_FIX if has_rows or maker.reads_answers else BEGIN_FIX,
+            )
         if end_recovery := getattr(target, "end_recovery", None):
             end_recovery()
         return totals
     finally:
         target.close()
+
+
+@contextmanager
+def _indexed(maker: BatchMaker, items: Iterable[PromptItem]) -> Iterator[Iterable[PromptItem]]:
+    """Give the prompts with the keys by which the journal is asked for their turns, where it is asked at all."""
+    if not maker.reads_answers:
+        yield items
+        return
+    maker.turn_index = index = TurnIndex(maker.key)
+    try:
+        yield index.add_keys(items)
+    finally:
+        index.close()
 
 
 def _check_values(prompts: Any, rows: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ from nbtool.chain.price_check import REPORTS_COST, model_id
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch, BatchDriver
-from nbtool.chat.batch.earlier_turns import EarlierTurns, find_versions, read_turn
+from nbtool.chat.batch.earlier_turns import EarlierTurns
 from nbtool.chat.batch.other_inputs import CALLS_RUN_AGAIN, has_calls_of_other_inputs
 from nbtool.chat.batch.own_changes import record_change
 from nbtool.chat.batch.prompt_retries import PromptRetries
@@ -23,10 +22,10 @@ from nbtool.chat.batch.prompts import PromptItem, PromptSet, find_caller, warn_c
 from nbtool.chat.batch.running_prompts import PromptClaim
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
+from nbtool.chat.batch.turn_index import TurnIndex, read_versions
 from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation.restore import adopt_tree
 from nbtool.chat.conversation.tree import Tree
-from nbtool.chat.journal import journal
 from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import as_message
 from nbtool.chat.rerun.operations import Resume
@@ -74,7 +73,7 @@ class BatchMaker:
         self.plan = MapSettings.of(map_options)
         self.arguments = {"as_": as_, "options": options, "approver": approver or chat.parts.approver}
         self.settings = settings or TurnSettings()
-        self._key_seconds, self._caller = 0.0, find_caller()
+        self._key_seconds, self._caller, self._has_warned = 0.0, find_caller(), False
         self._backoff, self._fork = backoff or SharedBackoff(self.plan.per_minute), chat.fork()
         parts, recorder = self._fork.parts, chat.parts.recorder
         if self.plan.tools is not None:
@@ -91,6 +90,7 @@ class BatchMaker:
         parts.plugins = [*filter(None, [limit or self.plan.given_prices()]), *chat.parts.plugins]
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
         self.reads_journal = self.plan.resume and recorder.file is None
+        self.turn_index: TurnIndex | None = None
 
     @cached_property
     def key(self) -> BatchKey:
@@ -107,6 +107,11 @@ class BatchMaker:
         """
         if self.parts.tools.tools() and 0 < self._key_seconds < MAX_KEY_SECONDS and self.key.is_comparable:
             record_change(self.key.chat_id, BatchKey.of(self._inputs).inputs_id)
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether prompts that were answered before are answered from the journal."""
+        return self.reads_journal and self.key.is_comparable
 
     @property
     def parts(self) -> ChatParts:
@@ -201,11 +206,10 @@ class BatchMaker:
             if self.key.is_comparable:
                 has_tools = bool(self.parts.tools.tools())
                 claim.take(self.key.chat_id, keys, journal().path if has_tools else None)
-            earlier = self.key.find_earlier(items, self.free_tools)
-            new = set(keys) - earlier.answered.keys() - earlier.continued.keys() - earlier.refused.keys()
-            own_chat = self.key.chat_id if self.key.is_comparable else ""
-            if new and self.parts.tools.tools() and has_calls_of_other_inputs(own_chat, new):
-                warn_caller(CALLS_RUN_AGAIN, self._caller)
+            index = self.turn_index
+            find = partial(index.find_earlier, keys) if index else partial(self.key.find_earlier, items)
+            earlier = find(self.free_tools)
+            self._report_other_inputs(keys, earlier)
             return keys, self._with_repeated(earlier)
         if not acted_turns:
             return keys, EarlierTurns()
@@ -213,6 +217,16 @@ class BatchMaker:
             key: acted_turns[one.index] for one, key in zip(items, keys, strict=True) if one.index in acted_turns
         }
         return keys, self._with_repeated(self.key.sort_turns(_read_turns(turn_ids), self.free_tools))
+
+    def _report_other_inputs(self, keys: Sequence[str], earlier: EarlierTurns) -> None:
+        """Warn, once in a map, if prompts that are sent had calls in an earlier map with other inputs."""
+        new = set(keys) - earlier.answered.keys() - earlier.continued.keys() - earlier.refused.keys()
+        if self._has_warned or not new or not self.parts.tools.tools():
+            return
+        own_chat = self.key.chat_id if self.key.is_comparable else ""
+        if has_calls_of_other_inputs(own_chat, new):
+            self._has_warned = True
+            warn_caller(CALLS_RUN_AGAIN, self._caller)
 
     def _with_repeated(self, earlier: EarlierTurns) -> EarlierTurns:
         """Return what is reused and continued; with `repeat_calls` the other prompts are sent from their beginning."""
@@ -222,16 +236,12 @@ class BatchMaker:
         return EarlierTurns(answered, earlier.continued)
 
 
-def _read_turns(turn_ids: Mapping[str, str]) -> dict[str, list[Sequence[Event]]]:
-    """Return the events of turns and of those that they continued, by key; none where the journal has them not."""
-
-    def read_all(connection: sqlite3.Connection) -> list[list[Sequence[Event]]]:
-        return [find_versions(one, partial(read_turn, connection)) for one in turn_ids.values()]
-
+def _read_turns(turn_ids: Mapping[str, str]) -> Mapping[str, Sequence[Sequence[Event]]]:
+    """Return the events of turns and of those that they continued, by key; none where they cannot be read."""
     try:
-        return dict(zip(turn_ids, journal().read(read_all), strict=True))
+        return read_versions(turn_ids)
     except JournalError:
-        return {key: [] for key in turn_ids}
+        return dict.fromkeys(turn_ids, ())
 
 
 def _check_names(prices: Mapping[str, Price], model: Model) -> None:

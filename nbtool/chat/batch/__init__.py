@@ -7,6 +7,7 @@ batch.py           the running batch: limited concurrency, answers on arrival an
 shared_backoff.py  the delays that all requests of a map share: a busy provider, a limit per minute
 prompt_retries.py  the retries of one prompt: of a refused request, of a turn whose reply broke off
 answer_cache.py    answers that the journal has already
+turn_index.py      the turns of a streamed map in the journal, a chunk of prompts at a time
 streamed_map.py    any number of prompts in constant memory, a chunk at a time
 answer_sink.py     where the answers of those go: an SQLite, Parquet or Arrow file, a function
 columnar_export.py writing of Parquet and Arrow

@@ -64,6 +64,9 @@ class BatchKey:
         counts: Counter[str] = Counter()
         keys = []
         for one in items:
+            if one.key:
+                keys.append(one.key)
+                continue
             key = prompt_hash(one.prompt)
             counts[key] += 1
             keys.append(f"{CELL_ID_PREFIX}{key}:{counts[key]}")

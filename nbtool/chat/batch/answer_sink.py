@@ -72,7 +72,7 @@ class AnswerSink(Protocol):
 
 
 class FunctionSink:
-    """Passes answers to a function, a list at a time; nothing is stored, so every prompt is sent."""
+    """Passes answers to a function, a list at a time; those that the journal has from earlier maps too."""
 
     def __init__(self, function: Callable[[Sequence[Answer]], object]) -> None:
         self._function = function

@@ -34,13 +34,17 @@ VIEW_INTERVAL = 0.33
 
 @dataclass(frozen=True, slots=True)
 class ShownMap:
-    """What is shown of a map, and how it is stopped; `line` returns its progress as a text."""
+    """What is shown of a map, and how it is stopped; `line` returns its progress as a text.
+
+    `continue_fix` is what a person can do once it was stopped.
+    """
 
     counts: MapCounts
     usage: Callable[[], Usage]
     wait_seconds: Callable[[], float]
     stop: Callable[[], object]
     line: Callable[[MapProgress], str] = status_line
+    continue_fix: str = CONTINUE_FIX
 
 
 class ProgressDisplay:
@@ -105,7 +109,7 @@ class ProgressDisplay:
                 self._view.end(progress)
         if self._line:
             is_stopped = progress.state == "stopped"
-            text = f"{self._text(progress)} ({CONTINUE_FIX})" if is_stopped else self._text(progress)
+            text = f"{self._text(progress)} ({self._map.continue_fix})" if is_stopped else self._text(progress)
             self._line.end(text, is_needed=is_stopped or progress.undecided > 0)
 
     def _text(self, progress: MapProgress) -> str:

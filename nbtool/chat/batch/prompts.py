@@ -31,12 +31,16 @@ Pieces = Sequence[tuple[str, str | None]]
 
 @dataclass(frozen=True, slots=True)
 class PromptItem:
-    """One prompt, its index from 0, and the label of its row; `problem` is why it cannot be sent."""
+    """One prompt, its index from 0, and the label of its row; `problem` is why it cannot be sent.
+
+    `key` is where its turn is in the journal, if it was counted among the prompts of other chunks.
+    """
 
     index: int
     label: Any
     prompt: str | Message = ""
     problem: BadUsage | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from nbtool.chat.batch.answer_sink import AnswerSink
 from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.map_counts import MapCounts
-from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
+from nbtool.chat.batch.progress import CONTINUE_FIX, ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.status_line import status_line
 from nbtool.map_progress import MapProgress
@@ -70,30 +70,33 @@ def run_streamed_map(
     take_lost: TakeLost = lambda chunk: ([], chunk, {}),
     *,
     progress: bool = True,
+    continue_fix: str = CONTINUE_FIX,
 ) -> MapTotals:
     """Send prompts, and write each answer to the sink as soon as it has arrived.
 
     `take_lost` returns the answers that a killed map left in the journal, the prompts that have none, and the turns of
     those that it left unfinished, by their rows. An interrupt cancels the running prompts and is raised again when
-    their answers are written.
+    their answers are written. `continue_fix` says what a person can do once it was stopped.
 
     Raises:
         nbtool.errors.LimitReached: a limit of all prompts together was reached; the other answers are written.
     """
-    return _StreamedMap(sink, make_batch, take_lost, is_shown=progress).run(items)
+    return _StreamedMap(sink, make_batch, take_lost, continue_fix, is_shown=progress).run(items)
 
 
 class _StreamedMap:
     """One run over all chunks, with what is shown of it."""
 
-    def __init__(self, sink: AnswerSink, make_batch: MakeBatch, take_lost: TakeLost, *, is_shown: bool) -> None:
+    def __init__(
+        self, sink: AnswerSink, make_batch: MakeBatch, take_lost: TakeLost, continue_fix: str, *, is_shown: bool
+    ) -> None:
         self._sink, self._make_batch, self._take_lost = sink, make_batch, take_lost
         self._totals = MapTotals()
         self._batch: Batch | None = None
         self._is_stopped = False
         self._lock = threading.Lock()
         self._counts = MapCounts(None)
-        shown = ShownMap(self._counts, self._usage, self._wait_seconds, self._stop)
+        shown = ShownMap(self._counts, self._usage, self._wait_seconds, self._stop, continue_fix=continue_fix)
         self._display = ProgressDisplay(shown, is_shown=is_shown)
 
     def run(self, items: Iterable[PromptItem]) -> MapTotals:

@@ -218,7 +218,7 @@ def test_given_prices_count_the_cost_with_and_without_a_budget(how: dict[str, An
     with ScriptedWire([reply_with_usage(1_000_000)] * 4) as wire:
         chat = Chat(wire=wire)
         batch = chat.map(["a", "b"], prices=prices, concurrency=1, **how)
-        totals = chat.map_into(lambda _: None, ["a", "b"], prices=prices, concurrency=1, progress=False, **how)
+        totals = chat.map_into(lambda _: None, ["c", "d"], prices=prices, concurrency=1, progress=False, **how)
 
     assert (batch.usage.cost, batch.usage.is_cost_unknown) == (2.0, False)
     assert repr(batch) == "<Batch: 2 of 2 prompts, 2,000,000 tokens, about $2.0000>"

@@ -1,0 +1,142 @@
+"""Find the turns of the prompts of a streamed map in the journal, a chunk of prompts at a time, in constant memory."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from pydantic_core import from_json
+
+from nbtool.chat.batch.answer_cache import CELL_ID_PREFIX, BatchKey, prompt_hash
+from nbtool.chat.batch.earlier_turns import EarlierTurns, find_start, find_versions, has_answer_or_call, read_turn
+from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.journal import journal
+from nbtool.chat.turn import running_turn_ids
+from nbtool.events import Event
+
+TABLES = (
+    "CREATE TABLE seen (hash TEXT PRIMARY KEY, count INTEGER) WITHOUT ROWID",
+    "CREATE TABLE turns (key TEXT, part INTEGER, seq INTEGER, turn_id TEXT)",
+)
+
+CACHE_KIB = 16_384
+"""Memory that SQLite uses for the tables; the rest is in a temporary file, which it deletes."""
+
+Versions = Sequence[Sequence[Event]]
+
+
+class TurnIndex:
+    """Where the journal has the turns of a map, by the keys of their prompts, in a temporary file.
+
+    The journal is read once, when the first chunk is looked up: turns that begin later are of other prompts.
+    """
+
+    def __init__(self, key: BatchKey) -> None:
+        self._key = key
+        self._lock = threading.Lock()
+        self._is_filled = False
+        self._table = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+        for statement in (f"PRAGMA cache_size = -{CACHE_KIB}", "PRAGMA journal_mode = OFF", *TABLES):
+            self._table.execute(statement)
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        with self._lock:
+            self._table.close()
+
+    def add_keys(self, items: Iterable[PromptItem]) -> Iterator[PromptItem]:
+        """Yield prompts with their keys: a repeated prompt has one per occurrence among all prompts of the map."""
+        for one in items:
+            hash_ = prompt_hash(one.prompt)
+            yield replace(one, key=f"{CELL_ID_PREFIX}{hash_}:{self._count(hash_)}")
+
+    def find_earlier(self, keys: Sequence[str], free_tools: frozenset[str]) -> EarlierTurns:
+        """Return what the journal has of the prompts with these keys, as `BatchKey.find_earlier` does.
+
+        Raises:
+            nbtool.errors.JournalError: the journal cannot be read.
+        """
+        waiting = self._turn_ids(keys)
+        found: dict[str, Versions] = {}
+        while latest := {key: turn_ids.pop() for key, turn_ids in waiting.items() if turn_ids}:
+            for key, versions in read_versions(latest).items():
+                found[key] = versions
+                if _counts(versions):
+                    del waiting[key]
+        return self._key.sort_turns(found, free_tools)
+
+    def _count(self, hash_: str) -> int:
+        with self._lock:
+            row = self._table.execute("SELECT count FROM seen WHERE hash = ?", (hash_,)).fetchone()
+            count = row[0] + 1 if row else 1
+            self._table.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (hash_, count))
+        return count
+
+    def _turn_ids(self, keys: Sequence[str]) -> dict[str, list[str]]:
+        """Return the turns of each key that do not run here, in the order in which they began."""
+        running = running_turn_ids()
+        query = "SELECT turn_id FROM turns WHERE key = ? ORDER BY part, seq"
+        with self._lock:
+            self._fill()
+            found = {key: [row[0] for row in self._table.execute(query, (key,))] for key in keys}
+        turns = {key: [one for one in dict.fromkeys(ids) if one not in running] for key, ids in found.items()}
+        return {key: ids for key, ids in turns.items() if ids}
+
+    def _fill(self) -> None:
+        if self._is_filled:
+            return
+        self._is_filled = True
+        parts = 0
+
+        def copy(connection: sqlite3.Connection) -> list[str]:
+            nonlocal parts
+            parts -= 1  # where the journal fell back to memory, the file, which is older, is read after that
+            rows = _started_turns(connection, self._key.chat_id)
+            self._table.executemany(f"INSERT INTO turns VALUES (?, {parts}, ?, ?)", rows)
+            return []
+
+        self._table.execute("BEGIN")
+        try:
+            journal().read(copy)
+        finally:
+            self._table.execute("COMMIT")
+        self._table.execute("CREATE INDEX turns_by_key ON turns (key)")
+
+
+def read_versions(turn_ids: Mapping[str, str]) -> dict[str, Versions]:
+    """Return the events of turns and of those that they continued, by key; none where the journal lacks one.
+
+    Raises:
+        nbtool.errors.JournalError: the journal cannot be read.
+    """
+
+    def read_all(connection: sqlite3.Connection) -> list[tuple[str, Versions]]:
+        return [(key, find_versions(one, partial(read_turn, connection))) for key, one in turn_ids.items()]
+
+    found: dict[str, Versions] = dict.fromkeys(turn_ids, ())
+    for key, versions in journal().read(read_all):  # twice where the journal fell back to memory
+        found[key] = versions or found[key]
+    return found
+
+
+def _counts(versions: Versions) -> bool:
+    """Whether a turn is what a map goes on from, and not an earlier one of the same prompt."""
+    if not versions:
+        return True  # what it did is not known
+    began = find_start(versions[0])
+    return bool(began and began.told_from) or has_answer_or_call(versions[0])
+
+
+def _started_turns(connection: sqlite3.Connection, chat_id: str) -> Iterator[tuple[str, int, str]]:
+    """Yield the key, the place and the id of each turn of a chat."""
+    query = "SELECT seq, turn_id, body FROM events WHERE chat_id = ? AND kind = 'turn_started'"
+    for seq, turn_id, body in connection.execute(query, (chat_id,)):
+        try:
+            began = from_json(body)
+        except (ValueError, TypeError):
+            continue  # a row that cannot be read is skipped, as everywhere in the journal
+        if isinstance(began, dict) and isinstance(key := began.get("cell_id"), str):
+            yield key, seq, str(turn_id)
