@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from nbtool.chat.batch.answer_sink import as_sink
@@ -55,6 +56,8 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     has_rows = hasattr(target, "acted_turns")
     maker.reads_journal &= not has_rows  # such a sink knows which rows have an answer
     progress, maker.plan = maker.plan.progress, replace(maker.plan, progress=False)
+    if isinstance(sink, str | Path):  # a file takes nothing of the turns
+        maker.plan = replace(maker.plan, keep="values")
     if maker.parts.tools.tools() and has_rows and is_in_memory():
         warnings.warn(UNPROTECTED, RuntimeWarning, stacklevel=3)
     # where inputs cannot be compared, no former answer is known to be of the same ones

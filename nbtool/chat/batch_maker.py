@@ -15,6 +15,7 @@ from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch, BatchDriver
 from nbtool.chat.batch.earlier_turns import EarlierTurns
+from nbtool.chat.batch.finished_results import FinishedResults
 from nbtool.chat.batch.other_inputs import CALLS_RUN_AGAIN, has_calls_of_other_inputs
 from nbtool.chat.batch.own_changes import record_change
 from nbtool.chat.batch.prompt_retries import PromptRetries
@@ -26,6 +27,7 @@ from nbtool.chat.batch.turn_index import TurnIndex, read_versions
 from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation.restore import adopt_tree
 from nbtool.chat.conversation.tree import Tree
+from nbtool.chat.journal import journal
 from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import as_message
 from nbtool.chat.rerun.operations import Resume
@@ -91,6 +93,7 @@ class BatchMaker:
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
         self.reads_journal = self.plan.resume and recorder.file is None
         self.turn_index: TurnIndex | None = None
+        self._results = FinishedResults(parts.variables.max_bytes)
 
     @cached_property
     def key(self) -> BatchKey:
@@ -132,7 +135,7 @@ class BatchMaker:
         claim = PromptClaim()
         keys = partial(self._keys, acted_turns=acted_turns, claim=claim)
         ends = claim.release, self.record_own_changes
-        driver = BatchDriver(self._prepare, self.read, keys, source, self.free_tools, *ends)
+        driver = BatchDriver(self._prepare, self.read, keys, self._results, source, self.free_tools, *ends)
         return Batch(prompts, driver, self.plan, self._backoff)
 
     def batch_of_keys(
@@ -155,7 +158,7 @@ class BatchMaker:
             return self._prepare(one, key, caller_thread, retries, versions, plugins_of(one))
 
         earlier = EarlierTurns(continued=continued)
-        driver = BatchDriver(prepare, self.read, lambda _: (keys, earlier), free_tools=self.free_tools)
+        driver = BatchDriver(prepare, self.read, lambda _: (keys, earlier), self._results, None, self.free_tools)
         return Batch(PromptSet([one for one, _ in prompts], list), driver, self.plan, self._backoff)
 
     def _compose_first(self, **arguments: Any) -> Turn:
@@ -179,8 +182,20 @@ class BatchMaker:
         plugins: Sequence[object] = (),
     ) -> Turn:
         fork = self._fork.fork(self._fork.conversation.chat_id)
-        # the retries are last: nothing else delays a request that was allowed
-        fork.parts.plugins = [*plugins, *fork.parts.plugins, retries]
+        turn = self._compose(fork, one, key, caller_thread, versions, [*plugins, *fork.parts.plugins, retries])
+        self._results.begin(turn, fork.parts.variables)
+        return turn
+
+    def _compose(
+        self,
+        fork: TurnBuilder,
+        one: PromptItem,
+        key: str,
+        caller_thread: CallerThread,
+        versions: Sequence[Turn],
+        plugins: list[object],
+    ) -> Turn:
+        fork.parts.plugins = plugins  # the retries are last: nothing else delays a request that was allowed
         settings = replace(self.settings, cell_id=key)
         if not versions:
             return fork.compose(one.prompt, settings=settings, caller_thread=caller_thread, **self.arguments)

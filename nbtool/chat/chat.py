@@ -83,7 +83,7 @@ class Chat:
         max_rounds: maximum number of requests to the model in a turn, the one for a final answer included; at most 256.
         result_bytes: maximum size of all stored results of calls together, in estimated bytes (256 MiB). Beyond it the
             least recently used ones are removed, but never those of the running turn; one that alone exceeds it is
-            removed when the next turn begins.
+            removed when the next turn begins. In a map it limits each turn, and all turns that have ended together.
         history: how earlier turns are sent: `compact` (the text, a log of the calls, references to results), `native`
             (every message), `results` (results and answer), `text` (prompt and answer) or `none`.
         options: fields of every request, by the provider's names, such as `temperature`; those of `send` are merged
@@ -357,7 +357,8 @@ class Chat:
           of this process is sending
         - `repeat_calls=False`: send prompts that are refused because a call of them had started in an earlier map
         - `progress=True`: show the progress
-        - `keep="turns"`: with "values", answers have no `turn`, only its id
+        - `keep="turns"`: with "values", answers have no `turn`, only its id; of turns, the results of the latest calls
+          are kept, up to `result_bytes` together
         - `on=None`: runs whole turns there: a Dask client, or a pool of processes
         - `chunk=20`: prompts of one task there; their answers arrive together
         - `send_key=False`: send the literal key of the chat there
@@ -384,7 +385,9 @@ class Chat:
         `sink` is the path of an SQLite, `.parquet` or `.arrow` file, whose rows with an answer are not sent again; or a
         function that gets lists of answers, for which answers are reused from the journal, as in `start_map`. `prompts`
         or `rows` can be anything that yields them, or frames of them; the rows of a Dask frame, a Polars query, a
-        cursor, or a Parquet or Arrow file are read a part at a time. Takes the arguments of `start_map`.
+        cursor, or a Parquet or Arrow file are read a part at a time. Takes the arguments of `start_map`. At most 1,000
+        prompts, or 32 MiB of them, are read ahead; the results of calls are dropped when an answer is written, so that
+        a function that needs them uses them at once.
 
         A file has the columns `row` (the number of the prompt, from 0), `value` (a text as it is, any other value as
         JSON), `error` (why a prompt has no value) and `turn_id` (for `%chat show`). A Parquet or Arrow file is written

@@ -327,7 +327,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["read_body", "read_start", "resolve", "resolve_allowed", "client_for", "connect_error",
          "disconnect_error", "proxy_for", "read_error", "list_prompts", "get_prompt", "list_resources",
          "read_resource"], "a network"),
-    **dict.fromkeys(["prompt_hash", "stream_prompts"], "takes prompts or a template of the person"),
+    **dict.fromkeys(["prompt_hash", "prompt_bytes", "stream_prompts"], "takes prompts or a template of the person"),
     "unknown_part": "writes what was parsed already as JSON",
     "cited_passage": "takes the first characters of a text, of a bounded number",
     "with_article": "looks at the first letter",

@@ -1,21 +1,22 @@
 """Run many independent prompts: `Chat.map`, `Chat.start_map` and `Chat.map_into`.
 
-prompts.py         parse prompts, columns and templates
-rows.py            rows of a template: dicts, frames, Arrow tables and files, queries, cursors
-answers.py         an answer, and what gives answers from elsewhere
-batch.py           the running batch: limited concurrency, answers on arrival and in order at the end
-shared_backoff.py  the delays that all requests of a map share: a busy provider, a limit per minute
-prompt_retries.py  the retries of one prompt: of a refused request, of a turn whose reply broke off
-answer_cache.py    answers that the journal has already
-turn_index.py      the turns of a streamed map in the journal, a chunk of prompts at a time
-streamed_map.py    any number of prompts in constant memory, a chunk at a time
-answer_sink.py     where the answers of those go: an SQLite, Parquet or Arrow file, a function
-columnar_export.py writing of Parquet and Arrow
-map_counts.py      the counts of a running map, for those who show its progress
-status_line.py     how far a map is, in one line
-progress.py        how that is shown: a view of the front end, or a line
-settings.py        concurrency, retries, budget, and where the turns run
-remote/            whole turns on a Dask cluster or in a pool of processes
+prompts.py          parse prompts, columns and templates
+rows.py             rows of a template: dicts, frames, Arrow tables and files, queries, cursors
+answers.py          an answer, and what gives answers from elsewhere
+batch.py            the running batch: limited concurrency, answers on arrival and in order at the end
+shared_backoff.py   the delays that all requests of a map share: a busy provider, a limit per minute
+prompt_retries.py   the retries of one prompt: of a refused request, of a turn whose reply broke off
+answer_cache.py     answers that the journal has already
+finished_results.py which results of calls are kept
+turn_index.py       the turns of a streamed map in the journal, a chunk of prompts at a time
+streamed_map.py     any number of prompts in constant memory, a chunk at a time
+answer_sink.py      where the answers of those go: an SQLite, Parquet or Arrow file, a function
+columnar_export.py  writing of Parquet and Arrow
+map_counts.py       the counts of a running map, for those who show its progress
+status_line.py      how far a map is, in one line
+progress.py         how that is shown: a view of the front end, or a line
+settings.py         concurrency, retries, budget, and where the turns run
+remote/             whole turns on a Dask cluster or in a pool of processes
 """
 
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,6 +21,7 @@ from nbtool.chat.batch.answers import (
     has_undecided_calls,
 )
 from nbtool.chat.batch.earlier_turns import EarlierTurns, choose_step, find_start, has_started, not_repeated
+from nbtool.chat.batch.finished_results import FinishedResults
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompt_retries import PromptRetries
@@ -48,13 +49,15 @@ class BatchDriver:
 
     The synchronous tools of a turn run on the thread that `prepare` gets; its requests are retried as it says, and it
     goes on from the versions of a turn that an earlier map has left. `keys` returns the key of every prompt and what
-    earlier maps have of them; it can be slow. Calls of the `free_tools` have no effects. With a `source` no turn
-    runs here: it returns the answers. `release` is called at the end, and `end_wait` on the thread that waited for it.
+    earlier maps have of them; it can be slow. `results` are those of the calls. Calls of the `free_tools` have no
+    effects. With a `source` no turn runs here: it returns the answers. `release` is called at the end, and `end_wait`
+    on the thread that waited for it.
     """
 
     prepare: PrepareTurn
     read: ReadValue
     keys: Callable[[Sequence[PromptItem]], tuple[list[str], EarlierTurns]]
+    results: FinishedResults
     source: AnswerSource | None = None
     free_tools: frozenset[str] = frozenset()
     release: Callable[[], object] = lambda: None
@@ -78,7 +81,7 @@ class Batch:
         self._backoff = backoff
         self._waiting: deque[tuple[PromptItem, str]] = deque()
         self._running: set[Turn] = set()
-        self._answers: list[Answer] = []
+        self._answers: dict[int, Answer] = {}
         self._listeners: list[Callable[[Answer | None], None]] = []
         self._usage = Usage()
         self._continued: dict[int, Sequence[Turn]] = {}
@@ -94,7 +97,7 @@ class Batch:
     @property
     def answers(self) -> list[Answer]:
         """The answers so far, in the order of the prompts."""
-        return sorted(self._answers, key=lambda answer: answer.index)
+        return sorted(self._answers.values(), key=lambda answer: answer.index)
 
     @property
     def errors(self) -> list[Answer]:
@@ -167,6 +170,19 @@ class Batch:
         self._caller_thread.close()
         background_loop().call_soon(self._stop_all)
 
+    def hold(self, answers: Sequence[Answer]) -> None:
+        """Keep the results of the calls of these answers until `release`."""
+        for one in answers:
+            if one.turn:
+                self._driver.results.hold(one.turn)
+
+    def release(self, answers: Sequence[Answer]) -> None:
+        """Forget answers that are stored elsewhere, and drop the results of their calls."""
+        for one in answers:
+            self._answers.pop(one.index, None)
+            if one.turn:
+                self._driver.results.drop(one.turn)
+
     def __iter__(self) -> Iterator[Answer]:
         """Yield each answer on arrival; synchronous tools run in worker threads meanwhile."""
         for answers in self.arrivals():
@@ -231,6 +247,15 @@ class Batch:
         return {"text/plain": repr(self), "text/html": f"<div>{escape(self._status_line())}</div>"}
 
     async def _run_all(self) -> None:
+        continued = await self._take_known()
+        if self._driver.source:
+            port = AnswerPort(self._receive, lambda: self._stopped, self._refuse_rest, self._caller_thread, continued)
+            await self._driver.source.answer(tuple(self._waiting), port)
+            return
+        await asyncio.gather(*(self._run_worker() for _ in range(min(self._settings.concurrency, len(self._waiting)))))
+
+    async def _take_known(self) -> Mapping[str, Sequence[Turn]]:
+        """Add the answers that are known; the other prompts wait. Return the turns that go on, by their keys."""
         items = self._questions.items
         keys, earlier = await asyncio.to_thread(self._driver.keys, items)
         for one, key in zip(items, keys, strict=True):
@@ -244,13 +269,7 @@ class Batch:
                 if versions := earlier.continued.get(key):
                     self._continued[one.index] = versions
                 self._waiting.append((one, key))
-        if self._driver.source:
-            port = AnswerPort(
-                self._receive, lambda: self._stopped, self._refuse_rest, self._caller_thread, earlier.continued
-            )
-            await self._driver.source.answer(tuple(self._waiting), port)
-            return
-        await asyncio.gather(*(self._run_worker() for _ in range(min(self._settings.concurrency, len(self._waiting)))))
+        return earlier.continued
 
     def _receive(self, answer: Answer) -> None:
         """Add an answer that comes from elsewhere."""
@@ -319,8 +338,12 @@ class Batch:
         return Answer(one.index, one.label, one.prompt, **fields)
 
     def _add(self, answer: Answer) -> None:
-        answer = self._with_facts(answer)
-        self._answers.append(answer)
+        turn, answer = answer.turn, self._with_facts(answer)
+        self._answers[answer.index] = answer
+        if turn:
+            (self._driver.results.finish if answer.turn else self._driver.results.drop)(turn)
+        for version in self._continued.pop(answer.index, ()):
+            self._driver.results.drop(version)
         self._counts.add(
             answer.error,
             is_cached=answer.is_cached,
@@ -357,7 +380,7 @@ class Batch:
 
     def _add_listener(self, listener: Callable[[Answer | None], None]) -> None:
         """Pass every answer to a listener, earlier ones first, and None at the end; on the background thread."""
-        for answer in self._answers:
+        for answer in tuple(self._answers.values()):
             listener(answer)
         if self.done.done():
             listener(None)

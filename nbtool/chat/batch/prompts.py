@@ -113,6 +113,13 @@ def _noticed(items: Iterable[PromptItem], noun: str, source: Any) -> Iterator[Pr
         warn_caller(f"No rows: the {type(source).__name__} is empty.")
 
 
+def prompt_bytes(prompt: str | Message) -> int:
+    """Return about how much memory a prompt takes."""
+    if isinstance(prompt, str):
+        return sys.getsizeof(prompt)
+    return sum(sys.getsizeof(getattr(part, "text", "")) + len(getattr(part, "data", b"")) for part in prompt.parts)
+
+
 def find_caller() -> tuple[str, int]:
     """Return the file and the line outside nbtool that called it."""
     frame: FrameType | None = sys._getframe()

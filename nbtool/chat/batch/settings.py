@@ -50,7 +50,8 @@ class MapSettings:
         repeat_calls: send prompts from their beginning that are refused otherwise, because a call had started in an
             earlier map and its turn cannot go on from there.
         progress: show a progress line.
-        keep: with "values", answers have no `turn`, only its id: about 1 KB of memory a prompt, not 13.
+        keep: with "values", answers have no `turn`, only its id: about 1 KB of memory a prompt, not 13. With "turns",
+            the results of the latest calls are kept, up to `result_bytes` of the chat together.
         on: runs whole turns there: a Dask client, or a pool of processes.
         chunk: prompts of one task there; their answers arrive together.
         send_key: send the literal key of the chat there; otherwise each worker finds its own, as a new `Chat` does.

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 from nbtool.chat.batch.answer_sink import AnswerSink
 from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import CONTINUE_FIX, ProgressDisplay, ShownMap
-from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.batch.prompts import PromptItem, prompt_bytes
 from nbtool.chat.batch.status_line import status_line
 from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
 
 CHUNK = 1_000
 """Prompts in memory at a time; the next ones are read when all of them are answered."""
+
+CHUNK_BYTES = 32 * 1024 * 1024
+"""Bytes of prompts in memory at a time: of longer ones fewer are read, at least one."""
+
+GARBAGE_BYTES = 16 * 1024 * 1024
+"""Bytes of answered prompts and their values after which garbage is collected: turns contain reference cycles, and
+Python looks for these by the number of objects, whatever their size."""
 
 MakeBatch = Callable[[Sequence[PromptItem], Mapping[int, str]], Batch]
 TakeLost = Callable[[Sequence[PromptItem]], tuple[Sequence[Answer], Sequence[PromptItem], Mapping[int, str]]]
@@ -94,6 +102,7 @@ class _StreamedMap:
         self._totals = MapTotals()
         self._batch: Batch | None = None
         self._is_stopped = False
+        self._garbage_bytes = 0
         self._lock = threading.Lock()
         self._counts = MapCounts(None)
         shown = ShownMap(self._counts, self._usage, self._wait_seconds, self._stop, continue_fix=continue_fix)
@@ -106,13 +115,8 @@ class _StreamedMap:
         try:
             with self._display.waiting() as poll:
                 for chunk in _chunks(items):
-                    left = self._sink.unanswered(chunk)
-                    self._totals.answered_before += len(chunk) - len(left)
-                    self._counts.add_answered_before(len(chunk) - len(left))
-                    poll()
-                    left, turns = self._write_lost(left)
-                    if left:
-                        self._send_chunk(left, turns, poll)
+                    self._answer_chunk(chunk, poll)
+                    del chunk  # not in memory while the next ones are read
         except BaseException as raised:
             error = raised
             raise
@@ -122,6 +126,15 @@ class _StreamedMap:
         self._totals.failures, self._totals.other_failures = counts.failures, counts.other_failures
         self._totals.approver_error, self._totals.acted = counts.approver_error, counts.acted
         return self._totals
+
+    def _answer_chunk(self, chunk: Sequence[PromptItem], poll: Callable[[], None]) -> None:
+        left = self._sink.unanswered(chunk)
+        self._totals.answered_before += len(chunk) - len(left)
+        self._counts.add_answered_before(len(chunk) - len(left))
+        poll()
+        left, turns = self._write_lost(left)
+        if left:
+            self._send_chunk(left, turns, poll)
 
     def _write_lost(self, chunk: Sequence[PromptItem]) -> tuple[Sequence[PromptItem], dict[int, str]]:
         """Write the answers that a killed map left in the journal; return the other prompts, and turns that acted."""
@@ -140,6 +153,7 @@ class _StreamedMap:
             """Write the answers of prompts that were sent; the others have none."""
             sent = [one for one in answers if one.error is None or one.error is not batch.stop_reason]
             if sent:
+                batch.hold(sent)
                 self._sink.write(sent)
             written.update(one.index for one in sent)
             for one in answers:
@@ -157,6 +171,7 @@ class _StreamedMap:
                     approver_error=one.approver_error,
                     has_acted=one.has_acted,
                 )
+            self._release(batch, answers)
             self._display.update()
 
         try:
@@ -173,6 +188,14 @@ class _StreamedMap:
             self._end_batch(batch)
         if batch.stop_reason:
             raise batch.stop_reason
+
+    def _release(self, batch: Batch, answers: Sequence[Answer]) -> None:
+        """Free the memory of answers that were written."""
+        batch.release(answers)
+        self._garbage_bytes += sum(prompt_bytes(one.prompt) + sys.getsizeof(one.value) for one in answers)
+        if self._garbage_bytes >= GARBAGE_BYTES:
+            self._garbage_bytes = 0
+            gc.collect()
 
     def _begin_batch(self, chunk: Sequence[PromptItem], turns: Mapping[int, str]) -> Batch:
         batch = self._make_batch(chunk, turns)
@@ -205,6 +228,14 @@ class _StreamedMap:
 
 
 def _chunks(items: Iterable[PromptItem]) -> Iterator[list[PromptItem]]:
-    iterator = iter(items)
-    while chunk := list(islice(iterator, CHUNK)):
+    """Yield prompts, as many at a time as may be in memory."""
+    chunk: list[PromptItem] = []
+    size = 0
+    for one in items:
+        chunk.append(one)
+        size += prompt_bytes(one.prompt)
+        if len(chunk) == CHUNK or size >= CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
         yield chunk

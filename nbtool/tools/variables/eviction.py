@@ -159,6 +159,14 @@ class BoundedEntries(Generic[E]):
             entry.is_held = False
         return self._make_room()
 
+    def evict_all(self) -> list[Evicted]:
+        """Evict all that is not pinned; return what was evicted."""
+        entries = [entry for entry in self._eviction_order() if not entry.is_pinned]
+        for entry in entries:
+            self._evict(entry)
+        self.evicted_count += len(entries)
+        return [Evicted(entry.name, entry.size) for entry in entries]
+
     def _make_room(self, *, spares_newest: bool = True) -> list[Evicted]:
         """Evict until both bounds hold; `spares_newest` keeps the newest entry and one that alone exceeds the bound."""
         self._unnamed = [unnamed for unnamed in self._unnamed if unnamed.holder() is not None]

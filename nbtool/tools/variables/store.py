@@ -261,6 +261,11 @@ class Variables:
                     self._stored.pop(entry.name)
                     self._invalidate(entry.name, reason)
 
+    def drop_all(self) -> None:
+        """Evict all results and notes that are not pinned, also from the records of their calls."""
+        with self._lock:
+            self._note_evicted(self._stored.evict_all())
+
     def pin(self, name: str, *, pinned: bool = True) -> None:
         """Exclude an entry from eviction; raises UnknownReference."""
         self.get(name).is_pinned = pinned
