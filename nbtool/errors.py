@@ -36,6 +36,7 @@
     ├── LimitReached             a limit of rounds, calls, seconds, tokens or cost was reached
     ├── Cancelled                the turn was stopped by a person
     ├── NotRepeated              a call of the prompt had started in an earlier map
+    ├── AnswersNotWritten        the disk is full, or the file of a map cannot be written
     ├── WorkerLost               the worker of a cluster or a pool ended before it returned the answer
     ├── HookFailed               a plugin raised
     ├── NotRecorded              replay only, and no recording matches
@@ -298,6 +299,10 @@ class WorkerLost(NbtoolError):
 
 class NotRepeated(NbtoolError):
     """A prompt of a map that is not sent again by itself, because a call of it had started in an earlier map."""
+
+
+class AnswersNotWritten(NbtoolError):
+    """The file of a map cannot be written: the disk is full, for example."""
 
 
 class HookFailed(NbtoolError):

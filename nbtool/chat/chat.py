@@ -403,6 +403,7 @@ class Chat:
             nbtool.errors.LimitReached: `tokens` or `usd` are used up; the answers that arrived are written.
             nbtool.errors.Cancelled: it was stopped by *Stop*; the answers that arrived are written.
             nbtool.errors.WorkerLost: the engine `on` was closed or is broken; the answers that arrived are written.
+            nbtool.errors.AnswersNotWritten: the disk is full; the next map takes what is not written from the journal.
         """
         return map_into(self.builder, sink, prompts, rows, **kwargs)
 

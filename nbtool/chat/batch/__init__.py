@@ -11,6 +11,7 @@ finished_results.py which results of calls are kept
 turn_index.py       the turns of a streamed map in the journal, a chunk of prompts at a time
 streamed_map.py     any number of prompts in constant memory, a chunk at a time
 answer_sink.py      where the answers of those go: an SQLite, Parquet or Arrow file, a function
+write_failure.py    the errors of a full disk
 columnar_export.py  writing of Parquet and Arrow
 map_counts.py       the counts of a running map, for those who show its progress
 status_line.py      how far a map is, in one line

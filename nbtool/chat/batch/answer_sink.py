@@ -15,6 +15,7 @@ from nbtool.chat.batch.answer_cache import prompt_hash
 from nbtool.chat.batch.columnar_export import FORMATS, check_writer, export_answers
 from nbtool.chat.batch.file_lock import FileLock, check_place
 from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.batch.write_failure import explained_failure, is_full
 from nbtool.errors import BadUsage, NbtoolError, NotRepeated
 from nbtool.text import with_article
 
@@ -114,8 +115,14 @@ class SqliteSink:
         Raises:
             nbtool.errors.BadUsage: the file cannot be opened, is another file, is written by another map, or has
                 answers of other inputs.
+            nbtool.errors.AnswersNotWritten: the disk is full.
         """
         check_place(self.path)
+        with explained_failure(self.path.name):
+            self._open(inputs)
+            self._begin()
+
+    def _open(self, inputs: str) -> None:
         self._lock.acquire()
         try:
             self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
@@ -128,6 +135,8 @@ class SqliteSink:
                     connection.execute("INSERT INTO map VALUES (?)", (inputs,))
         except sqlite3.Error as error:
             self.close()
+            if is_full(error):
+                raise
             raise BadUsage(
                 f"{self.path.name} cannot be used for answers ({error}).", fix="Choose another file."
             ) from error
@@ -141,7 +150,6 @@ class SqliteSink:
                 "that cannot be compared.",
                 fix="Choose another file, or use the former settings.",
             )
-        self._begin()
 
     def _begin(self) -> None:
         """Note that a map runs, and when the last one began if that was killed."""
@@ -155,6 +163,10 @@ class SqliteSink:
     def end_recovery(self) -> None:
         """Forget that a map was killed, once all prompts have been looked at; a map that is stopped before keeps it."""
         self.interrupted_since = None
+
+    def expect_recovery(self) -> None:
+        """Note that answers came which have no row: the next map looks for them in the journal, as after a kill."""
+        self._is_running = False
 
     def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
         """Return those of the turns that have a row."""
@@ -172,12 +184,8 @@ class SqliteSink:
         """
         if not items:
             return items
-        query = (
-            "SELECT row, prompt_hash, CASE WHEN row IN (SELECT row FROM undecided) THEN '' ELSE error END "
-            "FROM answers WHERE row BETWEEN ? AND ?"
-        )
-        rows = self._opened().execute(query, (items[0].index, items[-1].index))
-        former = {row: (answered, error) for row, answered, error in rows}
+        with explained_failure(self.path.name):
+            former = self._former(items)
         left = []
         for one in items:
             answered, error = former.get(one.index, ("", ""))
@@ -189,6 +197,15 @@ class SqliteSink:
                     fix="Pass the prompts in the order of the first run, or choose another file.",
                 )
         return left
+
+    def _former(self, items: Sequence[PromptItem]) -> dict[int, tuple[str, str | None]]:
+        """Return the hashes of the prompts that have a row, with the errors, by row."""
+        query = (
+            "SELECT row, prompt_hash, CASE WHEN row IN (SELECT row FROM undecided) THEN '' ELSE error END "
+            "FROM answers WHERE row BETWEEN ? AND ?"
+        )
+        rows = self._opened().execute(query, (items[0].index, items[-1].index))
+        return {row: (answered, error) for row, answered, error in rows}
 
     def acted_turns(self, items: Sequence[PromptItem]) -> dict[int, str]:
         """Return the turns of prompts of which a call had started, by their rows; empty where it is not known."""
@@ -211,7 +228,14 @@ class SqliteSink:
         """Store answers in one transaction, which is on the disk when this returns.
 
         A row of a prompt that was not sent again keeps why the earlier map did not answer it, before why it was not.
+
+        Raises:
+            nbtool.errors.AnswersNotWritten: the disk is full, or broken; none of them is stored.
         """
+        with explained_failure(self.path.name):
+            self._write(answers)
+
+    def _write(self, answers: Sequence[Answer]) -> None:
         refused = [one for one in answers if isinstance(one.error, NotRepeated)]
         with self._opened() as connection:
             self._write_rows(connection, refused, "IGNORE")
@@ -315,6 +339,10 @@ class ColumnarSink:
         """Forget that a map was killed."""
         self._rows.end_recovery()
 
+    def expect_recovery(self) -> None:
+        """Note that answers came which have no row."""
+        self._rows.expect_recovery()
+
     def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
         """Return those of the turns that have a row."""
         return self._rows.known_turns(turn_ids)
@@ -332,12 +360,18 @@ class ColumnarSink:
         self._rows.write(answers)
 
     def close(self) -> None:
-        """Write the file, also of a map that ended early; idempotent."""
+        """Write the file, also of a map that ended early; idempotent.
+
+        Raises:
+            nbtool.errors.AnswersNotWritten: the disk is full, or broken; the answers are in the file beside.
+        """
         if not self._is_open:
             return
         self._is_open = False
         try:
-            export_answers(self._rows.rows(), self.path)
+            goes_on = f"The answers are in {self._rows.path.name}; map again to write the file"
+            with explained_failure(self.path.name, goes_on):
+                export_answers(self._rows.rows(), self.path)
         finally:
             self._rows.close()
 

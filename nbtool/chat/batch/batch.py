@@ -191,7 +191,7 @@ class Batch:
     def arrivals(self, on_tick: Callable[[], None] = lambda: None) -> Iterator[list[Answer]]:
         """Yield the answers that have arrived since the last time, as lists; otherwise as `__iter__`.
 
-        `on_tick` is called on every poll while this waits.
+        `on_tick` is called on every poll while this waits. What ended the map is raised after the last one.
         """
         received = new_queue()
         background_loop().call_soon(lambda: self._add_listener(received.put))

@@ -35,19 +35,33 @@ def check_writer(path: Path) -> None:
 
 
 def export_answers(rows: Iterator[Sequence[object]], path: Path) -> None:
-    """Write rows of the columns `COLUMNS`; the former file is replaced when all are written."""
+    """Write rows of the columns `COLUMNS`; the former file is replaced when all are written.
+
+    Raises:
+        OSError: the file cannot be written; no part of it is left.
+    """
     import pyarrow as arrow  # noqa: PLC0415  # heavy, and an extra
 
     kinds = (arrow.int64(), arrow.string(), arrow.string(), arrow.string(), arrow.bool_(), arrow.bool_())
     schema = arrow.schema(list(zip(COLUMNS, kinds, strict=True)))
     unfinished = path.with_name(f"{path.name}.part")
-    with _open_writer(unfinished, path.suffix.lower(), schema) as writer:
+    try:
+        _write_rows(rows, unfinished, path.suffix.lower(), schema)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _write_rows(rows: Iterator[Sequence[object]], path: Path, suffix: str, schema: Any) -> None:
+    import pyarrow as arrow  # noqa: PLC0415  # as above
+
+    with _open_writer(path, suffix, schema) as writer:
         while group := list(islice(rows, ROW_GROUP)):
             columns = [
                 arrow.array(column, kind) for column, kind in zip(zip(*group, strict=True), schema.types, strict=True)
             ]
             writer.write_table(arrow.table(columns, schema=schema))
-    unfinished.replace(path)
 
 
 def _open_writer(path: Path, suffix: str, schema: Any) -> Any:

@@ -148,46 +148,56 @@ class _StreamedMap:
 
     def _send_chunk(self, chunk: Sequence[PromptItem], turns: Mapping[int, str], poll: Callable[[], None]) -> None:
         batch, written = self._begin_batch(chunk, turns), set[int]()
-
-        def write(answers: Sequence[Answer]) -> None:
-            """Write the answers of prompts that were sent; the others have none."""
-            sent = [one for one in answers if one.error is None or one.error is not batch.stop_reason]
-            if sent:
-                batch.hold(sent)
-                self._sink.write(sent)
-            written.update(one.index for one in sent)
-            for one in answers:
-                is_unsent = batch.is_unsent(one)
-                self._totals.unsent += is_unsent
-                self._totals.failed += one.error is not None and not is_unsent
-                self._totals.answered += one.error is None and not one.is_cached
-                self._totals.answered_before += one.is_cached
-                self._totals.undecided += one.has_undecided_calls
-                self._counts.add(
-                    one.error,
-                    is_cached=one.is_cached,
-                    is_unsent=is_unsent,
-                    has_undecided_calls=one.has_undecided_calls,
-                    approver_error=one.approver_error,
-                    has_acted=one.has_acted,
-                )
-            self._release(batch, answers)
-            self._display.update()
-
         try:
             for answers in batch.arrivals(poll):
-                write(answers)
-        except KeyboardInterrupt:
-            batch.cancel()
-            write([one for one in batch.wait().answers if one.index not in written])
-            raise
-        except BaseException:
-            batch.cancel()
+                self._write(batch, answers, written)
+        except BaseException as error:
+            self._end_early(batch, written, writes_rest=isinstance(error, KeyboardInterrupt))
             raise
         finally:
             self._end_batch(batch)
         if batch.stop_reason:
             raise batch.stop_reason
+
+    def _end_early(self, batch: Batch, written: set[int], *, writes_rest: bool) -> None:
+        """Cancel what runs and wait for its end: a map that begins at once would send it again."""
+        is_complete = False
+        try:
+            batch.cancel()
+            answers = batch.wait().answers
+            if writes_rest:
+                self._write(batch, [one for one in answers if one.index not in written], written)
+                is_complete = True
+        finally:
+            if not is_complete and (expect_recovery := getattr(self._sink, "expect_recovery", None)):
+                expect_recovery()
+
+    def _write(self, batch: Batch, answers: Sequence[Answer], written: set[int]) -> None:
+        """Write the answers of prompts that were sent; the others have none."""
+        sent = [one for one in answers if one.error is None or one.error is not batch.stop_reason]
+        if sent:
+            batch.hold(sent)
+            self._sink.write(sent)
+        written.update(one.index for one in sent)
+        for one in answers:
+            self._count(one, is_unsent=batch.is_unsent(one))
+        self._release(batch, answers)
+        self._display.update()
+
+    def _count(self, one: Answer, *, is_unsent: bool) -> None:
+        self._totals.unsent += is_unsent
+        self._totals.failed += one.error is not None and not is_unsent
+        self._totals.answered += one.error is None and not one.is_cached
+        self._totals.answered_before += one.is_cached
+        self._totals.undecided += one.has_undecided_calls
+        self._counts.add(
+            one.error,
+            is_cached=one.is_cached,
+            is_unsent=is_unsent,
+            has_undecided_calls=one.has_undecided_calls,
+            approver_error=one.approver_error,
+            has_acted=one.has_acted,
+        )
 
     def _release(self, batch: Batch, answers: Sequence[Answer]) -> None:
         """Free the memory of answers that were written."""

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 from nbtool.chat.batch.answer_cache import CELL_ID_PREFIX, BatchKey, prompt_hash
 from nbtool.chat.batch.earlier_turns import EarlierTurns, find_start, find_versions, has_answer_or_call, read_turn
 from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.batch.write_failure import explained_failure
 from nbtool.chat.journal import journal
 from nbtool.chat.turn import running_turn_ids
 from nbtool.events import Event
@@ -24,6 +25,8 @@ TABLES = (
 
 CACHE_KIB = 16_384
 """Memory that SQLite uses for the tables; the rest is in a temporary file, which it deletes."""
+
+FILE = "A temporary file of the map"
 
 Versions = Sequence[Sequence[Event]]
 
@@ -51,15 +54,19 @@ class TurnIndex:
         """Yield prompts with their keys: a repeated prompt has one per occurrence among all prompts of the map."""
         for one in items:
             hash_ = prompt_hash(one.prompt)
-            yield replace(one, key=f"{CELL_ID_PREFIX}{hash_}:{self._count(hash_)}")
+            with explained_failure(FILE):
+                number = self._count(hash_)
+            yield replace(one, key=f"{CELL_ID_PREFIX}{hash_}:{number}")
 
     def find_earlier(self, keys: Sequence[str], free_tools: frozenset[str]) -> EarlierTurns:
         """Return what the journal has of the prompts with these keys, as `BatchKey.find_earlier` does.
 
         Raises:
             nbtool.errors.JournalError: the journal cannot be read.
+            nbtool.errors.AnswersNotWritten: the disk with temporary files is full.
         """
-        waiting = self._turn_ids(keys)
+        with explained_failure(FILE):
+            waiting = self._turn_ids(keys)
         found: dict[str, Versions] = {}
         while latest := {key: turn_ids.pop() for key, turn_ids in waiting.items() if turn_ids}:
             for key, versions in read_versions(latest).items():
