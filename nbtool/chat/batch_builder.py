@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.lost_turns import LostTurns, find_completed
 from nbtool.chat.batch.progress import CONTINUE_FIX
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
-from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, Sealed, find_engine
+from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, LostPrompts, Sealed, find_engine
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
 from nbtool.chat.batch.turn_index import TurnIndex
 from nbtool.chat.batch_maker import EMPTY, BatchMaker
@@ -158,4 +159,7 @@ class _Batches:
             ),
             questions=HomeQuestions(engine, self._chat.parts.approvals, approver) if approver else None,
             plugins=self._chat.parts.plugins,
+            lost=LostPrompts(
+                lambda: self.maker.key, self.maker.parts.model.name, time.time(), self._chat.parts.plugins
+            ),
         )

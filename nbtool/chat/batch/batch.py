@@ -367,7 +367,9 @@ class Batch:
             or any(has_started(call, self._driver.free_tools) for call in calls)
         )
         turn_id = turn.turn_id if turn else answer.turn_id
-        if earlier and (turn is None or not find_start(turn.log)):  # the journal has nothing of it
+        if (
+            earlier and not answer.turn_id and (turn is None or not find_start(turn.log))
+        ):  # the journal has nothing of it
             turn_id = earlier[0].turn_id
         return replace(
             answer,

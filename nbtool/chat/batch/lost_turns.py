@@ -122,16 +122,44 @@ def find_completed(key: BatchKey, keys: Collection[str], *, chat_id: str, since:
     return turns
 
 
+def find_turns_since(key: BatchKey, keys: Collection[str], *, since: float) -> dict[str, tuple[str, bool]]:
+    """Return the turns with these keys that began since a time, by key, and whether a call of them started.
+
+    A turn of which a call started counts before a later one without.
+
+    Raises:
+        nbtool.errors.JournalError: the journal cannot be read.
+    """
+
+    def read(connection: sqlite3.Connection) -> list[tuple[str, bool, list[Event]]]:
+        kinds = _kinds_since(connection, key.chat_id, since)
+        return [(turn_id, "call_started" in of, _read_events(connection, turn_id)) for turn_id, of in kinds]
+
+    found: dict[str, tuple[str, bool]] = {}
+    for turn_id, has_started, events in journal().read(read) if key.is_comparable else []:
+        began = find_start(events)
+        if began and began.cell_id in keys and (began.cell_id not in found or has_started > found[began.cell_id][1]):
+            found[began.cell_id] = (turn_id, has_started)
+    return found
+
+
 def _acted_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[str]:
     """Yield the turns of a chat that ended or made calls, the latest first, until a time."""
+    for turn_id, kinds in _kinds_since(connection, chat_id, since):
+        if kinds & {"turn_ended", "call_started"}:
+            yield turn_id
+
+
+def _kinds_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[tuple[str, set[str]]]:
+    """Yield the turns of a chat with the kinds of their events, the latest first, until a time."""
     kinds: dict[str, set[str]] = defaultdict(set)
     query = "SELECT at, turn_id, kind FROM events WHERE chat_id = ? ORDER BY seq DESC"
     for at, turn_id, kind in connection.execute(query, (chat_id,)):
         if at < since:
             return
         kinds[turn_id].add(kind)
-        if kind == "turn_started" and kinds.pop(turn_id) & {"turn_ended", "call_started"}:
-            yield turn_id
+        if kind == "turn_started":
+            yield turn_id, kinds.pop(turn_id)
 
 
 def _unknown(turn_ids: Iterable[str], known: Callable[[Sequence[str]], set[str]]) -> Iterator[str]:

@@ -10,6 +10,7 @@ chunk_source.py     at home: send chunks, receive answers, stop, say what is los
 asked_question.py   a question on its way home, and its decision on the way back
 home_questions.py    at home: ask what workers ask, and send the decisions back
 home_approver.py    on a worker: the approver that asks at home
+lost_prompts.py     at home: write to the journal which prompts may have had effects on a lost worker
 call_claim.py       on a worker: no call of a prompt starts that may have started on another worker
 
 A prompt is sent again after its worker was lost only if no call of it can have started: before the first call of a
@@ -24,6 +25,7 @@ from nbtool.chat.batch.remote.chunk_source import ChunkSource
 from nbtool.chat.batch.remote.engine import WorkerLink, find_engine
 from nbtool.chat.batch.remote.home_approver import HomeApprover
 from nbtool.chat.batch.remote.home_questions import HomeQuestions
+from nbtool.chat.batch.remote.lost_prompts import LostPrompts
 from nbtool.chat.batch.remote.packed_answer import PackedAnswer, pack_answer, pack_error, unpack_versions
 from nbtool.chat.batch.remote.sealed import Sealed, seal
 
@@ -33,6 +35,7 @@ __all__ = [
     "ChunkSource",
     "HomeApprover",
     "HomeQuestions",
+    "LostPrompts",
     "PackedAnswer",
     "Sealed",
     "WorkerLink",

@@ -22,6 +22,7 @@ from nbtool.chat.batch.remote.call_claim import NOT_REPEATED_FIX, lost_after_cal
 from nbtool.chat.batch.remote.chunk import Chunk, divide
 from nbtool.chat.batch.remote.engine import WorkerEngine
 from nbtool.chat.batch.remote.home_questions import HomeQuestions
+from nbtool.chat.batch.remote.lost_prompts import LostPrompts
 from nbtool.chat.batch.remote.packed_answer import PackedAnswer, pack_versions, unpack_error
 from nbtool.chat.batch.remote.sealed import Sealed, seal
 from nbtool.chat.batch.settings import MapSettings
@@ -48,7 +49,7 @@ class ChunkSource:
     turn; `chat_id` is the chat that the turns are journalled under, and it may take a while. With `has_tools` a prompt
     whose worker is lost may have had effects. `find_completed` returns the turns that were completed since a time,
     by key, from the journal of this process: workers of this machine write there. The `questions` of workers are
-    answered at home.
+    answered at home. `lost` writes to the journal which prompts may have had effects on a worker that was lost.
     """
 
     engine: WorkerEngine
@@ -61,6 +62,7 @@ class ChunkSource:
     find_completed: Callable[[Collection[str], float], Mapping[str, Turn]]
     questions: HomeQuestions | None = None
     plugins: Sequence[object] = ()
+    lost: LostPrompts | None = None
     _chunks: deque[Prompts] = field(default_factory=deque)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _stopping: asyncio.Future[None] | None = None
@@ -113,9 +115,18 @@ class ChunkSource:
             if reason := port.stop_reason():
                 answers = _failed_answers(prompts, reason)
             else:
-                answers = await self._send(prompts, port)
+                answers = await self._note_lost(prompts, await self._send(prompts, port), port)
             for answer in answers:
                 port.add(answer)
+
+    async def _note_lost(self, prompts: Prompts, answers: list[Answer], port: AnswerPort) -> list[Answer]:
+        """Return the answers, with a turn in the journal for each prompt that is not sent again by itself."""
+        lost = [one for one in answers if one.turn is None and _may_have_run(one.error)]
+        if not lost or not self.lost:
+            return answers
+        noted = await self.lost.note(prompts, lost, port.continued, has_claims=self.engine.repeats)
+        by_index = {one.index: one for one in noted}
+        return [by_index.get(one.index, one) for one in answers]
 
     async def _send(self, prompts: Prompts, port: AnswerPort) -> list[Answer]:
         """Send one chunk and return its answers; none if its prompts are to be sent again."""
@@ -254,6 +265,10 @@ def _answer(one: PromptItem, **fields: Any) -> Answer:
 
 def _failed_answers(prompts: Prompts, error: BaseException) -> list[Answer]:
     return [_answer(one, error=error) for one, _ in prompts]
+
+
+def _may_have_run(error: BaseException | None) -> bool:
+    return isinstance(error, WorkerLost) and error.may_have_run
 
 
 def _closed(on: object, error: BaseException) -> WorkerLost:
