@@ -16,6 +16,7 @@ from nbtool.chat.batch.remote import (
     CallClaim,
     Chunk,
     HomeApprover,
+    HomeCheck,
     PackedAnswer,
     Sealed,
     WorkerLink,
@@ -68,7 +69,7 @@ def _answer(maker: BatchMaker, chunk: Chunk, link: WorkerLink) -> list[PackedAns
     claims = {index: CallClaim(_claim_of(link, index), maker.free_tools) for index in chunk.indexes if chunk.has_claims}
 
     def plugins_of(one: PromptItem) -> list[object]:
-        return [claims[one.index]] if one.index in claims else []
+        return [HomeCheck(link.has_home), *([claims[one.index]] if one.index in claims else [])]
 
     continued = {key: unpack_versions(versions) for key, versions in chunk.continued.items()}
     batch = maker.batch_of_keys(chunk.prompts, chunk.chat_id, plugins_of, continued)

@@ -11,7 +11,7 @@ asked_question.py   a question on its way home, and its decision on the way back
 home_questions.py    at home: ask what workers ask, and send the decisions back
 home_approver.py    on a worker: the approver that asks at home
 lost_prompts.py     at home: write to the journal which prompts may have had effects on a lost worker
-call_claim.py       on a worker: no call of a prompt starts that may have started on another worker
+call_claim.py       on a worker: no call starts that may have started on another worker, or whose map is gone
 
 A prompt is sent again after its worker was lost only if no call of it can have started: before the first call of a
 prompt starts, its worker takes the only ticket of that prompt from the scheduler, and a second run that finds none
@@ -19,7 +19,7 @@ ends in an error instead. A pool of processes has no place for tickets and never
 return is an error.
 """
 
-from nbtool.chat.batch.remote.call_claim import CallClaim
+from nbtool.chat.batch.remote.call_claim import CallClaim, HomeCheck
 from nbtool.chat.batch.remote.chunk import Chunk
 from nbtool.chat.batch.remote.chunk_source import ChunkSource
 from nbtool.chat.batch.remote.engine import WorkerLink, find_engine
@@ -34,6 +34,7 @@ __all__ = [
     "Chunk",
     "ChunkSource",
     "HomeApprover",
+    "HomeCheck",
     "HomeQuestions",
     "LostPrompts",
     "PackedAnswer",

@@ -1,4 +1,4 @@
-"""On a worker: start no call of a prompt that may have started on another worker."""
+"""On a worker: start no call of a prompt that may have started on another worker, or whose map is gone."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable
 
 from nbtool.chain.hooks import RequestContext
-from nbtool.errors import WorkerLost
+from nbtool.errors import Cancelled, WorkerLost
 
 NOT_REPEATED = "A worker ended after a call of this prompt had started: what the call did may be done."
 NOT_REPEATED_FIX = "It is not repeated. Check what it did, then map with `repeat_calls=True` to send the prompt again."
+
+NO_HOME = "The process of this map is gone: no more calls start."
 
 
 class CallClaim:
@@ -49,6 +51,28 @@ class CallClaim:
         """
         if self.is_refused:
             raise lost_after_calls()
+
+
+class HomeCheck:
+    """A plugin: no call starts once the process of its map is gone, because the next map could not know of it."""
+
+    def __init__(self, has_home: Callable[[], bool]) -> None:
+        self._has_home = has_home
+        self._is_gone = False
+
+    def may_start(self, _: str) -> bool:
+        """Whether the process is there."""
+        self._is_gone = self._is_gone or not self._has_home()
+        return not self._is_gone
+
+    def on_before_request(self, _: RequestContext) -> None:
+        """End the turn after a call that was refused.
+
+        Raises:
+            Cancelled: the process is gone.
+        """
+        if self._is_gone:
+            raise Cancelled(NO_HOME)
 
 
 def lost_after_calls() -> WorkerLost:

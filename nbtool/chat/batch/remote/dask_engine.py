@@ -49,10 +49,12 @@ class SchedulerLink:
 
     def is_stopped(self) -> bool:
         """Whether the batch was stopped, or the task was cancelled because its client is gone."""
+        return not self.has_home() or bool(_dask().Event(self.name, client=self._client).is_set())
+
+    def has_home(self) -> bool:
+        """Whether the task was not cancelled."""
         task = self._worker.state.tasks.get(self._task)
-        return (
-            task is None or task.state in STOPPED_STATES or bool(_dask().Event(self.name, client=self._client).is_set())
-        )
+        return task is not None and task.state not in STOPPED_STATES
 
     def claim(self, index: int) -> bool:
         """Take the ticket of a prompt; return whether it was still there."""

@@ -21,6 +21,9 @@ class WorkerLink(Protocol):
     def is_stopped(self) -> bool:
         """Whether the batch was stopped, or nobody waits for the task any more."""
 
+    def has_home(self) -> bool:
+        """Whether somebody waits for the task, as far as this worker knows without asking; it is fast."""
+
     def claim(self, index: int) -> bool:
         """Whether the calls of a prompt may start here: False if they may have started on another worker."""
 

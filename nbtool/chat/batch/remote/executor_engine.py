@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import shutil
 import tempfile
 import threading
@@ -47,8 +48,12 @@ class FileLink:
 
     def is_stopped(self) -> bool:
         """Whether the file is there, or the process of the pool is gone."""
+        return Path(self.path).exists() or not self.has_home()
+
+    def has_home(self) -> bool:
+        """Whether the process of the pool is there."""
         parent = multiprocessing.parent_process()
-        return Path(self.path).exists() or (parent is not None and not parent.is_alive())
+        return parent is None or (parent.is_alive() and not _has_other_parent(parent.pid))
 
     def claim(self, _: int) -> bool:
         """Return True: no prompt is sent twice."""
@@ -74,6 +79,13 @@ class FileLink:
             with suppress(OSError):  # the batch is at its end
                 question.unlink(missing_ok=True)  # which withdraws it
                 answer.unlink(missing_ok=True)
+
+
+def _has_other_parent(parent: int | None) -> bool:
+    """Whether the system gave this process another parent: forked ones keep open what tells them of their parent."""
+    server = getattr(multiprocessing.context, "ForkServerProcess", None)
+    is_of_server = server is not None and isinstance(multiprocessing.current_process(), server)
+    return os.name == "posix" and not is_of_server and os.getppid() != parent
 
 
 class ExecutorEngine:
