@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -221,9 +222,7 @@ class BatchMaker:
             if self.key.is_comparable:
                 has_tools = bool(self.parts.tools.tools())
                 claim.take(self.key.chat_id, keys, journal().path if has_tools else None)
-            index = self.turn_index
-            find = partial(index.find_earlier, keys) if index else partial(self.key.find_earlier, items)
-            earlier = find(self.free_tools)
+            earlier = self._find_earlier(keys)
             self._report_other_inputs(keys, earlier)
             return keys, self._with_repeated(earlier)
         if not acted_turns:
@@ -232,6 +231,15 @@ class BatchMaker:
             key: acted_turns[one.index] for one, key in zip(items, keys, strict=True) if one.index in acted_turns
         }
         return keys, self._with_repeated(self.key.sort_turns(_read_turns(turn_ids), self.free_tools))
+
+    def _find_earlier(self, keys: Sequence[str]) -> EarlierTurns:
+        """Return what the journal has of the prompts with these keys."""
+        if self.turn_index:
+            return self.turn_index.find_earlier(keys, self.free_tools)
+        if not self.key.is_comparable:
+            return EarlierTurns()
+        with closing(TurnIndex(self.key)) as index:
+            return index.find_earlier(keys, self.free_tools)
 
     def _report_other_inputs(self, keys: Sequence[str], earlier: EarlierTurns) -> None:
         """Warn, once in a map, if prompts that are sent had calls in an earlier map with other inputs."""

@@ -12,16 +12,14 @@ from nbtool.chat.batch.earlier_turns import (
     EarlierTurns,
     choose_step,
     find_start,
-    find_versions,
-    has_answer_or_call,
     restore_versions,
 )
 from nbtool.chat.batch.own_changes import find_original
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.journal import journal, queries, redactor_for
+from nbtool.chat.journal import redactor_for
 from nbtool.chat.recording.cache_key import CacheKey, TurnInputs, hash_json, make_key
 from nbtool.chat.recording.key_part import labelled
-from nbtool.chat.turn import Turn, running_turn_ids
+from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded
 from nbtool.messages import Message, Text
@@ -71,30 +69,6 @@ class BatchKey:
             counts[key] += 1
             keys.append(f"{CELL_ID_PREFIX}{key}:{counts[key]}")
         return keys
-
-    def find_earlier(self, items: Sequence[PromptItem], free_tools: frozenset[str]) -> EarlierTurns:
-        """Return what the journal has of these prompts: the latest turn of each counts in which anything came or ran.
-
-        Raises:
-            nbtool.errors.JournalError: the journal cannot be read.
-        """
-        wanted = set(self.keys(items)) if self.is_comparable else set()
-        of_turn: dict[str, list[Event]] = {}
-        if wanted:
-            for turn_id, event in journal().read(lambda connection: queries.chat_events(connection, self.chat_id)):
-                of_turn.setdefault(turn_id, []).append(event)
-        latest: dict[str, str] = {}
-        running = running_turn_ids()
-        for turn_id, events in of_turn.items():
-            began = find_start(events)
-            if not began or began.cell_id not in wanted or turn_id in running:
-                continue
-            if began.cell_id not in latest or began.told_from or has_answer_or_call(events):
-                latest[began.cell_id] = turn_id
-        return self.sort_turns(
-            {key: find_versions(turn_id, lambda one: of_turn.get(one, ())) for key, turn_id in latest.items()},
-            free_tools,
-        )
 
     def sort_turns(self, found: Mapping[str, Sequence[Sequence[Event]]], free_tools: frozenset[str]) -> EarlierTurns:
         """Sort turns, by the keys of their prompts, each after those that continued it; see `EarlierTurns`."""

@@ -1,4 +1,4 @@
-"""Find the turns of the prompts of a streamed map in the journal, a chunk of prompts at a time, in constant memory."""
+"""Find the turns of the prompts of a map in the journal, a chunk of prompts at a time, in constant memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ class TurnIndex:
             yield replace(one, key=f"{CELL_ID_PREFIX}{hash_}:{number}")
 
     def find_earlier(self, keys: Sequence[str], free_tools: frozenset[str]) -> EarlierTurns:
-        """Return what the journal has of the prompts with these keys, as `BatchKey.find_earlier` does.
+        """Return what the journal has of the prompts with these keys.
+
+        Of each the latest turn counts in which anything came or ran.
 
         Raises:
             nbtool.errors.JournalError: the journal cannot be read.
