@@ -56,7 +56,7 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     maker = batches.maker
     has_rows = hasattr(target, "acted_turns")
     maker.reads_journal &= not has_rows  # such a sink knows which rows have an answer
-    progress, maker.plan = maker.plan.progress, replace(maker.plan, progress=False)
+    maker.is_streamed = True
     if isinstance(sink, str | Path):  # a file takes nothing of the turns
         maker.plan = replace(maker.plan, keep="values")
     if maker.parts.tools.tools() and has_rows and is_in_memory():
@@ -73,7 +73,7 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
                 target,
                 lambda chunk, acted_turns: batches.make(PromptSet(chunk, list), acted_turns),
                 take_lost,
-                progress=progress,
+                progress=maker.plan.progress,
                 continue_fix=CONTINUE_FIX if has_rows or maker.reads_answers else BEGIN_FIX,
             )
         if end_recovery := getattr(target, "end_recovery", None):

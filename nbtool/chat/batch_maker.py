@@ -93,6 +93,7 @@ class BatchMaker:
         parts.plugins = [*filter(None, [limit or self.plan.given_prices()]), *chat.parts.plugins]
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
         self.reads_journal = self.plan.resume and recorder.file is None
+        self.is_streamed = False
         self.turn_index: TurnIndex | None = None
         self._results = FinishedResults(parts.variables.max_bytes)
 
@@ -135,8 +136,17 @@ class BatchMaker:
         """
         claim = PromptClaim()
         keys = partial(self._keys, acted_turns=acted_turns, claim=claim)
-        ends = claim.release, self.record_own_changes
-        driver = BatchDriver(self._prepare, self.read, keys, self._results, source, self.free_tools, *ends)
+        driver = BatchDriver(
+            self._prepare,
+            self.read,
+            keys,
+            self._results,
+            source,
+            self.free_tools,
+            self.is_streamed,
+            release=claim.release,
+            end_wait=self.record_own_changes,
+        )
         return Batch(prompts, driver, self.plan, self._backoff)
 
     def batch_of_keys(
@@ -159,7 +169,9 @@ class BatchMaker:
             return self._prepare(one, key, caller_thread, retries, versions, plugins_of(one))
 
         earlier = EarlierTurns(continued=continued)
-        driver = BatchDriver(prepare, self.read, lambda _: (keys, earlier), self._results, None, self.free_tools)
+        driver = BatchDriver(
+            prepare, self.read, lambda _: (keys, earlier), self._results, None, self.free_tools, is_part=True
+        )
         return Batch(PromptSet([one for one, _ in prompts], list), driver, self.plan, self._backoff)
 
     def _compose_first(self, **arguments: Any) -> Turn:

@@ -50,8 +50,8 @@ class BatchDriver:
     The synchronous tools of a turn run on the thread that `prepare` gets; its requests are retried as it says, and it
     goes on from the versions of a turn that an earlier map has left. `keys` returns the key of every prompt and what
     earlier maps have of them; it can be slow. `results` are those of the calls. Calls of the `free_tools` have no
-    effects. With a `source` no turn runs here: it returns the answers. `release` is called at the end, and `end_wait`
-    on the thread that waited for it.
+    effects. With a `source` no turn runs here: it returns the answers. `is_part` says that the batch is a part of
+    another map. `release` is called at the end, and `end_wait` on the thread that waited for it.
     """
 
     prepare: PrepareTurn
@@ -60,6 +60,7 @@ class BatchDriver:
     results: FinishedResults
     source: AnswerSource | None = None
     free_tools: frozenset[str] = frozenset()
+    is_part: bool = False
     release: Callable[[], object] = lambda: None
     end_wait: Callable[[], object] = lambda: None
 
@@ -88,7 +89,7 @@ class Batch:
         self._limited: set[int] = set()  # prompts that were sent and not answered, because a limit of all was reached
         self._counts = MapCounts(len(questions.items))
         shown = ShownMap(self._counts, lambda: self._usage, lambda: backoff.remaining, self.cancel)
-        self._display = ProgressDisplay(shown, is_shown=settings.progress)
+        self._display = ProgressDisplay(shown, is_shown=settings.progress, is_part=driver.is_part)
         self._stopped: NbtoolError | None = None
         self._caller_thread = CallerThread()
         self._work: Future[None] | None = None

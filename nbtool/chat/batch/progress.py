@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from nbtool.chat.batch.map_counts import MapCounts
-from nbtool.chat.batch.status_line import status_line
+from nbtool.chat.batch.status_line import status_line, undecided_text
 from nbtool.errors import Cancelled, NbtoolError
 from nbtool.loop import background_loop
 from nbtool.map_progress import MapProgress, ProgressView, get_progress_view
@@ -48,10 +48,13 @@ class ShownMap:
 
 
 class ProgressDisplay:
-    """Shows a map from `open` to `close`; with `is_shown=False` nothing."""
+    """Shows a map from `open` to `close`; with `is_shown=False` only, at the end, that calls were denied.
 
-    def __init__(self, shown: ShownMap, *, is_shown: bool) -> None:
-        self._map, self._is_shown = shown, is_shown
+    One that is `is_part` of another map shows nothing.
+    """
+
+    def __init__(self, shown: ShownMap, *, is_shown: bool, is_part: bool = False) -> None:
+        self._map, self._is_shown, self._is_part = shown, is_shown and not is_part, is_part
         self._line: ProgressLine | None = None
         self._view: ProgressView | None = None
         self._updates: Future[None] | None = None
@@ -101,9 +104,11 @@ class ProgressDisplay:
         """Show what came of it; `error` is why not all prompts were sent."""
         if self._updates:
             self._updates.cancel()
-        if not (self._view or self._line):
+        if self._is_part:
             return
         progress = self._progress(error, is_ended=True)
+        if not self._is_shown and progress.undecided:
+            print(f"nbtool: {undecided_text(progress)}", file=sys.stderr, flush=True)  # noqa: T201 - the values hide it
         if self._view:
             with suppress(Exception):
                 self._view.end(progress)

@@ -49,7 +49,8 @@ class MapSettings:
             map of this process is sending are refused.
         repeat_calls: send prompts from their beginning that are refused otherwise, because a call had started in an
             earlier map and its turn cannot go on from there.
-        progress: show a progress line.
+        progress: show the progress; without it a map only says, at the end, that calls were denied because nobody could
+            be asked.
         keep: with "values", answers have no `turn`, only its id: about 1 KB of memory a prompt, not 13. With "turns",
             the results of the latest calls are kept, up to `result_bytes` of the chat together.
         on: runs whole turns there: a Dask client, or a pool of processes.

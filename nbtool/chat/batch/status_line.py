@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
-from nbtool.text import count_of, format_number
+from nbtool.text import count_of, format_number, shorten
 
 MIN_WAIT_SECONDS = 1.0
 """Seconds of waiting for the provider from which on they are said."""
+
+MAX_MESSAGE_CHARS = 120
+"""Characters of the first message of a failure in the line."""
 
 APPROVER_FIX = "correct it and map again: these calls are asked about again"
 """What a person can do about calls that were denied because the approver failed."""
@@ -27,7 +30,7 @@ def status_line(progress: MapProgress) -> str:
         count_of(done, "prompt") if total is None else f"{format_number(done)} of {format_number(total)} prompts",
         "stopped" if progress.state == "stopped" else "",
         unsent_text(progress),
-        f"{format_number(progress.failed)} failed" if progress.failed else "",
+        failed_text(progress),
         f"{format_number(progress.answered_before)} answered before" if progress.answered_before else "",
         undecided_text(progress),
         f"{format_number(tokens)} tokens" if tokens else "",
@@ -49,6 +52,21 @@ def unsent_text(progress: MapProgress) -> str:
     if not progress.unsent:
         return ""
     return f"{format_number(progress.unsent)}{' read and' if progress.total is None else ''} not answered"
+
+
+def failed_text(progress: MapProgress) -> str:
+    """Return how many prompts failed; at the end also the first message, and how many failed with other ones."""
+    if not progress.failed:
+        return ""
+    text = f"{format_number(progress.failed)} failed"
+    if progress.state == "running" or not progress.failures:
+        return text
+    message, count = progress.failures[0]
+    first = shorten(message.removesuffix("."), MAX_MESSAGE_CHARS)
+    others = progress.failed - count
+    if not others:
+        return f"{text} ({first})"
+    return f"{text} ({format_number(count)}: {first}; {format_number(others)} with other messages)"
 
 
 def undecided_text(progress: MapProgress) -> str:

@@ -63,6 +63,8 @@ class MapTotals:
                 failed=self.failed,
                 answered_before=self.answered_before,
                 unsent=self.unsent,
+                failures=self.failures,
+                other_failures=self.other_failures,
                 undecided=self.undecided,
                 approver_error=self.approver_error,
                 acted=self.acted,

@@ -8,6 +8,10 @@ from nbtool.chat.batch.status_line import APPROVER_FIX, UNASKED_FIX, status_line
 from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
 
+FAILED: dict[str, Any] = {
+    "total": 3, "answered": 1, "failed": 2, "failures": (("The tool broke.", 2),), "state": "completed",
+}  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("progress", "line"),
@@ -17,6 +21,12 @@ from nbtool.messages import Usage
             "142 of 200 prompts, stopped, 58 not answered",
         ),
         ({"total": 3, "answered": 1, "failed": 2, "state": "completed"}, "3 of 3 prompts, 2 failed"),
+        (FAILED | {"state": "running"}, "3 of 3 prompts, 2 failed"),
+        (FAILED, "3 of 3 prompts, 2 failed (The tool broke)"),
+        (
+            FAILED | {"failed": 1_005, "failures": (("The tool broke.", 2), ("Bad.", 3)), "other_failures": 1_000},
+            "1,006 of 3 prompts, 1,005 failed (2: The tool broke; 1,003 with other messages)",
+        ),
         ({"answered": 1, "answered_before": 1_200}, "1,201 prompts, 1,200 answered before"),
         ({"total": 4, "answered": 4, "wait_seconds": 12.0}, "4 of 4 prompts, waiting 12 s for the provider"),
         ({"total": 4, "answered": 4, "wait_seconds": 12.0, "state": "completed"}, "4 of 4 prompts"),

@@ -185,6 +185,22 @@ def test_a_prompt_that_failed_is_no_answer_and_not_counted_as_such() -> None:
     assert "denied" not in repr(batch)
 
 
+def test_without_progress_only_such_calls_are_reported_and_only_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat = chat_of(drop_table, "drop_table")
+    chat.map(NAMES, progress=False)
+    of_list = capsys.readouterr()
+    Chat(wire=ScriptedWire(["Done."])).map(NAMES[:1], progress=False)
+    of_answers = capsys.readouterr()
+    chat_of(drop_table, "drop_table").map_into(tmp_path / "b.sqlite", NAMES, progress=False)
+    of_file = capsys.readouterr()
+
+    assert (of_list.out, of_list.err) == ("", f"nbtool: {HINT}\n")
+    assert of_answers == ("", "")
+    assert (of_file.out, of_file.err) == ("", f"nbtool: {HINT}\n")
+
+
 def read(path: Path, query: str) -> list[Any]:
     with sqlite3.connect(path) as connection:
         return connection.execute(query).fetchall()
