@@ -13,10 +13,10 @@ from typing import Any
 
 from nbtool.chat.batch.answer_sink import as_sink
 from nbtool.chat.batch.batch import Batch
-from nbtool.chat.batch.lost_turns import LostTurns, find_completed
+from nbtool.chat.batch.lost_turns import CLOCK_SECONDS, LostTurns, find_completed
 from nbtool.chat.batch.progress import CONTINUE_FIX
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
-from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, LostPrompts, Sealed, find_engine
+from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, LostPrompts, Sealed, WorkerTurns, find_engine
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
 from nbtool.chat.batch.turn_index import TurnIndex
 from nbtool.chat.batch_maker import EMPTY, BatchMaker
@@ -65,6 +65,8 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
     target.open(maker.key.chat_id if is_known else new_id(maker.key.chat_id))
     try:
+        if (since := getattr(target, "interrupted_since", None)) is not None:
+            batches.take_worker_turns(since - CLOCK_SECONDS)
         lost = LostTurns.find(maker.key, target)
         take_lost = partial(lost.take, read_value=maker.read)
         with _indexed(maker, items) as keyed_items:
@@ -115,11 +117,30 @@ class _Batches:
         self._description: Sealed | None = None
         if self.maker.plan.on is not None:
             self._description = self._describe()
+            self.maker.before_reading = self.take_worker_turns
 
     def make(self, prompts: PromptSet, acted_turns: Mapping[int, str] = EMPTY) -> Batch:
         """Create a batch without starting it; `acted_turns` as in `BatchMaker.batch`."""
         source = self._source(self._description) if self._description else None
         return self.maker.batch(prompts, source, acted_turns)
+
+    def take_worker_turns(self, since: float = 0.0) -> None:
+        """Write to the journal what workers did since a time for a process of this map that is gone."""
+        if self.maker.plan.on is None:
+            return
+        engine = find_engine(self.maker.plan.on)
+        try:
+            WorkerTurns(engine, self._lost(), self._has_tools).take(since)
+        finally:
+            engine.close()
+
+    def _lost(self) -> LostPrompts:
+        maker = self.maker
+        return LostPrompts(lambda: maker.key, maker.parts.model.name, time.time(), self._chat.parts.plugins)
+
+    @property
+    def _has_tools(self) -> bool:
+        return bool(self.maker.parts.tools.tools())
 
     def _describe(self) -> Sealed:
         """Return what the workers need, before anything is sent.
@@ -153,7 +174,7 @@ class _Batches:
             answer_chunk,
             self.maker.read,
             lambda: self.maker.key.chat_id,
-            has_tools=bool(self.maker.parts.tools.tools()),
+            has_tools=self._has_tools,
             find_completed=lambda keys, since: find_completed(
                 self.maker.key, keys, chat_id=self.maker.key.chat_id, since=since
             ),

@@ -96,6 +96,7 @@ class BatchMaker:
         self.is_streamed = False
         self.turn_index: TurnIndex | None = None
         self._results = FinishedResults(parts.variables.max_bytes)
+        self.before_reading: Callable[[], None] | None = None
 
     @cached_property
     def key(self) -> BatchKey:
@@ -234,6 +235,8 @@ class BatchMaker:
             if self.key.is_comparable:
                 has_tools = bool(self.parts.tools.tools())
                 claim.take(self.key.chat_id, keys, journal().path if has_tools else None)
+            if self.before_reading:
+                self.before_reading()
             earlier = self._find_earlier(keys)
             self._report_other_inputs(keys, earlier)
             return keys, self._with_repeated(earlier)

@@ -365,6 +365,7 @@ class Chat:
 
         With `on`, a Dask client or a pool of processes, the turns run there, with a copy of the tools and objects, and
         with the key that each worker finds. A prompt is sent again if its worker is lost, unless a call has started.
+        A map on a Dask client first takes from the journals of its workers what they did for a process that was killed.
         What their gates ask is decided here, by the `approver`, which is not sent. Of `per_minute` each task has an
         equal share, so fewer requests are sent while some have ended.
 

@@ -293,7 +293,7 @@ EXCLUDED: dict[str, str] = {
          "report", "main", "kill_group", "unknown_tool", "refusal_message", "refused_call", "failure_reasons",
          "skip_call", "record", "hash_of_key", "find_completed", "run_streamed_map", "find_versions", "read_turn",
          "warn_caller", "find_given_price", "has_calls_of_other_inputs", "find_original", "record_change",
-         "explained_failure",
+         "explained_failure", "turns_since", "list_turns", "local_turns",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example",
          "notebook_of_cell", "model_choices", "steps", "notices_before", "bind_value", "close_former"],
@@ -353,7 +353,7 @@ EXCLUDED: dict[str, str] = {
         ["turn_code", "saved_turn_bundle", "chat_field", "reopen_chat_of", "read_turn", "chat_of_turn", "has_turn",
          "continue_chat", "adopt_tree", "restore_into", "last_cell_chat", "last_chat", "describe_earlier_chat",
          "earlier_chat_note", "client_of",
-         "events", "chat_events", "chats_of_turn", "find_chats", "find_turns", "event_times", "erase"],
+         "events", "starts", "chat_events", "chats_of_turn", "find_chats", "find_turns", "event_times", "erase"],
         "looks up a turn or a chat by its name",
     ),
     **dict.fromkeys(

@@ -132,7 +132,7 @@ def find_turns_since(key: BatchKey, keys: Collection[str], *, since: float) -> d
     """
 
     def read(connection: sqlite3.Connection) -> list[tuple[str, bool, list[Event]]]:
-        kinds = _kinds_since(connection, key.chat_id, since)
+        kinds = turns_since(connection, key.chat_id, since)
         return [(turn_id, "call_started" in of, _read_events(connection, turn_id)) for turn_id, of in kinds]
 
     found: dict[str, tuple[str, bool]] = {}
@@ -145,12 +145,12 @@ def find_turns_since(key: BatchKey, keys: Collection[str], *, since: float) -> d
 
 def _acted_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[str]:
     """Yield the turns of a chat that ended or made calls, the latest first, until a time."""
-    for turn_id, kinds in _kinds_since(connection, chat_id, since):
+    for turn_id, kinds in turns_since(connection, chat_id, since):
         if kinds & {"turn_ended", "call_started"}:
             yield turn_id
 
 
-def _kinds_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[tuple[str, set[str]]]:
+def turns_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[tuple[str, set[str]]]:
     """Yield the turns of a chat with the kinds of their events, the latest first, until a time."""
     kinds: dict[str, set[str]] = defaultdict(set)
     query = "SELECT at, turn_id, kind FROM events WHERE chat_id = ? ORDER BY seq DESC"

@@ -140,6 +140,13 @@ def event_times(connection: sqlite3.Connection, turn_id: str) -> list[tuple[floa
     return [(at, one) for at, one in parsed if one is not None]
 
 
+def starts(connection: sqlite3.Connection, turn_id: str) -> list[Event]:
+    """Return the start of a turn, as the only event; none if it is not there."""
+    query = "SELECT seq, body FROM events WHERE turn_id = ? AND kind = 'turn_started' ORDER BY seq LIMIT 1"
+    parsed = (parse_event(connection, seq, body) for seq, body in connection.execute(query, (turn_id,)).fetchall())
+    return [one for one in parsed if one is not None]
+
+
 def count_chats(connection: sqlite3.Connection) -> list[int]:
     """Return the number of chats, as the only row."""
     return [int(connection.execute(f"{_CHAT_IDS} SELECT count(chat_id) FROM ids").fetchone()[0])]

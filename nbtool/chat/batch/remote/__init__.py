@@ -11,6 +11,8 @@ asked_question.py   a question on its way home, and its decision on the way back
 home_questions.py    at home: ask what workers ask, and send the decisions back
 home_approver.py    on a worker: the approver that asks at home
 lost_prompts.py     at home: write to the journal which prompts may have had effects on a lost worker
+worker_journal.py   on a worker: what its journal has of the turns of a map
+worker_turns.py     at home: take from there what the workers did for a process that is gone
 call_claim.py       on a worker: no call starts that may have started on another worker, or whose map is gone
 
 A prompt is sent again after its worker was lost only if no call of it can have started: before the first call of a
@@ -28,6 +30,7 @@ from nbtool.chat.batch.remote.home_questions import HomeQuestions
 from nbtool.chat.batch.remote.lost_prompts import LostPrompts
 from nbtool.chat.batch.remote.packed_answer import PackedAnswer, pack_answer, pack_error, unpack_versions
 from nbtool.chat.batch.remote.sealed import Sealed, seal
+from nbtool.chat.batch.remote.worker_turns import WorkerTurns
 
 __all__ = [
     "CallClaim",
@@ -40,6 +43,7 @@ __all__ = [
     "PackedAnswer",
     "Sealed",
     "WorkerLink",
+    "WorkerTurns",
     "find_engine",
     "pack_answer",
     "pack_error",

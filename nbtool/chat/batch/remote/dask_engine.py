@@ -21,6 +21,9 @@ from nbtool.chat.batch.remote.asked_question import WorkerQuestion
 CLAIM_SECONDS = 1.0
 """Seconds to wait for the ticket of a prompt, which another worker may take at the same moment."""
 
+RUN_SECONDS = 20.0
+"""Seconds in which workers have to answer what they are asked beside their tasks."""
+
 SHARED_BYTES = 64 * 1024
 """A larger value goes to each worker once, instead of with each task."""
 
@@ -145,6 +148,25 @@ class DaskEngine:
             if tickets := self._tickets.pop(index, None):
                 with suppress(Exception):  # the scheduler is gone, and the queue with it
                     tickets.close()
+
+    def run_on_workers(
+        self, function: Callable[..., Any], *arguments: Any, workers: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """Run a coroutine function on each worker, or on some of them.
+
+        Raises:
+            TimeoutError: the workers did not answer in time.
+        """
+        results: Future[dict[str, Any]] = Future()
+
+        def run() -> None:
+            try:
+                results.set_result(self._client.run(function, *arguments, workers=workers))
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is waited for
+                results.set_exception(error)
+
+        threading.Thread(target=run, name="nbtool-ask", daemon=True).start()
+        return results.result(RUN_SECONDS)
 
     def listen(self, receive: Callable[[WorkerQuestion], object]) -> None:
         """Make a queue for questions, and read it on a thread."""

@@ -70,6 +70,14 @@ class WorkerEngine(Protocol):
     def find_lost(self, asked: Sequence[WorkerQuestion]) -> list[WorkerQuestion]:
         """Return those of these questions that nobody waits for any more."""
 
+    def run_on_workers(
+        self, function: Callable[..., Any], *arguments: Any, workers: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """Run a coroutine function on each worker, or on some of them, beside its tasks; return the results by worker.
+
+        An engine that cannot returns none; otherwise an error of one worker is raised, also that it took too long.
+        """
+
     def stop(self) -> None:
         """Ask the running tasks to stop."""
 

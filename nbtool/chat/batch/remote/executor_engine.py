@@ -129,6 +129,10 @@ class ExecutorEngine:
     def withdraw_claims(self, _: Sequence[int]) -> None:
         """Do nothing."""
 
+    def run_on_workers(self, *_: Any, **__: Any) -> dict[str, Any]:
+        """Return none: a pool does not say which process runs a task."""
+        return {}
+
     def listen(self, receive: Callable[[WorkerQuestion], object]) -> None:
         """Look for files with questions, on a thread."""
         threading.Thread(target=self._read_questions, args=(receive,), name="nbtool-questions", daemon=True).start()

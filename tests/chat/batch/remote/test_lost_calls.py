@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +17,8 @@ from nbtool import Chat, tool
 from nbtool.chat.journal import journal
 from nbtool.errors import NotRepeated, WorkerLost
 from nbtool.testing import call
-from tests.chaos import Received, Step, serve_by
-from tests.chat.batch.remote.far_tools import ask_for, note_and_die, prompt_of, result_in, say
+from tests.chaos import AwaitFlag, Received, Silence, Step, head, serve_by
+from tests.chat.batch.remote.far_tools import ask_for, note, note_and_die, prompt_of, result_in, same, say
 from tests.chat.batch.remote.test_pool import PROMPTS, use
 from tests.chat.batch.test_streamed_map import rows_of
 
@@ -101,3 +104,91 @@ def test_a_row_goes_on_from_the_calls_that_ended_on_a_lost_worker_with_this_jour
     assert (second.answered, second.answered_before, second.failed) == (1, 2, 0)
     assert rows_of(path) == [(n, "done", None) for n in range(3)]
     assert sorted(notes.read_text().split()) == ["0", "1", "2"]
+
+
+DRIVER = """
+import sys
+from distributed import Client
+from nbtool import Chat
+from tests.chat.batch.remote.far_tools import note
+
+with Client(sys.argv[1]) as client:
+    chat, prompts = Chat("tiny", base_url=sys.argv[2], tools=[note]), [f"p{n}" for n in range(6)]
+    if sys.argv[3]:
+        chat.map_into(sys.argv[3], prompts, on=client, concurrency=1, chunk=6, progress=False)
+    else:
+        chat.map(prompts, on=client, concurrency=1, chunk=6, progress=False)
+"""
+
+
+@pytest.mark.promise("maps-once")
+@pytest.mark.parametrize("file", ["", "a.sqlite"])
+def test_the_next_map_knows_what_workers_with_their_own_journals_did_for_a_killed_process(
+    client: Any, tmp_path: Path, file: str
+) -> None:
+    notes, script, is_third = tmp_path / "notes", tmp_path / "script.py", threading.Event()
+    script.write_text(DRIVER)
+
+    def respond(request: Received) -> Sequence[Step]:
+        if prompt_of(request) == "p2" and result_in(request) and not is_third.is_set():
+            is_third.set()
+            return [head(), Silence()]  # its call ended
+        return use("note", path=str(notes))(request)
+
+    path, prompts = file and str(tmp_path / file), PROMPTS[:6]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
+    with serve_by(respond) as server:
+        command = [sys.executable, str(script), client.scheduler.address, server.url, path]
+        process = subprocess.Popen(command, env=env)
+        try:
+            assert is_third.wait(60)
+        finally:
+            process.kill()
+            process.wait()
+        chat, asked = Chat("tiny", base_url=server.url, tools=[note]), len(server.requests)
+        if path:
+            totals = chat.map_into(path, prompts, on=client)
+            values = [value for _, value, _ in rows_of(Path(path))]
+            assert (totals.answered_before, totals.answered) == (2, 4)
+        else:
+            batch = chat.map(prompts, on=client)
+            values = batch.values
+            assert [one.is_cached for one in batch.answers] == [True] * 2 + [False] * 4
+        requests = len(server.requests) - asked
+
+    assert values == [f"p{n}: noted {n}" for n in range(6)]
+    assert sorted(notes.read_text().split()) == [str(n) for n in range(6)]
+    assert requests == 1 + 3 * 2  # the third prompt goes on with the result of its call
+
+
+def test_a_map_says_that_its_workers_could_not_be_asked(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: Any, **__: Any) -> Any:
+        raise OSError("no answer")
+
+    monkeypatch.setattr(client, "run", run)
+    with serve_by(use("same")) as server, pytest.warns(UserWarning, match=r"OSError: no answer.*may run again"):
+        batch = Chat("tiny", base_url=server.url, tools=[same]).map(["p1"], on=client)
+
+    assert batch.values == ["p1: 1"]
+
+
+@pytest.mark.promise("maps-once")
+def test_a_prompt_that_a_worker_still_runs_is_not_sent(client: Any, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+
+    def respond(request: Received) -> Sequence[Step]:
+        return [AwaitFlag(), *use("note", path=str(notes))(request)]
+
+    with serve_by(respond) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[note])
+        running = chat.start_map(["p1"], on=client).start()
+        assert server.asked.wait(30)
+        refused = chat.map(["p1"], on=client).answers[0]
+        server.flag.set()
+        answer = running.wait().answers[0]
+        later = chat.map(["p1"], on=client).answers[0]
+
+    assert type(refused.error) is NotRepeated
+    assert answer.value == later.value == "p1: noted 1"
+    assert later.is_cached
+    assert notes.read_text().split() == ["1"]

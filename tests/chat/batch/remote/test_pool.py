@@ -285,10 +285,11 @@ def test_a_map_into_a_file_repeats_no_prompt_whose_call_may_have_run(
         third = chat.map_into(path, PROMPTS, on=pool, chunk=3, repeat_calls=True)
 
     assert 13 in lost
-    assert remaining == lost
+    assert 13 in remaining
+    assert remaining <= lost  # a row whose calls had ended goes on from them
     assert sorted(noted, key=int) == sorted(set(noted), key=int)
-    assert second.failed == len(lost)
-    assert third.answered == len(lost)
+    assert second.failed == len(remaining)
+    assert third.answered == len(remaining)
     assert rows_of(path)[13] == (13, "p13: noted 13", None)
     assert notes.read_text().split().count("13") == 2
 
