@@ -189,7 +189,8 @@ def tool(  # noqa: PLR0913 - the options of a tool are keyword arguments
         store_as: the variable that stores the latest result, instead of `{tool}_{n}_result`.
         executor: run a synchronous function there: a pool of `concurrent.futures`, a Dask client's
             `get_executor(pure=False)`, an ipyparallel view's `executor`. The function, its arguments and its return
-            value are pickled if it runs in another process; its printed output stays there.
+            value are pickled if it runs in another process; its printed output stays there. A call whose worker at
+            Dask is lost is not run again, unless the executor has `retries`.
 
     Raises:
         BadUsage: an option is invalid.

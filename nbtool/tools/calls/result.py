@@ -39,8 +39,9 @@ EDITED_NOTICE = "[The user changed the arguments before this call ran; the resul
 """Sent to the model before the outcome. The edited arguments are not sent: they may be private."""
 
 UNKNOWN_REASONS = {
-    "running": "its tool cannot be stopped and is still running",
-    "perhaps": "if its tool had started in its executor, it may still be running",
+    "running": "The call was cancelled, but its tool cannot be stopped and is still running",
+    "perhaps": "The call was cancelled, but if its tool had started in its executor, it may still be running",
+    "lost": "The call had started on a worker of Dask that was lost, and is not run again",
 }
 
 
@@ -65,9 +66,7 @@ class ResultDelivery:
         """
         self.record.ended = time.time()  # a result that waits for a person takes no longer
         if tool_run.status == "unknown":
-            raise CallEnded(
-                "unknown", f"The call was cancelled, but {UNKNOWN_REASONS[tool_run.remaining]}: its outcome is unknown."
-            )
+            raise CallEnded("unknown", f"{UNKNOWN_REASONS[tool_run.remaining]}: its outcome is unknown.")
         if tool_run.status == "cancelled":
             raise CallEnded("cancelled", CANCELLED_RUN)
         self.record.shown = "The tool ran, and the turn was cancelled before its result was delivered."

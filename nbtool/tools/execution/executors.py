@@ -16,6 +16,7 @@ from typing import Any
 
 from nbtool.errors import ToolFailed
 from nbtool.thread_pool import Outcome, run_in_worker
+from nbtool.tools.execution.dask_ticket import is_dask, open_result, submit_once
 from nbtool.tools.execution.start_check import CheckedFunction
 from nbtool.tools.execution.threads import StopResult
 from nbtool.tools.values.type_and_shape import describe
@@ -38,6 +39,7 @@ class ExecutorRunner:
         self._on_start = on_start
         self._future: Future[Any] | None = None
         self._is_closed = False
+        self._has_ticket = False
 
     async def run(self, work: Callable[[], Any]) -> Outcome:
         """Submit work, off the event loop because it may be large, and wait for its outcome."""
@@ -47,7 +49,8 @@ class ExecutorRunner:
         error = submission.error
         if self._future and not error:
             try:
-                return Outcome(await _await_result(self._future))
+                result = await _await_result(self._future)
+                return Outcome(open_result(result) if self._has_ticket else result)
             except (Exception, CancelledError) as failure:  # noqa: BLE001 - any exception of a tool is its outcome
                 error = failure
         return Outcome(error=_explain_pickle_error(error, work, self._executor) if error else None)
@@ -65,7 +68,8 @@ class ExecutorRunner:
         return "idle" if isinstance(self._executor, ThreadPoolExecutor | ProcessPoolExecutor) else "uncertain"
 
     def _submit(self, work: Callable[[], Any]) -> None:
-        self._future = self._executor.submit(work)
+        self._has_ticket = is_dask(self._executor)
+        self._future = submit_once(self._executor, work) if self._has_ticket else self._executor.submit(work)
         if self._is_closed:
             self._future.cancel()
 

@@ -20,6 +20,7 @@ from nbtool.caller_thread import CallerThread
 from nbtool.events import CallStatus
 from nbtool.thread_pool import Outcome
 from nbtool.tools.execution.async_loop import is_tool_loop_free, run_on_tool_loop
+from nbtool.tools.execution.dask_ticket import StartedOnLostWorker
 from nbtool.tools.execution.executors import ExecutorRunner
 from nbtool.tools.execution.start_check import CheckedFunction
 from nbtool.tools.execution.threads import STOP_GRACE_SECONDS, CallerThreadRunner, Runner, WorkerThreadRunner
@@ -53,7 +54,7 @@ class BlockedLoop:
 
 
 ReportProgress = Callable[[Progress | BlockedLoop], Coroutine[Any, Any, None]]
-Remaining = Literal["nothing", "running", "perhaps"]
+Remaining = Literal["nothing", "running", "perhaps", "lost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,8 @@ async def run_tool(  # noqa: PLR0913 - what a run needs, by keyword
     outcome = task.result()
     if outcome.is_interrupt:
         return ToolRun(_cancelled_status(tool, runner), outcome)
+    if isinstance(outcome.error, StartedOnLostWorker):
+        return ToolRun("unknown", Outcome(), remaining="lost")
     return ToolRun("error" if outcome.error else "ok", outcome)
 
 

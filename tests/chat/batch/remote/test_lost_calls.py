@@ -18,6 +18,7 @@ from nbtool.chat.journal import journal
 from nbtool.errors import NotRepeated, WorkerLost
 from nbtool.testing import call
 from tests.chaos import AwaitFlag, Received, Silence, Step, head, serve_by
+from tests.chat.batch.remote.dask_queues import count_queues
 from tests.chat.batch.remote.far_tools import ask_for, note, note_and_die, prompt_of, result_in, same, say
 from tests.chat.batch.remote.test_pool import PROMPTS, use
 from tests.chat.batch.test_streamed_map import rows_of
@@ -192,3 +193,20 @@ def test_a_prompt_that_a_worker_still_runs_is_not_sent(client: Any, tmp_path: Pa
     assert answer.value == later.value == "p1: noted 1"
     assert later.is_cached
     assert notes.read_text().split() == ["1"]
+
+
+@pytest.mark.promise("maps-once")
+def test_a_call_in_an_executor_of_dask_is_not_run_again_when_its_worker_is_lost(client: Any, tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    before = count_queues(client)
+    with serve_by(use("note_and_die", path=str(path))) as server, client.get_executor(pure=False) as executor:
+        chat = Chat("tiny", base_url=server.url, tools=[note_and_die])
+        first = chat.map(PROMPTS[12:15], executor=executor, concurrency=1)
+        second = chat.map(PROMPTS[12:15], executor=executor)
+
+    assert sorted(path.read_text().split()) == ["12", "13", "14"]
+    assert [one.turn.calls[0].status for one in first.answers if one.turn] == ["ok", "unknown", "ok"]
+    assert "worker of Dask that was lost" in first.values[1]
+    assert [(one.index, type(one.error)) for one in second.errors] == [(1, NotRepeated)]
+    while count_queues(client) > before + 1:  # the lost worker may not have released the one of its call
+        client.run_on_scheduler(lambda: None)
