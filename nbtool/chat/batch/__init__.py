@@ -6,9 +6,9 @@ answers.py          an answer, and what gives answers from elsewhere
 batch.py            the running batch: limited concurrency, answers on arrival and in order at the end
 shared_backoff.py   the delays that all requests of a map share: a busy provider, a limit per minute
 prompt_retries.py   the retries of one prompt: of a refused request, of a turn whose reply broke off
-answer_cache.py     answers that the journal has already
+answer_cache.py     the keys of prompts, and which turns of the journal answer them
 finished_results.py which results of calls are kept
-turn_index.py       the turns of a streamed map in the journal, a chunk of prompts at a time
+turn_index.py       the turns of a map in the journal, by the keys of its prompts
 streamed_map.py     any number of prompts in constant memory, a chunk at a time
 answer_sink.py      where the answers of those go: an SQLite, Parquet or Arrow file, a function
 write_failure.py    the errors of a full disk

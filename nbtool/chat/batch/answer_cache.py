@@ -1,4 +1,4 @@
-"""Look up answers in the journal, so that a prompt that was answered before is not sent again."""
+"""Which turns in the journal answer a prompt of a map, so that one that was answered before is not sent again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class BatchKey:
     """The inputs that all prompts of a map share: model, system text, tools, options, objects.
 
     `chat_id` is the chat that their turns are journalled under: the same inputs have the same id in every kernel.
-    Nothing is read from the journal where an input cannot be compared or a plugin redacts the journal.
+    Nothing is read from the journal where it is not comparable: an input cannot be compared, or a plugin redacts the
+    journal.
     """
 
     base: CacheKey

@@ -1,4 +1,4 @@
-"""Find the turns of the prompts of a map in the journal, a chunk of prompts at a time, in constant memory."""
+"""Find the turns of the prompts of a map in the journal, of a streamed one a chunk at a time in constant memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Versions = Sequence[Sequence[Event]]
 class TurnIndex:
     """Where the journal has the turns of a map, by the keys of their prompts, in a temporary file.
 
-    The journal is read once, when the first chunk is looked up: turns that begin later are of other prompts.
+    The journal is read once, when the first prompts are looked up: turns that begin later are of other prompts.
     """
 
     def __init__(self, key: BatchKey) -> None:
@@ -59,9 +59,7 @@ class TurnIndex:
             yield replace(one, key=f"{CELL_ID_PREFIX}{hash_}:{number}")
 
     def find_earlier(self, keys: Sequence[str], free_tools: frozenset[str]) -> EarlierTurns:
-        """Return what the journal has of the prompts with these keys.
-
-        Of each the latest turn counts in which anything came or ran.
+        """Return what the journal has of these prompts: the latest turn of each counts in which anything came or ran.
 
         Raises:
             nbtool.errors.JournalError: the journal cannot be read.

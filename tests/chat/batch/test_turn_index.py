@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -19,6 +20,8 @@ from nbtool.chat.batch import Answer
 from nbtool.chat.batch.progress import CONTINUE_FIX
 from nbtool.chat.batch.streamed_map import CHUNK
 from nbtool.chat.batch_builder import BEGIN_FIX
+from nbtool.chat.journal import journal
+from nbtool.chat.journal.queries import MAX_EVENTS
 from nbtool.errors import NotRepeated
 from nbtool.testing import ScriptedWire, cut
 from nbtool.wire.base import Prompt
@@ -30,6 +33,13 @@ from tests.chat.batch.test_killed_map import NAMES, chat_of
 
 chat_of(sys.argv[1]).map_into(lambda answers: None, NAMES, concurrency=1)
 """
+
+FILL = """
+WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < ?)
+INSERT INTO events SELECT -number, at, chat_id, 'turn_other', 'notice', '{}'
+FROM numbers, (SELECT at, chat_id FROM events LIMIT 1)
+"""
+"""Adds events to the chat of a map, before those that it has."""
 
 pytestmark = pytest.mark.promise("maps-once")
 
@@ -152,6 +162,20 @@ def test_a_sink_of_the_user_that_does_not_know_what_ran_gets_the_answers_of_the_
 
     assert Counter(runs(log)) == {"p0": 2, "p1": 1, "p3": 1}
     assert (totals.answered, totals.answered_before) == (1, 3)
+
+
+def test_turns_are_found_behind_any_number_of_events(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    chat_of(str(log)).map(NAMES[:1])
+    path = journal().path
+    assert path
+    journal().close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(FILL, (MAX_EVENTS,))
+    totals = [chat_of(str(log)).map(NAMES[:1]), chat_of(str(log)).map_into(lambda _: None, NAMES[:1])]
+
+    assert ["1 answered before" in str(one) for one in totals] == [True, True]
+    assert runs(log) == NAMES[:1]
 
 
 class Redactor:
