@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -121,7 +121,7 @@ class ChunkSource:
 
     async def _note_lost(self, prompts: Prompts, answers: list[Answer], port: AnswerPort) -> list[Answer]:
         """Return the answers, with a turn in the journal for each prompt that is not sent again by itself."""
-        lost = [one for one in answers if one.turn is None and _may_have_run(one.error)]
+        lost = [one for one in answers if one.turn is None and (one.has_acted or _may_have_run(one.error))]
         if not lost or not self.lost:
             return answers
         noted = await self.lost.note(prompts, lost, port.continued, has_claims=self.engine.repeats)
@@ -142,7 +142,7 @@ class ChunkSource:
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a task may raise anything
             recovered = await asyncio.to_thread(self._recover_answers, prompts)
             rest = [one for one in prompts if one[0].index not in recovered]
-            return [*recovered.values(), *(self._failed(rest, error) if rest else [])]
+            return [*recovered.values(), *(await asyncio.to_thread(self._failed, rest, error) if rest else [])]
         answers = await asyncio.to_thread(self._unpack, prompts, packed, port.stop_reason())
         await self._keep_turns([one.turn for one in answers if one.turn], await asyncio.to_thread(self.chat_id))
         if self.has_tools:
@@ -191,7 +191,7 @@ class ChunkSource:
         if isinstance(error, KeyboardInterrupt) or (
             self._stop.is_set() and isinstance(error, CancelledError | TimeoutError)
         ):  # a terminal interrupts the processes of a pool too
-            return _failed_answers(prompts, Cancelled(STILL_RUNNING))
+            return self._still_running(prompts, error)
         if isinstance(error, NbtoolError):
             return _failed_answers(prompts, error)
         if not self.engine.is_loss(error):
@@ -200,6 +200,19 @@ class ChunkSource:
             self._chunks.extendleft([one] for one in reversed(prompts))  # alone, so that one prompt ends no other
             return []
         return _failed_answers(prompts, lost_after_calls() if self.has_tools else _lost())
+
+    def _still_running(self, prompts: Prompts, error: BaseException) -> list[Answer]:
+        """Return the answers of a stopped chunk that did not return; a call of some of its prompts may have started."""
+        indexes = [one.index for one, _ in prompts]
+        is_unstarted = isinstance(error, CancelledError) and isinstance(
+            self.settings.on, ThreadPoolExecutor | ProcessPoolExecutor
+        )
+        without_calls: Collection[int] = indexes if is_unstarted or not self.has_tools else []
+        if not without_calls:
+            with suppress(Exception):  # the scheduler is gone
+                without_calls = self.engine.take_claims(indexes)
+        stopped = Cancelled(STILL_RUNNING)
+        return [_answer(one, error=stopped, has_acted=one.index not in without_calls) for one, _ in prompts]
 
     def _unpack(
         self, prompts: Prompts, packed: Sequence[PackedAnswer], stop_reason: NbtoolError | None

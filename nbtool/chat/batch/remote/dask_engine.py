@@ -63,14 +63,9 @@ class SchedulerLink:
         """Take the ticket of a prompt; return whether it was still there."""
         tickets = _dask().Queue(_ticket_name(self.name, index), client=self._client)
         try:
-            if not tickets.qsize():  # the usual case of a second run: the scheduler would log a timeout as an error
-                return False
-            tickets.get(timeout=CLAIM_SECONDS)
-        except TimeoutError:
-            return False
+            return _take_ticket(tickets)
         finally:
             tickets.close()
-        return True
 
     async def ask(self, asking: str, text: str) -> str:
         """Put a question into the queue of the batch, and wait for the answer, which a client's `run` brings."""
@@ -141,6 +136,10 @@ class DaskEngine:
             if index not in self._tickets:
                 self._tickets[index] = _dask().Queue(_ticket_name(self._name, index), client=self._client)
                 self._tickets[index].put(True)
+
+    def take_claims(self, indexes: Sequence[int]) -> list[int]:
+        """Take the tickets that are still there; return their prompts."""
+        return [index for index in indexes if index in self._tickets and _take_ticket(self._tickets[index])]
 
     def withdraw_claims(self, indexes: Sequence[int]) -> None:
         """Remove the queues of prompts."""
@@ -215,6 +214,17 @@ def deliver_answer(asking: str, text: str) -> None:
     if answer := _answers.get(asking):
         with suppress(InvalidStateError):  # it has an answer, or waits no more
             answer.set_result(text)
+
+
+def _take_ticket(tickets: Any) -> bool:
+    """Take the ticket in a queue; return whether it was still there."""
+    try:
+        if not tickets.qsize():  # the usual case of a second run: the scheduler would log a timeout as an error
+            return False
+        tickets.get(timeout=CLAIM_SECONDS)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _read_message(message: Any) -> WorkerQuestion | None:

@@ -58,6 +58,9 @@ class WorkerEngine(Protocol):
     def offer_claims(self, indexes: Sequence[int]) -> None:
         """Let the calls of each of these prompts start on one worker; what was offered before stays as it is."""
 
+    def take_claims(self, indexes: Sequence[int]) -> list[int]:
+        """Take the claims of prompts of which no call has started; none starts then. Return these prompts."""
+
     def withdraw_claims(self, indexes: Sequence[int]) -> None:
         """Forget the claims of prompts that have an answer."""
 

@@ -126,6 +126,10 @@ class ExecutorEngine:
     def offer_claims(self, _: Sequence[int]) -> None:
         """Do nothing."""
 
+    def take_claims(self, _: Sequence[int]) -> list[int]:
+        """Return none: it is not known what started."""
+        return []
+
     def withdraw_claims(self, _: Sequence[int]) -> None:
         """Do nothing."""
 

@@ -7,7 +7,6 @@ again, and with it the call.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -61,7 +60,7 @@ class LostPrompts:
             one, key_ = keys[answer.index]
             turn_id, has_started = known.get(key_, ("", False))
             if not has_started and known and not has_claims:
-                noted.append(answer)
+                noted.append(replace(answer, has_acted=False))
                 continue
             if not has_started:
                 before = continued.get(key_)
@@ -79,7 +78,7 @@ class LostPrompts:
         started: float | None = None,
     ) -> str:
         """Write the turn of a prompt with one call of unknown outcome; return its id."""
-        turn_id, began = new_id("turn"), started or time.time()
+        turn_id, began = new_id("turn"), started or self.since  # before the worker's own turn, which may be found later
         text = error.message if isinstance(error, NbtoolError) else NOT_REPEATED
         prompt = one.prompt if isinstance(one.prompt, Message) else user(one.prompt)
         call_id = new_id("call")
