@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
+from nbtool.chat.batch.running_prompts import PromptClaim
 from nbtool.chat.journal import journal
 from nbtool.errors import NotRepeated, WorkerLost
 from nbtool.testing import call
@@ -175,7 +176,10 @@ def test_a_map_says_that_its_workers_could_not_be_asked(client: Any, monkeypatch
 
 
 @pytest.mark.promise("maps-once")
-def test_a_prompt_that_a_worker_still_runs_is_not_sent(client: Any, tmp_path: Path) -> None:
+def test_a_prompt_that_a_worker_still_runs_is_not_sent(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PromptClaim, "take", lambda *_: None)  # the process of the first map is gone, and its claim
     notes = tmp_path / "notes"
 
     def respond(request: Received) -> Sequence[Step]:
