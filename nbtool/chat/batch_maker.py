@@ -14,7 +14,8 @@ from nbtool.caller_thread import CallerThread
 from nbtool.chain.price_check import REPORTS_COST, model_id
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.answers import AnswerSource
-from nbtool.chat.batch.batch import Batch, BatchDriver
+from nbtool.chat.batch.batch import Batch
+from nbtool.chat.batch.batch_driver import BatchDriver
 from nbtool.chat.batch.earlier_turns import EarlierTurns
 from nbtool.chat.batch.finished_results import FinishedResults
 from nbtool.chat.batch.other_inputs import CALLS_RUN_AGAIN, has_calls_of_other_inputs

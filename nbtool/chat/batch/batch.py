@@ -8,20 +8,14 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from typing import Any, Self
 
 from nbtool.caller_thread import CallerThread
-from nbtool.chat.batch.answers import (
-    Answer,
-    AnswerPort,
-    AnswerSource,
-    approver_error,
-    has_undecided_calls,
-)
-from nbtool.chat.batch.earlier_turns import EarlierTurns, choose_step, find_start, has_started, not_repeated
-from nbtool.chat.batch.finished_results import FinishedResults
+from nbtool.chat.batch.answers import Answer, AnswerPort
+from nbtool.chat.batch.batch_driver import BatchDriver
+from nbtool.chat.batch.earlier_turns import choose_step, not_repeated
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompt_retries import PromptRetries
@@ -29,40 +23,13 @@ from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.batch.status_line import status_line
+from nbtool.chat.batch.turn_facts import error_of, with_calls
 from nbtool.chat.turn import Turn
-from nbtool.errors import Cancelled, IncompleteReply, LimitReached, NbtoolError, WorkerLost
+from nbtool.errors import Cancelled, LimitReached, NbtoolError
 from nbtool.loop import POLL_SECONDS, background_loop
 from nbtool.map_progress import MapState
 from nbtool.messages import Usage
 from nbtool.threadless import new_queue
-
-INCOMPLETE_FIX = "Map again to go on."
-"""What to do about a reply that broke off."""
-
-PrepareTurn = Callable[[PromptItem, str, CallerThread, PromptRetries, Sequence[Turn]], Turn]
-ReadValue = Callable[[Turn], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class BatchDriver:
-    """Callbacks into a chat: `prepare` builds the turn of a prompt and its key, `read` returns the value of a turn.
-
-    The synchronous tools of a turn run on the thread that `prepare` gets; its requests are retried as it says, and it
-    goes on from the versions of a turn that an earlier map has left. `keys` returns the key of every prompt and what
-    earlier maps have of them; it can be slow. `results` are those of the calls. Calls of the `free_tools` have no
-    effects. With a `source` no turn runs here: it returns the answers. `is_part` says that the batch is a part of
-    another map. `release` is called at the end, and `end_wait` on the thread that waited for it.
-    """
-
-    prepare: PrepareTurn
-    read: ReadValue
-    keys: Callable[[Sequence[PromptItem]], tuple[list[str], EarlierTurns]]
-    results: FinishedResults
-    source: AnswerSource | None = None
-    free_tools: frozenset[str] = frozenset()
-    is_part: bool = False
-    release: Callable[[], object] = lambda: None
-    end_wait: Callable[[], object] = lambda: None
 
 
 class Batch:
@@ -309,7 +276,7 @@ class Batch:
             )
             self._limited.add(one.index)
         if turn.status != "completed":
-            return self._answer(one, turn=turn, error=_error_of(turn))
+            return self._answer(one, turn=turn, error=error_of(turn))
         return self._answer(one, turn=turn, value=self._driver.read(turn))
 
     async def _wait_for(self, turn: Turn) -> None:
@@ -339,7 +306,9 @@ class Batch:
         return Answer(one.index, one.label, one.prompt, **fields)
 
     def _add(self, answer: Answer) -> None:
-        turn, answer = answer.turn, self._with_facts(answer)
+        turn, earlier = answer.turn, self._continued.get(answer.index, ())
+        answer = with_calls(answer, earlier, self._driver.free_tools)
+        answer = answer if self._settings.keep == "turns" else replace(answer, turn=None)
         self._answers[answer.index] = answer
         if turn:
             (self._driver.results.finish if answer.turn else self._driver.results.drop)(turn)
@@ -356,30 +325,6 @@ class Batch:
         self._display.update()
         for listener in tuple(self._listeners):
             listener(answer)
-
-    def _with_facts(self, answer: Answer) -> Answer:
-        """Return an answer with what its turn says of its calls, and without the turn if only values are kept."""
-        earlier, turn = self._continued.get(answer.index, ()), answer.turn
-        is_undecided = turn is not None and answer.error is None and _has_undecided(turn)
-        calls = [call for one in (turn, *earlier) if one for call in one.calls]
-        has_acted = (
-            answer.has_acted
-            or (isinstance(answer.error, WorkerLost) and answer.error.may_have_run)
-            or any(has_started(call, self._driver.free_tools) for call in calls)
-        )
-        turn_id = turn.turn_id if turn else answer.turn_id
-        if (
-            earlier and not answer.turn_id and (turn is None or not find_start(turn.log))
-        ):  # the journal has nothing of it
-            turn_id = earlier[0].turn_id
-        return replace(
-            answer,
-            turn=turn if self._settings.keep == "turns" else None,
-            turn_id=turn_id,
-            has_undecided_calls=is_undecided,
-            approver_error=approver_error(turn.log) if turn and is_undecided else "",
-            has_acted=has_acted and (answer.error is not None or is_undecided),
-        )
 
     def _add_listener(self, listener: Callable[[Answer | None], None]) -> None:
         """Pass every answer to a listener, earlier ones first, and None at the end; on the background thread."""
@@ -406,17 +351,3 @@ class Batch:
         is_ended = self._work is not None and self._work.done()
         state: MapState = "stopped" if self._stopped else "completed" if is_ended else "running"
         return status_line(self._counts.progress(self._usage, wait_seconds=self.wait_seconds, state=state))
-
-
-def _error_of(turn: Turn) -> BaseException:
-    """Return why a turn did not complete, with what to do about it in a map."""
-    if isinstance(turn.error, IncompleteReply):
-        return turn.error.changed(fix=INCOMPLETE_FIX)
-    return turn.error or Cancelled(f"The turn was {turn.status}.")
-
-
-def _has_undecided(turn: Turn) -> bool:
-    """Whether nobody decided about a call, also one of the turn that this one continues."""
-    return has_undecided_calls(turn.log) or any(
-        call.is_undecided and call.status in ("denied", "withheld") for call in turn.calls
-    )

@@ -25,7 +25,7 @@ KILL_AT = "KILL_AT"
 
 SCRIPT = """
 import os, signal, sys
-from nbtool.chat.batch.answer_sink import SqliteSink
+from nbtool.chat.batch.sqlite_sink import SqliteSink
 from tests.chat.batch.test_killed_map import NAMES, chat_of
 
 class KilledSink(SqliteSink):

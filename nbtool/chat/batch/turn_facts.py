@@ -1,0 +1,53 @@
+"""What the turn of an answer says: why it failed, which of its calls ran, and about which nobody decided."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from nbtool.chat.batch.answers import Answer, approver_error, has_undecided_calls
+from nbtool.chat.batch.earlier_turns import find_start, has_started
+from nbtool.chat.turn import Turn
+from nbtool.errors import Cancelled, IncompleteReply, WorkerLost
+
+INCOMPLETE_FIX = "Map again to go on."
+"""What to do about a reply that broke off."""
+
+
+def with_calls(answer: Answer, earlier: Sequence[Turn], free_tools: Collection[str]) -> Answer:
+    """Return an answer with what its turn, and the `earlier` ones that it continues, say of its calls.
+
+    Calls of the `free_tools` have no effects.
+    """
+    turn = answer.turn
+    is_undecided = turn is not None and answer.error is None and _has_undecided(turn)
+    calls = [call for one in (turn, *earlier) if one for call in one.calls]
+    has_acted = (
+        answer.has_acted
+        or (isinstance(answer.error, WorkerLost) and answer.error.may_have_run)
+        or any(has_started(call, free_tools) for call in calls)
+    )
+    turn_id = turn.turn_id if turn else answer.turn_id
+    if earlier and not answer.turn_id and (turn is None or not find_start(turn.log)):
+        turn_id = earlier[0].turn_id  # the journal has nothing of the turn
+    return replace(
+        answer,
+        turn_id=turn_id,
+        has_undecided_calls=is_undecided,
+        approver_error=approver_error(turn.log) if turn and is_undecided else "",
+        has_acted=has_acted and (answer.error is not None or is_undecided),
+    )
+
+
+def error_of(turn: Turn) -> BaseException:
+    """Return why a turn did not complete, with what to do about it in a map."""
+    if isinstance(turn.error, IncompleteReply):
+        return turn.error.changed(fix=INCOMPLETE_FIX)
+    return turn.error or Cancelled(f"The turn was {turn.status}.")
+
+
+def _has_undecided(turn: Turn) -> bool:
+    """Whether nobody decided about a call, also one of the turn that this one continues."""
+    return has_undecided_calls(turn.log) or any(
+        call.is_undecided and call.status in ("denied", "withheld") for call in turn.calls
+    )
