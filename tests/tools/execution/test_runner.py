@@ -436,6 +436,17 @@ def test_work_that_was_stopped_before_its_turn_is_not_started() -> None:
     assert started == []
 
 
+def test_a_runner_has_started_once_work_began_and_not_when_it_was_refused() -> None:
+    async def starts() -> list[bool]:
+        idle, used, stopped = (WorkerThreadRunner(lambda: None) for _ in range(3))
+        await used.run(lambda: 1)
+        stopped.stop()
+        await stopped.run(lambda: 2)
+        return [idle.has_started, used.has_started, stopped.has_started]
+
+    assert asyncio.run(starts()) == [False, True, False]
+
+
 def test_only_work_that_comes_after_the_stop_is_refused() -> None:
     async def stopped() -> tuple[Any, ...]:
         place = WorkerThreadRunner(lambda: None)

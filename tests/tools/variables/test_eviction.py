@@ -227,6 +227,14 @@ def test_listing_and_describing_do_not_count_as_use() -> None:
     assert [entry.name for entry in variables.list_entries()] == ["d", "c", "b"]
 
 
+def test_of_many_evicted_results_the_latest_are_reported() -> None:
+    variables = Variables(max_entries=1, max_invalid=2)
+    for name in "abcd":
+        variables.store_result(name, name)
+
+    assert [one.name for one in variables.end_turn()] == ["b", "c"]
+
+
 def test_a_bound_of_nothing_is_refused() -> None:
     with pytest.raises(BadUsage, match="result_bytes=0 is invalid"):
         Chat(wire=ScriptedWire([]), result_bytes=0)

@@ -79,3 +79,11 @@ def test_names_are_fitted_and_long_ones_stay_apart() -> None:
     assert model_tool_name("my server", "read.file/ä") == "my_server_read_file__"
     assert [len(name) for name in long] == [64, 64]
     assert long[0] != long[1]
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "Basic", "Token", "ApiKey", "API-Key", "Key", "Digest"])
+def test_a_key_is_removed_from_texts_without_its_scheme_too(scheme: str) -> None:
+    server = {"url": "https://mcp.example", "headers": {"Authorization": f"{scheme} abc123secret"}}
+    (config,) = read_config({"mcpServers": {"lab": server}})
+
+    assert "abc123secret" not in config.without_secrets("The key abc123secret is wrong.")

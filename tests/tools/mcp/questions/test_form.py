@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from nbtool import Approved
 from nbtool.errors import InvalidArguments
+from nbtool.tools.mcp.questions.elicitation import form_tool
 from nbtool.tools.mcp.questions.form import MAX_FIELDS, MAX_FORM, InvalidForm, form_parameters, secret_fields
 from nbtool.tools.variables.references import ResolvedArguments, without_references
+from tests.tools.calling import ask_for, make_harness
 
 
 def form(*required: str, **fields: Any) -> dict[str, Any]:
@@ -104,3 +107,19 @@ def test_fields_that_seem_to_ask_for_secrets_are_found() -> None:
     }
 
     assert secret_fields(form_parameters(form(**fields))) == ["api_key", "x", "y"]
+
+
+def test_what_a_person_writes_in_a_form_is_no_reference_and_stays_out_of_the_variables() -> None:
+    received: list[dict[str, Any]] = []
+
+    async def receive(values: dict[str, Any]) -> str:
+        received.append(values)
+        return "sent"
+
+    ask = form_tool("lab", "ask", form_parameters(form("x", x={"type": "string"})), "", receive)
+    harness = make_harness(ask, notebook={"df": "SECRET"}, expose=["df"], approver=lambda _: Approved())
+    record = harness.run(ask_for("ask", x="$VAR_REF{{df}}"))
+
+    assert (record.status, received) == ("ok", [{"x": "$VAR_REF{{df}}"}])
+    assert record.reference == ""
+    assert [entry.name for entry in harness.runtime.variables.list_entries()] == ["df"]
