@@ -13,7 +13,7 @@ import pytest
 
 from nbtool.chat.journal import Journal, blobs, queries, search
 from nbtool.chat.journal.database import Store
-from nbtool.chat.journal.dataframe import frame
+from nbtool.chat.journal.dataframe import END_SECONDS, frame
 from nbtool.chat.journal.queries import TurnRow
 from nbtool.chat.journal.row import Row
 from nbtool.errors import BadUsage, JournalError
@@ -82,9 +82,9 @@ def test_the_notebook_of_a_journal_is_empty_or_a_bounded_name(tmp_path: Path) ->
 
 
 def test_a_time_that_no_calendar_knows_is_none() -> None:
-    lines = [TurnRow("c", "t", "", at, "m", "", "", "") for at in (1.0, 1e30)]
+    lines = [TurnRow("c", "t", "", at, "m", "", "", "") for at in (1.0, END_SECONDS, 1e30)]
 
-    assert [str(at) for at in frame(lines)["started"]] == ["1970-01-01 00:00:01+00:00", "NaT"]
+    assert [str(at) for at in frame(lines)["started"]] == ["1970-01-01 00:00:01+00:00", "NaT", "NaT"]
     assert str(frame(lines)["started"].dt.tz) == "UTC"
 
 
