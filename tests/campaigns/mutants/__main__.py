@@ -345,7 +345,13 @@ def _tell(line: str) -> None:
 def _keep_figures(mutants: list[Mutant], found: dict[str, str], bare: int, **more: Any) -> None:
     """Store the figures for the table of the campaign."""
     killed = sum(bool(found[mutant.mutant_id]) for mutant in mutants)
-    actual = {"tests": len(reach().seconds), "injected": len(mutants), "survived": killed, "violations": bare}
+    actual = {
+        "tests": len(reach().seconds),
+        "skipped": 0,
+        "injected": len(mutants),
+        "survived": killed,
+        "violations": bare,
+    }
     FIGURES.parent.mkdir(parents=True, exist_ok=True)
     FIGURES.write_text(json.dumps({**actual, "lane": "mutants", "when": _today(), **more}), encoding="utf-8")
 
