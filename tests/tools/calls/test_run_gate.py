@@ -162,10 +162,10 @@ def test_a_change_by_another_call_that_could_not_be_read_asks_again() -> None:
         else:
             is_second_asked.set()
             assert await asyncio.to_thread(harness.has_finished.wait, 10)
-            harness.runtime.bind_seconds = 5.0
+            harness.runtime.bind_seconds = 30.0
         return Approved()
 
-    harness = make_harness(tool(pay), approver=approve)
+    harness = make_harness(tool(pay), approver=approve, bind_seconds=30.0)
     records = harness.run_lent(ask_for("pay", amount=1), ask_for("pay", amount=2))
 
     assert [record.status for record in records] == ["ok", "ok"]
