@@ -87,7 +87,7 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
 
 @contextmanager
 def _indexed(maker: BatchMaker, items: Iterable[PromptItem]) -> Iterator[Iterable[PromptItem]]:
-    """Give the prompts with the keys by which the journal is asked for their turns, where it is asked at all."""
+    """Yield the prompts, with the keys of their turns where answers are read from the journal."""
     if not maker.reads_answers:
         yield items
         return

@@ -60,7 +60,7 @@ class PromptClaim:
                 raise
 
     def release(self) -> None:
-        """Give up the claim."""
+        """Release the prompts for other maps."""
         with _lock:
             _running.difference_update(self._claimed)
             self._claimed = ()
