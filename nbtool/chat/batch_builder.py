@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nbtool.chat.batch.answer_sink import as_sink
 from nbtool.chat.batch.batch import Batch
-from nbtool.chat.batch.lost_turns import CLOCK_SECONDS, LostTurns, find_completed
+from nbtool.chat.batch.earlier_maps.lost_turns import CLOCK_SECONDS, LostTurns, find_completed
+from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex
 from nbtool.chat.batch.progress import CONTINUE_FIX
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
 from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, LostPrompts, Sealed, WorkerTurns, find_engine
+from nbtool.chat.batch.sinks.answer_sink import as_sink
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
-from nbtool.chat.batch.turn_index import TurnIndex
 from nbtool.chat.batch_maker import EMPTY, BatchMaker
 from nbtool.chat.batch_worker import answer_chunk
 from nbtool.chat.chat_description import describe_chat

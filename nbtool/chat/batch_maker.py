@@ -12,20 +12,20 @@ from typing import Any
 
 from nbtool.caller_thread import CallerThread
 from nbtool.chain.price_check import REPORTS_COST, model_id
-from nbtool.chat.batch.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.batch_driver import BatchDriver
-from nbtool.chat.batch.earlier_turns import EarlierTurns
+from nbtool.chat.batch.earlier_maps.answer_cache import BatchKey, answer_value
+from nbtool.chat.batch.earlier_maps.earlier_turns import EarlierTurns
+from nbtool.chat.batch.earlier_maps.other_inputs import CALLS_RUN_AGAIN, has_calls_of_other_inputs
+from nbtool.chat.batch.earlier_maps.own_changes import record_change
+from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex, read_versions
 from nbtool.chat.batch.finished_results import FinishedResults
-from nbtool.chat.batch.other_inputs import CALLS_RUN_AGAIN, has_calls_of_other_inputs
-from nbtool.chat.batch.own_changes import record_change
 from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, find_caller, warn_caller
 from nbtool.chat.batch.running_prompts import PromptClaim
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
-from nbtool.chat.batch.turn_index import TurnIndex, read_versions
 from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation.restore import adopt_tree
 from nbtool.chat.conversation.tree import Tree

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.batch import Batch
-from nbtool.chat.batch.lost_turns import find_completed
+from nbtool.chat.batch.earlier_maps.lost_turns import find_completed
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.remote import (
     CallClaim,

@@ -15,7 +15,7 @@ from typing import Any, Self
 from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.batch_driver import BatchDriver
-from nbtool.chat.batch.earlier_turns import choose_step, not_repeated
+from nbtool.chat.batch.earlier_maps.earlier_turns import choose_step, not_repeated
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompt_retries import PromptRetries

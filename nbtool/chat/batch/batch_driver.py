@@ -8,7 +8,7 @@ from typing import Any
 
 from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.answers import AnswerSource
-from nbtool.chat.batch.earlier_turns import EarlierTurns
+from nbtool.chat.batch.earlier_maps.earlier_turns import EarlierTurns
 from nbtool.chat.batch.finished_results import FinishedResults
 from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem

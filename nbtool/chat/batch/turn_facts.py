@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from nbtool.chat.batch.answers import Answer, approver_error, has_undecided_calls
-from nbtool.chat.batch.earlier_turns import find_start, has_started
+from nbtool.chat.batch.earlier_maps.earlier_turns import find_start, has_started
 from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, IncompleteReply, WorkerLost
 

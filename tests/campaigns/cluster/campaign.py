@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nbtool import Chat
 from nbtool.chat.batch import Answer
-from nbtool.chat.batch.sqlite_sink import SqliteSink
+from nbtool.chat.batch.sinks.sqlite_sink import SqliteSink
 from nbtool.errors import WorkerLost
 from tests.campaigns.cluster.cluster import KillableCluster, start_provider, stop_process
 from tests.campaigns.cluster.effects import FILE, count_effects, create_file, record

@@ -20,8 +20,8 @@ from pyarrow import ipc, parquet
 
 from nbtool import Chat
 from nbtool.chat.batch import Answer
-from nbtool.chat.batch.columnar_export import COLUMNS, ROW_GROUP, export_answers
 from nbtool.chat.batch.prompts import stream_prompts
+from nbtool.chat.batch.sinks.columnar_export import COLUMNS, ROW_GROUP, export_answers
 from nbtool.chat.batch.streamed_map import CHUNK
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import UsageDelta
@@ -190,7 +190,7 @@ def test_one_map_at_a_time_writes_a_file(tmp_path: Path, name: str) -> None:
 def test_the_lock_of_a_map_that_was_killed_does_not_stay(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     kill = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom nbtool.chat.batch.file_lock import FileLock\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom nbtool.chat.batch.sinks.file_lock import FileLock\n"
         "FileLock(Path(sys.argv[1])).acquire()\nos.kill(os.getpid(), signal.SIGKILL)"
     )
     ended = subprocess.run([sys.executable, "-c", kill, str(path)], check=False)

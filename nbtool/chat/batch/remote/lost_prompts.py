@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nbtool.chat.batch.answer_cache import BatchKey
 from nbtool.chat.batch.answers import Answer
-from nbtool.chat.batch.lost_turns import find_turns_since
+from nbtool.chat.batch.earlier_maps.answer_cache import BatchKey
+from nbtool.chat.batch.earlier_maps.lost_turns import find_turns_since
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.remote.call_claim import NOT_REPEATED
 from nbtool.chat.journal import TurnWriter, journal, redactor_for

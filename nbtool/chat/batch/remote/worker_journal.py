@@ -9,8 +9,8 @@ import sqlite3
 from dataclasses import dataclass, field
 from itertools import islice
 
-from nbtool.chat.batch.earlier_turns import find_start, read_turn
-from nbtool.chat.batch.lost_turns import turns_since
+from nbtool.chat.batch.earlier_maps.earlier_turns import find_start, read_turn
+from nbtool.chat.batch.earlier_maps.lost_turns import turns_since
 from nbtool.chat.journal import journal, queries
 from nbtool.chat.journal.storage import is_in_memory
 from nbtool.chat.turn import running_turn_ids

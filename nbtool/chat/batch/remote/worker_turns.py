@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nbtool.chat.batch.answer_cache import BatchKey
-from nbtool.chat.batch.earlier_turns import find_start
+from nbtool.chat.batch.earlier_maps.answer_cache import BatchKey
+from nbtool.chat.batch.earlier_maps.earlier_turns import find_start
 from nbtool.chat.batch.prompts import PromptItem, warn_caller
 from nbtool.chat.batch.remote.engine import WorkerEngine
 from nbtool.chat.batch.remote.lost_prompts import LostPrompts

@@ -10,8 +10,14 @@ from functools import partial
 
 from pydantic_core import from_json
 
-from nbtool.chat.batch.answer_cache import CELL_ID_PREFIX, BatchKey, prompt_hash
-from nbtool.chat.batch.earlier_turns import EarlierTurns, find_start, find_versions, has_answer_or_call, read_turn
+from nbtool.chat.batch.earlier_maps.answer_cache import CELL_ID_PREFIX, BatchKey, prompt_hash
+from nbtool.chat.batch.earlier_maps.earlier_turns import (
+    EarlierTurns,
+    find_start,
+    find_versions,
+    has_answer_or_call,
+    read_turn,
+)
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.write_failure import explained_failure
 from nbtool.chat.journal import journal

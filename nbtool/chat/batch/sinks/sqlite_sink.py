@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
-from nbtool.chat.batch.answer_cache import prompt_hash
-from nbtool.chat.batch.file_lock import FileLock, check_place
+from nbtool.chat.batch.earlier_maps.answer_cache import prompt_hash
 from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.batch.sinks.file_lock import FileLock, check_place
 from nbtool.chat.batch.write_failure import explained_failure, is_full
 from nbtool.errors import BadUsage, NbtoolError, NotRepeated
 

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from nbtool.chat.batch.answer_cache import BatchKey, hash_of_key, prompt_hash
 from nbtool.chat.batch.answers import Answer
-from nbtool.chat.batch.earlier_turns import find_start
+from nbtool.chat.batch.earlier_maps.answer_cache import BatchKey, hash_of_key, prompt_hash
+from nbtool.chat.batch.earlier_maps.earlier_turns import find_start
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chat.batch.own_changes import MAX_CHANGES, find_original, record_change
+from nbtool.chat.batch.earlier_maps.own_changes import MAX_CHANGES, find_original, record_change
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire.base import Prompt
 

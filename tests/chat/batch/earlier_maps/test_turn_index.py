@@ -25,11 +25,11 @@ from nbtool.chat.journal.queries import MAX_EVENTS
 from nbtool.errors import NotRepeated
 from nbtool.testing import ScriptedWire, cut
 from nbtool.wire.base import Prompt
-from tests.chat.batch.test_killed_map import KILL_AT, NAMES, chat_of
+from tests.chat.batch.earlier_maps.test_killed_map import KILL_AT, NAMES, chat_of
 
 SCRIPT = """
 import sys
-from tests.chat.batch.test_killed_map import NAMES, chat_of
+from tests.chat.batch.earlier_maps.test_killed_map import NAMES, chat_of
 
 chat_of(sys.argv[1]).map_into(lambda answers: None, NAMES, concurrency=1)
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection
 
-from nbtool.chat.batch.earlier_turns import find_start
+from nbtool.chat.batch.earlier_maps.earlier_turns import find_start
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import JournalError
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from nbtool.chat.batch.columnar_export import FORMATS, check_writer, export_answers
-from nbtool.chat.batch.file_lock import check_place
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.batch.sqlite_sink import SqliteSink
+from nbtool.chat.batch.sinks.columnar_export import FORMATS, check_writer, export_answers
+from nbtool.chat.batch.sinks.file_lock import check_place
+from nbtool.chat.batch.sinks.sqlite_sink import SqliteSink
 from nbtool.chat.batch.write_failure import explained_failure
 from nbtool.errors import BadUsage
 from nbtool.text import with_article

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.chat.batch.answers import has_undecided_calls
-from nbtool.chat.batch.earlier_turns import (
+from nbtool.chat.batch.earlier_maps.earlier_turns import (
     EarlierTurns,
     choose_step,
     find_start,
     restore_versions,
 )
-from nbtool.chat.batch.own_changes import find_original
+from nbtool.chat.batch.earlier_maps.own_changes import find_original
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.journal import redactor_for
 from nbtool.chat.recording.cache_key import CacheKey, TurnInputs, hash_json, make_key

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chat.batch.earlier_turns import NOT_REPEATED
+from nbtool.chat.batch.earlier_maps.earlier_turns import NOT_REPEATED
 from nbtool.errors import NotRepeated
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire.base import Prompt
@@ -25,8 +25,8 @@ KILL_AT = "KILL_AT"
 
 SCRIPT = """
 import os, signal, sys
-from nbtool.chat.batch.sqlite_sink import SqliteSink
-from tests.chat.batch.test_killed_map import NAMES, chat_of
+from nbtool.chat.batch.sinks.sqlite_sink import SqliteSink
+from tests.chat.batch.earlier_maps.test_killed_map import NAMES, chat_of
 
 class KilledSink(SqliteSink):
     def write(self, answers):
