@@ -353,7 +353,8 @@ EXCLUDED: dict[str, str] = {
         ["turn_code", "saved_turn_bundle", "chat_field", "reopen_chat_of", "read_turn", "chat_of_turn", "has_turn",
          "continue_chat", "adopt_tree", "restore_into", "last_cell_chat", "last_chat", "describe_earlier_chat",
          "earlier_chat_note", "client_of",
-         "events", "starts", "chat_events", "chats_of_turn", "find_chats", "find_turns", "event_times", "erase"],
+         "events", "starts", "chat_events", "turn_events", "chats_of_turn", "find_chats", "find_turns",
+         "event_times", "erase"],
         "looks up a turn or a chat by its name",
     ),
     **dict.fromkeys(

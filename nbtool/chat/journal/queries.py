@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from nbtool.chat.journal.blobs import restore
-from nbtool.errors import UnreadableEvent
+from nbtool.errors import JournalError, UnreadableEvent
 from nbtool.event_json import load_event
 from nbtool.events import Event, TurnEnded, TurnStarted
+from nbtool.messages import short_id
 
 MAX_COUNTED = 10_000
 """Events of one chat that are read to count its turns; a chat with more has at least as many turns as were found."""
@@ -22,7 +23,7 @@ MAX_TURNS = 100_000
 """Maximum turns of a table, the latest ones."""
 
 MAX_EVENTS = 1_000_000
-"""Maximum events of one chat that are read."""
+"""Maximum events of one chat that are read at once."""
 
 MAX_SCANNED = 50_000
 """Events among which turns are searched at a time, forwards: backwards, a file is read without reading ahead."""
@@ -76,9 +77,32 @@ def events(connection: sqlite3.Connection, turn_id: str) -> list[dict[str, Any]]
 
 
 def chat_events(connection: sqlite3.Connection, chat_id: str) -> list[tuple[str, Event]]:
-    """Return the events of a chat in order, each with the id of its turn."""
-    query = "SELECT seq, turn_id, body FROM events WHERE chat_id = ? ORDER BY seq LIMIT ?"
-    rows = connection.execute(query, (chat_id, MAX_EVENTS)).fetchall()
+    """Return the events of a chat in order, each with the id of its turn.
+
+    Raises:
+        nbtool.errors.JournalError: there are more than `MAX_EVENTS`, as of a large map.
+    """
+    query = "SELECT count(*) FROM (SELECT seq FROM events WHERE chat_id = ? LIMIT ?)"
+    if connection.execute(query, (chat_id, MAX_EVENTS + 1)).fetchone()[0] > MAX_EVENTS:
+        raise JournalError(
+            f"The chat {short_id(chat_id)} has more than {MAX_EVENTS:,} events, which is too many to open it.",
+            fix="`%chat history search TEXT` finds its turns, and `%chat show TURN` shows one.",
+        )
+    query = "SELECT seq, turn_id, body FROM events WHERE chat_id = ? ORDER BY seq"
+    return _parse_rows(connection, connection.execute(query, (chat_id,)).fetchall())
+
+
+def turn_events(connection: sqlite3.Connection, chat_id: str, begin: str) -> list[tuple[str, Event]]:
+    """Return the events of the turns of a chat whose ids have this prefix, and which turns of the chat were deleted."""
+    query = """
+        SELECT seq, turn_id, body FROM events
+        WHERE chat_id = ? AND (turn_id >= ? AND turn_id < ? OR kind = 'tree_changed') ORDER BY seq
+    """
+    rows = connection.execute(query, (chat_id, begin, f"{begin}\U0010ffff")).fetchall()
+    return _parse_rows(connection, rows)
+
+
+def _parse_rows(connection: sqlite3.Connection, rows: list[tuple[Any, Any, Any]]) -> list[tuple[str, Event]]:
     parsed = ((str(turn_id), parse_event(connection, seq, body)) for seq, turn_id, body in rows)
     return [(turn_id, one) for turn_id, one in parsed if one is not None]
 

@@ -59,7 +59,7 @@ def read_turn(context: CommandContext, turn: str) -> tuple[Turn, CommandContext 
         other = replace(context, name=name)
         return other.chat.tree.get(turn)[1], other, f"This turn is of the chat {name!r}."
     chat_id = _earlier_chat(context, turn)
-    events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
+    events = journal().read(lambda connection: queries.turn_events(connection, chat_id, turn))
     found = restore.restore_tree(events).get(turn)[1]
     chat = short_id(chat_id)
     note = f"This turn is of the earlier chat {chat}, which is only read: `%chat open {chat}` continues it."

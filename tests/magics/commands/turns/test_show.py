@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nbtool import Chat
+from nbtool.chat.journal import journal
+from nbtool.chat.journal.queries import MAX_EVENTS
 from nbtool.messages import short_id
 from tests.magics.commands.saying import run_command
 
@@ -18,6 +24,24 @@ def letter(name: str) -> str:
     "A letter to somebody."
     return "Dear " + name + ", " + "line " * 300 + "yours."
 """
+
+FILL = """
+WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < ?)
+INSERT INTO events SELECT -number, at, chat_id, 'turn_other', 'notice', '{}'
+FROM numbers, (SELECT at, chat_id FROM events LIMIT 1)
+"""
+"""Adds events to the only chat of a journal, before those that it has."""
+
+
+@pytest.fixture
+def journal_path() -> Iterator[Path]:
+    """Give the file of a journal that only this test writes."""
+    journal.cache_clear()
+    path = journal().path
+    assert path
+    yield path
+    journal().close()
+    journal.cache_clear()
 
 
 def chats(shell: Any) -> dict[str, Any]:
@@ -114,3 +138,21 @@ def test_more_than_one_turn_is_refused(shell: Any, capsys: pytest.CaptureFixture
 def test_without_a_turn_the_last_is_printed(shell: Any, output: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert output
     assert "line " * 300 + "yours." in run_command(shell, "show --whole", capsys)
+
+
+def test_a_turn_of_a_map_is_shown_even_where_the_chat_of_the_map_is_too_large_to_open(
+    shell: Any, journal_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turn = Chat("practice:fast").start_map(["Good morning"]).wait().answers[0].turn
+    assert turn
+    journal().close()
+    with sqlite3.connect(journal_path) as connection:
+        connection.execute(FILL, (MAX_EVENTS,))
+        (chat_id,) = connection.execute("SELECT chat_id FROM events LIMIT 1").fetchone()
+
+    assert turn.text in run_command(shell, f"show {turn.turn_id}", capsys)
+    for command in (f"open {chat_id}", f"explore {chat_id}"):
+        shell.run_cell(f"%chat {command}")
+        refused = "".join(capsys.readouterr())
+        assert f"more than {MAX_EVENTS:,} events" in refused
+        assert "`%chat show TURN`" in refused
