@@ -88,7 +88,7 @@ def measure_startup(arguments: argparse.Namespace) -> str:
         has = environments.footprint(name) if ENTRIES[name].packages else (count, size)
         rows.append(f"| {name} | {seconds[name]:.2f} | {has[0]} | {has[1]:.0f} |")
     aims = [
-        goals.Goal("`%load_ext nbtool` in IPython", load, 0.15, "{:.2f} s"),
+        goals.Goal("`%load_ext nbtool` in IPython", load, 0.12, "{:.2f} s"),
         goals.Goal("distributions above ipython, ipywidgets and anywidget", count, 15, "{:.0f}"),
         goals.Goal("MB above them", size, 25, "{:.0f} MB"),
     ]

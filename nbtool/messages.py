@@ -5,26 +5,19 @@ Plain values: frozen, comparable, and loaded from JSON (`load_messages`) without
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
-from uuid import uuid4
 
+from nbtool.ids import new_id
 from nbtool.mime import describe_media, media_bundle
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 Role = Literal["system", "user", "assistant", "tool"]
-
-SHORT_DIGITS = 8
-"""Digits of an id in a command that a person reads: of 100,000 turns, one in 40,000 begins like another one."""
-
-_DIGITS = 20
-_NEW_ID = re.compile(rf"[a-z]+_[0-9a-f]{{{_DIGITS}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,16 +292,6 @@ class Usage:
     def is_unpriced(self) -> bool:
         """Whether there are tokens of unknown cost."""
         return self.cost is None and self.total_tokens > 0
-
-
-def new_id(prefix: str) -> str:
-    """Return a new unique id of letters, digits and `_` only."""
-    return f"{prefix}_{uuid4().hex[:_DIGITS]}"
-
-
-def short_id(id_: str) -> str:
-    """Return the beginning of an id of `new_id`, which commands take for the whole; any other text is unchanged."""
-    return id_[: SHORT_DIGITS - _DIGITS] if _NEW_ID.fullmatch(id_) else id_
 
 
 def dump_messages(messages: Iterable[Message]) -> bytes:

@@ -23,8 +23,9 @@ from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from nbtool.events import CallDelta, Delta, ProviderDelta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta
+from nbtool.ids import new_id
 from nbtool.loop import run_sync
-from nbtool.messages import Citation, Media, Part, ProviderCall, Refusal, Text, Thinking, ToolCall, ToolResult, new_id
+from nbtool.messages import Citation, Media, Part, ProviderCall, Refusal, Text, Thinking, ToolCall, ToolResult
 from nbtool.text import shorten
 from nbtool.tools.approval import Approved, Decision, Denied, Question, Released, Withheld
 from nbtool.wire.base import Endpoint, Prompt

@@ -25,7 +25,7 @@ from nbtool.chat.chat_description import describe_chat
 from nbtool.chat.journal.storage import is_in_memory
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.errors import BadUsage
-from nbtool.messages import new_id
+from nbtool.ids import new_id
 from nbtool.policy import site_policy
 
 UNPROTECTED = (

@@ -15,7 +15,7 @@ from nbtool.chat.conversation import Conversation
 from nbtool.chat.model import Model
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.errors import BadUsage, NbtoolError
-from nbtool.messages import new_id
+from nbtool.ids import new_id
 from nbtool.plugins.budget import Budget
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import Variables

@@ -9,7 +9,7 @@ from nbtool.chat.journal import journal, retention
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import TurnBuilder, open_builders
 from nbtool.errors import BadUsage
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 
 REASON = "its turn was erased"
 """Why a reference to a result of an erased turn fails."""

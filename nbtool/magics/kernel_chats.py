@@ -13,6 +13,7 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.errors import BadUsage, NbtoolError
+from nbtool.ids import short_id
 from nbtool.magics.cell.run import dry_run, run_cell
 from nbtool.magics.commands import dispatch
 from nbtool.magics.commands.context import CommandContext
@@ -23,7 +24,6 @@ from nbtool.magics.flags.config import NbTool
 from nbtool.magics.flags.flag_parser import MAX_LINE, cell_parser, parse
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CellContext
-from nbtool.messages import short_id
 from nbtool.tools.calls.traceback import name_files_by
 
 if TYPE_CHECKING:

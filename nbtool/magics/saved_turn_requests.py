@@ -11,6 +11,7 @@ from typing import Any
 from nbtool.blocks.protocol import VERSION
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError
+from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext, Kernel
 from nbtool.magics.commands.past_chats.reopen import chat_of_turn, reopen_chat_of
 from nbtool.magics.commands.state.model_choices import model_choices
@@ -18,7 +19,6 @@ from nbtool.magics.commands.turns.undo import undo_command, undo_turn
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.notebook.turn_output import saved_turn_bundle, version_fields
 from nbtool.magics.views.shown_turns import shown_turns
-from nbtool.messages import short_id
 from nbtool.view.saved_turn_messages import ModelsRequest, SavedTurnAnswer, VersionRequest, parse_request
 
 

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from nbtool.events import CallDelta, Delta, ReplyEnd, TextDelta
-from nbtool.messages import ToolResult, new_id
+from nbtool.ids import new_id
+from nbtool.messages import ToolResult
 from nbtool.wire.base import Prompt
 
 DIALECT = "mcp"

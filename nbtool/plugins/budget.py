@@ -20,7 +20,8 @@ from nbtool.chain.price_check import model_id, require_known_cost
 from nbtool.chain.request_size import text_size
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import CallFinished, CallStatus
-from nbtool.messages import Usage, new_id
+from nbtool.ids import new_id
+from nbtool.messages import Usage
 from nbtool.tools.approval import Approver, AskFunction, Denied
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from nbtool.errors import BadUsage
-from nbtool.events import ReplyEnd
-from nbtool.wire.base import Decoder, Endpoint, Prompt, Request, Target, ToolSpec, Wire
-from nbtool.wire.registry import WIRES, find_wire
-from nbtool.wire.reply import Reply, ReplyBuilder
+if TYPE_CHECKING:
+    from nbtool.wire.base import Decoder, Endpoint, Prompt, Request, Target, ToolSpec, Wire
+    from nbtool.wire.prompted.prompted_wire import parse_calls
+    from nbtool.wire.recorded_body import decode
+    from nbtool.wire.registry import WIRES, find_wire
+    from nbtool.wire.reply import Reply, ReplyBuilder
 
 __all__ = [
     "WIRES",
@@ -26,32 +28,18 @@ __all__ = [
     "parse_calls",
 ]
 
-
-def decode(wire: str, body: bytes, *, stream: bool = True) -> Reply:
-    """Decode a recorded response body, streamed or not.
-
-    A truncated body returns a reply that is not `complete` and has no runnable calls.
-
-    Raises:
-        nbtool.errors.BadUsage: `wire` is not one of `WIRES`, or `body` is not bytes.
-        nbtool.errors.WireError: the body reports an error, is a truncated document, or is not of the dialect.
-    """
-    if not isinstance(body, bytes | bytearray | memoryview):
-        raise BadUsage(f"body must be bytes, not {type(body).__name__}.", fix="Read the file in binary mode.")
-    decoder = find_wire(wire).decoder(stream=stream)
-    builder = ReplyBuilder(wire=wire)
-    deltas = (*decoder.feed(bytes(body)), *decoder.close())
-    if deltas and not isinstance(deltas[-1], ReplyEnd):
-        deltas += (*decoder.close(),)  # an error that follows deltas is raised by the next call
-    for delta in deltas:
-        builder.add(delta)
-    return builder.reply()
+_MODULES = {
+    **dict.fromkeys(("Decoder", "Endpoint", "Prompt", "Request", "Target", "ToolSpec", "Wire"), "base"),
+    **dict.fromkeys(("WIRES", "find_wire"), "registry"),
+    **dict.fromkeys(("Reply", "ReplyBuilder"), "reply"),
+    "decode": "recorded_body",
+    "parse_calls": "prompted.prompted_wire",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "parse_calls":
-        from nbtool.wire.prompted.prompted_wire import parse_calls  # noqa: PLC0415 - the parsers load only when needed
-
-        globals()[name] = parse_calls
-        return parse_calls
+    """Import what is used first (PEP 562): `%load_ext` only looks the default model up, and has to be fast."""
+    if name in _MODULES:
+        globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,6 +24,7 @@ from nbtool.events import (
     ThinkingDelta,
     UsageDelta,
 )
+from nbtool.ids import new_id
 from nbtool.messages import (
     Citation,
     Media,
@@ -36,7 +37,6 @@ from nbtool.messages import (
     Thinking,
     ToolCall,
     Usage,
-    new_id,
 )
 from nbtool.text import clean_text
 from nbtool.wire.arguments import parse_arguments

@@ -11,7 +11,7 @@ from nbtool import Chat, tool
 from nbtool.chat.erasure import erase
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.messages import new_id
+from nbtool.ids import new_id
 from nbtool.testing import ScriptedWire, call
 from tests.magics.parking import ParkingChat, wait_end
 

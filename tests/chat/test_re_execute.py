@@ -7,7 +7,7 @@ import pytest
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.errors import BadUsage
 from nbtool.events import CallStarted, RequestStarted
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from tests.chat.again import Market, make_chat, notices, outcomes, results, sell
 

@@ -6,7 +6,7 @@ import pytest
 
 from nbtool import Approved, Chat, Denied
 from nbtool.errors import BadUsage
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from tests.chat.again import make_chat, notices, outcomes, price, results, sell
 

@@ -138,3 +138,22 @@ def test_a_terminal_waits_for_the_prompt_after_the_first_line(bare: Any) -> None
 
     assert is_complete("%%chat -m practice:fast")[0] == "incomplete"
     assert is_complete("%%chat\nHello\n\n")[0] == "complete"
+
+
+IMPORTED = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+InteractiveShell.instance().run_line_magic("load_ext", "nbtool")
+print(*sys.modules)
+"""
+
+
+def test_loading_imports_neither_the_chain_nor_a_client_before_they_are_used() -> None:
+    ran = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True, timeout=120)
+    imported = set(ran.stdout.split())
+
+    assert {"nbtool.magics", "nbtool.wire.providers.catalog"} <= imported
+    assert not imported & {
+        "anywidget", "httpx", "ipywidgets", "nbtool.chain", "nbtool.chat", "nbtool.events", "nbtool.messages",
+        "nbtool.tools", "nbtool.view",
+    }  # fmt: skip

@@ -9,9 +9,9 @@ import pytest
 
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.journal import journal
+from nbtool.ids import short_id
 from nbtool.magics.notebook.cell_changes import CellChange
 from nbtool.magics.saved_turn_requests import answer_page
-from nbtool.messages import short_id
 from tests.magics.commands.past_chats.test_next_day import PRICE
 
 

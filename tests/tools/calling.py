@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from nbtool.caller_thread import CallerThread
 from nbtool.events import Event
+from nbtool.ids import new_id
 from nbtool.loop import background_loop
-from nbtool.messages import ToolCall, new_id
+from nbtool.messages import ToolCall
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import ToolRuntime

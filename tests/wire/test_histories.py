@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nbtool.chain.repair import repair_history
-from nbtool.messages import Message, Native, Part, Refusal, Text, Thinking, ToolCall, ToolResult, new_id, results, user
+from nbtool.ids import new_id
+from nbtool.messages import Message, Native, Part, Refusal, Text, Thinking, ToolCall, ToolResult, results, user
 from nbtool.wire import find_wire
 from nbtool.wire.base import Prompt, Target, ToolSpec
 from tests.wire.validators import check_anthropic, check_chat, check_gemini, check_responses

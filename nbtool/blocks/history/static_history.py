@@ -17,7 +17,7 @@ from nbtool.blocks.protocol import UsageData
 from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.static_html import to_html as turn_html
 from nbtool.events import TurnStatus
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 from nbtool.text import shorten
 from nbtool.turn_view import TurnView
 

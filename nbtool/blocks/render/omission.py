@@ -6,7 +6,7 @@ import re
 
 from nbtool.blocks.protocol import Document, Head
 from nbtool.blocks.protocol_schema import CHAT_PATTERN, ID_PATTERN
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 
 WHOLE_FLAG = "--whole"
 """The option of `%chat show` that prints all of a turn."""

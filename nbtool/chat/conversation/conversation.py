@@ -10,8 +10,8 @@ from nbtool.chat.journal import TurnWriter, journal
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TreeOp
+from nbtool.ids import new_id, short_id
 from nbtool.loop import reset_after_fork, run_sync
-from nbtool.messages import new_id, short_id
 from nbtool.text import shorten
 
 MAX_DIGITS = 9

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 
 from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TurnStarted
-from nbtool.messages import new_id
+from nbtool.ids import new_id
 from nbtool.turn_view import HasTurnId
 
 V = TypeVar("V", bound=HasTurnId)

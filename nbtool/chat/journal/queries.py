@@ -11,7 +11,7 @@ from nbtool.chat.journal.blobs import restore
 from nbtool.errors import JournalError, UnreadableEvent
 from nbtool.event_json import load_event
 from nbtool.events import Event, TurnEnded, TurnStarted
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 
 MAX_COUNTED = 10_000
 """Events of one chat that are read to count its turns; a chat with more has at least as many turns as were found."""

@@ -16,7 +16,7 @@ from nbtool.chat.turn.sent_reasons import with_sent_reasons
 from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
 from nbtool.event_json import dump_event, load_events
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, Notice, TurnEnded
-from nbtool.messages import new_id
+from nbtool.ids import new_id
 from nbtool.text import clean_text
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.store import Variables

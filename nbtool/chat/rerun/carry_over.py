@@ -14,7 +14,8 @@ from typing import Any
 from nbtool.chain.hooks import TurnContext
 from nbtool.chat.rerun.recovery import Round
 from nbtool.events import Notice
-from nbtool.messages import Part, ToolCall, Usage, new_id
+from nbtool.ids import new_id
+from nbtool.messages import Part, ToolCall, Usage
 from nbtool.tools.calls.record import CallRecord
 from nbtool.wire.reply import Reply
 

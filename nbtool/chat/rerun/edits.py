@@ -9,7 +9,7 @@ from typing import Any
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.version_diff import CallEdit
 from nbtool.errors import BadUsage
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 from nbtool.tools.calls.record import CallRecord
 
 

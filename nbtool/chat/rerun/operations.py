@@ -22,7 +22,8 @@ from nbtool.chat.rerun.recovery import Round, complete_rounds, is_pending, recov
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.version_diff import CallEdit, VersionDiff
 from nbtool.errors import BadUsage
-from nbtool.messages import Message, short_id
+from nbtool.ids import short_id
+from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
 from nbtool.tools.calls.record import CallRecord
 

@@ -41,8 +41,9 @@ from nbtool.events import (
     TurnStarted,
     TurnStatus,
 )
+from nbtool.ids import new_id
 from nbtool.loop import background_loop, reset_after_fork
-from nbtool.messages import Citation, Media, Message, ProviderCall, Usage, new_id
+from nbtool.messages import Citation, Media, Message, ProviderCall, Usage
 from nbtool.text import shorten
 from nbtool.tools.calls.stops import CallStops
 

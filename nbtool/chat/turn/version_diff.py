@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 from nbtool.text import shorten
 
 MAX_SHOWN = 200

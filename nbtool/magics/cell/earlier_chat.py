@@ -6,9 +6,9 @@ import time
 
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import JournalError
+from nbtool.ids import short_id
 from nbtool.magics.notebook.earlier_chat_lookup import announced, format_age
 from nbtool.magics.notebook.inserted_cell import CellSource
-from nbtool.messages import short_id
 
 
 def earlier_chat_note(magic: str = "chat") -> str:

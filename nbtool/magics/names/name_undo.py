@@ -15,9 +15,9 @@ from threading import Lock
 from typing import Any, Literal
 
 from nbtool.errors import BadUsage
+from nbtool.ids import short_id
 from nbtool.magics.names.object_contents import content_digests, left_tokens, read_token
 from nbtool.magics.notebook.cell_changes import CellChange, ChangesCells, describe_cells, undo_cells
-from nbtool.messages import short_id
 from nbtool.text import list_names
 from nbtool.tools.content_hash.change_token import ChangeToken
 from nbtool.tools.values.memory_size import UNKNOWN_SIZE, size_of

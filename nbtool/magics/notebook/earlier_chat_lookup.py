@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nbtool import settings
 from nbtool.errors import JournalError, SettingsError
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 
 LOOKUP_SECONDS = 0.02
 """Longest time that the query may take; loading the extension has to be fast."""

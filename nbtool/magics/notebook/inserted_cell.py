@@ -9,7 +9,7 @@ from typing import Literal
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 
 RerunKind = Literal["rerun", "edit", "execute", "resume"]
 

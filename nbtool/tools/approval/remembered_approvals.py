@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from nbtool.errors import ApprovalError
-from nbtool.messages import new_id
+from nbtool.ids import new_id
 from nbtool.tools.approval.decisions import Scope
 from nbtool.tools.approval.question import Question
 

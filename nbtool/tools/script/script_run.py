@@ -13,7 +13,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from nbtool.errors import ToolFailed
-from nbtool.messages import ToolCall, new_id
+from nbtool.ids import new_id
+from nbtool.messages import ToolCall
 from nbtool.threadless import result_of
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nbtool.errors import BadUsage
-from nbtool.messages import ToolCall, new_id
+from nbtool.ids import new_id
+from nbtool.messages import ToolCall
 from nbtool.wire.prompted.call_json import ParsedCall
 from nbtool.wire.prompted.model_format_scanner import Scanner
 from nbtool.wire.prompted.segments import CallSegment, PendingSegment, Piece, TextSegment, merge_text

@@ -17,9 +17,10 @@ import pytest
 from nbtool.chat.journal import journal
 from nbtool.chat.journal.process_journal import Journal
 from nbtool.events import TurnEnded, TurnStarted
+from nbtool.ids import new_id, short_id
 from nbtool.loop import run_sync
 from nbtool.magics.notebook import earlier_chat_lookup
-from nbtool.messages import Usage, new_id, short_id, user
+from nbtool.messages import Usage, user
 from nbtool.settings import data_dir
 
 BEGINS = "This cell begins a new chat. The earlier one of this notebook"

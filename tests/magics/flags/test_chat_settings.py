@@ -16,8 +16,8 @@ from traitlets import TraitError
 from nbtool import Chat
 from nbtool.chat.journal import journal
 from nbtool.errors import NbtoolError
+from nbtool.ids import short_id
 from nbtool.magics.cell.endings import TurnFailed
-from nbtool.messages import short_id
 from nbtool.plugins.privacy import Privacy
 from nbtool.settings import data_dir
 from nbtool.wire.endpoints.model_endpoint import make_endpoint

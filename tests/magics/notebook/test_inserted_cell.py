@@ -9,8 +9,8 @@ import pytest
 
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
+from nbtool.ids import short_id
 from nbtool.magics.notebook.inserted_cell import CellSource, RerunKind
-from nbtool.messages import short_id
 from nbtool.testing import ScriptedWire
 
 

@@ -9,8 +9,8 @@ import pytest
 from nbtool import Chat
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.turn import Turn
+from nbtool.ids import short_id
 from nbtool.magics.views.shown_turns import ShownTurn, ShownTurns
-from nbtool.messages import short_id
 from nbtool.testing import ScriptedWire
 
 

@@ -19,7 +19,8 @@ from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.turn import Turn
 from nbtool.errors import JournalError, NbtoolError
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded, TurnStarted
-from nbtool.messages import Message, Usage, new_id, user
+from nbtool.ids import new_id
+from nbtool.messages import Message, Usage, user
 
 LOST_CALL = "unknown"
 """Name of the call of a turn whose own events are lost: which tool it was is not known."""

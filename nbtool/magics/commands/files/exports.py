@@ -16,10 +16,10 @@ from nbtool.chat.export.title import Origin
 from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.ids import short_id
 from nbtool.magics.commands.context import Command, CommandContext, add_cell, find_turn
 from nbtool.magics.notebook.turn_code import check_code, export_context, turn_code
 from nbtool.magics.notebook.turn_output import chat_field, host_fields
-from nbtool.messages import short_id
 
 FORCE = ("--overwrite", "--force")
 ALL = "--all"

@@ -21,9 +21,9 @@ from nbtool.chat.journal import journal, queries
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event
+from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.notebook.turn_code import turn_code
-from nbtool.messages import short_id
 from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest
 
 LIVE_ACTIONS = tuple(action for action in CELL_ACTIONS if action != "go_on")

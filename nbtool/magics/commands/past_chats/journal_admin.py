@@ -13,11 +13,11 @@ from nbtool.chat.journal import journal, queries, search
 from nbtool.chat.journal import retention as retention_module
 from nbtool.chat.journal.dataframe import frame
 from nbtool.errors import BadUsage
+from nbtool.ids import short_id
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.files.exports import open_file
 from nbtool.magics.commands.past_chats.reopen import continue_chat
 from nbtool.magics.commands.turns.bind import REPLACE
-from nbtool.messages import short_id
 from nbtool.text import shorten
 
 MAX_LISTED = 50

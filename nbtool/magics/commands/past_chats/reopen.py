@@ -11,9 +11,9 @@ from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.names.continued_chat import restore_names
-from nbtool.messages import short_id
 from nbtool.text import shorten
 
 TURN_ID = re.compile(r"turn_\w+")

@@ -16,12 +16,12 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, wait_for_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.ids import short_id
 from nbtool.loop import wait_for_future
 from nbtool.magics.cell.endings import stop_cell
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.turns.show import show
 from nbtool.magics.kernel.cell_messages import listener_for
-from nbtool.messages import short_id
 from nbtool.text import list_names
 from nbtool.tools.approval import BY_COMMAND, Approved, Decision, Question, Released, RememberedApproval
 from nbtool.tools.calls.approval_request import request_event

@@ -10,8 +10,8 @@ from nbtool.chat.conversation import Conversation
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.ids import short_id
 from nbtool.magics.commands.context import Command, CommandContext, format_table
-from nbtool.messages import short_id
 
 MAX_PROMPT = 60
 """Characters of a prompt shown in lists."""

@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 
 from nbtool.errors import McpFailed, ToolFailed
 from nbtool.events import Notice
-from nbtool.messages import ToolCall, new_id
+from nbtool.ids import new_id
+from nbtool.messages import ToolCall
 from nbtool.text import shorten
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.calls.call_run import run_call

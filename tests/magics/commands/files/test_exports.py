@@ -11,7 +11,8 @@ import pytest
 from nbclient import NotebookClient
 
 from nbtool import Chat
-from nbtool.messages import Media, short_id
+from nbtool.ids import short_id
+from nbtool.messages import Media
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import ScriptedWire, call
 from tests.chaos import serve, whole

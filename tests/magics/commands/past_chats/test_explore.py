@@ -6,10 +6,10 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import BadUsage
+from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.past_chats.explore import turn_to_open
 from nbtool.magics.commands.past_chats.history_source import HistorySource
-from nbtool.messages import short_id
 from nbtool.testing import ScriptedWire, call
 from nbtool.view.explorer_messages import CellRequest
 from tests.magics.commands.saying import run_command

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nbtool.chat.journal import journal
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 from tests.magics.commands.saying import run_command
 
 CELLS = (Path(__file__).parents[4] / "js" / "src" / "lab" / "actions.ts").read_text()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 from nbtool.testing import call
 from nbtool.tools.approval import Approved
 from tests.magics.commands.saying import run_command

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nbtool.chat.chat import Chat
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 from tests.magics.commands.saying import run_command
 
 

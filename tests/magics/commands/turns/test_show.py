@@ -13,7 +13,7 @@ import pytest
 from nbtool import Chat
 from nbtool.chat.journal import journal
 from nbtool.chat.journal.queries import MAX_EVENTS
-from nbtool.messages import short_id
+from nbtool.ids import short_id
 from tests.magics.commands.saying import run_command
 
 LONG_TOOL = """
