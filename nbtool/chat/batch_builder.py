@@ -55,7 +55,6 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     items, target, batches = stream_prompts(prompts, rows), as_sink(sink), _Batches(chat, options)
     maker = batches.maker
     has_rows = hasattr(target, "acted_turns")
-    maker.reads_journal &= not has_rows  # such a sink knows which rows have an answer
     maker.is_streamed = True
     if isinstance(sink, str | Path):  # a file takes nothing of the turns
         maker.plan = replace(maker.plan, keep="values")
@@ -65,10 +64,7 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
     target.open(maker.key.chat_id if is_known else new_id(maker.key.chat_id))
     try:
-        if (since := getattr(target, "interrupted_since", None)) is not None:
-            batches.take_worker_turns(since - CLOCK_SECONDS)
-        lost = LostTurns.find(maker.key, target)
-        take_lost = partial(lost.take, read_value=maker.read)
+        take_lost = partial(_find_lost(batches, target).take, read_value=maker.read)
         with _indexed(maker, items) as keyed_items:
             totals = run_streamed_map(
                 keyed_items,
@@ -83,6 +79,15 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
         return totals
     finally:
         target.close()
+
+
+def _find_lost(batches: _Batches, target: object) -> LostTurns:
+    """Return what a killed map has left, where the journal is not asked for every prompt anyway."""
+    since: float | None = getattr(target, "interrupted_since", None)
+    if since is None or batches.maker.reads_answers:
+        return LostTurns()
+    batches.take_worker_turns(since - CLOCK_SECONDS)
+    return LostTurns.find(batches.maker.key, target)
 
 
 @contextmanager

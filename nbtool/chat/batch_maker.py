@@ -236,30 +236,29 @@ class BatchMaker:
             if self.key.is_comparable:
                 has_tools = bool(self.parts.tools.tools())
                 claim.take(self.key.chat_id, keys, journal().path if has_tools else None)
-            if self.before_reading:
-                self.before_reading()
-            earlier = self._find_earlier(keys)
+            if before_reading := self.before_reading:
+                self.before_reading = None  # once in a map: what its own workers do, they return
+                before_reading()
+        earlier = self._find_earlier(keys)
+        acted = {key: acted_turns[one.index] for one, key in zip(items, keys, strict=True) if one.index in acted_turns}
+        if left := {key: turn_id for key, turn_id in acted.items() if key not in earlier}:
+            earlier |= self.key.sort_turns(_read_turns(left), self.free_tools)
+        if self.reads_journal:
             self._report_other_inputs(keys, earlier)
-            return keys, self._with_repeated(earlier)
-        if not acted_turns:
-            return keys, EarlierTurns()
-        turn_ids = {
-            key: acted_turns[one.index] for one, key in zip(items, keys, strict=True) if one.index in acted_turns
-        }
-        return keys, self._with_repeated(self.key.sort_turns(_read_turns(turn_ids), self.free_tools))
+        return keys, self._with_repeated(earlier)
 
     def _find_earlier(self, keys: Sequence[str]) -> EarlierTurns:
         """Return what the journal has of the prompts with these keys."""
         if self.turn_index:
             return self.turn_index.find_earlier(keys, self.free_tools)
-        if not self.key.is_comparable:
+        if not self.reads_answers:
             return EarlierTurns()
         with closing(TurnIndex(self.key)) as index:
             return index.find_earlier(keys, self.free_tools)
 
     def _report_other_inputs(self, keys: Sequence[str], earlier: EarlierTurns) -> None:
         """Warn, once in a map, if prompts that are sent had calls in an earlier map with other inputs."""
-        new = set(keys) - earlier.answered.keys() - earlier.continued.keys() - earlier.refused.keys()
+        new = {key for key in keys if key not in earlier}
         if self._has_warned or not new or not self.parts.tools.tools():
             return
         own_chat = self.key.chat_id if self.key.is_comparable else ""

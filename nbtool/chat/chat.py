@@ -384,7 +384,7 @@ class Chat:
             chat.map_into("kind.sqlite", "Is this review kind? {text}", reader, as_=bool)
 
         `sink` is the path of an SQLite, `.parquet` or `.arrow` file, whose rows with an answer are not sent again; or a
-        function that gets lists of answers, for which answers are reused from the journal, as in `start_map`. `prompts`
+        function that gets lists of answers. Other answers are reused from the journal, as in `start_map`. `prompts`
         or `rows` can be anything that yields them, or frames of them; the rows of a Dask frame, a Polars query, a
         cursor, or a Parquet or Arrow file are read a part at a time. Takes the arguments of `start_map`. At most 1,000
         prompts, or 32 MiB of them, are read ahead; the results of calls are dropped when an answer is written, so that
@@ -394,10 +394,8 @@ class Chat:
         JSON), `error` (why a prompt has no value) and `turn_id` (for `%chat show`). A Parquet or Arrow file is written
         when the map ends, from the `.sqlite` file beside it, which a later map continues; its columns
         `has_undecided_calls` and `has_acted` mark the rows in whose turn nobody decided about a call, and those without
-        an answer to reuse of which a call ran. If the process is killed, the next map with the file takes the answers
-        that had arrived from the journal. Otherwise a file takes no answers from it. Turns of rows without an answer go
-        on from what ran, as in `start_map`, and so do those in which nobody could be asked about a call, or the
-        approver failed.
+        an answer to reuse of which a call ran. Turns of rows without an answer go on from what ran, as in `start_map`,
+        and so do those in which nobody could be asked about a call, or the approver failed.
 
         Raises:
             nbtool.errors.BadUsage: the sink, the prompts or a setting are invalid, or the file has other answers.

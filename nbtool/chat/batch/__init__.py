@@ -7,6 +7,7 @@ batch.py            the running batch: limited concurrency, answers on arrival a
 batch_driver.py     what it gets from its chat
 turn_facts.py       what the turn of an answer says of its calls
 running_prompts.py  which prompts maps are sending now
+claim_file.py       which ones the maps of other processes are sending
 shared_backoff.py   the delays that all requests of a map share: a busy provider, a limit per minute
 prompt_retries.py   the retries of one prompt: of a refused request, of a turn whose reply broke off
 finished_results.py which results of calls are kept

@@ -214,7 +214,7 @@ def test_a_view_that_fails_does_not_reach_the_map(tmp_path: Path) -> None:
     set_progress_view(Broken)
     try:
         assert Chat(wire=wire(echo)).map(["a"]).values == ["A"]
-        assert Chat(wire=wire(echo)).map_into(tmp_path / "a.sqlite", ["a"]).answered == 1
+        assert Chat(wire=wire(echo)).map_into(tmp_path / "a.sqlite", ["b"]).answered == 1
     finally:
         set_progress_view(None)
 

@@ -8,12 +8,16 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from nbtool import Chat, tool
 from nbtool.chat.batch.batch import Batch
+from nbtool.chat.batch.running_prompts import FOLDER
+from nbtool.chat.journal import journal
 from nbtool.errors import BadUsage, NotRepeated
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire.base import Prompt
@@ -111,19 +115,35 @@ def holding_chat() -> Chat:
 
 
 @pytest.mark.promise("maps-once")
-def test_prompts_that_another_process_is_sending_are_refused_until_it_ends() -> None:
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda chat, _: chat.map(NAMES),
+        lambda chat, _: chat.map(["c", "b"]),
+        lambda chat, folder: chat.map_into(folder / "a.sqlite", ["b", "c"]),
+        lambda chat, _: chat.map_into(lambda _: None, ["b"]),
+    ],
+)
+def test_prompts_that_another_process_is_sending_are_refused_until_it_ends(
+    run: Callable[[Chat, Path], object], tmp_path: Path
+) -> None:
     environment = {**os.environ, HELD: "1"}
     command = [sys.executable, "-c", SCRIPT]
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout
         assert other.stdout.readline() == "started\n"
-        with pytest.raises(BadUsage, match="Another process is sending these prompts now"):
-            holding_chat().map(NAMES)
+        with pytest.raises(BadUsage, match=r"A map of another process is sending \d of these prompts now"):
+            run(holding_chat(), tmp_path)
+        others = holding_chat().map(["c", "d"])
         other.kill()
     later = holding_chat().map(NAMES)
+    path = journal().path
 
+    assert others.values == ["paid c", "paid d"]
     assert [type(one.error) for one in later.errors] == [NotRepeated]  # whose call had started
     assert later.answers[1].value == "paid b"
+    assert path
+    assert [one.name for one in (path.parent / FOLDER).iterdir() if one.name != "mutex"] == []
 
 
 def test_prompts_are_sent_twice_at_once_where_no_answers_are_reused() -> None:
@@ -135,3 +155,14 @@ def test_prompts_are_sent_twice_at_once_where_no_answers_are_reused() -> None:
 
     assert first.values == second.values == ["paid a", "paid b"]
     assert shop.effects == {"a": 2, "b": 2}
+
+
+def test_a_process_that_stopped_while_it_claimed_prompts_is_waited_for_a_short_time_only() -> None:
+    path = journal().path
+    assert path
+    folder = path.parent / FOLDER
+    folder.mkdir(exist_ok=True)
+    with FileLock(folder / "mutex"), pytest.raises(BadUsage, match="does not go on, so no prompt was sent"):
+        holding_chat().map(NAMES)
+
+    assert holding_chat().map(NAMES).values == ["paid a", "paid b"]

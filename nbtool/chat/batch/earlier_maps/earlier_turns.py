@@ -43,6 +43,16 @@ class EarlierTurns:
     continued: Mapping[str, Sequence[Turn]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
 
+    def __contains__(self, key: str) -> bool:
+        return key in self.answered or key in self.continued or key in self.refused
+
+    def __or__(self, other: EarlierTurns) -> EarlierTurns:
+        return EarlierTurns(
+            {**self.answered, **other.answered},
+            {**self.continued, **other.continued},
+            {**self.refused, **other.refused},
+        )
+
 
 def not_repeated() -> NotRepeated:
     """Return the error of a prompt that is not sent again."""
