@@ -158,7 +158,8 @@ def test_a_map_into_a_file_continues_after_its_client_went_away(client: Any, tmp
         second = chat.map_into(path, prompts, on=client, chunk=3)
 
     assert 0 < len(stored) < 60
-    assert (second.answered, second.answered_before) == (60 - len(stored), len(stored))
+    assert second.answered + second.answered_before == 60
+    assert second.answered_before >= len(stored)  # and those that did not come home
     assert rows_of(path) == [(n, f"P{n}", None) for n in range(60)]
 
 
