@@ -16,7 +16,7 @@ from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.batch_driver import BatchDriver
 from nbtool.chat.batch.earlier_maps.answer_cache import BatchKey, answer_value
-from nbtool.chat.batch.earlier_maps.earlier_turns import EarlierTurns
+from nbtool.chat.batch.earlier_maps.earlier_turns import EarlierTurns, needs_new_answer
 from nbtool.chat.batch.earlier_maps.other_inputs import CALLS_RUN_AGAIN, has_calls_of_other_inputs
 from nbtool.chat.batch.earlier_maps.own_changes import record_change
 from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex, read_versions
@@ -219,7 +219,9 @@ class BatchMaker:
         for version in reversed(versions):
             tree.add_version(node, version)
         adopt_tree(fork.conversation, fork.parts.variables, tree, EARLIER_MAP)
-        settings = replace(settings, operation=Resume(versions[0].turn_id, with_undecided=True))
+        latest = versions[0]
+        resume = Resume(latest.turn_id, with_undecided=True, with_new_answer=needs_new_answer(latest))
+        settings = replace(settings, operation=resume)
         return fork.compose("", settings=settings, caller_thread=caller_thread, **self.arguments)
 
     @property

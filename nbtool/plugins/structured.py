@@ -51,8 +51,9 @@ class Structured:
         fruit.value
 
     A type is anything that pydantic can read from JSON: a model, a dataclass, a TypedDict, `list[…]`, `dict[…]`, an
-    enum. After an answer that does not match, the model is asked again at most `retries` times, with the problem and
-    without tools; then the turn ends with `InvalidAnswer`. `chat.send(…, as_=Fruit)` creates one for you.
+    enum; `str` is the text of the answer as it is, for which no schema is sent. After an answer that does not match,
+    the model is asked again at most `retries` times, with the problem and without tools; then the turn ends with
+    `InvalidAnswer`. `chat.send(…, as_=Fruit)` creates one for you.
 
     Raises:
         BadUsage: the type cannot be read from JSON.
@@ -65,7 +66,7 @@ class Structured:
             raise BadUsage(f"retries must be 0 or more, not {retries!r}.")
         self.name = getattr(type_, "__name__", "") if isinstance(type_, type) else str(type_)
         self.adapter, self.schema, self._is_wrapped = schema_for(type_)
-        self.retries = retries
+        self.retries, self._is_text = retries, type_ is str
         self.value: Any = None
         self._key = f"structured {id(self)}"
 
@@ -76,6 +77,8 @@ class Structured:
 
     def on_before_request(self, request: RequestContext) -> None:
         """Add the schema to the request; the user's own options take precedence."""
+        if self._is_text:
+            return
         prompt = ANSWER_SCHEMA_PROMPT + json.dumps(self.schema, ensure_ascii=False)
         request.system = f"{request.system}\n\n{prompt}".lstrip()
         is_enforceable = "json_schema" in request.turn.abilities
@@ -133,6 +136,9 @@ class Structured:
 
     def _find_value(self, text: str, state: _State) -> bool:
         """Store the first JSON value of an answer that matches, or else the problem."""
+        if self._is_text:
+            self.value, state.is_found = text, True
+            return True
         from pydantic import ValidationError  # noqa: PLC0415 - loaded when the type was read
 
         state.problem = "it contains no JSON"

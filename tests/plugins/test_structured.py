@@ -96,6 +96,15 @@ def test_an_answer_becomes_a_value_of_the_type(type_: Any, said: str, value: Any
     assert turn.text == said
 
 
+def test_as_text_an_answer_is_taken_as_it_is_and_no_schema_is_sent() -> None:
+    with WithSchemas(['It is "ripe".'], "chat") as wire:
+        turn = Chat(wire=wire, system="Be brief.").send("Which?", as_=str)
+
+    assert (turn.status, turn.value) == ("completed", 'It is "ripe".')
+    assert "{" not in wire.prompts[0].system
+    assert "response_format" not in wire.prompts[0].options
+
+
 def test_the_schema_is_in_the_system_text() -> None:
     with ScriptedWire([APPLE]) as wire:
         Chat(wire=wire, system="Be brief.").send("Which?", as_=Fruit)

@@ -15,7 +15,7 @@ from typing import Any, Self
 from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.batch_driver import BatchDriver
-from nbtool.chat.batch.earlier_maps.earlier_turns import choose_step, not_repeated
+from nbtool.chat.batch.earlier_maps.earlier_turns import choose_step, has_started, not_repeated
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompt_retries import PromptRetries
@@ -226,6 +226,7 @@ class Batch:
         """Add the answers that are known; the other prompts wait. Return the turns that go on, by their keys."""
         items = self._questions.items
         keys, earlier = await asyncio.to_thread(self._driver.keys, items)
+        continued = dict(earlier.continued)
         for one, key in zip(items, keys, strict=True):
             if one.problem:
                 self._add(self._answer(one, error=one.problem))
@@ -234,10 +235,12 @@ class Batch:
             elif (turn := earlier.answered.get(key)) and (answer := self._cached_answer(one, turn)):
                 self._add(answer)
             else:
-                if versions := earlier.continued.get(key):
+                if turn and any(has_started(call, self._driver.free_tools) for call in turn.calls):
+                    continued[key] = [turn]
+                if versions := continued.get(key):
                     self._continued[one.index] = versions
                 self._waiting.append((one, key))
-        return earlier.continued
+        return continued
 
     def _receive(self, answer: Answer) -> None:
         """Add an answer that comes from elsewhere."""
@@ -300,7 +303,7 @@ class Batch:
         try:
             return self._answer(one, turn=turn, value=self._driver.read(turn), is_cached=True)
         except NbtoolError:
-            return None  # the recorded answer does not fit the type: send the prompt again
+            return None  # the recorded answer does not fit the type: it is asked for again
 
     def _answer(self, one: PromptItem, **fields: Any) -> Answer:
         return Answer(one.index, one.label, one.prompt, **fields)

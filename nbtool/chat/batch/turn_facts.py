@@ -8,10 +8,14 @@ from dataclasses import replace
 from nbtool.chat.batch.answers import Answer, approver_error, has_undecided_calls
 from nbtool.chat.batch.earlier_maps.earlier_turns import find_start, has_started
 from nbtool.chat.turn import Turn
-from nbtool.errors import Cancelled, IncompleteReply, WorkerLost
+from nbtool.errors import Cancelled, IncompleteReply, InvalidAnswer, WorkerLost
 
 INCOMPLETE_FIX = "Map again to go on."
 """What to do about a reply that broke off."""
+
+INVALID_FIX = "Map again to ask for the answer again, from the results of the calls that ran, or ask for less."
+INVALID_PLAIN_FIX = "Map again to ask again, or ask for less."
+"""What to do about an answer that is not of the type."""
 
 
 def with_calls(answer: Answer, earlier: Sequence[Turn], free_tools: Collection[str]) -> Answer:
@@ -43,6 +47,8 @@ def error_of(turn: Turn) -> BaseException:
     """Return why a turn did not complete, with what to do about it in a map."""
     if isinstance(turn.error, IncompleteReply):
         return turn.error.changed(fix=INCOMPLETE_FIX)
+    if isinstance(turn.error, InvalidAnswer):
+        return turn.error.changed(fix=INVALID_FIX if turn.calls else INVALID_PLAIN_FIX)
     return turn.error or Cancelled(f"The turn was {turn.status}.")
 
 

@@ -135,11 +135,12 @@ class Resume:
     Calls that never started run now, with approval. The outcomes of all others are reused; a call that was running when
     the turn was interrupted has an unknown outcome and does not run again. `with_undecided`, calls that were denied by
     nobody's decision are asked about again, and the turn goes on from the first round with one, unless a call of a
-    later round has started.
+    later round has started. `with_new_answer`, the model is asked again after the last calls: no later reply is reused.
     """
 
     turn: TurnRef = None
     with_undecided: bool = False
+    with_new_answer: bool = False
 
     def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one signature for all operations
         """Return the plan; raises BadUsage if the turn does not exist or is complete."""
@@ -148,7 +149,9 @@ class Resume:
             raise BadUsage(f"{short_id(turn.turn_id)} is still running.", fix="Wait for it, or stop it first.")
         rounds = recover(turn, lambda turn_id: conversation.find_turn(turn_id)[1])
         first = self._first_undecided(rounds)
-        if turn.status == "completed" and not first:
+        if self.with_new_answer:
+            rounds = _until_last_calls(rounds)
+        elif turn.status == "completed" and not first:
             raise BadUsage(
                 f"{short_id(turn.turn_id)} is complete, so nothing is pending.", fix="Use a rerun to send it again."
             )
@@ -204,6 +207,12 @@ class Reexecute:
 def _is_denied(record: CallRecord | None) -> bool:
     """Whether a call was denied by nobody's decision."""
     return record is not None and record.started is None and record.is_undecided
+
+
+def _until_last_calls(rounds: Sequence[Round]) -> list[Round]:
+    """Return the rounds up to the last one with calls."""
+    last = max((number for number, round in enumerate(rounds, 1) if round.reply.calls), default=0)
+    return list(rounds[:last])
 
 
 TurnOperation = Edit | Insert | Rerun | Resume | Reexecute

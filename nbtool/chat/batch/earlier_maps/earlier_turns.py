@@ -81,6 +81,14 @@ def choose_step(versions: Sequence[Turn], free_tools: Collection[str]) -> NextSt
     return "refuse" if any(map(is_referred_to, started)) else "continue"
 
 
+def needs_new_answer(turn: Turn) -> bool:
+    """Whether the last answer of a turn that goes on is not reused: it did not fit the type, or a plugin refused it.
+
+    The turn of a process that was killed may have an answer that nobody has seen yet.
+    """
+    return turn.status == "completed" or (turn.status == "error" and turn.end_reason != "interrupted")
+
+
 def _can_ask_again(turn: Turn, undecided: Sequence[CallRecord]) -> bool:
     """Whether the model asked for these calls itself, none of them started, and none of a later round did."""
     own = {call.call_id for reply in turn.rounds for call in reply.calls}

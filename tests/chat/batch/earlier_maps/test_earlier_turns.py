@@ -9,9 +9,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
 from nbtool import Approved, Chat, Released, tool
 from nbtool.chat.batch.batch import Batch
@@ -38,6 +39,7 @@ class Shop:
         self.effects: Counter[str] = Counter()
         self.broken: set[str] = set()
         self.requests = 0
+        self.answer = ""
         self.on_last = lambda _: None
 
         @tool(run="auto")
@@ -69,7 +71,7 @@ class Shop:
             if len(results) < len(names):
                 return call(names[len(results)], name=name)
             self.on_last(name)
-            return ["broken", cut()] if name in self.broken else " and ".join(results)
+            return ["broken", cut()] if name in self.broken else self.answer or " and ".join(results)
 
         return Chat(wire=ScriptedWire([reply] * 60), tools=list(tools or (self.pay,)))
 
@@ -107,6 +109,44 @@ def test_a_turn_that_failed_after_a_call_goes_on_from_its_result(shop: Shop, run
     assert shop.effects == {"a": 1, "b": 1, "c": 1}
     assert shop.requests == 1
     assert run_map(shop.chat()).answered_before == 3 if isinstance(last, MapTotals) else last.values[1] == "paid b"
+
+
+@pytest.mark.promise("maps-once")
+def test_an_answer_that_is_no_value_of_the_type_is_asked_for_again_from_the_results_of_its_calls(
+    shop: Shop, run_map: RunMap
+) -> None:
+    first = run_map(shop.chat(), as_=int)
+    shop.requests = 0
+    still = run_map(shop.chat(), as_=int)
+    asked, shop.answer = shop.requests, "7"
+    last = run_map(shop.chat(), as_=int)
+    fourth = run_map(shop.chat(), as_=int)
+
+    assert "3 failed (The answer is not a valid int" in str(first)
+    assert "3 failed" in str(still)
+    assert asked == 9  # each answer and its two retries
+    assert "failed" not in str(last)
+    assert "3 answered before" in str(fourth)
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+
+
+@pytest.mark.promise("maps-once")
+def test_a_recorded_answer_that_fits_the_type_no_longer_is_asked_for_again_from_the_results_of_its_calls(
+    shop: Shop,
+) -> None:
+    least = 0
+
+    def check(number: int) -> int:
+        assert number >= least
+        return number
+
+    amount, shop.answer = Annotated[int, AfterValidator(check)], "7"
+    shop.chat().map(NAMES, as_=amount)
+    least, shop.answer = 8, "9"
+    again = shop.chat().map(NAMES, as_=amount)
+
+    assert list(again.values) == [9, 9, 9]
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
 
 
 @pytest.mark.promise("maps-once")
