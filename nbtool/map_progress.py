@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
+    from nbtool.events import EndReason
     from nbtool.messages import Usage
 
 MapState = Literal["running", "completed", "stopped"]
+
+CUTTING_REASONS: tuple[EndReason, ...] = ("rounds", "calls", "length", "repetition")
+"""Why an answer may be cut short, although its turn completed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,8 @@ class MapProgress:
     because the map was stopped. `undecided` are those with an answer in whose turn a call was denied, or its result
     withheld, because nobody could be asked or the approver failed; `approver_error` is how it failed the first time,
     `acted` the number of those of which another call ran. `failures` are the first distinct messages with their
-    numbers, `other_failures` the number of all further ones. `per_minute` is None while too little is known,
+    numbers, `other_failures` the number of all further ones. `cut` are the numbers of answers that a limit cut short,
+    by the reason. `per_minute` is None while too little is known,
     `wait_seconds` are those until the provider is asked again. `reason` says why it was stopped, and is empty if a
     person did.
     """
@@ -41,6 +46,7 @@ class MapProgress:
     undecided: int = 0
     approver_error: str = ""
     acted: int = 0
+    cut: tuple[tuple[EndReason, int], ...] = ()
 
     @property
     def done(self) -> int:

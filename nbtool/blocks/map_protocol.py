@@ -6,7 +6,9 @@ from typing import Literal, TypedDict
 
 MapStatus = Literal["running", "completed", "stopped"]
 
-MapFactKind = Literal["rate", "left", "failed", "before", "unsent", "undecided", "tokens", "cost", "seconds", "wait"]
+MapFactKind = Literal[
+    "rate", "left", "failed", "before", "unsent", "undecided", "cut", "tokens", "cost", "seconds", "wait"
+]
 
 
 class MapFact(TypedDict):

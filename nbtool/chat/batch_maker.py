@@ -103,7 +103,7 @@ class BatchMaker:
     def key(self) -> BatchKey:
         """The inputs that all prompts share; slow where objects are large."""
         began = time.monotonic()
-        key = BatchKey.of(self._inputs)
+        key = BatchKey.of(self._inputs, self.settings.limits or self.parts.limits)
         self._key_seconds = time.monotonic() - began
         return key
 

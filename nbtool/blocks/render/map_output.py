@@ -14,7 +14,8 @@ STOPPED = "Stopped before it was finished; the finished answers are kept."
 MESSAGE_CHARS = 400
 """Characters of a message of a failure that are shown; it was shortened before."""
 
-_COUNTS = frozenset(("failed", "before", "unsent", "undecided"))
+_FLAWS = frozenset(("undecided", "cut"))
+_COUNTS = frozenset(("failed", "before", "unsent")) | _FLAWS
 _MUTED_STYLE = "opacity:.75"
 
 
@@ -57,8 +58,8 @@ def _to_text(data: MapData) -> str:
 def _head(data: MapData) -> str:
     """Return how many prompts are done, and what became of the others; the sign of the log only if all is well."""
     counts = [fact["text"] for fact in data["facts"] if fact["kind"] in _COUNTS]
-    has_undecided = any(fact["kind"] == "undecided" for fact in data["facts"])
-    is_well = data["status"] == "completed" and not data["failures"] and not has_undecided
+    has_flaw = any(fact["kind"] in _FLAWS for fact in data["facts"])
+    is_well = data["status"] == "completed" and not data["failures"] and not has_flaw
     return f"{'✓ ' if is_well else ''}{' · '.join([data['label'], *counts])}"
 
 

@@ -10,7 +10,7 @@ from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
-from nbtool.events import CallDecided, Event
+from nbtool.events import CallDecided, EndReason, Event
 from nbtool.messages import Message
 from nbtool.tools.approval import BY_ERROR, BY_NO_DECISION
 
@@ -23,7 +23,8 @@ class Answer:
     with `keep="values"` it has only the id, by which `%chat show` and `%chat explore` find the turn. An answer with
     `has_undecided_calls`, of which one was denied, or its result withheld, because nobody could be asked or the
     approver failed, is not reused; `approver_error` says how it failed. With `has_acted`, a call had started and there
-    is no answer to reuse: a later map does not send the prompt from its beginning.
+    is no answer to reuse: a later map does not send the prompt from its beginning. `end_reason` is why its turn ended
+    without a finished answer, such as a limit.
     """
 
     index: int
@@ -37,6 +38,7 @@ class Answer:
     has_undecided_calls: bool = field(default=False, repr=False)
     approver_error: str = field(default="", repr=False)
     has_acted: bool = field(default=False, repr=False)
+    end_reason: EndReason = field(default="", repr=False)
 
 
 def has_undecided_calls(events: Iterable[Event]) -> bool:

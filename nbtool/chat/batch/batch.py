@@ -317,14 +317,7 @@ class Batch:
             (self._driver.results.finish if answer.turn else self._driver.results.drop)(turn)
         for version in self._continued.pop(answer.index, ()):
             self._driver.results.drop(version)
-        self._counts.add(
-            answer.error,
-            is_cached=answer.is_cached,
-            is_unsent=self.is_unsent(answer),
-            has_undecided_calls=answer.has_undecided_calls,
-            approver_error=answer.approver_error,
-            has_acted=answer.has_acted,
-        )
+        self._counts.add_answer(answer, is_unsent=self.is_unsent(answer))
         self._display.update()
         for listener in tuple(self._listeners):
             listener(answer)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
+from nbtool.chat.batch.answers import Answer
 from nbtool.errors import NbtoolError
-from nbtool.map_progress import MapProgress, MapState
+from nbtool.events import EndReason
+from nbtool.map_progress import CUTTING_REASONS, MapProgress, MapState
 from nbtool.messages import Usage
 from nbtool.text import shorten
 
@@ -36,6 +38,7 @@ class MapCounts:
         self._answered = self._failed = self._answered_before = self._unsent = self._undecided = self._acted = 0
         self._approver_error = ""
         self._failures: dict[str, int] = {}
+        self._cut: Counter[EndReason] = Counter()
         self._buckets: deque[tuple[float, int]] = deque()
         self._in_window = 0
         self._window_start = self._start = clock()
@@ -44,6 +47,20 @@ class MapCounts:
     def begin(self) -> None:
         """Measure time from now on."""
         self._window_start = self._start = self._clock()
+
+    def add_answer(self, answer: Answer, *, is_unsent: bool = False) -> None:
+        """Count one prompt by its answer, also what cut that short."""
+        self.add(
+            answer.error,
+            is_cached=answer.is_cached,
+            is_unsent=is_unsent,
+            has_undecided_calls=answer.has_undecided_calls,
+            approver_error=answer.approver_error,
+            has_acted=answer.has_acted,
+        )
+        with self._lock:
+            if answer.error is None and answer.end_reason in CUTTING_REASONS:
+                self._cut[answer.end_reason] += 1
 
     def add(
         self,
@@ -108,6 +125,7 @@ class MapCounts:
                 self._undecided,
                 self._approver_error,
                 self._acted,
+                tuple((reason, count) for reason in CUTTING_REASONS if (count := self._cut[reason])),
             )
 
     def _rate(self, now: float) -> float | None:

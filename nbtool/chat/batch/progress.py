@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from nbtool.chat.batch.map_counts import MapCounts
-from nbtool.chat.batch.status_line import status_line, undecided_text
+from nbtool.chat.batch.status_line import cut_text, status_line, undecided_text
 from nbtool.errors import Cancelled, NbtoolError
 from nbtool.loop import background_loop
 from nbtool.map_progress import MapProgress, ProgressView, get_progress_view
@@ -48,7 +48,7 @@ class ShownMap:
 
 
 class ProgressDisplay:
-    """Shows a map from `open` to `close`; with `is_shown=False` only, at the end, that calls were denied.
+    """Shows a map from `open` to `close`; with `is_shown=False` only, at the end, what the values hide.
 
     One that is `is_part` of another map shows nothing.
     """
@@ -107,15 +107,16 @@ class ProgressDisplay:
         if self._is_part:
             return
         progress = self._progress(error, is_ended=True)
-        if not self._is_shown and progress.undecided:
-            print(f"nbtool: {undecided_text(progress)}", file=sys.stderr, flush=True)  # noqa: T201 - the values hide it
+        hidden = ", ".join(filter(None, [undecided_text(progress), cut_text(progress)]))  # the values do not show it
+        if not self._is_shown and hidden:
+            print(f"nbtool: {hidden}", file=sys.stderr, flush=True)  # noqa: T201 - also without progress
         if self._view:
             with suppress(Exception):
                 self._view.end(progress)
         if self._line:
             is_stopped = progress.state == "stopped"
             text = f"{self._text(progress)} ({self._map.continue_fix})" if is_stopped else self._text(progress)
-            self._line.end(text, is_needed=is_stopped or progress.undecided > 0)
+            self._line.end(text, is_needed=is_stopped or bool(hidden))
 
     def _text(self, progress: MapProgress) -> str:
         return f"nbtool: {self._map.line(progress)}"
@@ -139,8 +140,8 @@ class ProgressLine:
     """Write progress to an interactive stream, overwritten in place.
 
     The stream is stderr in a terminal and stdout in a notebook, where stderr has a red background. To a file or a pipe
-    only what is needed is written, to stderr: that calls were denied, which the values of a map do not show, and how
-    far a map came that was stopped.
+    only what is needed is written, to stderr: that calls were denied or answers cut short, which the values of a map do
+    not show, and how far a map came that was stopped.
     """
 
     def __init__(self, *, is_shown: bool) -> None:

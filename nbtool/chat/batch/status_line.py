@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nbtool.events import EndReason
 from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
 from nbtool.text import count_of, format_number, shorten
@@ -22,6 +23,18 @@ UNASKED_FIX = 'pass `approver=`, or set `run="auto"` on the tool'
 """What a person can do about calls that nobody could be asked about."""
 
 
+CUTS: dict[EndReason, str] = {
+    "rounds": "by `max_rounds`",
+    "calls": "by `max_calls`",
+    "length": "at the length limit of a reply",
+    "repetition": "for repeating calls",
+}
+"""By the reason: what cut an answer short."""
+
+LIMIT_FIX = "map again with a larger one to go on"
+"""What a person can do about answers that were cut short by a limit on their turns."""
+
+
 def status_line(progress: MapProgress) -> str:
     """Return how many prompts are done and what became of them; at the end also what can be done about it."""
     done, total, tokens = progress.done, progress.total, progress.usage.total_tokens
@@ -33,6 +46,7 @@ def status_line(progress: MapProgress) -> str:
         failed_text(progress),
         f"{format_number(progress.answered_before)} answered before" if progress.answered_before else "",
         undecided_text(progress),
+        cut_text(progress),
         f"{format_number(tokens)} tokens" if tokens else "",
         _cost_text(progress.usage),
         f"waiting {progress.wait_seconds:.0f} s for the provider" if is_waiting else "",
@@ -80,3 +94,16 @@ def undecided_text(progress: MapProgress) -> str:
     if progress.approver_error:
         return f"{text}; {progress.approver_error} ({APPROVER_FIX}{repeats})"
     return f"{text}: nobody could be asked ({UNASKED_FIX}{repeats})"
+
+
+def cut_text(progress: MapProgress) -> str:
+    """Return how many answers were cut short and by what; at the end also what can be done about a limit."""
+    if not progress.cut:
+        return ""
+    total = sum(count for _, count in progress.cut)
+    if len(progress.cut) == 1:
+        what = CUTS[progress.cut[0][0]]
+    else:
+        what = f"({', '.join(f'{format_number(count)} {CUTS[reason]}' for reason, count in progress.cut)})"
+    has_fix = progress.state != "running" and any(reason in ("rounds", "calls") for reason, _ in progress.cut)
+    return f"{format_number(total)} cut short {what}{f': {LIMIT_FIX}' if has_fix else ''}"

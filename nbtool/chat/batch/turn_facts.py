@@ -40,6 +40,7 @@ def with_calls(answer: Answer, earlier: Sequence[Turn], free_tools: Collection[s
         has_undecided_calls=is_undecided,
         approver_error=approver_error(turn.log) if turn and is_undecided else "",
         has_acted=has_acted and (answer.error is not None or is_undecided),
+        end_reason=turn.end_reason if turn else answer.end_reason,
     )
 
 

@@ -22,6 +22,7 @@ from nbtool.chat.rerun.recovery import Round, complete_rounds, is_pending, recov
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.version_diff import CallEdit, VersionDiff
 from nbtool.errors import BadUsage
+from nbtool.events import RequestStarted
 from nbtool.ids import short_id
 from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
@@ -150,7 +151,7 @@ class Resume:
         rounds = recover(turn, lambda turn_id: conversation.find_turn(turn_id)[1])
         first = self._first_undecided(rounds)
         if self.with_new_answer:
-            rounds = _until_last_calls(rounds)
+            rounds = _until_last_calls(turn, rounds)
         elif turn.status == "completed" and not first:
             raise BadUsage(
                 f"{short_id(turn.turn_id)} is complete, so nothing is pending.", fix="Use a rerun to send it again."
@@ -209,10 +210,11 @@ def _is_denied(record: CallRecord | None) -> bool:
     return record is not None and record.started is None and record.is_undecided
 
 
-def _until_last_calls(rounds: Sequence[Round]) -> list[Round]:
-    """Return the rounds up to the last one with calls."""
-    last = max((number for number, round in enumerate(rounds, 1) if round.reply.calls), default=0)
-    return list(rounds[:last])
+def _until_last_calls(turn: Turn, rounds: Sequence[Round]) -> list[Round]:
+    """Return the rounds up to the last one with calls; those of a final reply, which was to have none, do not count."""
+    final = {event.round for event in turn.log if isinstance(event, RequestStarted) and event.final}
+    numbers = (number for number, round in enumerate(rounds, 1) if round.reply.calls and number not in final)
+    return list(rounds[: max(numbers, default=0)])
 
 
 TurnOperation = Edit | Insert | Rerun | Resume | Reexecute

@@ -72,3 +72,9 @@ def test_texts_of_others_are_text() -> None:
     assert 'class="tex2jax_ignore mathjax_ignore"' in bundle["text/html"]
     assert len(bundle["text/html"]) < 2_500
     assert "\u202e" not in bundle["text/plain"]
+
+
+def test_a_map_with_an_answer_that_was_cut_short_does_not_look_well() -> None:
+    facts: Any = [{"kind": "cut", "text": "1 cut short by `max_rounds`"}]
+
+    assert map_mimebundle(ended(facts=facts))["text/plain"] == "1,000 of 1,000 prompts · 1 cut short by `max_rounds`"

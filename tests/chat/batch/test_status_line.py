@@ -45,6 +45,12 @@ FAILED: dict[str, Any] = {
             },
             f"4 of 4 prompts, 1 with calls denied or withheld; The approver failed: E ({APPROVER_FIX})",
         ),
+        (
+            {"total": 4, "answered": 4, "cut": (("rounds", 3), ("length", 1)), "state": "completed"},
+            "4 of 4 prompts, 4 cut short (3 by `max_rounds`, 1 at the length limit of a reply): "
+            "map again with a larger one to go on",
+        ),
+        ({"total": 4, "answered": 4, "cut": (("rounds", 3),)}, "4 of 4 prompts, 3 cut short by `max_rounds`"),
     ],
 )
 def test_the_line_says_what_became_of_the_prompts(progress: dict[str, Any], line: str) -> None:

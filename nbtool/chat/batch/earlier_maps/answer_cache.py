@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from nbtool.chain.limits import Limits
 from nbtool.chat.batch.answers import has_undecided_calls
 from nbtool.chat.batch.earlier_maps.earlier_turns import (
     EarlierTurns,
+    NextStep,
     choose_step,
     find_start,
+    has_more_room,
     restore_versions,
 )
 from nbtool.chat.batch.earlier_maps.own_changes import find_original
@@ -36,17 +39,19 @@ class BatchKey:
 
     `chat_id` is the chat that their turns are journalled under: the same inputs have the same id in every kernel.
     Nothing is read from the journal where it is not comparable: an input cannot be compared, or a plugin redacts the
-    journal.
+    journal. `limits` are those of the turns: answers of maps with other ones are compared with them.
     """
 
     base: CacheKey
     is_comparable: bool
+    limits: Limits = field(default_factory=Limits)
 
     @classmethod
-    def of(cls, scene: TurnInputs) -> BatchKey:
+    def of(cls, scene: TurnInputs, limits: Limits | None = None) -> BatchKey:
         """Build the key; slow where objects are large, because their contents are hashed."""
         base = make_key(scene)
-        return cls(base, not base.uncomparable and redactor_for(scene.plugins, "") is None)
+        is_comparable = not base.uncomparable and redactor_for(scene.plugins, "") is None
+        return cls(base, is_comparable, limits or Limits())
 
     @property
     def chat_id(self) -> str:
@@ -79,8 +84,12 @@ class BatchKey:
         for key, events in found.items():
             versions = restore_versions(events)
             may_have_run = not events or any(isinstance(event, CallStarted) for event in events[0])
-            step = choose_step(versions, free_tools) if versions else "refuse" if may_have_run else "send"
-            if versions and (step == "use" or self.is_sound(events[0])):
+            is_sound = bool(versions) and self.is_sound(events[0])
+            has_room = is_sound and has_more_room(versions[0], self.limits)
+            step: NextStep = "refuse" if may_have_run else "send"
+            if versions:
+                step = choose_step(versions, free_tools, has_more_room=has_room)
+            if step == "use" or (is_sound and not has_room):
                 answered[key] = versions[0]
             elif step == "continue":
                 continued[key] = versions

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nbtool.chain.limits import Limits
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import queries
 from nbtool.chat.turn import Turn
@@ -59,12 +60,13 @@ def not_repeated() -> NotRepeated:
     return NotRepeated(NOT_REPEATED, fix=NOT_REPEATED_FIX)
 
 
-def choose_step(versions: Sequence[Turn], free_tools: Collection[str]) -> NextStep:
+def choose_step(versions: Sequence[Turn], free_tools: Collection[str], *, has_more_room: bool = False) -> NextStep:
     """Decide what is done with a prompt whose turn gave no answer that can be reused.
 
     Args:
         versions: the turn and those that it continued, the latest first.
         free_tools: nbtool's own tools, which only read the variables of the chat: they do not count.
+        has_more_room: whether a limit ended the turn early, and this map has a larger one (`has_more_room`).
     """
     started = [one for turn in versions for one in turn.calls if has_started(one, free_tools)]
     if not started:
@@ -74,15 +76,28 @@ def choose_step(versions: Sequence[Turn], free_tools: Collection[str]) -> NextSt
     latest = versions[0]
     undecided = [one for one in latest.calls if one.is_undecided]
     if latest.status == "completed":
-        if not undecided:
+        if not undecided and not has_more_room:
             return "send"  # an object that it used may have changed since
-        if not _can_ask_again(latest, undecided):
+        if undecided and not _can_ask_again(latest, undecided):
             return "use"
+        if not undecided and any(map(is_referred_to, started)):
+            return "use"  # a part of the answer is better than none
     return "refuse" if any(map(is_referred_to, started)) else "continue"
 
 
+def has_more_room(turn: Turn, limits: Limits) -> bool:
+    """Whether a limit of a turn ended it early, and these limits let it go further."""
+    if turn.status != "completed":
+        return False
+    if turn.end_reason == "rounds":
+        return limits.max_rounds > turn.stats.rounds
+    return turn.end_reason == "calls" and limits.max_calls > turn.stats.calls
+
+
 def needs_new_answer(turn: Turn) -> bool:
-    """Whether the last answer of a turn that goes on is not reused: it did not fit the type, or a plugin refused it.
+    """Whether the last answer of a turn that goes on is not reused.
+
+    It did not fit the type, a plugin refused it, or it was given early because of a limit.
 
     The turn of a process that was killed may have an answer that nobody has seen yet.
     """

@@ -15,8 +15,10 @@ import pytest
 from pydantic import AfterValidator
 
 from nbtool import Approved, Chat, Released, tool
+from nbtool.chain.limits import Limits
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.prompts import parse_prompts
+from nbtool.chat.batch.status_line import CUTS, LIMIT_FIX
 from nbtool.chat.batch.streamed_map import MapTotals
 from nbtool.chat.batch_maker import BatchMaker
 from nbtool.chat.erasure import erase
@@ -127,6 +129,42 @@ def test_an_answer_that_is_no_value_of_the_type_is_asked_for_again_from_the_resu
     assert asked == 9  # each answer and its two retries
     assert "failed" not in str(last)
     assert "3 answered before" in str(fourth)
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+
+
+@pytest.mark.promise("maps-once")
+def test_an_answer_that_a_limit_cut_short_goes_on_where_the_limit_is_larger(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(rounds: int) -> Batch:
+        settings = TurnSettings(limits=Limits(max_rounds=rounds))
+        return shop.chat(names=("pay",) * 2).map(NAMES, settings=settings, progress=False)
+
+    line = f"3 cut short {CUTS['rounds']}: {LIMIT_FIX}"
+    assert repr(run(2)) == f"<Batch: 3 of 3 prompts, {line}>"
+    assert capsys.readouterr().err == f"nbtool: {line}\n"
+    assert shop.effects == {"a": 1, "b": 1, "c": 1}
+    assert repr(run(2)) == f"<Batch: 3 of 3 prompts, 3 answered before, {line}>"
+    whole = run(9)
+    assert repr(whole) == "<Batch: 3 of 3 prompts>"
+    assert whole.values[0] == "paid a and paid a"
+    assert shop.effects == {"a": 2, "b": 2, "c": 2}
+    assert repr(run(2)) == repr(run(20)) == "<Batch: 3 of 3 prompts, 3 answered before>"
+
+
+def test_an_answer_that_was_cut_short_is_kept_where_the_model_was_given_the_name_of_a_result(shop: Shop) -> None:
+    @tool(run="auto")
+    def pay(name: str) -> list[int]:
+        "Pay, and return more than is shown."
+        shop.effects[name] += 1
+        return list(range(100_000))
+
+    def run(rounds: int) -> Batch:
+        settings = TurnSettings(limits=Limits(max_rounds=rounds))
+        return shop.chat(pay, names=("pay",) * 3).map(NAMES, settings=settings)
+
+    run(2)
+    assert "3 answered before, 3 cut short" in repr(run(9))
     assert shop.effects == {"a": 1, "b": 1, "c": 1}
 
 
