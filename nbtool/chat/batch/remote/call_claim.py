@@ -8,8 +8,17 @@ from collections.abc import Callable
 from nbtool.chain.hooks import RequestContext
 from nbtool.errors import Cancelled, WorkerLost
 
-NOT_REPEATED = "A worker ended after a call of this prompt had started: what the call did may be done."
-NOT_REPEATED_FIX = "It is not repeated. Check what it did, then map with `repeat_calls=True` to send the prompt again."
+NOT_REPEATED = "A worker ended after a call of this prompt had started, or was about to: what the call did may be done."
+NOT_REPEATED_FIX = (
+    "Map again: it goes on from the result of the call, if that is known, and is not sent otherwise. Then check what "
+    "the call did; with `repeat_calls=True` the prompt is sent from its beginning."
+)
+
+MAY_HAVE_STARTED = (
+    "The worker ended before its answer came back, and a call of this prompt may have started: what it did may be done."
+)
+NOT_STARTED = "The worker ended before its answer came back. No call of this prompt had started."
+NOT_STARTED_FIX = "Map again: it is sent."
 
 NO_HOME = "The process of this map is gone: no more calls start."
 
@@ -76,5 +85,15 @@ class HomeCheck:
 
 
 def lost_after_calls() -> WorkerLost:
-    """Return the error of a prompt whose calls may have run on a lost worker."""
+    """Return the error of a prompt whose calls started, or were about to, on a lost worker."""
     return WorkerLost(NOT_REPEATED, fix=NOT_REPEATED_FIX, may_have_run=True)
+
+
+def perhaps_lost_after_calls() -> WorkerLost:
+    """Return the error of a prompt of a lost worker that does not say whether its calls had started."""
+    return WorkerLost(MAY_HAVE_STARTED, fix=NOT_REPEATED_FIX, may_have_run=True)
+
+
+def lost_before_calls() -> WorkerLost:
+    """Return the error of a prompt of a lost worker of which no call had started."""
+    return WorkerLost(NOT_STARTED, fix=NOT_STARTED_FIX)

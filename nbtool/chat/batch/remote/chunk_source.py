@@ -18,7 +18,7 @@ from typing import Any
 
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.batch.remote.call_claim import NOT_REPEATED_FIX, lost_after_calls
+from nbtool.chat.batch.remote.call_claim import NOT_REPEATED_FIX, lost_after_calls, perhaps_lost_after_calls
 from nbtool.chat.batch.remote.chunk import Chunk, divide
 from nbtool.chat.batch.remote.engine import WorkerEngine
 from nbtool.chat.batch.remote.home_questions import HomeQuestions
@@ -199,7 +199,9 @@ class ChunkSource:
         if self.engine.repeats and len(prompts) > 1 and not isinstance(error, CancelledError):
             self._chunks.extendleft([one] for one in reversed(prompts))  # alone, so that one prompt ends no other
             return []
-        return _failed_answers(prompts, lost_after_calls() if self.has_tools else _lost())
+        if not self.has_tools:
+            return _failed_answers(prompts, _lost())
+        return _failed_answers(prompts, lost_after_calls() if self.engine.repeats else perhaps_lost_after_calls())
 
     def _still_running(self, prompts: Prompts, error: BaseException) -> list[Answer]:
         """Return the answers of a stopped chunk that did not return; a call of some of its prompts may have started."""

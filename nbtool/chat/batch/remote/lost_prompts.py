@@ -14,10 +14,10 @@ from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.earlier_maps.answer_cache import BatchKey
 from nbtool.chat.batch.earlier_maps.lost_turns import find_turns_since
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.batch.remote.call_claim import NOT_REPEATED
+from nbtool.chat.batch.remote.call_claim import NOT_REPEATED, lost_before_calls
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.turn import Turn
-from nbtool.errors import JournalError, NbtoolError
+from nbtool.errors import JournalError, NbtoolError, WorkerLost
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded, TurnStarted
 from nbtool.ids import new_id
 from nbtool.messages import Message, Usage, user
@@ -51,7 +51,8 @@ class LostPrompts:
         """Return the answers of a chunk's lost prompts with the ids of their turns, which are written if there is none.
 
         With `has_claims` it is known of each prompt that a call of it may have started. Without, a journal that has
-        the turn of one of the prompts is that of their worker, and says of the others that nothing had started.
+        the turn of one of the prompts is that of their worker, and says of the others that nothing had started; so do
+        their errors then.
         """
         key = await asyncio.to_thread(self.key)
         known = await asyncio.to_thread(self._find_turns, key, {key_ for _, key_ in prompts})
@@ -61,7 +62,8 @@ class LostPrompts:
             one, key_ = keys[answer.index]
             turn_id, has_started = known.get(key_, ("", False))
             if not has_started and known and not has_claims:
-                noted.append(replace(answer, has_acted=False))
+                error = lost_before_calls() if isinstance(answer.error, WorkerLost) else answer.error
+                noted.append(replace(answer, error=error, has_acted=False))
                 continue
             if not has_started:
                 before = continued.get(key_)

@@ -18,6 +18,7 @@ import pytest
 from nbtool import Chat
 from nbtool.chain.hooks import JournalContext
 from nbtool.chat.batch import Answer
+from nbtool.chat.batch.remote.call_claim import MAY_HAVE_STARTED, NOT_REPEATED_FIX, NOT_STARTED
 from nbtool.chat.journal import journal
 from nbtool.errors import AuthenticationFailed, BadUsage, Cancelled, WorkerLost
 from nbtool.plugins.budget import Price
@@ -198,7 +199,9 @@ def test_a_pool_that_loses_a_process_repeats_no_effect(own_pool: Executor, tmp_p
     assert {type(one.error) for one in batch.errors} == {WorkerLost}
     assert all(one.value == f"p{one.index}: noted {one.index}" for one in batch.answers if not one.error)
     assert {str(one.index) for one in batch.answers if not one.error} <= set(lines)
-    assert "what the call did may be done" in str(batch.answers[13].error)
+    assert MAY_HAVE_STARTED in str(batch.answers[13].error)
+    assert NOT_STARTED in str(batch.answers[14].error)  # of the same task, which had not begun with it
+    assert not batch.answers[14].has_acted
     assert batch.answers[12].value == "p12: noted 12"  # of the same task: it is in the journal
     assert "takes no more tasks" in str(batch.answers[-1].error)
     assert batch.answers[-1].error is batch.stop_reason
@@ -345,8 +348,7 @@ def test_a_task_that_could_not_return_its_answers_may_have_run(tmp_path: Path) -
 
     assert (first.failed, second.failed, second.answered_before) == (2, 2, 0)
     assert [error for *_, error in rows_of(path)] == [
-        "The task failed (ConnectionResetError: reset by peer). What its calls did may be done. "
-        "It is not repeated. Check what it did, then map with `repeat_calls=True` to send the prompt again."
+        f"The task failed (ConnectionResetError: reset by peer). What its calls did may be done. {NOT_REPEATED_FIX}"
     ] * 2
     assert sorted(notes.read_text().split()) == ["0", "1"]
     assert isinstance(plain, BadUsage)
