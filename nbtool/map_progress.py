@@ -25,9 +25,9 @@ class MapProgress:
     withheld, because nobody could be asked or the approver failed; `approver_error` is how it failed the first time,
     `acted` the number of those of which another call ran. `failures` are the first distinct messages with their
     numbers, `other_failures` the number of all further ones. `cut` are the numbers of answers that a limit cut short,
-    by the reason. `per_minute` is None while too little is known,
-    `wait_seconds` are those until the provider is asked again. `reason` says why it was stopped, and is empty if a
-    person did.
+    by the reason. `max_tokens` and `max_usd` are the budget of the map, if it has one. `per_minute` is None while too
+    little is known, `wait_seconds` are those until the provider is asked again. `reason` says why it was stopped, and
+    is empty if a person did.
     """
 
     usage: Usage
@@ -47,6 +47,8 @@ class MapProgress:
     approver_error: str = ""
     acted: int = 0
     cut: tuple[tuple[EndReason, int], ...] = ()
+    max_tokens: int | None = None
+    max_usd: float | None = None
 
     @property
     def done(self) -> int:

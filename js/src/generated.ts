@@ -909,7 +909,7 @@ export type NotebookAnswer = CellsAnswer | DoneAnswer | RefusedAnswer;
 
 export type MapStatus = "running" | "completed" | "stopped";
 
-export type MapFactKind = "rate" | "left" | "failed" | "before" | "unsent" | "undecided" | "cut" | "tokens" | "cost" | "seconds" | "wait";
+export type MapFactKind = "rate" | "left" | "failed" | "before" | "unsent" | "undecided" | "cut" | "overspend" | "tokens" | "cost" | "seconds" | "wait";
 
 /** One fact in a few words, as a person reads it. */
 export interface MapFact {

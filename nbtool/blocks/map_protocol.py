@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 MapStatus = Literal["running", "completed", "stopped"]
 
 MapFactKind = Literal[
-    "rate", "left", "failed", "before", "unsent", "undecided", "cut", "tokens", "cost", "seconds", "wait"
+    "rate", "left", "failed", "before", "unsent", "undecided", "cut", "overspend", "tokens", "cost", "seconds", "wait"
 ]
 
 

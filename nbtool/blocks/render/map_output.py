@@ -14,7 +14,7 @@ STOPPED = "Stopped before it was finished; the finished answers are kept."
 MESSAGE_CHARS = 400
 """Characters of a message of a failure that are shown; it was shortened before."""
 
-_FLAWS = frozenset(("undecided", "cut"))
+_FLAWS = frozenset(("undecided", "cut", "overspend"))
 _COUNTS = frozenset(("failed", "before", "unsent")) | _FLAWS
 _MUTED_STYLE = "opacity:.75"
 

@@ -54,7 +54,7 @@ class Batch:
         self._usage = Usage()
         self._continued: dict[int, Sequence[Turn]] = {}
         self._limited: set[int] = set()  # prompts that were sent and not answered, because a limit of all was reached
-        self._counts = MapCounts(len(questions.items))
+        self._counts = MapCounts(len(questions.items), max_tokens=settings.tokens, max_usd=settings.usd)
         shown = ShownMap(self._counts, lambda: self._usage, lambda: backoff.remaining, self.cancel)
         self._display = ProgressDisplay(shown, is_shown=settings.progress, is_part=driver.is_part)
         self._stopped: NbtoolError | None = None

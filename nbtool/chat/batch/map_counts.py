@@ -33,8 +33,16 @@ MAX_MESSAGE_CHARS = 300
 class MapCounts:
     """Counts answers on any thread."""
 
-    def __init__(self, total: int | None, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        total: int | None,
+        *,
+        max_tokens: int | None = None,
+        max_usd: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._total, self._clock = total, clock
+        self._max_tokens, self._max_usd = max_tokens, max_usd
         self._answered = self._failed = self._answered_before = self._unsent = self._undecided = self._acted = 0
         self._approver_error = ""
         self._failures: dict[str, int] = {}
@@ -126,6 +134,8 @@ class MapCounts:
                 self._approver_error,
                 self._acted,
                 tuple((reason, count) for reason in CUTTING_REASONS if (count := self._cut[reason])),
+                self._max_tokens,
+                self._max_usd,
             )
 
     def _rate(self, now: float) -> float | None:

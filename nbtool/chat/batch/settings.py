@@ -26,7 +26,7 @@ MAX_RETRIES = 10
 MAX_PER_MINUTE = 1_000_000
 """Maximum of `per_minute`."""
 
-LARGER_FIX = "Map again with a larger `tokens=` or `usd=`; prompts with an answer are not sent again."
+BUDGET_FIX = "Map again to go on: each map has a budget of its own. Prompts with an answer are not sent again."
 """What to do when the budget of a map is used up."""
 
 
@@ -122,7 +122,7 @@ class MapSettings:
         if self.tokens is None and self.usd is None:
             return None
         limit = Budget(tokens=self.tokens, usd=self.usd, prices=self.prices, ask=_no_approver)
-        limit.fix = LARGER_FIX
+        limit.fix = BUDGET_FIX
         return limit
 
     def given_prices(self) -> GivenPrices | None:

@@ -47,6 +47,7 @@ def status_line(progress: MapProgress) -> str:
         f"{format_number(progress.answered_before)} answered before" if progress.answered_before else "",
         undecided_text(progress),
         cut_text(progress),
+        overspend_text(progress),
         f"{format_number(tokens)} tokens" if tokens else "",
         _cost_text(progress.usage),
         f"waiting {progress.wait_seconds:.0f} s for the provider" if is_waiting else "",
@@ -107,3 +108,16 @@ def cut_text(progress: MapProgress) -> str:
         what = f"({', '.join(f'{format_number(count)} {CUTS[reason]}' for reason, count in progress.cut)})"
     has_fix = progress.state != "running" and any(reason in ("rounds", "calls") for reason, _ in progress.cut)
     return f"{format_number(total)} cut short {what}{f': {LIMIT_FIX}' if has_fix else ''}"
+
+
+def overspend_text(progress: MapProgress) -> str:
+    """Return what a map that was completed has used beyond its budget: its last requests may exceed it."""
+    usage, tokens, usd = progress.usage, progress.max_tokens, progress.max_usd
+    if progress.state != "completed":
+        return ""  # a stopped map says why
+    parts = []
+    if tokens is not None and usage.total_tokens > tokens:
+        parts.append(f"{format_number(usage.total_tokens)} of {format_number(tokens)} tokens")
+    if usd is not None and usage.cost is not None and usage.cost > usd:
+        parts.append(f"{_cost_text(usage)} of ${usd:g}")
+    return f"over the budget: {' and '.join(parts)}" if parts else ""

@@ -203,7 +203,14 @@ def test_a_budget_of_tokens_stops_and_keeps_what_came() -> None:
     assert "The other prompts were not sent, or not finished." in str(batch.values[4])
     assert batch.usage.total_tokens == 120
     assert repr(batch) == "<Batch: 2 of 5 prompts, stopped, 3 not answered, 120 tokens>"
-    assert "larger `tokens=` or `usd=`" in str(batch.values[2]) + str(batch.values[4])
+    assert "Map again to go on: each map has a budget of its own." in str(batch.values[2]) + str(batch.values[4])
+
+
+def test_a_batch_whose_last_answers_exceeded_its_budget_says_by_how_much() -> None:
+    with ScriptedWire([reply_with_usage(60)] * 2) as wire:
+        batch = Chat(wire=wire).map(list("ab"), tokens=100, concurrency=1)
+
+    assert repr(batch) == "<Batch: 2 of 2 prompts, over the budget: 120 of 100 tokens, 120 tokens>"
 
 
 def test_a_budget_of_dollars_counts_by_price() -> None:

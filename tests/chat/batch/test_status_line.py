@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.chat.batch.status_line import APPROVER_FIX, UNASKED_FIX, status_line
+from nbtool.chat.batch.status_line import APPROVER_FIX, UNASKED_FIX, overspend_text, status_line
 from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
 
@@ -55,6 +55,21 @@ FAILED: dict[str, Any] = {
 )
 def test_the_line_says_what_became_of_the_prompts(progress: dict[str, Any], line: str) -> None:
     assert status_line(MapProgress(Usage(), **progress)) == line
+
+
+@pytest.mark.parametrize(
+    ("budget", "text"),
+    [
+        ({"max_usd": 0.001}, "over the budget: $0.0011 of $0.001"),
+        ({"max_usd": 0.001, "max_tokens": 1}, "over the budget: 2 of 1 tokens and $0.0011 of $0.001"),
+        ({"max_usd": 0.0011, "max_tokens": 2}, ""),
+        ({"max_usd": 0.001, "state": "running"}, ""),
+    ],
+)
+def test_the_end_says_what_went_over_the_budget(budget: dict[str, Any], text: str) -> None:
+    usage = Usage(1, 1, cost=0.0011)
+
+    assert overspend_text(MapProgress(usage, 1, 1, **{"state": "completed", **budget})) == text
 
 
 def test_the_line_has_the_tokens() -> None:

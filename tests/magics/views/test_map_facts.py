@@ -45,6 +45,13 @@ def test_calls_that_nobody_could_be_asked_about_are_counted_and_have_their_fix_a
     assert ended["undecided"].startswith("3 with calls denied or withheld: nobody could be asked (pass `approver=`")
 
 
+def test_answers_that_were_cut_short_and_an_overspent_budget_are_facts() -> None:
+    shown = facts(Usage(10, 2), answered=4, cut=(("rounds", 2),), max_tokens=10, state="completed")
+
+    assert shown["cut"].startswith("2 cut short by `max_rounds`")
+    assert shown["overspend"] == "over the budget: 12 of 10 tokens"
+
+
 def test_an_unknown_cost_is_written_as_in_the_footer_of_a_turn() -> None:
     assert facts(Usage(10, 2, is_cost_unknown=True))["cost"] == COST_UNKNOWN
 
