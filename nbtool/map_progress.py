@@ -24,10 +24,10 @@ class MapProgress:
     because the map was stopped. `undecided` are those with an answer in whose turn a call was denied, or its result
     withheld, because nobody could be asked or the approver failed; `approver_error` is how it failed the first time,
     `acted` the number of those of which another call ran. `failures` are the first distinct messages with their
-    numbers, `other_failures` the number of all further ones. `cut` are the numbers of answers that a limit cut short,
-    by the reason. `max_tokens` and `max_usd` are the budget of the map, if it has one. `per_minute` is None while too
-    little is known, `wait_seconds` are those until the provider is asked again. `reason` says why it was stopped, and
-    is empty if a person did.
+    numbers, `failure_rows` the first rows of each, `other_failures` the number of all further ones. `cut` are the
+    numbers of answers that a limit cut short, by the reason. `max_tokens` and `max_usd` are the budget of the map, if
+    it has one. `per_minute` is None while too little is known, `wait_seconds` are those until the provider is asked
+    again. `reason` says why it was stopped, and is empty if a person did.
     """
 
     usage: Usage
@@ -49,6 +49,7 @@ class MapProgress:
     cut: tuple[tuple[EndReason, int], ...] = ()
     max_tokens: int | None = None
     max_usd: float | None = None
+    failure_rows: tuple[tuple[int, ...], ...] = ()
 
     @property
     def done(self) -> int:

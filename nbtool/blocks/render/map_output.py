@@ -11,7 +11,7 @@ from nbtool.blocks.sanitize import one_line
 
 STOPPED = "Stopped before it was finished; the finished answers are kept."
 
-MESSAGE_CHARS = 400
+MESSAGE_CHARS = 600
 """Characters of a message of a failure that are shown; it was shortened before."""
 
 _FLAWS = frozenset(("undecided", "cut", "overspend"))

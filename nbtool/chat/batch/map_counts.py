@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import insort
 from collections import Counter, deque
 from collections.abc import Callable
 
@@ -26,8 +27,11 @@ BUCKET_SECONDS = 1.0
 MAX_FAILURES = 5
 """Number of distinct messages of failures that are kept, the first ones; further ones are only counted."""
 
-MAX_MESSAGE_CHARS = 300
-"""Characters of such a message that are kept."""
+MAX_MESSAGE_CHARS, MAX_FIX_CHARS = 200, 300
+"""Characters of such a message that are kept, and of what can be done about it, which is more important."""
+
+MAX_ROWS = 3
+"""Number of rows with such a message that are kept, the first ones."""
 
 
 class MapCounts:
@@ -46,6 +50,7 @@ class MapCounts:
         self._answered = self._failed = self._answered_before = self._unsent = self._undecided = self._acted = 0
         self._approver_error = ""
         self._failures: dict[str, int] = {}
+        self._rows: dict[str, list[int]] = {}
         self._cut: Counter[EndReason] = Counter()
         self._buckets: deque[tuple[float, int]] = deque()
         self._in_window = 0
@@ -57,7 +62,7 @@ class MapCounts:
         self._window_start = self._start = self._clock()
 
     def add_answer(self, answer: Answer, *, is_unsent: bool = False) -> None:
-        """Count one prompt by its answer, also what cut that short."""
+        """Count one prompt by its answer: also what cut that short, and the row of one that failed."""
         self.add(
             answer.error,
             is_cached=answer.is_cached,
@@ -69,6 +74,8 @@ class MapCounts:
         with self._lock:
             if answer.error is None and answer.end_reason in CUTTING_REASONS:
                 self._cut[answer.end_reason] += 1
+            if answer.error is not None and not is_unsent:
+                self._note_row(_message_of(answer.error), answer.index)
 
     def add(
         self,
@@ -136,7 +143,14 @@ class MapCounts:
                 tuple((reason, count) for reason in CUTTING_REASONS if (count := self._cut[reason])),
                 self._max_tokens,
                 self._max_usd,
+                tuple(tuple(self._rows.get(message, ())) for message in self._failures),
             )
+
+    def _note_row(self, message: str, row: int) -> None:
+        if message in self._failures:
+            rows = self._rows.setdefault(message, [])
+            insort(rows, row)
+            del rows[MAX_ROWS:]
 
     def _rate(self, now: float) -> float | None:
         elapsed = now - self._window_start
@@ -160,6 +174,12 @@ class MapCounts:
 
 
 def _message_of(error: BaseException) -> str:
-    """Return the message of a failure; a long one ends with how much is left out."""
-    text = str(error) if isinstance(error, NbtoolError) else f"{type(error).__name__}: {error}"
-    return shorten(" ".join(text.split()), MAX_MESSAGE_CHARS)
+    """Return the message of a failure, with what can be done about it; a long one says how much is left out."""
+    if not isinstance(error, NbtoolError):
+        return shorten(_in_one_line(f"{type(error).__name__}: {error}"), MAX_MESSAGE_CHARS)
+    reason, fix = shorten(_in_one_line(error.message), MAX_MESSAGE_CHARS), _in_one_line(error.fix)
+    return f"{reason} {shorten(fix, MAX_FIX_CHARS)}".strip()
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -5,13 +5,10 @@ from __future__ import annotations
 from nbtool.events import EndReason
 from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
-from nbtool.text import count_of, format_number, shorten
+from nbtool.text import count_of, format_number
 
 MIN_WAIT_SECONDS = 1.0
 """Seconds of waiting for the provider from which on they are said."""
-
-MAX_MESSAGE_CHARS = 120
-"""Characters of the first message of a failure in the line."""
 
 APPROVER_FIX = "correct it and map again: these calls are asked about again"
 """What a person can do about calls that were denied because the approver failed."""
@@ -70,18 +67,29 @@ def unsent_text(progress: MapProgress) -> str:
 
 
 def failed_text(progress: MapProgress) -> str:
-    """Return how many prompts failed; at the end also the first message, and how many failed with other ones."""
+    """Return how many prompts failed; at the end also the first message, its rows, and how many failed with others."""
     if not progress.failed:
         return ""
     text = f"{format_number(progress.failed)} failed"
     if progress.state == "running" or not progress.failures:
         return text
     message, count = progress.failures[0]
-    first = shorten(message.removesuffix("."), MAX_MESSAGE_CHARS)
+    first, rows = message.removesuffix("."), rows_text(progress, 0)
     others = progress.failed - count
     if not others:
-        return f"{text} ({first})"
-    return f"{text} ({format_number(count)}: {first}; {format_number(others)} with other messages)"
+        return f"{text} ({rows}: {first})" if rows else f"{text} ({first})"
+    return f"{text} ({rows or format_number(count)}: {first}; {format_number(others)} with other messages)"
+
+
+def rows_text(progress: MapProgress, number: int) -> str:
+    """Return the first rows that failed with the message of this number, and how many more; empty if not known."""
+    rows = progress.failure_rows[number] if progress.failure_rows else ()
+    if not rows:
+        return ""
+    more = progress.failures[number][1] - len(rows)
+    names = [*map(str, rows), *([f"{format_number(more)} more"] if more else [])]
+    joined = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{'row' if len(names) == 1 else 'rows'} {joined}"
 
 
 def undecided_text(progress: MapProgress) -> str:

@@ -7,7 +7,7 @@ import math
 from nbtool.blocks.fold.document_builder import usage_data
 from nbtool.blocks.labels import format_cost, format_seconds
 from nbtool.blocks.map_protocol import MapData, MapFact, MapFactKind
-from nbtool.chat.batch.status_line import cut_text, overspend_text, undecided_text
+from nbtool.chat.batch.status_line import cut_text, overspend_text, rows_text, undecided_text
 from nbtool.map_progress import MapProgress
 from nbtool.text import count_of, format_number
 
@@ -30,7 +30,10 @@ def describe_map(progress: MapProgress) -> MapData:
         "total": progress.total,
         "label": _label(progress),
         "facts": [MapFact(kind=kind, text=text) for kind, text in facts.items() if text],
-        "failures": [{"text": text, "count": count} for text, count in progress.failures],
+        "failures": [
+            {"text": f"{text} ({rows})" if (rows := rows_text(progress, number)) else text, "count": count}
+            for number, (text, count) in enumerate(progress.failures)
+        ],
         "other_failures": progress.other_failures,
         "reason": progress.reason,
     }

@@ -66,7 +66,7 @@ def test_what_fails_is_a_value_and_stops_nothing() -> None:
     assert [values[0], values[2]] == ["A", "C"]
     assert [type(one).__name__ for one in (values[1], values[3])] == ["IncompleteReply", "BadUsage"]
     assert [one.index for one in batch.errors] == [1, 3]
-    assert repr(batch).startswith("<Batch: 4 of 4 prompts, 2 failed (1: The reply broke off before it was complete")
+    assert repr(batch).startswith("<Batch: 4 of 4 prompts, 2 failed (row 1: The reply broke off before it was complete")
     assert repr(batch).endswith("; 1 with other messages)>")
 
 

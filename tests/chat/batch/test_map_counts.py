@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.map_counts import MAX_FAILURES, MAX_MESSAGE_CHARS, MapCounts
 from nbtool.errors import BadUsage
 from nbtool.map_progress import MapProgress
@@ -65,6 +66,25 @@ def test_a_long_message_is_kept_in_part_and_says_so() -> None:
     assert message.startswith("two lines xxx")
     assert message.endswith("more]")
     assert len(message) < MAX_MESSAGE_CHARS + 50
+
+
+def test_of_a_long_message_what_can_be_done_about_it_is_kept() -> None:
+    counts, _ = counted()
+    counts.add(BadUsage("x" * 10_000, fix="Pass `y`."))
+
+    ((message, _),) = progress(counts).failures
+
+    assert message.endswith("more] Pass `y`.")
+
+
+def test_the_first_rows_of_each_message_are_kept_in_order() -> None:
+    counts, _ = counted()
+    for row in (40, 3, 99, 17, 2_000):
+        counts.add_answer(Answer(row, None, "", error=BadUsage("Wrong.")))
+    counts.add_answer(Answer(5, None, "", error=BadUsage("Bad.")))
+    counts.add_answer(Answer(1, None, "", error=BadUsage("Wrong.")), is_unsent=True)
+
+    assert progress(counts).failure_rows == ((3, 17, 40), (5,))
 
 
 def test_the_rate_is_that_of_the_last_minute() -> None:

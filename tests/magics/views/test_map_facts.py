@@ -45,6 +45,12 @@ def test_calls_that_nobody_could_be_asked_about_are_counted_and_have_their_fix_a
     assert ended["undecided"].startswith("3 with calls denied or withheld: nobody could be asked (pass `approver=`")
 
 
+def test_failures_have_their_first_rows() -> None:
+    shown = describe_map(MapProgress(Usage(), failed=5, failures=(("Bad.", 5),), failure_rows=((3, 17, 40),)))
+
+    assert shown["failures"] == [{"text": "Bad. (rows 3, 17, 40 and 2 more)", "count": 5}]
+
+
 def test_answers_that_were_cut_short_and_an_overspent_budget_are_facts() -> None:
     shown = facts(Usage(10, 2), answered=4, cut=(("rounds", 2),), max_tokens=10, state="completed")
 
