@@ -21,8 +21,9 @@ class MapProgress:
     """How far a map is; `total` is None where nobody knows how many prompts there are.
 
     `answered` and `failed` were sent now, `answered_before` had an answer, `unsent` were not sent or did not end,
-    because the map was stopped. `undecided` are those with an answer in whose turn a call was denied, or its result
-    withheld, because nobody could be asked or the approver failed; `approver_error` is how it failed the first time,
+    because the map was stopped; of `unknown` of them the outcome of a call is not known. `undecided` are those with an
+    answer in whose turn a call was denied, or its result withheld, because nobody could be asked or the approver
+    failed; `approver_error` is how it failed the first time,
     `acted` the number of those of which another call ran. `failures` are the first distinct messages with their
     numbers, `failure_rows` the first rows of each, `other_failures` the number of all further ones. `cut` are the
     numbers of answers that a limit cut short, by the reason. `max_tokens` and `max_usd` are the budget of the map, if
@@ -50,6 +51,7 @@ class MapProgress:
     max_tokens: int | None = None
     max_usd: float | None = None
     failure_rows: tuple[tuple[int, ...], ...] = ()
+    unknown: int = 0
 
     @property
     def done(self) -> int:

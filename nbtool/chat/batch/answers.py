@@ -24,7 +24,8 @@ class Answer:
     `has_undecided_calls`, of which one was denied, or its result withheld, because nobody could be asked or the
     approver failed, is not reused; `approver_error` says how it failed. With `has_acted`, a call had started and there
     is no answer to reuse: a later map does not send the prompt from its beginning. `end_reason` is why its turn ended
-    without a finished answer, such as a limit.
+    without a finished answer, such as a limit. With `has_unknown_calls` the outcome of a call is not known: a later map
+    refuses the prompt.
     """
 
     index: int
@@ -39,6 +40,7 @@ class Answer:
     approver_error: str = field(default="", repr=False)
     has_acted: bool = field(default=False, repr=False)
     end_reason: EndReason = field(default="", repr=False)
+    has_unknown_calls: bool = field(default=False, repr=False)
 
 
 def has_undecided_calls(events: Iterable[Event]) -> bool:

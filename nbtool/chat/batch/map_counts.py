@@ -48,6 +48,7 @@ class MapCounts:
         self._total, self._clock = total, clock
         self._max_tokens, self._max_usd = max_tokens, max_usd
         self._answered = self._failed = self._answered_before = self._unsent = self._undecided = self._acted = 0
+        self._unknown = 0
         self._approver_error = ""
         self._failures: dict[str, int] = {}
         self._rows: dict[str, list[int]] = {}
@@ -74,6 +75,7 @@ class MapCounts:
         with self._lock:
             if answer.error is None and answer.end_reason in CUTTING_REASONS:
                 self._cut[answer.end_reason] += 1
+            self._unknown += is_unsent and answer.has_unknown_calls
             if answer.error is not None and not is_unsent:
                 self._note_row(_message_of(answer.error), answer.index)
 
@@ -144,6 +146,7 @@ class MapCounts:
                 self._max_tokens,
                 self._max_usd,
                 tuple(tuple(self._rows.get(message, ())) for message in self._failures),
+                self._unknown,
             )
 
     def _note_row(self, message: str, row: int) -> None:

@@ -48,9 +48,9 @@ class ShownMap:
 
 
 class ProgressDisplay:
-    """Shows a map from `open` to `close`; with `is_shown=False` only, at the end, what the values hide.
+    """Shows a map from `open` to `close`; with `is_shown=False` only, at the end, what its values do not say.
 
-    One that is `is_part` of another map shows nothing.
+    That is also how far it came if it was interrupted. One that is `is_part` of another map shows nothing.
     """
 
     def __init__(self, shown: ShownMap, *, is_shown: bool, is_part: bool = False) -> None:
@@ -108,15 +108,19 @@ class ProgressDisplay:
             return
         progress = self._progress(error, is_ended=True)
         hidden = ", ".join(filter(None, [undecided_text(progress), cut_text(progress)]))  # the values do not show it
-        if not self._is_shown and hidden:
-            print(f"nbtool: {hidden}", file=sys.stderr, flush=True)  # noqa: T201 - also without progress
+        is_interrupted = isinstance(error, KeyboardInterrupt)
+        if not self._is_shown and (hidden or is_interrupted):
+            text = self._end_text(progress) if is_interrupted else f"nbtool: {hidden}"
+            print(text, file=sys.stderr, flush=True)  # noqa: T201 - also without progress
         if self._view:
             with suppress(Exception):
                 self._view.end(progress)
         if self._line:
-            is_stopped = progress.state == "stopped"
-            text = f"{self._text(progress)} ({self._map.continue_fix})" if is_stopped else self._text(progress)
-            self._line.end(text, is_needed=is_stopped or bool(hidden))
+            self._line.end(self._end_text(progress), is_needed=progress.state == "stopped" or bool(hidden))
+
+    def _end_text(self, progress: MapProgress) -> str:
+        text = self._text(progress)
+        return f"{text} ({self._map.continue_fix})" if progress.state == "stopped" else text
 
     def _text(self, progress: MapProgress) -> str:
         return f"nbtool: {self._map.line(progress)}"

@@ -63,7 +63,13 @@ def unsent_text(progress: MapProgress) -> str:
     """Return how many prompts were not answered; where nobody knows how many there are, of those that were read."""
     if not progress.unsent:
         return ""
-    return f"{format_number(progress.unsent)}{' read and' if progress.total is None else ''} not answered"
+    which = " read and" if progress.total is None else ""
+    return f"{format_number(progress.unsent)}{which} not answered{unknown_text(progress)}"
+
+
+def unknown_text(progress: MapProgress) -> str:
+    """Return of how many prompts that were not answered the outcome of a call is not known."""
+    return f" ({format_number(progress.unknown)} with a call of unknown outcome)" if progress.unknown else ""
 
 
 def failed_text(progress: MapProgress) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from nbtool.chat.batch.answers import Answer, approver_error, has_undecided_calls
-from nbtool.chat.batch.earlier_maps.earlier_turns import find_start, has_started
+from nbtool.chat.batch.earlier_maps.earlier_turns import choose_step, find_start, has_started
 from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, IncompleteReply, InvalidAnswer, WorkerLost
 
@@ -31,6 +31,9 @@ def with_calls(answer: Answer, earlier: Sequence[Turn], free_tools: Collection[s
         or (isinstance(answer.error, WorkerLost) and answer.error.may_have_run)
         or any(has_started(call, free_tools) for call in calls)
     )
+    has_unknown = answer.error is not None and has_acted
+    if turn and has_unknown:
+        has_unknown = choose_step([turn, *earlier], free_tools) == "refuse"
     turn_id = turn.turn_id if turn else answer.turn_id
     if earlier and not answer.turn_id and (turn is None or not find_start(turn.log)):
         turn_id = earlier[0].turn_id  # the journal has nothing of the turn
@@ -41,6 +44,7 @@ def with_calls(answer: Answer, earlier: Sequence[Turn], free_tools: Collection[s
         approver_error=approver_error(turn.log) if turn and is_undecided else "",
         has_acted=has_acted and (answer.error is not None or is_undecided),
         end_reason=turn.end_reason if turn else answer.end_reason,
+        has_unknown_calls=has_unknown,
     )
 
 

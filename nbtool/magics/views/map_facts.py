@@ -7,7 +7,7 @@ import math
 from nbtool.blocks.fold.document_builder import usage_data
 from nbtool.blocks.labels import format_cost, format_seconds
 from nbtool.blocks.map_protocol import MapData, MapFact, MapFactKind
-from nbtool.chat.batch.status_line import cut_text, overspend_text, rows_text, undecided_text
+from nbtool.chat.batch.status_line import cut_text, overspend_text, rows_text, undecided_text, unknown_text
 from nbtool.map_progress import MapProgress
 from nbtool.text import count_of, format_number
 
@@ -59,7 +59,7 @@ def _counts(progress: MapProgress) -> dict[MapFactKind, str]:
     return {
         "failed": f"✕ {format_number(failed)} failed" if failed else "",
         "before": f"{format_number(before)} answered before" if before else "",
-        "unsent": f"⊘ {format_number(unsent)} not answered" if unsent else "",
+        "unsent": f"⊘ {format_number(unsent)} not answered{unknown_text(progress)}" if unsent else "",
         "undecided": undecided_text(progress),
         "cut": cut_text(progress),
         "overspend": overspend_text(progress),

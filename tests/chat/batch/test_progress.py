@@ -253,3 +253,15 @@ def test_no_text_is_made_for_each_answer() -> None:
     display.close()
 
     assert len(texts) < 100
+
+
+def test_an_interrupted_map_without_progress_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = MapCounts(3)
+    counts.add_answer(Answer(0, None, "a"))
+    for row in (1, 2):
+        counts.add_answer(Answer(row, None, "b", error=Cancelled("No."), has_unknown_calls=row == 1), is_unsent=True)
+    for error in (KeyboardInterrupt(), Cancelled("No."), None):
+        ProgressDisplay(ShownMap(counts, Usage, lambda: 0.0, lambda: None), is_shown=False).close(error)
+
+    line = "1 of 3 prompts, stopped, 2 not answered (1 with a call of unknown outcome) (map again to go on)"
+    assert capsys.readouterr().err == f"nbtool: {line}\n"

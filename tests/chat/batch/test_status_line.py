@@ -20,6 +20,10 @@ FAILED: dict[str, Any] = {
             {"total": 200, "answered": 142, "unsent": 58, "state": "stopped"},
             "142 of 200 prompts, stopped, 58 not answered",
         ),
+        (
+            {"total": 9, "answered": 2, "unsent": 7, "unknown": 2, "state": "stopped"},
+            "2 of 9 prompts, stopped, 7 not answered (2 with a call of unknown outcome)",
+        ),
         ({"total": 3, "answered": 1, "failed": 2, "state": "completed"}, "3 of 3 prompts, 2 failed"),
         (FAILED | {"state": "running"}, "3 of 3 prompts, 2 failed"),
         (FAILED, "3 of 3 prompts, 2 failed (The tool broke)"),

@@ -239,7 +239,9 @@ def test_an_interrupt_between_two_requests_repeats_no_call_later(
 
 
 @pytest.mark.promise("maps-once")
-def test_of_calls_that_wait_for_the_thread_of_an_interrupted_map_none_is_refused_later(shop: Shop) -> None:
+def test_of_calls_that_wait_for_the_thread_of_an_interrupted_map_none_is_refused_later(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = threading.Semaphore(0)
 
     def decide(_: object) -> str:
@@ -259,6 +261,7 @@ def test_of_calls_that_wait_for_the_thread_of_an_interrupted_map_none_is_refused
     with pytest.raises(KeyboardInterrupt):
         shop.chat(pay).map(NAMES, concurrency=3)
     (interrupted,) = shop.effects
+    assert "not answered (1 with a call of unknown outcome)" in capsys.readouterr().err
     again = shop.chat(pay).map(NAMES)
 
     assert shop.effects == dict.fromkeys(NAMES, 1)
