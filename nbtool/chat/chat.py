@@ -115,8 +115,18 @@ class Chat:
         nbtool.errors.BadUsage: an argument is invalid. The model and its key are looked for at the first turn.
     """
 
-    model = PartAttribute[Model](_parts, "The model; another one is used from the next turn on.")
-    tools = PartAttribute[Toolset](_parts, "The tools that the model may call.")
+    model = PartAttribute[Model](
+        _parts,
+        "The model; another one is used from the next turn on: `chat.model = chat.model.with_changes(id)`.",
+        kind=Model,
+        fix="`chat.model = chat.model.with_changes({value!r})`, with the id of a model.",
+    )
+    tools = PartAttribute[Toolset](
+        _parts,
+        "The tools that the model may call.",
+        kind=Toolset,
+        fix='`chat.tools = nbtool.Toolset("chat", functions)`.',
+    )
     variables = PartAttribute[Variables](_parts, "The exposed objects and the stored results.")
     system = PartAttribute[str](_parts, "The user's own part of the system prompt.")
     limits = PartAttribute[Limits](_parts, "The limits of a turn.")

@@ -7,6 +7,7 @@ import pytest
 from nbtool import Chat
 from nbtool.chat.conversation import Conversation
 from nbtool.chat.delegation import PartAttribute
+from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedWire
 
 ATTRIBUTES = [name for name, value in vars(Chat).items() if isinstance(value, PartAttribute)]
@@ -22,6 +23,31 @@ def test_an_attribute_of_a_chat_is_that_of_its_part(name: str) -> None:
     setattr(chat, name, other)
 
     assert getattr(part, name) is other
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("model", "m2", "model is a Model, not a str. `chat.model = chat.model.with_changes('m2')`"),
+        ("tools", [print], 'tools is a Toolset, not a list. `chat.tools = nbtool.Toolset("chat", functions)`.'),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_what_to_assign(name: str, value: object, message: str) -> None:
+    chat = Chat(wire=ScriptedWire([]))
+    former = getattr(chat, name)
+
+    with pytest.raises(BadUsage) as refused:
+        setattr(chat, name, value)
+
+    assert str(refused.value).startswith(message)
+    assert getattr(chat, name) is former
+
+
+def test_the_model_of_a_chat_can_be_changed_by_its_id() -> None:
+    chat = Chat("m", base_url="http://127.0.0.1:1/v1")
+    chat.model = chat.model.with_changes("m2")
+
+    assert (chat.model.name, chat.model.base_url) == ("m2", "http://127.0.0.1:1/v1")
 
 
 def test_a_chat_inherits_nothing_and_its_methods_keep_their_signatures() -> None:
