@@ -13,7 +13,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext, Kernel
-from nbtool.magics.commands.past_chats.reopen import chat_of_turn, reopen_chat_of
+from nbtool.magics.commands.past_chats.reopen import chat_of_turn, read_chat_of, reopen_chat_of
 from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.commands.turns.undo import undo_command, undo_turn
 from nbtool.magics.notebook.turn_code import turn_code
@@ -31,15 +31,21 @@ def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
     if request["kind"] == "models":
         return _list_models(context, request)
     try:
+        if request["kind"] == "code":
+            return _code(context, request["turn"])
         context, note = _find_chat(context, request["turn"])
         if request["kind"] == "version":
             return _switch(context, request, note)
-        turn = context.chat.tree.get(request["turn"])[1]
-        if request["kind"] == "undo":
-            return _undo(context, turn, note)
-        exported = turn_code(turn, context.chat, kernel.shell.user_ns)
+        return _undo(context, context.chat.tree.get(request["turn"])[1], note)
     except NbtoolError as error:
         return {"v": VERSION, "ok": False, "text": str(error)}
+
+
+def _code(context: CommandContext, turn: str) -> SavedTurnAnswer:
+    """Return the calls of a turn as code; the chat of one that only the journal has is not continued."""
+    _check_known(context, turn)
+    chat, note = read_chat_of(context, turn)
+    exported = turn_code(chat.tree.get(turn)[1], chat, context.kernel.shell.user_ns)
     return {"v": VERSION, "ok": True, "text": _join(note, f"{exported.summary}."), "source": exported.text}
 
 
@@ -52,9 +58,14 @@ def _list_models(context: CommandContext, request: ModelsRequest) -> SavedTurnAn
 
 def _find_chat(context: CommandContext, turn: str) -> tuple[CommandContext, str]:
     """Continue the chat of a turn here if it is one of an earlier kernel; return it and the message for the person."""
-    if context.name not in context.kernel.chats:
-        chat_of_turn(turn)  # refused before a chat of this name is started for a turn that does not exist
+    _check_known(context, turn)
     return reopen_chat_of(context, turn)
+
+
+def _check_known(context: CommandContext, turn: str) -> None:
+    """Refuse a turn that does not exist, before a chat of its name is started for it."""
+    if context.name not in context.kernel.chats:
+        chat_of_turn(turn)
 
 
 def _undo(context: CommandContext, turn: Turn, note: str) -> SavedTurnAnswer:

@@ -193,7 +193,7 @@ def test_the_code_of_a_saved_turn_is_there_at_once_and_runs(lab: Lab) -> None:
     said = notebook.output(TURN).get_by_role("status")
 
     expect(said).to_contain_text("Added as a new cell below. Review, then run it. 1 call")
-    expect(said).to_contain_text("continues here as 'main': 2 turns on its line.")
+    expect(said).to_contain_text("which is only read")
     expect(notebook.cell(BELOW)).to_be_in_viewport()
     assert 'price(ticker="NVDA")' in notebook.source(BELOW).replace("'", '"')
     assert "%chat" not in notebook.source(BELOW)

@@ -105,6 +105,19 @@ def test_the_next_day_the_turn_is_found_in_the_journal(
     assert "price(" in ask(shell, "code", first)["source"]
 
 
+def test_the_next_day_its_code_is_read_without_continuing_its_chat(
+    shell: Any, versions: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    restart(shell, capsys)
+
+    answer = ask(shell, "code", versions[0])
+
+    assert answer["ok"]
+    assert "price(" in answer["source"]
+    assert "only read: `%chat open chat_" in answer["text"]
+    assert not any(chat.tree.roots for chat in chats_of(shell).chats.values())
+
+
 def test_the_code_is_that_of_the_calls_and_nothing_runs(shell: Any, versions: list[str]) -> None:
     before = dict(shell.user_ns)
 

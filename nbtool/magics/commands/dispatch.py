@@ -38,7 +38,7 @@ def run(context: CommandContext, args: list[str]) -> str:
         if note:
             print(note)  # noqa: T201 - a notice for the person, which an error of the command must not suppress
     output = COMMANDS[name](context, rest)
-    if name in BRANCH_COMMANDS:
+    if name in TURN_COMMANDS:  # other turns may be on the active branch now
         shown_turns.update_branch(context.chat)
     return output
 
@@ -137,19 +137,16 @@ CELL_FLAGS = frozenset({"rerun", "edit", "resume", "re-execute"})
 HELP_FLAGS = frozenset({"--help", "-h"})
 """What prints the help of a command instead of running it."""
 
-TURN_COMMANDS = frozenset((*branches.COMMANDS, *undo.COMMANDS, "code"))
+TURN_COMMANDS = frozenset((*branches.COMMANDS, *undo.COMMANDS))
 """Commands that take a turn, and first continue the earlier chat that it belongs to."""
 
 CONTINUES_CHAT = (
-    "A turn of an earlier kernel, given by its id, first continues its chat: as this one if this one is empty, else"
-    " beside it."
+    "A turn of an earlier kernel or of a map, given by its id, first continues its chat: as this one if this one is"
+    " empty, else beside it."
 )
 """What the help of these commands ends with."""
 
-BRANCH_COMMANDS = frozenset((*branches.COMMANDS, *undo.COMMANDS))
-"""Commands after which other turns may be on the active branch."""
-
-TURN_ARGUMENTS = TURN_COMMANDS | {*explore.COMMANDS, *show.COMMANDS}
+TURN_ARGUMENTS = TURN_COMMANDS | {*explore.COMMANDS, *show.COMMANDS, "code"}
 """Commands whose first argument is a turn of this kernel."""
 
 OPTIONS: dict[str, frozenset[str]] = {

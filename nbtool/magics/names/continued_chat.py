@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from nbtool.chat.chat import Chat
+from nbtool.chat.map_chats import is_map_chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.names.earlier_names import EarlierState, Needs, earlier_state, format_names, needs_of
@@ -29,7 +30,8 @@ def restore_names(names: NotebookNamespace, chat: Chat) -> str:
     results = len({call.dead_reference for turn in turns for call in turn.calls if call.dead_reference})
     texts = [_describe_restored(back)]
     if results:
-        texts.append(f" {results} {'result was' if results == 1 else 'results were'} lost with the earlier kernel.")
+        owner = "its map" if is_map_chat(chat.chat_id) else "the earlier kernel"
+        texts.append(f" {results} {'result was' if results == 1 else 'results were'} lost with {owner}.")
     if missing.tools or missing.variables:
         texts.append(f" Missing: {_describe(missing)}. {steps(missing, 'the next cell of this chat uses them again')}")
     return "".join(texts)

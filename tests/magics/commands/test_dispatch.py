@@ -10,7 +10,7 @@ from nbtool.magics.commands.dispatch import CELL_FLAGS, CONTINUES_CHAT, TURN_COM
 from tests.magics.commands.saying import run_command
 
 
-@pytest.mark.parametrize("command", [*sorted(TURN_COMMANDS), "show", "explore"])
+@pytest.mark.parametrize("command", [*sorted(TURN_COMMANDS), "show", "explore", "code"])
 def test_the_help_says_which_commands_continue_an_earlier_chat(
     shell: Any, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

@@ -18,6 +18,9 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import Command, CommandContext, add_cell, find_turn
+from nbtool.magics.commands.past_chats.reopen import read_chat_of
+from nbtool.magics.names.continued_chat import called_and_absent, steps
+from nbtool.magics.names.earlier_names import Needs
 from nbtool.magics.notebook.turn_code import check_code, export_context, turn_code
 from nbtool.magics.notebook.turn_output import chat_field, host_fields
 
@@ -35,11 +38,15 @@ def code(context: CommandContext, args: list[str]) -> str:
 
     By default of the last turn; `code --all`: of the whole chat.
 
+    A turn of an earlier kernel or of a map, given by its id, is only read: its chat is not continued.
+
     Raises:
         BadUsage: the arguments are invalid, or there are no calls.
+        nbtool.errors.JournalError: the journal cannot be read.
     """
     if len(args) > 1:
         raise BadUsage("%chat code takes at most one turn, or --all.", fix="`%chat history` lists the turns.")
+    note = ""
     if args == [ALL]:
         turns = _active_turns(context.chat)
         exported = export_python(turns, export_context(turns, context.chat, context.kernel.shell.user_ns))
@@ -47,8 +54,13 @@ def code(context: CommandContext, args: list[str]) -> str:
             raise BadUsage("This chat has no tool calls to write as code.", fix="`%chat export md` writes its texts.")
         check_code(exported, "chat")
     else:
-        exported = turn_code(find_turn(context.chat, args), context.chat, context.kernel.shell.user_ns)
-    return add_cell(context, exported.text, f"The code ({exported.summary})", "Review it, then run it.")
+        chat, note = read_chat_of(context, args[0]) if args else (context.chat, "")
+        turn, names = find_turn(chat, args), context.kernel.shell.user_ns
+        exported = turn_code(turn, chat, names)
+        if absent := called_and_absent(chat, turn, names):
+            note = f"{note} {steps(Needs(frozenset(absent)), 'run this command again')}".strip()
+    added = add_cell(context, exported.text, f"The code ({exported.summary})", "Review it, then run it.")
+    return f"{note}\n{added}" if note else added
 
 
 def export(context: CommandContext, args: list[str]) -> str:

@@ -1,19 +1,23 @@
-"""Continue a chat of the journal in this kernel, selected by its id or by one of its turns."""
+"""Continue a chat of the journal in this kernel, or read it, selected by its id or by one of its turns."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
+from nbtool.chat.map_chats import is_map_chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.events import Event
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.names.continued_chat import restore_names
+from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.text import shorten
 
 TURN_ID = re.compile(r"turn_\w+")
@@ -58,12 +62,34 @@ def read_turn(context: CommandContext, turn: str) -> tuple[Turn, CommandContext 
     if name := _chat_here(context, turn):
         other = replace(context, name=name)
         return other.chat.tree.get(turn)[1], other, f"This turn is of the chat {name!r}."
-    chat_id = _earlier_chat(context, turn)
-    events = journal().read(lambda connection: queries.turn_events(connection, chat_id, turn))
-    found = restore.restore_tree(events).get(turn)[1]
-    chat = short_id(chat_id)
-    note = f"This turn is of the earlier chat {chat}, which is only read: `%chat open {chat}` continues it."
-    return found, None, note
+    chat_id = _earlier_chat(context, turn, is_read=True)
+    return restore.restore_tree(_turn_events(chat_id, turn)).get(turn)[1], None, _only_read(chat_id)
+
+
+def read_chat_of(context: CommandContext, turn: str) -> tuple[Chat, str]:
+    """Return the chat that has a turn, to be read, and a message for the person if that is not this chat.
+
+    One that only the journal has is not continued: it has no name in this kernel, and is not kept. Of a map it has no
+    other turn: each is in a conversation of its own, and there may be any number.
+
+    Raises:
+        BadUsage: there is no such turn, or it was deleted from a chat of this kernel.
+        nbtool.errors.JournalError: the journal cannot be read.
+    """
+    if not TURN_ID.fullmatch(turn) or has_turn(context.chat, turn):
+        return context.chat, ""
+    if name := _chat_here(context, turn):
+        return context.kernel.chat(name), f"This turn is of the chat {name!r}."
+    chat_id = _earlier_chat(context, turn, is_read=True)
+    if is_map_chat(chat_id):
+        events = _turn_events(chat_id, turn)
+    else:
+        events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
+    names = context.kernel.shell.user_ns
+    chat = Chat(notebook=names)
+    restore.adopt_tree(chat.conversation, chat.variables, restore.restore_tree(events), "its chat is only read")
+    restore_names(NotebookNamespace(names), chat)  # beside those of this kernel, which keep nothing of it
+    return chat, _only_read(chat_id)
 
 
 def chat_of_turn(turn: str) -> str:
@@ -103,20 +129,39 @@ def has_turn(chat: Chat, turn: str) -> bool:
     return any(version.turn_id.startswith(turn) for node in chat.tree.nodes() for version in node.versions)
 
 
+def _turn_events(chat_id: str, turn: str) -> Iterable[tuple[str, Event]]:
+    return journal().read(lambda connection: queries.turn_events(connection, chat_id, turn))
+
+
+def _only_read(chat_id: str) -> str:
+    """Return the message about a turn of the journal, whose chat may be of an earlier kernel or of this one."""
+    chat = short_id(chat_id)
+    if is_map_chat(chat_id):
+        return f"This is a turn of a map, and only read: `%chat explore {chat}` shows the turns of maps like that one."
+    return f"This turn is of the chat {chat}, which is only read: `%chat open {chat}` continues it."
+
+
 def _chat_here(context: CommandContext, turn: str) -> str:
     """Return the name of the chat of this kernel that has a turn; empty if none has."""
     return next((name for name, chat in context.kernel.chats.items() if has_turn(chat, turn)), "")
 
 
-def _earlier_chat(context: CommandContext, turn: str) -> str:
+def _earlier_chat(context: CommandContext, turn: str, *, is_read: bool = False) -> str:
     """Return the id of the chat of the journal that has a turn which no chat of this kernel has.
 
     Raises:
-        BadUsage: no chat has it, or several, or it was deleted from one of this kernel.
+        BadUsage: no chat has it, or several, or one of this kernel does not have it any more, or not yet.
     """
     chat_id = chat_of_turn(turn)
-    if any(chat.chat_id == chat_id for chat in context.kernel.chats.values()):
+    if not any(chat.chat_id == chat_id for chat in context.kernel.chats.values()):
+        return chat_id
+    if not is_map_chat(chat_id):
         raise BadUsage(f"The turn {shorten(turn, 60)} was deleted.", fix="`%chat undo` restores what was deleted last.")
+    if not is_read:
+        raise BadUsage(
+            f"The turn {shorten(turn, 60)} was deleted, or a map has added it since its chat was opened here.",
+            fix=f"`%chat open {short_id(chat_id)}` opens it again.",
+        )
     return chat_id
 
 

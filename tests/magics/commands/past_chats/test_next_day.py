@@ -27,8 +27,8 @@ WRITTEN = {
 }
 """The cell that each button of a saved turn writes."""
 
-CONTINUING = [button for button in WRITTEN if button not in ("explore", "undo")]
-"""Those that continue the chat of the turn; *Explore* only reads it, and what an earlier kernel changed is past."""
+CONTINUING = [button for button in WRITTEN if button not in ("explore", "undo", "code")]
+"""Those that continue the chat of the turn; the others only read it, or what an earlier kernel changed is past."""
 
 PRICE = "def price(ticker: str) -> float:\n    'Price of a ticker.'\n    return 1.5"
 
@@ -203,15 +203,43 @@ def test_a_result_of_this_kernel_is_bound_by_the_button_of_a_saved_turn(
 
 
 def test_the_notice_that_a_chat_continues_is_printed_although_the_command_fails(
-    shell: Any, capsys: pytest.CaptureFixture[str]
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shell.run_cell("%%chat -q -m practice:fast -o answer\nGood morning.")
-    turn = shell.user_ns["answer"].turn_id
-    shell.run_line_magic("reload_ext", "nbtool")
-    said = run_cell(shell, f"%chat code {turn}", capsys)
+    said = run_cell(shell, f"%chat bind unknown_result --turn {yesterday}", capsys)
 
     assert "continues here as 'main': 1 turn on its line." in said
-    assert "This turn has no tool calls" in said
+    assert "UsageError" in said
+
+
+@pytest.mark.parametrize("has_turns", [False, True])
+def test_the_code_of_an_earlier_turn_is_written_without_continuing_its_chat(
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], has_turns: bool
+) -> None:
+    started = run_command(shell, "history chats", capsys).split()[0]
+    shell.run_cell(PRICE)
+    if has_turns:
+        shell.run_cell("%%chat -q\nGood morning")
+    kernel = shell.magics_manager.registry["ChatMagics"].kernel_chats
+    before = {name: (chat.chat_id, len(list(chat.tree.nodes()))) for name, chat in kernel.chats.items()}
+    said = run_cell(shell, WRITTEN["code"].format(turn=yesterday), capsys)
+    after = {name: (chat.chat_id, len(list(chat.tree.nodes()))) for name, chat in kernel.chats.items()}
+    shell.run_cell(shell.rl_next_input)
+
+    chat = short_id(started)
+    assert f"This turn is of the chat {chat}, which is only read: `%chat open {chat}` continues it." in said
+    assert "lost" not in said
+    assert shell.user_ns["r1"] == 1.5
+    assert before.items() <= after.items()
+    assert after["main"] == before.get("main", (kernel.chat("main").chat_id, 0))
+    assert kernel.chat("main").tools.tools() == {}
+
+
+def test_the_code_of_an_earlier_turn_says_which_functions_it_needs(
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = run_cell(shell, WRITTEN["code"].format(turn=yesterday), capsys)
+
+    assert "Run the cell that defines price; then run this command again." in said
 
 
 @pytest.mark.parametrize("button", CONTINUING)
