@@ -30,6 +30,7 @@ from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation.restore import adopt_tree
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.journal import journal
+from nbtool.chat.map_chats import note_map
 from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import as_message
 from nbtool.chat.rerun.operations import Resume
@@ -233,6 +234,7 @@ class BatchMaker:
         self, items: Sequence[PromptItem], acted_turns: Mapping[int, str], claim: PromptClaim
     ) -> tuple[list[str], EarlierTurns]:
         self._fork.conversation.chat_id = self.key.chat_id
+        note_map(self.key.chat_id)
         keys = self.key.keys(items)
         if self.reads_journal:
             if self.key.is_comparable:

@@ -351,7 +351,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["run_cell", "dry_run", "configure"], "takes a cell whose line and body were read"),
     **dict.fromkeys(
         ["turn_code", "saved_turn_bundle", "chat_field", "reopen_chat_of", "read_turn", "read_chat_of",
-         "is_map_chat", "chat_of_turn", "has_turn",
+         "is_map_chat", "note_map", "describe_empty", "chat_of_turn", "has_turn",
          "continue_chat", "adopt_tree", "restore_into", "last_cell_chat", "last_chat", "describe_earlier_chat",
          "earlier_chat_note", "client_of",
          "events", "starts", "chat_events", "turn_events", "chats_of_turn", "find_chats", "find_turns",

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.chat import Chat
+from nbtool.chat.map_chats import latest_map_chat
 from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.ids import short_id
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.kernel.cell_messages import takes_next_cell
 from nbtool.magics.names.namespace import NotebookNamespace
@@ -152,5 +154,18 @@ def find_turn(chat: Chat, args: list[str]) -> Turn:
     if args:
         return chat.tree.get(args[0])[1]
     if not turns:
-        raise BadUsage("This chat is empty.", fix="Write a prompt in a `%%chat` cell first.")
+        fix = f"Write a prompt in a `%%chat` cell first. {describe_maps()}".strip()
+        raise BadUsage("This chat is empty.", fix=fix)
     return turns[-1]
+
+
+def describe_empty(text: str = "This chat is empty.") -> str:
+    """Return that a chat has no turns, and where those of the maps of this kernel are."""
+    return f"{text}\n{maps}" if (maps := describe_maps()) else text
+
+
+def describe_maps() -> str:
+    """Return where the turns of the maps of this kernel are; empty if there were none."""
+    if not (latest := latest_map_chat()):
+        return ""
+    return f"The turns of the latest map are in {short_id(latest)}: `%chat history chats` lists such chats."

@@ -51,6 +51,8 @@ def code(context: CommandContext, args: list[str]) -> str:
         turns = _active_turns(context.chat)
         exported = export_python(turns, export_context(turns, context.chat, context.kernel.shell.user_ns))
         if not exported.calls and not exported.omitted:
+            if not turns:
+                find_turn(context.chat, [])
             raise BadUsage("This chat has no tool calls to write as code.", fix="`%chat export md` writes its texts.")
         check_code(exported, "chat")
     else:

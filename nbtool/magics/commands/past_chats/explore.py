@@ -9,8 +9,10 @@ from IPython.display import display
 from nbtool.blocks.history.saved_history import HISTORY_MIME
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
+from nbtool.chat.map_chats import is_map_chat
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.ids import short_id
+from nbtool.magics.commands.context import Command, CommandContext, describe_empty
 from nbtool.magics.commands.past_chats.history_source import HistorySource
 from nbtool.magics.commands.past_chats.reopen import TURN_ID, chat_of_turn, has_turn
 from nbtool.magics.kernel.cell_messages import has_front_end
@@ -46,7 +48,7 @@ def explore(context: CommandContext, args: list[str]) -> str:
     source = _journal_history(context, ids[0]) if ids else HistorySource(context)
     turn = turn_to_open(source, turns)
     if not source.tree.roots:
-        return EMPTY_HISTORY
+        return describe_empty(EMPTY_HISTORY)
     bundle = source.bundle()
     if getattr(context.kernel.shell, "kernel", None) is None:
         return bundle["text/plain"]
@@ -54,7 +56,7 @@ def explore(context: CommandContext, args: list[str]) -> str:
         # Imported here, so that only `explore` pays for the import of a widget.
         from nbtool.view.explorer_widget import ExplorerWidget  # noqa: PLC0415
 
-        title = f"History of {ids[0] if ids else context.name}"
+        title = title_of(context, source)
         widget = ExplorerWidget(source, title=title, acts=source.actions, turn=turn)
         display({**widget.mimebundle(), HISTORY_MIME: source.saved(title, turn)}, raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
     display(bundle, raw=True)  # type: ignore[no-untyped-call]  # the same
@@ -71,6 +73,14 @@ def turn_to_open(source: HistorySource, args: list[str]) -> str:
 
 
 COMMANDS: dict[str, Command] = {"explore": explore}
+
+
+def title_of(context: CommandContext, source: HistorySource) -> str:
+    """Return the title with the chat that is shown; of one that was opened here also the id, if it is of maps."""
+    if source.chat_id:
+        return f"History of {short_id(source.chat_id)}"
+    chat_id = context.chat.chat_id
+    return f"History of {context.name}{f' ({short_id(chat_id)})' if is_map_chat(chat_id) else ''}"
 
 
 def _journal_history(context: CommandContext, begin: str) -> HistorySource:

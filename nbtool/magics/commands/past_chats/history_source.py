@@ -39,7 +39,7 @@ class HistorySource:
     def __init__(self, context: CommandContext, tree: Tree[Turn] | None = None, *, chat_id: str = "") -> None:
         self._context = context
         self._tree = tree
-        self._chat_id = chat_id
+        self.chat_id = chat_id
 
     @property
     def tree(self) -> Tree[Turn]:
@@ -49,7 +49,7 @@ class HistorySource:
     @property
     def actions(self) -> tuple[str, ...]:
         """The cell actions that are available."""
-        return JOURNAL_ACTIONS if self._chat_id else LIVE_ACTIONS
+        return JOURNAL_ACTIONS if self.chat_id else LIVE_ACTIONS
 
     def index(self) -> Index:
         """Return the tree as rows, and the totals of its active line."""
@@ -82,9 +82,9 @@ class HistorySource:
             BadUsage: the action is not available for this conversation or turn.
         """
         if request.action not in self.actions:
-            raise BadUsage("This is a past chat.", fix=f"`%chat open {short_id(self._chat_id)}` continues it.")
+            raise BadUsage("This is a past chat.", fix=f"`%chat open {short_id(self.chat_id)}` continues it.")
         if request.action == "go_on":
-            return self._context.cells.line(f"open {short_id(self._chat_id)}")
+            return self._context.cells.line(f"open {short_id(self.chat_id)}")
         if request.action == "export":
             return self._context.cells.line("export md")
         return self._cell_for(request, self._turn(request.turn_id))

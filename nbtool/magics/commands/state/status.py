@@ -11,7 +11,7 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.journal.storage import is_in_memory
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
-from nbtool.magics.commands.context import Command, CommandContext, format_sentences, format_table
+from nbtool.magics.commands.context import Command, CommandContext, describe_maps, format_sentences, format_table
 from nbtool.magics.commands.files.recordings import describe_recording
 from nbtool.magics.commands.serve import describe_client
 from nbtool.magics.commands.state.model_table import list_models
@@ -74,7 +74,7 @@ def status(context: CommandContext, _: list[str]) -> str:
         ("variables", "" if chat.exposed_variables() else "none"),
         *((f"  {entry.name}", _visibility(chat, entry)) for entry in chat.exposed_variables()),
         ("results", _results(chat)),
-        ("turns", _count_turns(chat, len(turns))),
+        ("turns", ". ".join(filter(None, [_count_turns(chat, len(turns)), describe_maps()]))),
         ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
         *_cost(chat, turns),
         ("cells", _cells(context)),

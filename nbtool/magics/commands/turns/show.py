@@ -14,7 +14,7 @@ from nbtool.blocks.render.whole_conversation import ConversationTurn
 from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.context import Command, CommandContext, find_turn
+from nbtool.magics.commands.context import Command, CommandContext, describe_empty, find_turn
 from nbtool.magics.commands.past_chats.reopen import read_turn
 from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.kernel.cell_messages import has_front_end
@@ -36,7 +36,7 @@ def show(context: CommandContext, args: list[str]) -> str:
         return _show_turn(context, [arg for arg in args if arg != omission.WHOLE_FLAG], omission.WHOLE_FLAG in args)
     turns = conversation_turns(context)
     if not turns:
-        return "This chat is empty."
+        return describe_empty()
     if getattr(context.kernel.shell, "kernel", None) is None:
         return whole_conversation.mimebundle(turns)["text/plain"]
     is_watched = has_front_end(context.kernel.shell)

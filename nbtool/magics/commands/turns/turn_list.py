@@ -9,7 +9,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.conversation.restore import Interrupted
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
-from nbtool.magics.commands.context import Command, CommandContext, format_table
+from nbtool.magics.commands.context import Command, CommandContext, describe_empty, format_table
 from nbtool.magics.commands.past_chats.journal_admin import history_admin
 from nbtool.magics.commands.turns.branches import branches, turn_id, way_back
 from nbtool.magics.views.served import client_of
@@ -33,7 +33,7 @@ def history(context: CommandContext, args: list[str]) -> str:
         return history_admin(context, args)
     turns = context.chat.tree.numbered_turns()
     rows = [(str(number), _turn_line(number, node, turn, has_ids)) for number, (node, turn) in turns.items()]
-    lines = format_table(*rows) if rows else EARLIER_CALLS if client_of(context.name) else "This chat is empty."
+    lines = format_table(*rows) if rows else EARLIER_CALLS if client_of(context.name) else describe_empty()
     return "\n\n".join(filter(None, [lines, branches(context.chat.conversation, has_ids=has_ids)]))
 
 

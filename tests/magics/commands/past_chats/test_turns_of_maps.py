@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from nbtool.chat import map_chats
 from nbtool.chat.journal import journal
 from nbtool.ids import short_id
+from nbtool.magics.commands.context import CommandContext
+from nbtool.magics.commands.past_chats import explore
+from nbtool.magics.commands.past_chats.history_source import HistorySource
 from tests.magics.commands.saying import run_command
 
 MAP = """
@@ -45,6 +49,27 @@ def map_id(turn: str) -> str:
         ).fetchall()
     )
     return short_id(chat_id)
+
+
+@pytest.mark.parametrize("argument", ["turn", "map"])
+def test_the_title_of_the_explorer_names_the_chat_that_is_shown(
+    shell: Any, turn: str, map_id: str, monkeypatch: pytest.MonkeyPatch, argument: str
+) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr(explore, "has_front_end", lambda _: True)
+    monkeypatch.setattr(shell, "kernel", object(), raising=False)
+    monkeypatch.setattr(HistorySource, "saved", lambda _, title, __: titles.append(title) or {})
+
+    shell.run_line_magic("chat", f"explore {turn if argument == 'turn' else map_id}")
+
+    assert titles == [f"History of {map_id}"]
+
+
+def test_of_a_map_that_was_opened_the_title_names_both(shell: Any, map_id: str) -> None:
+    shell.run_line_magic("chat", f"open {map_id}")
+    context = CommandContext(kernel_of(shell))
+
+    assert explore.title_of(context, HistorySource(context)) == f"History of main ({map_id})"
 
 
 def kernel_of(shell: Any) -> Any:
@@ -99,3 +124,21 @@ def test_a_map_that_is_opened_does_not_speak_of_an_earlier_kernel(
     assert turn
     assert "1 result was lost with its map." in said
     assert "earlier kernel" not in said
+
+
+@pytest.mark.parametrize("command", ["history", "show", "explore", "status", "code --all", "code", "export md"])
+def test_where_the_chat_is_empty_it_says_where_the_turns_of_maps_are(
+    shell: Any, map_id: str, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    shell.run_cell(f"%chat {command}")
+    said = " ".join("".join(capsys.readouterr()).split())
+
+    assert f"The turns of the latest map are in {map_id}: `%chat history chats` lists such chats." in said
+
+
+def test_without_a_map_it_names_none(
+    shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(map_chats, "_latest", [])
+
+    assert run_command(shell, "history", capsys) == "This chat is empty.\n"

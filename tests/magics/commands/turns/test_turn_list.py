@@ -16,7 +16,7 @@ def test_new_starts_an_empty_conversation_and_keeps_the_old_one(shell: Any, caps
 
 
 def test_show_shows_the_whole_line_and_a_turn_that_is_named(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(shell, "show", capsys).strip() == "This chat is empty."
+    assert run_command(shell, "show", capsys).startswith("This chat is empty.\n")
     shell.run_cell("%%chat -q -m practice:fast -o first\nHello")
     shell.run_cell("%%chat -q -m practice:fast\nHello again")
 
