@@ -45,7 +45,7 @@ def _code(context: CommandContext, turn: str) -> SavedTurnAnswer:
     """Return the calls of a turn as code; the chat of one that only the journal has is not continued."""
     _check_known(context, turn)
     chat, note = read_chat_of(context, turn)
-    exported = turn_code(chat.tree.get(turn)[1], chat, context.kernel.shell.user_ns)
+    exported = turn_code(chat.tree.get(turn)[1], chat, context.kernel.shell.user_ns, has_numbers=chat is context.chat)
     return {"v": VERSION, "ok": True, "text": _join(note, f"{exported.summary}."), "source": exported.text}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from nbtool.chat.chat import Chat
@@ -13,8 +14,12 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 
 
-def turn_code(turn: Turn, chat: Chat, names: Mapping[str, Any], call_id: str = "") -> PythonExport:
+def turn_code(
+    turn: Turn, chat: Chat, names: Mapping[str, Any], call_id: str = "", *, has_numbers: bool = True
+) -> PythonExport:
     """Return a turn's calls, or one of them, as plain Python, including the earlier calls they depend on.
+
+    Unless the chat `has_numbers` that commands of this kernel take, its turns are named by their ids.
 
     Raises:
         BadUsage: the turn has no calls, or none that is code, such as those that were denied.
@@ -24,6 +29,7 @@ def turn_code(turn: Turn, chat: Chat, names: Mapping[str, Any], call_id: str = "
     node = chat.tree.find(turn.turn_id)
     before = [one.turn for one in chat.tree.path(node.parent) if one.turn]
     context = export_context([*before, turn], chat, names)
+    context = context if has_numbers else replace(context, numbers={})
     exported = export_python([turn], context, before=before, call_id=call_id)
     check_code(exported, "turn")
     return exported

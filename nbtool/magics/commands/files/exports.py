@@ -58,7 +58,7 @@ def code(context: CommandContext, args: list[str]) -> str:
     else:
         chat, note = read_chat_of(context, args[0]) if args else (context.chat, "")
         turn, names = find_turn(chat, args), context.kernel.shell.user_ns
-        exported = turn_code(turn, chat, names)
+        exported = turn_code(turn, chat, names, has_numbers=chat is context.chat)
         if absent := called_and_absent(chat, turn, names):
             note = f"{note} {steps(Needs(frozenset(absent)), 'run this command again')}".strip()
     added = add_cell(context, exported.text, f"The code ({exported.summary})", "Review it, then run it.")

@@ -94,6 +94,7 @@ def test_a_turn_of_a_map_is_only_read(
 
 def test_the_code_of_a_turn_of_a_map_runs(shell: Any, turn: str, capsys: pytest.CaptureFixture[str]) -> None:
     run_command(shell, f"code {turn}", capsys)
+    assert f"# Turn {turn}: One" in shell.rl_next_input  # a number would be that of a turn of the present chat
     shell.run_cell(shell.rl_next_input)
 
     assert shell.user_ns["r1"] == 2
