@@ -15,6 +15,9 @@ MapState = Literal["running", "completed", "stopped"]
 CUTTING_REASONS: tuple[EndReason, ...] = ("rounds", "calls", "length", "repetition")
 """Why an answer may be cut short, although its turn completed."""
 
+CONTINUE_FIX = "map again to go on"
+"""What a person can do about a map that was stopped."""
+
 
 @dataclass(frozen=True, slots=True)
 class MapProgress:
@@ -28,7 +31,8 @@ class MapProgress:
     numbers, `failure_rows` the first rows of each, `other_failures` the number of all further ones. `cut` are the
     numbers of answers that a limit cut short, by the reason. `max_tokens` and `max_usd` are the budget of the map, if
     it has one. `per_minute` is None while too little is known, `wait_seconds` are those until the provider is asked
-    again. `reason` says why it was stopped, and is empty if a person did.
+    again. `reason` says why it was stopped, and is empty if a person did; `continue_fix` is what can be done
+    then.
     """
 
     usage: Usage
@@ -52,6 +56,7 @@ class MapProgress:
     max_usd: float | None = None
     failure_rows: tuple[tuple[int, ...], ...] = ()
     unknown: int = 0
+    continue_fix: str = CONTINUE_FIX
 
     @property
     def done(self) -> int:

@@ -925,8 +925,9 @@ export interface MapFailure {
 
 /**
  * A map as it is now; `total` is None where nobody knows how many prompts there are.
- * `label` says in words how many of them are `done`; `reason` why it was stopped, empty if a person did.
- * `failures` are the first distinct messages, `other_failures` the number of failed prompts with others.
+ * `label` says in words how many of them are `done`; `reason` why it was stopped, empty if a person did, and
+ * `fix` what can be done then. `failures` are the first distinct messages, `other_failures` the number of failed
+ * prompts with others.
  */
 export interface MapData {
   status: MapStatus;
@@ -937,6 +938,7 @@ export interface MapData {
   failures: MapFailure[];
   other_failures: number;
   reason: string;
+  fix: string;
 }
 
 /** A request of the page: as those of a turn; `stop` stops the map. */

@@ -18,6 +18,7 @@ const RUNNING: MapData = {
   failures: [],
   other_failures: 0,
   reason: "",
+  fix: "",
 };
 
 /** A kernel made of what the page said, and who listens. */
@@ -227,6 +228,13 @@ test("a page that saw the map end tells the kernel that its output was replaced"
   await drawn();
 
   expect(kernel.of("took")).toHaveLength(1);
+});
+
+test("the dot of a running map is never faint, and a map is as wide as its cell", () => {
+  const css = readFileSync(`${import.meta.dirname}/../../nbtool/view/static/map.css`, "utf8");
+
+  expect(css).toMatch(/@keyframes nb-breathe\{50%\{scale:/);
+  expect(css).not.toMatch(/\.nb-map\{[^}]*max-width/);
 });
 
 test("what travels with each map is small", () => {

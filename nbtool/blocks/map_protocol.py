@@ -28,8 +28,9 @@ class MapFailure(TypedDict):
 class MapData(TypedDict):
     """A map as it is now; `total` is None where nobody knows how many prompts there are.
 
-    `label` says in words how many of them are `done`; `reason` why it was stopped, empty if a person did. `failures`
-    are the first distinct messages, `other_failures` the number of failed prompts with others.
+    `label` says in words how many of them are `done`; `reason` why it was stopped, empty if a person did, and `fix`
+    what can be done then. `failures` are the first distinct messages, `other_failures` the number of failed prompts
+    with others.
     """
 
     status: MapStatus
@@ -40,3 +41,4 @@ class MapData(TypedDict):
     failures: list[MapFailure]
     other_failures: int
     reason: str
+    fix: str

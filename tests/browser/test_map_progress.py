@@ -63,6 +63,7 @@ def test_the_bar_moves_and_stop_works_while_the_cell_runs_and_what_came_is_kept(
 
     output = notebook.output(1)
     expect(output).to_contain_text("Stopped before it was finished; the finished answers are kept.")
+    expect(output).to_contain_text(re.compile(r"[\d,]+ prompts were not sent, or not finished: map again to go on\."))
     expect(bar_of(notebook, 1)).to_have_count(0)
     expect(notebook.run_cell(2)).to_contain_text("5000 answers, True True Cancelled")
     (saved,) = [one for one in notebook.save().cells[1].outputs if one.output_type == "display_data"]

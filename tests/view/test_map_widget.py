@@ -19,6 +19,7 @@ DATA: MapData = {
     "failures": [],
     "other_failures": 0,
     "reason": "",
+    "fix": "",
 }
 
 

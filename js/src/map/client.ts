@@ -50,10 +50,10 @@ function isStateMessage(value: unknown): value is MapStateMessage {
 }
 
 function isMapData(value: unknown): value is MapData {
-  const { status, done, total, label, facts, failures, other_failures, reason } = (value ??
+  const { status, done, total, label, facts, failures, other_failures, reason, fix } = (value ??
     {}) as Partial<MapData>;
   return (
-    [status, label, reason].every((text) => typeof text === "string") &&
+    [status, label, reason, fix].every((text) => typeof text === "string") &&
     typeof done === "number" &&
     typeof other_failures === "number" &&
     (total === null || typeof total === "number") &&

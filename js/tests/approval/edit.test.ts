@@ -28,6 +28,13 @@ async function edit(shown = '{"ticker":"ACME","n":12345678901234567890}'): Promi
 const problems = (): string[] =>
   [...desk.el.querySelectorAll(".nb-problem")].map((each) => each.textContent ?? "");
 
+test("Edit looks like the buttons beside it, not like a link", async () => {
+  desk = await ask(calls({ schema }));
+  const button = [...desk.el.querySelectorAll("button")].find((each) => each.textContent === "Edit");
+
+  expect(button?.className).toBe("nb-button");
+});
+
 test("an edited text is sent as JSON, and an unedited number with all its digits", async () => {
   await edit();
 

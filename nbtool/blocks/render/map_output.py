@@ -5,11 +5,16 @@ Messages of failures come from providers and tools: they are text in both.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nbtool.blocks.map_protocol import MapData
 from nbtool.blocks.render.code_spans import escape_with_code
 from nbtool.blocks.sanitize import one_line
 
 STOPPED = "Stopped before it was finished; the finished answers are kept."
+
+BAD_STYLE = "color:var(--jp-error-color1,#c62828)"
+"""The colour of what failed, as in a running map."""
 
 MESSAGE_CHARS = 600
 """Characters of a message of a failure that are shown; it was shortened before."""
@@ -25,10 +30,11 @@ def map_mimebundle(data: MapData) -> dict[str, str]:
 
 
 def end_line(data: MapData) -> str:
-    """Return why a map was stopped; empty if it was not."""
+    """Return why a map was stopped, and what can be done; empty if it was not."""
     if data["status"] != "stopped":
         return ""
-    return f"{one_line(data['reason'], MESSAGE_CHARS)} {STOPPED}".strip()
+    reason, fix = one_line(data["reason"], MESSAGE_CHARS), one_line(data["fix"], MESSAGE_CHARS)
+    return " ".join(filter(None, [reason, STOPPED, fix]))
 
 
 def failure_lines(data: MapData) -> list[str]:
@@ -41,7 +47,7 @@ def _to_html(data: MapData) -> str:
     end, rest = end_line(data), _rest(data)
     items = "".join(f"<li>{escape_with_code(line)}</li>" for line in failure_lines(data))
     parts = [
-        f"<div>{escape_with_code(_head(data))}</div>",
+        f"<div>{_head(data, _count_html)}</div>",
         f'<div style="margin:.3em 0">{escape_with_code(end)}</div>' if end else "",
         f'<ul style="margin:.3em 0;font-size:90%">{items}</ul>' if items else "",
         f'<div style="margin-top:.3em;font-size:85%;{_MUTED_STYLE}">{escape_with_code(rest)}</div>' if rest else "",
@@ -51,16 +57,23 @@ def _to_html(data: MapData) -> str:
 
 
 def _to_text(data: MapData) -> str:
-    parts = [_head(data), end_line(data), *(f"  {line}" for line in failure_lines(data)), _rest(data)]
+    head = _head(data, lambda _, text: text)
+    parts = [head, end_line(data), *(f"  {line}" for line in failure_lines(data)), _rest(data)]
     return "\n".join(part for part in parts if part)
 
 
-def _head(data: MapData) -> str:
+def _head(data: MapData, write: Callable[[str, str], str]) -> str:
     """Return how many prompts are done, and what became of the others; the sign of the log only if all is well."""
-    counts = [fact["text"] for fact in data["facts"] if fact["kind"] in _COUNTS]
-    has_flaw = any(fact["kind"] in _FLAWS for fact in data["facts"])
+    counts = [(fact["kind"], fact["text"]) for fact in data["facts"] if fact["kind"] in _COUNTS]
+    has_flaw = any(kind in _FLAWS for kind, _ in counts)
     is_well = data["status"] == "completed" and not data["failures"] and not has_flaw
-    return f"{'✓ ' if is_well else ''}{' · '.join([data['label'], *counts])}"
+    parts = [("", f"{'✓ ' if is_well else ''}{data['label']}"), *counts]
+    return " · ".join(write(kind, text) for kind, text in parts)
+
+
+def _count_html(kind: str, text: str) -> str:
+    escaped = escape_with_code(text)
+    return f'<span style="{BAD_STYLE}">{escaped}</span>' if kind == "failed" else escaped
 
 
 def _rest(data: MapData) -> str:

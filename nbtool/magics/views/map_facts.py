@@ -36,7 +36,20 @@ def describe_map(progress: MapProgress) -> MapData:
         ],
         "other_failures": progress.other_failures,
         "reason": progress.reason,
+        "fix": _fix(progress),
     }
+
+
+def _fix(progress: MapProgress) -> str:
+    """Return how many prompts have no answer because the map was stopped, and what can be done; empty if it was not."""
+    if progress.state != "stopped":
+        return ""
+    fix = progress.continue_fix
+    if not progress.unsent:
+        return f"{fix[:1].upper()}{fix[1:]}."
+    read = " read and" if progress.total is None else ""
+    were = "was" if progress.unsent == 1 else "were"
+    return f"{count_of(progress.unsent, 'prompt')} {were}{read} not sent, or not finished: {fix}."
 
 
 def _label(progress: MapProgress) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbtool.blocks.map_protocol import MapData
-from nbtool.blocks.render.map_output import STOPPED, map_mimebundle
+from nbtool.blocks.render.map_output import BAD_STYLE, STOPPED, map_mimebundle
 
 
 def ended(**changes: Any) -> MapData:
@@ -21,6 +21,7 @@ def ended(**changes: Any) -> MapData:
         "failures": [],
         "other_failures": 0,
         "reason": "",
+        "fix": "",
         **changes,
     }
     return data
@@ -45,14 +46,18 @@ def test_failures_are_listed_with_their_numbers_and_nothing_looks_well() -> None
         "1,000 of 1,000 prompts · ✕ 9 failed\n  6 failed: Bad.\n  3 failed with other messages"
     )
     assert "<li>6 failed: Bad.</li><li>3 failed with other messages</li>" in bundle["text/html"]
+    assert f'<span style="{BAD_STYLE}">✕ 9 failed</span>' in bundle["text/html"]
 
 
 def test_a_stopped_map_says_so_and_why() -> None:
     by_person = map_mimebundle(ended(status="stopped", label="10 of 1,000 prompts", facts=[]))
-    by_limit = map_mimebundle(ended(status="stopped", label="10 of 1,000 prompts", facts=[], reason="No money left."))
+    by_limit = map_mimebundle(
+        ended(status="stopped", label="10 of 1,000 prompts", facts=[], reason="No money left.", fix="Map again.")
+    )
 
     assert by_person["text/plain"] == f"10 of 1,000 prompts\n{STOPPED}"
-    assert by_limit["text/plain"] == f"10 of 1,000 prompts\nNo money left. {STOPPED}"
+    assert by_limit["text/plain"] == f"10 of 1,000 prompts\nNo money left. {STOPPED} Map again."
+    assert "Map again." in by_limit["text/html"]
     assert STOPPED in by_limit["text/html"]
 
 

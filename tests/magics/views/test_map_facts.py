@@ -103,3 +103,17 @@ def test_failures_are_passed_on_with_their_numbers() -> None:
 
     assert shown["failures"] == [{"text": "Bad.", "count": 3}]
     assert shown["other_failures"] == 2
+
+
+@pytest.mark.parametrize(
+    ("progress", "fix"),
+    [
+        ({"total": 60, "answered": 6, "unsent": 54}, "54 prompts were not sent, or not finished: map again to go on."),
+        ({"total": 2, "answered": 1, "unsent": 1}, "1 prompt was not sent, or not finished: map again to go on."),
+        ({"unsent": 3}, "3 prompts were read and not sent, or not finished: map again to go on."),
+        ({"continue_fix": "a later map begins again"}, "A later map begins again."),
+    ],
+)
+def test_a_stopped_map_says_what_was_not_sent_and_how_to_go_on(progress: dict[str, Any], fix: str) -> None:
+    assert describe_map(MapProgress(Usage(), state="stopped", **progress))["fix"] == fix
+    assert describe_map(MapProgress(Usage(), state="completed", **progress))["fix"] == ""

@@ -265,7 +265,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
     return (
       <>
         {(gate === "result" || parseObject(shown)) && (
-          <button type="button" class="nb-text-button" disabled={!readable} onClick={this.#toggleEditor}>
+          <button type="button" class="nb-button" disabled={!readable} onClick={this.#toggleEditor}>
             {draft.isEditing || draft.text !== null ? "Undo the edit" : "Edit"}
           </button>
         )}
