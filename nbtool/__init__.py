@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nbtool.chat.batch import Answer, Batch, MapTotals
     from nbtool.chat.chat import Chat
     from nbtool.chat.turn import Turn
     from nbtool.errors import NbtoolError, ToolFailed
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Approved", "Chat", "Denied", "NbtoolError", "Policy", "Progress", "Released", "Tool", "ToolFailed", "Toolset",
-    "Turn", "Withheld", "load_ipython_extension", "serve", "tool", "unload_ipython_extension",
+    "Answer", "Approved", "Batch", "Chat", "Denied", "MapTotals", "NbtoolError", "Policy", "Progress", "Released",
+    "Tool", "ToolFailed", "Toolset", "Turn", "Withheld", "load_ipython_extension", "serve", "tool",
+    "unload_ipython_extension",
 ]  # fmt: skip
 
 _HOMES = {
+    **dict.fromkeys(("Answer", "Batch", "MapTotals"), "nbtool.chat.batch"),
     "Chat": "nbtool.chat.chat",
     "Turn": "nbtool.chat.turn",
     "NbtoolError": "nbtool.errors",

@@ -335,6 +335,8 @@ class Chat:
     def map(self, prompts: Any, rows: Any = None, **kwargs: Any) -> Batch:
         """Send many independent prompts and wait for the last answer; takes the arguments of `start_map`.
 
+        Returns a `nbtool.Batch`: `values` in order, `answers` (`nbtool.Answer`), `errors`, `usage`.
+
             chat.map("Is this review kind? {text}", frame, as_=bool).values  # a Series beside the frame
 
         A call that needs an approval is denied without an `approver`: the batch says how many prompts had one.
@@ -344,6 +346,8 @@ class Chat:
 
     def start_map(self, prompts: Any, rows: Any = None, **kwargs: Any) -> Batch:
         """Send many independent prompts and return at once: iterate over the answers, or await all of them.
+
+        Returns a `nbtool.Batch`, which gives each `nbtool.Answer` as it arrives; `values`, or `wait()`, wait for all.
 
         Each is a turn with this chat's settings, tools and exposed variables, without the history of the chat.
         `prompts` are texts, messages or a column; or a template whose `{column}` is filled in from each of the `rows`:
@@ -390,6 +394,8 @@ class Chat:
 
     def map_into(self, sink: object, prompts: Any, rows: Any = None, **kwargs: Any) -> MapTotals:
         """Send any number of prompts in constant memory, and write each answer to `sink` as soon as it arrives.
+
+        Returns a `nbtool.MapTotals` with the numbers of answers and failures.
 
             chat.map_into("kind.sqlite", "Is this review kind? {text}", reader, as_=bool)
 
