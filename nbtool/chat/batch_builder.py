@@ -14,7 +14,6 @@ from typing import Any
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.earlier_maps.lost_turns import CLOCK_SECONDS, LostTurns, find_completed
 from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex
-from nbtool.chat.batch.progress import CONTINUE_FIX
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
 from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, LostPrompts, Sealed, WorkerTurns, find_engine
 from nbtool.chat.batch.sinks.answer_sink import as_sink
@@ -26,6 +25,7 @@ from nbtool.chat.journal.storage import is_in_memory
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.errors import BadUsage
 from nbtool.ids import new_id
+from nbtool.map_progress import CONTINUE_FIX
 from nbtool.policy import site_policy
 
 UNPROTECTED = (

@@ -19,14 +19,11 @@ from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.status_line import cut_text, status_line, undecided_text
 from nbtool.errors import Cancelled, NbtoolError
 from nbtool.loop import background_loop
-from nbtool.map_progress import MapProgress, ProgressView, get_progress_view
+from nbtool.map_progress import CONTINUE_FIX, MapProgress, ProgressView, get_progress_view
 from nbtool.messages import Usage
 
 INTERVAL = 0.2
 """Minimum seconds between two updates of the line."""
-
-CONTINUE_FIX = "map again to go on"
-"""What a person can do about a map that was stopped."""
 
 VIEW_INTERVAL = 0.33
 """Seconds between two updates of a view."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.map_counts import MapCounts
-from nbtool.chat.batch.progress import CONTINUE_FIX, ProgressDisplay, ShownMap
+from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem, prompt_bytes
 from nbtool.chat.batch.sinks.answer_sink import AnswerSink
 from nbtool.chat.batch.status_line import status_line
-from nbtool.map_progress import MapProgress
+from nbtool.map_progress import CONTINUE_FIX, MapProgress
 from nbtool.messages import Usage
 
 CHUNK = 1_000

@@ -17,12 +17,12 @@ import pytest
 from nbtool import Chat
 from nbtool.chain.hooks import JournalContext
 from nbtool.chat.batch import Answer
-from nbtool.chat.batch.progress import CONTINUE_FIX
 from nbtool.chat.batch.streamed_map import CHUNK
 from nbtool.chat.batch_builder import BEGIN_FIX
 from nbtool.chat.journal import journal
 from nbtool.chat.journal.queries import MAX_EVENTS
 from nbtool.errors import NotRepeated
+from nbtool.map_progress import CONTINUE_FIX
 from nbtool.testing import ScriptedWire, cut
 from nbtool.wire.base import Prompt
 from tests.chat.batch.earlier_maps.test_killed_map import KILL_AT, NAMES, chat_of
