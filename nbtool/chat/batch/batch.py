@@ -36,15 +36,15 @@ class Batch:
     """A batch of prompts that are running, each as a turn of its own.
 
     Iterate over it (`for`, `async for`) to get each `Answer` on arrival; `values` waits and returns the values in
-    order: a list, or a column with the index of the input. Failures are not raised: a failed prompt has its exception
-    as its value, or is missing (`NA`) in a column of bool, int or float; `errors` has all of them.
+    order: a list, or a column with the index of the input; `batch[0]` waits and is the first `Answer`. Failures are not
+    raised: a failed prompt has its exception as its value, or is missing (`NA`) in a column of bool, int or float;
+    `errors` has all of them.
     """
 
     def __init__(
         self, questions: PromptSet, driver: BatchDriver, settings: MapSettings, backoff: SharedBackoff
     ) -> None:
-        self._questions = questions
-        self._driver = driver
+        self._questions, self._driver = questions, driver
         self._settings = settings
         self._backoff = backoff
         self._waiting: deque[tuple[PromptItem, str]] = deque()
@@ -78,8 +78,7 @@ class Batch:
 
         A column of answers that are all bool, int or float has that dtype, or its nullable form if some failed.
         """
-        answers = self.wait().answers
-        return self._questions.shape([answer.error or answer.value for answer in answers])
+        return self._questions.shape([answer.error or answer.value for answer in self.wait().answers])
 
     @property
     def stop_reason(self) -> NbtoolError | None:
@@ -140,9 +139,8 @@ class Batch:
 
     def hold(self, answers: Sequence[Answer]) -> None:
         """Keep the results of the calls of these answers until `release`."""
-        for one in answers:
-            if one.turn:
-                self._driver.results.hold(one.turn)
+        for turn in filter(None, (one.turn for one in answers)):
+            self._driver.results.hold(turn)
 
     def release(self, answers: Sequence[Answer]) -> None:
         """Forget answers that are stored elsewhere, and drop the results of their calls."""
@@ -207,6 +205,10 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self._questions.items)
+
+    def __getitem__(self, index: int) -> Answer:
+        """Return the answer of a prompt, by its index; waits for the last one."""
+        return self.wait()._answers[range(len(self))[index]]
 
     def __repr__(self) -> str:
         return f"<Batch: {self._status_line()}>"

@@ -189,6 +189,15 @@ def test_with_an_executor_plain_tools_run_there() -> None:
     assert sorted(threads) == ["cluster_0", "nbtool-async-tools"]
 
 
+def test_an_answer_is_found_by_the_index_of_its_prompt() -> None:
+    with ScriptedWire([echo] * 3) as wire:
+        batch = Chat(wire=wire).start_map(["a", "b", "c"])
+
+        assert [batch[index].value for index in (0, 1, -1)] == ["A", "B", "C"]
+    with pytest.raises(IndexError):
+        batch[3]
+
+
 def reply_with_usage(tokens: int) -> list[Any]:
     return ["Done.", UsageDelta(Usage(tokens, 0))]
 
