@@ -191,16 +191,29 @@ def _pieces(template: str) -> Pieces:
         raise BadUsage(f"The template cannot be read ({error}).", fix="Double literal braces: {{ }}") from None
     for _, name, form, conversion in parsed:
         if name == "" or form or conversion:
-            raise BadUsage(
-                "In a template, braces contain only the name of a column.", fix="Double literal braces: {{ }}"
-            )
+            raise _no_column_name(name or "", form or "", conversion or "")
     return [(text, name) for text, name, _, _ in parsed]
+
+
+def _no_column_name(name: str, form: str, conversion: str) -> BadUsage:
+    """Return the error for what is in braces and no name: a name with a format, as in `str.format`, or a text."""
+    rule = "In a template, braces contain only the name of a column"
+    is_text = not name or name[0] in "\"'" or form[:1].isspace()
+    if is_text:
+        return BadUsage(f"{rule}.", fix="Double literal braces: {{ }}")
+    given = shorten(f"{name}{f'!{conversion}' if conversion else ''}{f':{form}' if form else ''}", MAX_NAME)
+    return BadUsage(
+        f"{rule}, without a format: {{{given}}}.",
+        fix=f"Format the values in a column of their own, and name that. If {{{given}}} is text, double its braces.",
+    )
 
 
 def _prompt_item(index: int, value: Any) -> PromptItem:
     if isinstance(value, str | Message):
         return PromptItem(index, index, value)
-    fix = "Leave it out." if value is None else f"Pass texts, or a template such as {EXAMPLE} and rows."
+    if _is_missing(value):
+        return PromptItem(index, index, problem=BadUsage(f"Prompt {index} has no value.", fix="Leave it out."))
+    fix = f"Pass texts, or a template such as {EXAMPLE} and rows."
     return PromptItem(index, index, problem=BadUsage(f"Prompt {index} is {type_of(value)}, not a text.", fix=fix))
 
 

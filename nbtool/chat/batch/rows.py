@@ -218,7 +218,12 @@ def _check_rows(rows: Any, wanted: Sequence[str]) -> None:
         raise _no_rows(rows, _path_fix(rows))
     if isinstance(rows, Mapping):
         are_columns = any(isinstance(value, Iterable) and not isinstance(value, str | bytes) for value in rows.values())
-        raise _no_rows(rows, "Pass pandas.DataFrame(rows)." if are_columns else "Pass [rows].")
+        if not are_columns:
+            raise _no_rows(rows, "Pass [rows].")
+        raise BadUsage(
+            f"Rows are a frame, a table, a cursor or a list of dicts, not {type_of(rows)} of columns.",
+            fix="Pass pandas.DataFrame(rows), or [dict(zip(rows, row)) for row in zip(*rows.values())].",
+        )
     if is_column(rows):
         own_name = rows.name if isinstance(rows.name, str) and rows.name else wanted[0]
         name = shorten(own_name, MAX_NAME)
@@ -232,7 +237,7 @@ def _check_rows(rows: Any, wanted: Sequence[str]) -> None:
 
 
 def _no_rows(rows: Any, fix: str) -> BadUsage:
-    return BadUsage(f"Rows are a frame, a table, a cursor or dicts, not {type_of(rows)}.", fix=fix)
+    return BadUsage(f"Rows are a frame, a table, a cursor or a list of dicts, not {type_of(rows)}.", fix=fix)
 
 
 def _path_fix(path: str | bytes | os.PathLike[Any]) -> str:

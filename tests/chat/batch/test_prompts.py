@@ -83,8 +83,16 @@ def test_a_row_that_does_not_fit_is_a_problem_of_its_own() -> None:
     ]  # fmt: skip
     assert prompts(["a", (3,), None])[1:] == [
         'Prompt 1 is a tuple, not a text. Pass texts, or a template such as "Classify {text}" and rows.',
-        "Prompt 2 is None, not a text. Leave it out.",
+        "Prompt 2 has no value. Leave it out.",
     ]
+    assert prompts(pd.Series(["a", None], dtype="str"))[1:] == ["Prompt 1 has no value. Leave it out."]
+
+
+def test_a_format_in_braces_is_refused_as_such_and_a_text_is_advised_to_be_doubled() -> None:
+    with pytest.raises(BadUsage, match=r"without a format: \{my col:\.1f\}\. Format the values in a column"):
+        parse_prompts("{my col:.1f}", pd.DataFrame({"my col": [1.5]}))
+    with pytest.raises(BadUsage, match=r"name of a column\. Double literal braces: \{\{ \}\}$"):
+        parse_prompts('{"a": 1} {text}', pd.DataFrame({"text": ["a"]}))
 
 
 NEITHER = [("one", None), (3, None), ({"a": 1}, None), (["a"], []), ("{a}", 3), ("{a}", "b")]

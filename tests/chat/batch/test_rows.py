@@ -150,7 +150,7 @@ NO_ROWS: list[tuple[Any, str]] = [
     (Path("in.csv"), r"not a [A-Za-z]+Path\. Open the file: pandas\.read_csv\('in\.csv'\)\."),
     ("reviews", r"Open the file: for example pandas\.read_csv\('reviews'\)\."),
     (b"in.jsonl", r"Open the file: pandas\.read_json\('in\.jsonl', lines=True\)\."),
-    ({"text": ["a"]}, r"not a dict\. Pass pandas\.DataFrame\(rows\)"),
+    ({"text": ["a"]}, r"list of dicts, not a dict of columns\. Pass pandas\.DataFrame\(rows\), or \["),
     ({"text": "a"}, r"not a dict\. Pass \[rows\]"),
     (rows_function, r"not a function\. Call it: rows\(\)"),
     (polars.Series("name", ["a"]), r"not a Series.*rows\.to_frame\('name'\) with \{name\}"),
