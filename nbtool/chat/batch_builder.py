@@ -71,7 +71,7 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
                 target,
                 lambda chunk, acted_turns: batches.make(PromptSet(chunk, list), acted_turns),
                 take_lost,
-                progress=maker.plan.progress,
+                settings=maker.plan,
                 continue_fix=CONTINUE_FIX if has_rows or maker.reads_answers else BEGIN_FIX,
             )
         if end_recovery := getattr(target, "end_recovery", None):

@@ -13,8 +13,10 @@ from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
 from nbtool.chat.batch.prompts import PromptItem, prompt_bytes
+from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.sinks.answer_sink import AnswerSink
 from nbtool.chat.batch.status_line import status_line
+from nbtool.events import EndReason
 from nbtool.map_progress import CONTINUE_FIX, MapProgress
 from nbtool.messages import Usage
 
@@ -40,8 +42,9 @@ class MapTotals:
     again because a call had started in an earlier map. `unsent` were not answered, because their turn was stopped.
     `undecided` are those with an answer in whose turn a call was denied, or its result withheld, because nobody could
     be asked or the approver failed, the first time by `approver_error`; of the `acted` ones another call ran.
-    `failures` are the first distinct messages of failed prompts with their numbers, `other_failures` the number of all
-    others.
+    `failures` are the first distinct messages of failed prompts with their numbers, `failure_rows` the first rows of
+    each, `other_failures` the number of all others. `cut` are the numbers of answers that a limit cut short, by the
+    reason; `max_tokens` and `max_usd` the budget.
     """
 
     answered: int = 0
@@ -54,6 +57,10 @@ class MapTotals:
     other_failures: int = 0
     approver_error: str = ""
     acted: int = 0
+    failure_rows: tuple[tuple[int, ...], ...] = ()
+    cut: tuple[tuple[EndReason, int], ...] = ()
+    max_tokens: int | None = None
+    max_usd: float | None = None
 
     def __str__(self) -> str:
         return status_line(
@@ -68,6 +75,10 @@ class MapTotals:
                 undecided=self.undecided,
                 approver_error=self.approver_error,
                 acted=self.acted,
+                failure_rows=self.failure_rows,
+                cut=self.cut,
+                max_tokens=self.max_tokens,
+                max_usd=self.max_usd,
                 state="completed",
             )
         )
@@ -79,7 +90,7 @@ def run_streamed_map(
     make_batch: MakeBatch,
     take_lost: TakeLost = lambda chunk: ([], chunk, {}),
     *,
-    progress: bool = True,
+    settings: MapSettings | None = None,
     continue_fix: str = CONTINUE_FIX,
 ) -> MapTotals:
     """Send prompts, and write each answer to the sink as soon as it has arrived.
@@ -91,24 +102,24 @@ def run_streamed_map(
     Raises:
         nbtool.errors.LimitReached: a limit of all prompts together was reached; the other answers are written.
     """
-    return _StreamedMap(sink, make_batch, take_lost, continue_fix, is_shown=progress).run(items)
+    return _StreamedMap(sink, make_batch, take_lost, continue_fix, settings or MapSettings()).run(items)
 
 
 class _StreamedMap:
     """One run over all chunks, with what is shown of it."""
 
     def __init__(
-        self, sink: AnswerSink, make_batch: MakeBatch, take_lost: TakeLost, continue_fix: str, *, is_shown: bool
+        self, sink: AnswerSink, make_batch: MakeBatch, take_lost: TakeLost, continue_fix: str, settings: MapSettings
     ) -> None:
         self._sink, self._make_batch, self._take_lost = sink, make_batch, take_lost
-        self._totals = MapTotals()
+        self._totals = MapTotals(max_tokens=settings.tokens, max_usd=settings.usd)
         self._batch: Batch | None = None
         self._is_stopped = False
         self._garbage_bytes = 0
         self._lock = threading.Lock()
-        self._counts = MapCounts(None)
+        self._counts = MapCounts(None, max_tokens=settings.tokens, max_usd=settings.usd)
         shown = ShownMap(self._counts, self._usage, self._wait_seconds, self._stop, continue_fix=continue_fix)
-        self._display = ProgressDisplay(shown, is_shown=is_shown)
+        self._display = ProgressDisplay(shown, is_shown=settings.progress)
 
     def run(self, items: Iterable[PromptItem]) -> MapTotals:
         """Send all prompts and return what came of them."""
@@ -127,6 +138,7 @@ class _StreamedMap:
         counts = self._counts.progress(self._totals.usage)
         self._totals.failures, self._totals.other_failures = counts.failures, counts.other_failures
         self._totals.approver_error, self._totals.acted = counts.approver_error, counts.acted
+        self._totals.failure_rows, self._totals.cut = counts.failure_rows, counts.cut
         return self._totals
 
     def _answer_chunk(self, chunk: Sequence[PromptItem], poll: Callable[[], None]) -> None:
@@ -192,14 +204,7 @@ class _StreamedMap:
         self._totals.answered += one.error is None and not one.is_cached
         self._totals.answered_before += one.is_cached
         self._totals.undecided += one.has_undecided_calls
-        self._counts.add(
-            one.error,
-            is_cached=one.is_cached,
-            is_unsent=is_unsent,
-            has_undecided_calls=one.has_undecided_calls,
-            approver_error=one.approver_error,
-            has_acted=one.has_acted,
-        )
+        self._counts.add_answer(one, is_unsent=is_unsent)
 
     def _release(self, batch: Batch, answers: Sequence[Answer]) -> None:
         """Free the memory of answers that were written."""

@@ -18,15 +18,17 @@ import pyarrow
 import pytest
 from pyarrow import ipc, parquet
 
-from nbtool import Chat
+from nbtool import Chat, tool
+from nbtool.chain.limits import Limits
 from nbtool.chat.batch import Answer
 from nbtool.chat.batch.prompts import stream_prompts
 from nbtool.chat.batch.sinks.columnar_export import COLUMNS, ROW_GROUP, export_answers
 from nbtool.chat.batch.streamed_map import CHUNK
+from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import UsageDelta
 from nbtool.messages import Usage
-from nbtool.testing import ScriptedWire, cut
+from nbtool.testing import ScriptedWire, call, cut
 from nbtool.wire.base import Prompt
 from tests.chaos import Received, Step, finish, head, serve_by, text
 
@@ -51,7 +53,8 @@ def test_answers_are_written_by_row_and_a_second_run_sends_only_what_failed(tmp_
     with ScriptedWire([echo]) as again:
         second = Chat(wire=again).map_into(path, ["a", "b", "c"], concurrency=1)
 
-    assert str(first).startswith("3 prompts, 1 failed (The reply broke off before it was complete")
+    assert str(first).startswith("3 prompts, 1 failed (row 1: The reply broke off before it was complete")
+    assert first.failure_rows == ((1,),)
     assert [count for _, count in first.failures] == [1]
     assert first.other_failures == 0
     assert [(row, value) for row, value, _ in written] == [(0, "A"), (1, None), (2, "C")]
@@ -59,6 +62,26 @@ def test_answers_are_written_by_row_and_a_second_run_sends_only_what_failed(tmp_
     assert (second.answered, second.answered_before) == (1, 2)
     assert rows_of(path) == [(0, "A", None), (1, "B", None), (2, "C", None)]
     assert len(again.prompts) == 1
+
+
+def test_the_totals_say_which_answers_a_limit_cut_short_and_what_went_over_the_budget(tmp_path: Path) -> None:
+    @tool(run="auto")
+    def look() -> str:
+        "Look."
+        return "nothing"
+
+    with ScriptedWire(
+        [[call("look"), UsageDelta(Usage(input_tokens=1))], ["Enough.", UsageDelta(Usage(input_tokens=3_000_000))]]
+    ) as wire:
+        settings = TurnSettings(limits=Limits(max_rounds=2))
+        chat = Chat(wire=wire, tools=[look])
+        totals = chat.map_into(tmp_path / "a.sqlite", ["a"], settings=settings, tokens=2_000_000)
+
+    assert totals.cut == (("rounds", 1),)
+    assert str(totals) == (
+        "1 prompt, 1 cut short by `max_rounds`: map again with a larger one to go on, over the budget: "
+        "3,000,001 of 2,000,000 tokens, 3,000,001 tokens"
+    )
 
 
 def test_other_values_than_texts_are_json_in_the_file(tmp_path: Path) -> None:
