@@ -16,7 +16,7 @@ from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import short_id
 from nbtool.magics.cell.run import dry_run, run_cell
 from nbtool.magics.commands import dispatch
-from nbtool.magics.commands.context import CommandContext
+from nbtool.magics.commands.context import CommandContext, wrap_for_page
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.env_question import with_consent
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, ChatSettings
@@ -157,7 +157,7 @@ class KernelChats:
             context, note = reopen_chat_of(CommandContext(self, flags.chat), turn)
             flags.chat = context.name
             if note:
-                print(note)  # noqa: T201 - a notice for the person
+                print(wrap_for_page(self.shell, note))  # noqa: T201 - a notice for the person
         chat = self.chat(flags.chat)
         self._report_replaced(flags.chat)
         flags.default_model = self.default_model(flags.chat)

@@ -296,7 +296,8 @@ EXCLUDED: dict[str, str] = {
          "explained_failure", "turns_since", "list_turns", "local_turns",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example",
-         "notebook_of_cell", "model_choices", "steps", "notices_before", "bind_value", "close_former"],
+         "notebook_of_cell", "model_choices", "steps", "notices_before", "bind_value", "close_former",
+         "describe_empty", "wrap_for_page"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
@@ -351,7 +352,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["run_cell", "dry_run", "configure"], "takes a cell whose line and body were read"),
     **dict.fromkeys(
         ["turn_code", "saved_turn_bundle", "chat_field", "reopen_chat_of", "read_turn", "read_chat_of",
-         "is_map_chat", "note_map", "describe_empty", "chat_of_turn", "has_turn",
+         "is_map_chat", "note_map", "chat_of_turn", "has_turn",
          "continue_chat", "adopt_tree", "restore_into", "last_cell_chat", "last_chat", "describe_earlier_chat",
          "earlier_chat_note", "client_of",
          "events", "starts", "chat_events", "turn_events", "chats_of_turn", "find_chats", "find_turns",

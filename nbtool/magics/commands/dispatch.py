@@ -9,7 +9,7 @@ from itertools import pairwise
 from nbtool.blocks.render import omission
 from nbtool.errors import BadUsage
 from nbtool.magics.commands import serve
-from nbtool.magics.commands.context import Command, CommandContext, format_sentences
+from nbtool.magics.commands.context import Command, CommandContext, format_sentences, wrap_for_page
 from nbtool.magics.commands.files import decode, exports, recordings
 from nbtool.magics.commands.past_chats import explore, journal_admin
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
@@ -36,7 +36,7 @@ def run(context: CommandContext, args: list[str]) -> str:
     for turn in rest if name in TURN_COMMANDS else _values_of(bind.TURN, rest):
         context, note = reopen_chat_of(context, turn)
         if note:
-            print(note)  # noqa: T201 - a notice for the person, which an error of the command must not suppress
+            print(wrap_for_page(context.kernel.shell, note))  # noqa: T201 - a notice for the person, which an error of the command must not suppress
     output = COMMANDS[name](context, rest)
     if name in TURN_COMMANDS:  # other turns may be on the active branch now
         shown_turns.update_branch(context.chat)

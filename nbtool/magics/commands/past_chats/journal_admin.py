@@ -14,7 +14,7 @@ from nbtool.chat.journal import retention as retention_module
 from nbtool.chat.journal.dataframe import frame
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
-from nbtool.magics.commands.context import Command, CommandContext, format_table
+from nbtool.magics.commands.context import Command, CommandContext, format_table, wrap_for_page
 from nbtool.magics.commands.files.exports import open_file
 from nbtool.magics.commands.past_chats.reopen import continue_chat
 from nbtool.magics.commands.turns.bind import REPLACE
@@ -89,7 +89,7 @@ def open_chat(context: CommandContext, args: list[str]) -> str:
     former = short_id(present.chat_id) if present.tree.roots and present.chat_id != chat_id else ""
     message = continue_chat(context, context.restart_chat(), chat_id)
     former_note = f" The chat that was {context.name!r} until now is kept: `%chat open {former}`." if former else ""
-    return f"{message}{former_note}"
+    return wrap_for_page(context.kernel.shell, f"{message}{former_note}")
 
 
 COMMANDS: dict[str, Command] = {"open": open_chat}

@@ -137,8 +137,8 @@ def _only_read(chat_id: str) -> str:
     """Return the message about a turn of the journal, whose chat may be of an earlier kernel or of this one."""
     chat = short_id(chat_id)
     if is_map_chat(chat_id):
-        return f"This is a turn of a map, and only read: `%chat explore {chat}` shows the turns of maps like that one."
-    return f"This turn is of the chat {chat}, which is only read: `%chat open {chat}` continues it."
+        return f"This is a turn of a map, and only read: `%chat explore {chat}` shows the others."
+    return f"This turn is of {chat}, which is only read: `%chat open {chat}` continues it."
 
 
 def _chat_here(context: CommandContext, turn: str) -> str:

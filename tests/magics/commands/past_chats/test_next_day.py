@@ -226,7 +226,7 @@ def test_the_code_of_an_earlier_turn_is_written_without_continuing_its_chat(
     shell.run_cell(shell.rl_next_input)
 
     chat = short_id(started)
-    assert f"This turn is of the chat {chat}, which is only read: `%chat open {chat}` continues it." in said
+    assert f"This turn is of {chat}, which is only read: `%chat open {chat}` continues it." in said
     assert "lost" not in said
     assert shell.user_ns["r1"] == 1.5
     assert before.items() <= after.items()

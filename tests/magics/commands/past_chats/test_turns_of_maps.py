@@ -85,7 +85,7 @@ def test_a_turn_of_a_map_is_only_read(
         shell.run_line_magic("reload_ext", "nbtool")
     said = run_command(shell, f"{command} {turn}", capsys)
 
-    assert f"a turn of a map, and only read: `%chat explore {map_id}` shows the turns of maps like" in said
+    assert f"a turn of a map, and only read: `%chat explore {map_id}` shows the others." in said
     assert "earlier" not in said
     assert "lost" not in said
     assert "continues" not in said
