@@ -25,7 +25,10 @@ MAX_VERSIONS = 100
 KNOWN_STATUSES = frozenset(("ok", "error", "denied", "withheld", "not_run"))
 """The statuses of calls whose outcome is known, so that a turn can go on from it."""
 
-NOT_REPEATED = "An earlier map did not answer this prompt, and a call of it had started: what the call did may be done."
+NOT_REPEATED = (
+    "An earlier map did not answer this prompt, and a call of it had started, or was about to: what the call did may "
+    "be done."
+)
 NOT_REPEATED_FIX = (
     "It is not sent again by itself. Check what the call did; with `repeat_calls=True` the prompt is sent from its "
     "beginning."

@@ -267,6 +267,7 @@ def test_of_calls_that_wait_for_the_thread_of_an_interrupted_map_none_is_refused
     assert shop.effects == dict.fromkeys(NAMES, 1)
     assert [NAMES[one.index] for one in again.errors] == [interrupted]
     assert isinstance(again.errors[0].error, NotRepeated)
+    assert "had started, or was about to" in str(again.errors[0].error)
 
 
 @pytest.mark.promise("maps-once")
