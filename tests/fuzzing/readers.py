@@ -32,6 +32,7 @@ from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.question import notice_text
 from nbtool.chat.batch.remote.asked_question import pack_decision, pack_question, read_decision, read_question
 from nbtool.chat.batch.remote.dask_engine import deliver_answer
+from nbtool.chat.batch.status_line import line_html
 from nbtool.chat.recording.file import RecordedTurn
 from nbtool.chat.recording.prompt_difference import describe_difference, find_changed
 from nbtool.events import CallReady, ResolvedArgument
@@ -277,7 +278,10 @@ MORE: dict[str, tuple[Read, list[str]]] = {
         lambda text: (is_any_in(("\0a\0b\0",), text), normalized_words(text), list(result_rows(f"[{text}"))),
         [*JSON, *HTML, "b'", "T", ".0", " 00:00:00", "nan", "1e5"],
     ),
-    "excerpt of a text": (lambda text: (excerpt(text, 10, 200), single_line(text), escape(text)), HTML),
+    "excerpt of a text": (
+        lambda text: (excerpt(text, 10, 200), single_line(text), escape(text), line_html(text)),
+        HTML,
+    ),
 }
 """Readers, and the pieces that each is about."""
 

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mappin
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from html import escape
 from typing import Any, Self
 
 from nbtool.caller_thread import CallerThread
@@ -22,7 +21,7 @@ from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
-from nbtool.chat.batch.status_line import status_line
+from nbtool.chat.batch.status_line import contents_line, line_html, status_line
 from nbtool.chat.batch.turn_facts import error_of, with_calls
 from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, LimitReached, NbtoolError
@@ -214,7 +213,8 @@ class Batch:
         return f"<Batch: {self._status_line()}>"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": f"<div>{escape(self._status_line())}</div>"}
+        line = contents_line(len(self), len(self.errors)) if self._display.has_view else self._status_line()
+        return {"text/plain": repr(self), "text/html": line_html(line)}
 
     async def _run_all(self) -> None:
         continued = await self._take_known()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TextIO
 
 from nbtool.chat.batch.map_counts import MapCounts
@@ -68,6 +68,11 @@ class ProgressDisplay:
             self._updates = background_loop().submit(self._update_view(self._view))
         else:
             self._line = ProgressLine(is_shown=True)
+
+    @property
+    def has_view(self) -> bool:
+        """Whether the page of a notebook shows the progress, and what came of it."""
+        return self._view is not None
 
     def update(self) -> None:
         """Note that something has changed; a view shows it at its next update."""
@@ -128,7 +133,8 @@ class ProgressDisplay:
             return counts.progress(usage, wait_seconds=self._map.wait_seconds())
         if error is None:
             return counts.progress(usage, state="completed")
-        return counts.progress(usage, state="stopped", reason=_reason_of(error))
+        stopped = counts.progress(usage, state="stopped", reason=_reason_of(error))
+        return replace(stopped, continue_fix=self._map.continue_fix)
 
     async def _update_view(self, view: ProgressView) -> None:
         while True:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from html import escape
+
 from nbtool.events import EndReason
 from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
@@ -10,13 +13,15 @@ from nbtool.text import count_of, format_number
 MIN_WAIT_SECONDS = 1.0
 """Seconds of waiting for the provider from which on they are said."""
 
+_CODE = re.compile(r"`([^`]+)`")
+
 APPROVER_FIX = "correct it and map again: these calls are asked about again"
 """What a person can do about calls that were denied because the approver failed."""
 
 REPEAT_FIX = "what ran is not repeated unless `repeat_calls=True`"
 """What a later map does with the calls of such prompts that ran."""
 
-UNASKED_FIX = 'pass `approver=`, or set `run="auto"` on the tool'
+UNASKED_FIX = 'pass a function that asks you as `approver=`, or set `run="auto"` on the tool'
 """What a person can do about calls that nobody could be asked about."""
 
 
@@ -50,6 +55,17 @@ def status_line(progress: MapProgress) -> str:
         f"waiting {progress.wait_seconds:.0f} s for the provider" if is_waiting else "",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def contents_line(prompts: int, failed: int) -> str:
+    """Return what a batch contains, for below a view that says what came of it."""
+    return f"{count_of(prompts, 'prompt')}: `.values`, `.answers`{f', {failed:,} in `.errors`' if failed else ''}"
+
+
+def line_html(line: str) -> str:
+    """Return a line as HTML, with code in backticks as such."""
+    code = _CODE.sub(r"<code>\1</code>", escape(line))
+    return f"<div>{code}</div>"
 
 
 def _cost_text(usage: Usage) -> str:

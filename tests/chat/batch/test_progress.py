@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from nbtool.chain.hooks import RequestContext
 from nbtool.chat.batch import Answer
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
+from nbtool.chat.batch_builder import BEGIN_FIX
 from nbtool.errors import BadUsage, Cancelled
-from nbtool.map_progress import MapProgress, get_progress_view, set_progress_view
+from nbtool.map_progress import CONTINUE_FIX, MapProgress, get_progress_view, set_progress_view
 from nbtool.messages import Usage
 from nbtool.testing import ScriptedWire
 from nbtool.wire.base import Prompt
@@ -217,6 +218,26 @@ def test_a_view_that_fails_does_not_reach_the_map(tmp_path: Path) -> None:
         assert Chat(wire=wire(echo)).map_into(tmp_path / "a.sqlite", ["b"]).answered == 1
     finally:
         set_progress_view(None)
+
+
+def test_below_a_view_a_batch_shows_what_it_contains_and_without_one_what_came_of_it(views: list[View]) -> None:
+    below = Chat(wire=wire(echo)).map(["a"])._repr_mimebundle_()["text/html"]
+    set_progress_view(None)
+    alone = Chat(wire=wire(echo)).map(["a"])._repr_mimebundle_()["text/html"]
+
+    assert [one.ends[-1].answered for one in views] == [1]
+    assert below == "<div>1 prompt: <code>.values</code>, <code>.answers</code></div>"
+    assert alone == "<div>1 of 1 prompts, 1 answered before</div>"
+
+
+def test_a_view_of_a_stopped_map_that_nothing_remembers_does_not_say_that_it_goes_on(views: list[View]) -> None:
+    def stop(_: Sequence[Answer]) -> None:
+        raise RuntimeError
+
+    for options, fix in (({}, CONTINUE_FIX), ({"resume": False}, BEGIN_FIX)):
+        with pytest.raises(RuntimeError):
+            Chat(wire=wire(echo)).map_into(stop, ["a"], **options)
+        assert views[-1].ends[-1].continue_fix == fix
 
 
 @pytest.mark.parametrize("is_raised", [True, False])

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from nbtool.chat.batch.status_line import APPROVER_FIX, UNASKED_FIX, overspend_text, status_line
+from nbtool.chat.batch.status_line import (
+    APPROVER_FIX,
+    UNASKED_FIX,
+    contents_line,
+    line_html,
+    overspend_text,
+    status_line,
+)
 from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
 
@@ -99,3 +106,15 @@ def test_the_line_has_the_tokens() -> None:
 )
 def test_the_line_has_the_dollars_where_they_are_known(usage: Usage, cost: str) -> None:
     assert status_line(MapProgress(usage, 1, 1)) == f"1 of 1 prompts, 1,200 tokens{cost}"
+
+
+@pytest.mark.parametrize(
+    ("failed", "line"),
+    [(0, "60 prompts: `.values`, `.answers`"), (2, "60 prompts: `.values`, `.answers`, 2 in `.errors`")],
+)
+def test_what_a_batch_contains_is_named_with_the_number_of_failures(failed: int, line: str) -> None:
+    assert contents_line(60, failed) == line
+
+
+def test_code_in_a_line_is_code_in_html_and_nothing_else_is_markup() -> None:
+    assert line_html("`.values` of <b>") == "<div><code>.values</code> of &lt;b&gt;</div>"

@@ -42,7 +42,9 @@ def test_calls_that_nobody_could_be_asked_about_are_counted_and_have_their_fix_a
     running, ended = facts(answered=4, undecided=3), facts(answered=4, undecided=3, state="completed")
 
     assert running["undecided"] == "3 with calls denied or withheld"
-    assert ended["undecided"].startswith("3 with calls denied or withheld: nobody could be asked (pass `approver=`")
+    assert ended["undecided"].startswith(
+        "3 with calls denied or withheld: nobody could be asked (pass a function that asks you as `approver=`"
+    )
 
 
 def test_failures_have_their_first_rows() -> None:
