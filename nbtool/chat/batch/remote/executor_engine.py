@@ -30,6 +30,13 @@ POLL_SECONDS = 0.05
 UNREACHABLE = "This worker cannot reach the notebook, so nobody can be asked."
 
 
+def find_questions(folder: Path) -> set[str]:
+    """Return the ids of the questions in a folder; none once the map has ended and removed it."""
+    with suppress(FileNotFoundError):
+        return {path.stem for path in folder.glob(f"*{QUESTION}")}
+    return set()
+
+
 def _write_whole(path: Path, text: str) -> None:
     """Write a file that is there as a whole, or not at all."""
     part = path.with_suffix(f"{path.suffix}-part")
@@ -152,7 +159,7 @@ class ExecutorEngine:
     def _read_questions(self, receive: Callable[[WorkerQuestion], object]) -> None:
         known: set[str] = set()
         while not self._is_closed.wait(POLL_SECONDS):
-            found = {path.stem for path in self._folder.glob(f"*{QUESTION}")}
+            found = find_questions(self._folder)
             for asking in found - known:
                 with suppress(OSError, UnicodeError):  # withdrawn meanwhile
                     receive(WorkerQuestion(asking, (self._folder / f"{asking}{QUESTION}").read_text(encoding="utf-8")))

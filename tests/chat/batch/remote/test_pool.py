@@ -19,6 +19,7 @@ from nbtool import Chat
 from nbtool.chain.hooks import JournalContext
 from nbtool.chat.batch import Answer
 from nbtool.chat.batch.remote.call_claim import MAY_HAVE_STARTED, NOT_REPEATED_FIX, NOT_STARTED
+from nbtool.chat.batch.remote.executor_engine import QUESTION, find_questions
 from nbtool.chat.journal import journal
 from nbtool.errors import AuthenticationFailed, BadUsage, Cancelled, WorkerLost
 from nbtool.plugins.budget import Price
@@ -407,3 +408,10 @@ def test_only_some_chunks_are_under_way(pool: Executor) -> None:
 def test_threads_are_an_engine_too() -> None:
     with serve_by(shout) as server, ThreadPoolExecutor(2) as threads:
         assert Chat("tiny", base_url=server.url).map(PROMPTS, on=threads).values == UPPER
+
+
+def test_questions_are_looked_for_until_the_map_removes_their_folder(tmp_path: Path) -> None:
+    (tmp_path / f"first{QUESTION}").touch()
+
+    assert find_questions(tmp_path) == {"first"}
+    assert find_questions(tmp_path / "removed") == set()
