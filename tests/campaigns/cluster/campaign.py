@@ -104,12 +104,12 @@ def run_campaign(folder: Path, prompts: int, kills: int, seed: str, *, compared:
     provider, url = start_provider(environment)
     try:
         chat = Chat("tiny", base_url=url, tools=[record])
-        expected = _answer_here(chat, folder, compared)
-        tell(f"{compared:,} prompts were answered in this process")
         cluster = KillableCluster(folder, environment)
         sink = KillingSink(folder / "answers.sqlite", cluster, _plan(prompts, kills, choose), choose)
         _send_all(chat, sink, prompts)
         result.violations += sink.violations
+        expected = _answer_here(chat, folder, compared)
+        tell(f"{compared:,} prompts were answered in this process")
     finally:
         provider.terminate()
         stop_process(provider)
@@ -167,7 +167,7 @@ def _answer_here(chat: Chat, folder: Path, count: int) -> dict[int, str | None]:
     path, effects = folder / "here.sqlite", folder / "effects-here.sqlite"
     create_file(effects)
     os.environ[FILE] = str(effects)
-    chat.map_into(path, _prompts(count), progress=False)
+    chat.map_into(path, _prompts(count), progress=False, resume=False)  # not with the answers of the cluster
     return {row: value for row, value, _ in read_rows(path)}
 
 

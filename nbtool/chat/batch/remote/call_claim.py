@@ -20,6 +20,8 @@ MAY_HAVE_STARTED = (
 NOT_STARTED = "The worker ended before its answer came back. No call of this prompt had started."
 NOT_STARTED_FIX = "Map again: it is sent."
 
+NO_CLAIM = "The scheduler was gone before a call of this prompt could start on its worker."
+
 NO_HOME = "The process of this map is gone: no more calls start."
 
 
@@ -37,11 +39,12 @@ class CallClaim:
         self._free = free
         self._lock = threading.Lock()
         self._is_claimed: bool | None = None
+        self._is_unknown = False
 
     @property
     def is_refused(self) -> bool:
         """Whether another worker has the claim."""
-        return self._is_claimed is False
+        return self._is_claimed is False and not self._is_unknown
 
     def may_start(self, name: str) -> bool:
         """Claim the prompt, once for all of its calls; return whether this call may start."""
@@ -49,17 +52,24 @@ class CallClaim:
             return True
         with self._lock:  # the calls of a round start together
             if self._is_claimed is None:
-                self._is_claimed = self._claim()
+                self._is_claimed = self._ask_claim()
         return self._is_claimed
 
+    def _ask_claim(self) -> bool:
+        try:
+            return self._claim()
+        except Exception:  # noqa: BLE001 - the libraries of engines raise anything once their scheduler is gone
+            self._is_unknown = True
+            return False
+
     def on_before_request(self, _: RequestContext) -> None:
-        """End the turn after a call that was refused: its answer would not be used.
+        """End the turn after a call that was refused: the model would answer without its result.
 
         Raises:
-            WorkerLost: a call may have started on another worker.
+            WorkerLost: a call may have started on another worker, or nobody could be asked whether one has.
         """
-        if self.is_refused:
-            raise lost_after_calls()
+        if self._is_claimed is False:
+            raise WorkerLost(NO_CLAIM, fix=NOT_STARTED_FIX) if self._is_unknown else lost_after_calls()
 
 
 class HomeCheck:
@@ -71,8 +81,14 @@ class HomeCheck:
 
     def may_start(self, _: str) -> bool:
         """Whether the process is there."""
-        self._is_gone = self._is_gone or not self._has_home()
+        self._is_gone = self._is_gone or not self._ask_home()
         return not self._is_gone
+
+    def _ask_home(self) -> bool:
+        try:
+            return self._has_home()
+        except Exception:  # noqa: BLE001 - as for a claim
+            return False
 
     def on_before_request(self, _: RequestContext) -> None:
         """End the turn after a call that was refused.
