@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from nbtool.blocks.map_protocol import MapData
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from tests.browser.bare import document, prose
 from tests.fuzzing.growth import Family
@@ -154,9 +155,18 @@ def prompted(text: str) -> Shown:
 
 def in_map(text: str) -> Shown:
     """Show a map whose failures have the text, and everything else that is said of it."""
-    facts = [{"kind": "cost", "text": text}]
-    known = {"status": "running", "done": 1, "total": 2, "label": text, "facts": facts, "other_failures": 1}
-    return "map", {**known, "failures": [{"text": text, "count": 1}], "reason": text}
+    data: MapData = {
+        "status": "running",
+        "done": 1,
+        "total": 2,
+        "label": text,
+        "facts": [{"kind": "cost", "text": text}],
+        "failures": [{"text": text, "count": 1}],
+        "other_failures": 1,
+        "reason": text,
+        "fix": text,
+    }
+    return "map", dict(data)
 
 
 def version(turn: str, said: str = "said", **more: Any) -> dict[str, Any]:
