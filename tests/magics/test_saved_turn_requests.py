@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from nbtool.blocks.render.mimebundle import TURN_MIME
-from nbtool.chat.journal import journal
 from nbtool.ids import short_id
 from nbtool.magics.notebook.cell_changes import CellChange
 from nbtool.magics.saved_turn_requests import answer_page
 from tests.magics.commands.past_chats.test_next_day import PRICE
 
-
-@pytest.fixture(autouse=True)
-def own_home() -> Iterator[None]:
-    journal.cache_clear()
-    yield
-    journal.cache_clear()
+pytestmark = pytest.mark.usefixtures("own_journal")
 
 
 @pytest.fixture

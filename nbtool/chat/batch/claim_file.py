@@ -59,9 +59,9 @@ class ClaimFile:
                     raise BadUsage(message, fix=FIX)
                 path = folder / f"{new_id('map')}.prompts"
                 lock = FileLock(_lock_path(path), timeout=0, mode=0o600, thread_local=False)
+                path.write_bytes(b"".join(hashes))  # without its lock it does not count, and is deleted
                 lock.acquire()
                 _own.add(path)
-                path.write_bytes(b"".join(hashes))
         except Timeout:
             raise BadUsage("A map of another process does not go on, so no prompt was sent.", fix=FIX) from None
         except (OSError, NotImplementedError):

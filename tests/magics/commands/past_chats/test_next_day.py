@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nbtool.chat.journal import journal
 from nbtool.ids import short_id
 from tests.magics.commands.saying import run_command
 
@@ -33,11 +31,7 @@ CONTINUING = [button for button in WRITTEN if button not in ("explore", "undo", 
 PRICE = "def price(ticker: str) -> float:\n    'Price of a ticker.'\n    return 1.5"
 
 
-@pytest.fixture(autouse=True)
-def own_home() -> Iterator[None]:
-    journal.cache_clear()
-    yield
-    journal.cache_clear()
+pytestmark = pytest.mark.usefixtures("own_journal")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,11 +25,7 @@ turn = batch.answers[0].turn.turn_id
 """
 
 
-@pytest.fixture(autouse=True)
-def own_home() -> Iterator[None]:
-    journal.cache_clear()
-    yield
-    journal.cache_clear()
+pytestmark = pytest.mark.usefixtures("own_journal")
 
 
 @pytest.fixture
