@@ -87,9 +87,11 @@ class RequestContext:
 
     def add_tools(self, tools: Iterable[ToolSpec]) -> None:
         """Offer more tools; a name that is already offered is rejected."""
+        names = {tool.name for tool in self.tools}
         for tool in tools:
-            if any(other.name == tool.name for other in self.tools):
+            if tool.name in names:
                 raise NbtoolError(f"Two tools are named {tool.name!r}.", fix="Rename one of them.")
+            names.add(tool.name)
             self.tools.append(tool)
 
     def prompt(self) -> Prompt:

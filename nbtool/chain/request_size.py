@@ -21,7 +21,10 @@ def text_size(prompt: Prompt) -> int:
 
 def exceeds_budget(prompt: Prompt, meter: Meter) -> ReachedLimit | None:
     """Return the budget that a request alone would exceed, with its estimated size; None if there is room for it."""
-    limits, tokens = meter.limits, text_size(prompt) // CHARS_PER_TOKEN
+    limits = meter.limits
+    if limits.tokens is None and limits.cost is None:
+        return None  # measuring a request with hundreds of tools takes longer than sending it
+    tokens = text_size(prompt) // CHARS_PER_TOKEN
     total = meter.usage.total_tokens + tokens
     if limits.tokens is not None and total > limits.tokens:
         left = _left(f"{limits.tokens - meter.usage.total_tokens:,}", f"{limits.tokens:,}")

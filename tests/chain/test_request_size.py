@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import Limits
+from nbtool.chain.request_size import exceeds_budget
+from nbtool.chain.usage_meter import Meter
 from nbtool.errors import LimitReached
 from nbtool.events import ReplyEnd, UsageDelta
 from nbtool.messages import ToolResult, Usage, results
 from nbtool.testing import call
+from nbtool.wire.base import Prompt, ToolSpec
 from tests.chain.running import run
 
 LONG = "word " * 2_000
@@ -77,3 +82,17 @@ def test_a_request_within_the_budget_is_sent() -> None:
     ran = run(["Hello."], LongSystem(), limits=Limits(tokens=3_000))
 
     assert ran.outcome.text == "Hello."
+
+
+def test_a_request_is_measured_only_for_a_budget() -> None:
+    class Unread(dict[str, object]):
+        def __iter__(self) -> Any:
+            raise AssertionError("the schema was read")
+
+        keys = __iter__
+
+    prompt = Prompt((), tools=(ToolSpec("price", "", Unread(a=1)),))
+
+    assert exceeds_budget(prompt, Meter(Limits())) is None
+    with pytest.raises(AssertionError, match="was read"):
+        exceeds_budget(prompt, Meter(Limits(tokens=1)))
