@@ -83,6 +83,8 @@ class BoundedEntries(Generic[E]):
     _entries: OrderedDict[str, E] = field(default_factory=OrderedDict)
     _unnamed: list[_Unnamed] = field(default_factory=list)
     _open_turns: int = 0
+    _counted: int = 0
+    """At least `size`: results whose records are gone are counted until room is needed, or a turn ends."""
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
@@ -113,12 +115,16 @@ class BoundedEntries(Generic[E]):
         self.pop(entry.name)
         entry.is_held = self._open_turns > 0
         self._entries[entry.name] = entry
+        self._counted += entry.size
         return self._make_room()
 
     def pop(self, name: str) -> E | None:
         """Remove an entry; results that the records of its calls still have continue to count."""
         entry = self._entries.pop(name, None)
-        for holder in entry.holders if entry else ():
+        if entry is None:
+            return None
+        self._counted -= entry.size
+        for holder in entry.holders:
             if (record := holder()) is not None:
                 self.count(record)
         return entry
@@ -130,6 +136,7 @@ class BoundedEntries(Generic[E]):
             entry.holders.append(weakref.ref(record))
         elif not isinstance(record.result, EvictedResult) and (size := size_of(record.result)) >= MIN_COUNTED_BYTES:
             self._unnamed.append(_Unnamed(weakref.ref(record), size, self._open_turns > 0))
+            self._counted += size
 
     @property
     def oversized(self) -> E | None:
@@ -155,6 +162,7 @@ class BoundedEntries(Generic[E]):
         self._open_turns -= 1
         if self._open_turns:
             return []
+        self._forget_gone()
         for entry in (*self, *self._unnamed):
             entry.is_held = False
         return self._make_room()
@@ -169,7 +177,9 @@ class BoundedEntries(Generic[E]):
 
     def _make_room(self, *, spares_newest: bool = True) -> list[Evicted]:
         """Evict until both bounds hold; `spares_newest` keeps the newest entry and one that alone exceeds the bound."""
-        self._unnamed = [unnamed for unnamed in self._unnamed if unnamed.holder() is not None]
+        if self._counted <= self.max_bytes and len(self._entries) <= self.max_entries:
+            return []  # the usual case, at every result: it must not depend on how many are stored
+        self._forget_gone()
         oversized = self.oversized if spares_newest else None
         newest = next(reversed(self._entries), "") if spares_newest else ""
         size, evicted = self.size - (oversized.size if oversized else 0), []
@@ -183,6 +193,11 @@ class BoundedEntries(Generic[E]):
         self.evicted_count += len(evicted)
         return evicted
 
+    def _forget_gone(self) -> None:
+        """Stop counting results whose records are gone."""
+        self._unnamed = [unnamed for unnamed in self._unnamed if unnamed.holder() is not None]
+        self._counted = self.size
+
     def _eviction_order(self) -> list[E | _Unnamed]:
         """Return all results: first those that never fit, then those without a name, then the least recently used."""
         every: list[E | _Unnamed] = [*self._unnamed, *self]
@@ -193,6 +208,7 @@ class BoundedEntries(Generic[E]):
             self._unnamed.remove(entry)
         else:
             del self._entries[entry.name]
+        self._counted -= entry.size
         for holder in entry.holders:
             _evict_from(holder())
 

@@ -269,3 +269,29 @@ def test_a_result_whose_record_is_gone_is_evicted_all_the_same() -> None:
 
     assert [entry.name for entry in entries] == ["second"]
     assert isinstance(current.result, EvictedResult)
+
+
+def test_a_result_that_fits_is_stored_without_a_look_at_those_that_are_stored() -> None:
+    looks: list[str] = []
+
+    class Watched:
+        value, is_pinned, is_held, holders = "word", False, False, ()
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @property
+        def size(self) -> int:
+            looks.append(self.name)
+            return SIZE
+
+    entries: BoundedEntries[Any] = BoundedEntries(max_entries=10, max_bytes=BOUND)
+    for number in range(4):
+        entries.put(Watched(f"r{number}"))
+    looks.clear()
+
+    entries.pop("r3")
+    entries.put(Watched("r3"))
+    assert set(looks) == {"r3"}
+
+    assert [one.name for one in entries.put(Watched("r4"))] == ["r0"]
