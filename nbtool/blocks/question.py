@@ -163,18 +163,39 @@ def summarize_request(event: CallAsked) -> str:
     return summarize_call(event.display_name, event.shown, resolved_shapes(event.resolved))
 
 
+def describe_request(event: CallAsked) -> str:
+    """Return everything that is decided with a question: its summary, what to read first, and what would change."""
+    remarks = format_remarks(event.again, event.notes)
+    more = (remarks, notice_text(event.notice), effect_text(event.effect))
+    return "\n".join([summarize_request(event), *filter(None, more)])
+
+
+def describe_subject(event: CallAsked) -> str:
+    """Return what a decision on a question is about: the call with its arguments, each in one line, or the result."""
+    if event.gate == "result":
+        return f"the result of {_line(event.display_name, 80)}, for {_line(event.recipient or MODEL, 80)}"
+    return _call_text(event.display_name, event.shown, resolved_shapes(event.resolved))
+
+
 def summarize_call(tool: str, shown: str, resolved: Mapping[str, ResolvedShape]) -> str:
     """Describe what happens if a call is approved; `resolved` has the target of each argument."""
-    tool = _line(tool, 80)
     values = _arguments(shown)
     if values is None:
-        return f"{tool} asks: {_line(shown, 300)}"
+        return f"{_line(tool, 80)} asks: {_line(shown, 300)}"
+    references = [_reference_text(found) for name in values if (found := only_reference(resolved.get(name)))]
+    notes = f" {'; '.join(references)}." if references else ""
+    return f"Run {_call_text(tool, shown, resolved)}?{notes}"
+
+
+def _call_text(tool: str, shown: str, resolved: Mapping[str, ResolvedShape]) -> str:
+    """Return a call with its arguments in one line; what is left out is marked."""
+    values = _arguments(shown)
+    if values is None:
+        return f"{_line(tool, 80)}({_line(shown, 300)})"
     arguments = [f"{_line(name)}={_value_text(value, resolved.get(name))}" for name, value in values.items()]
     more = len(arguments) - MAX_ARGUMENTS
     omitted = f", … {_plural(more, 'argument')} more" if more > 0 else ""
-    references = [_reference_text(found) for name in values if (found := only_reference(resolved.get(name)))]
-    notes = f" {'; '.join(references)}." if references else ""
-    return f"Run {tool}({', '.join(arguments[:MAX_ARGUMENTS])}{omitted})?{notes}"
+    return f"{_line(tool, 80)}({', '.join(arguments[:MAX_ARGUMENTS])}{omitted})"
 
 
 def _summarize_sign_in(tool: str, page: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
+from nbtool.blocks.question import summarize_request
 from nbtool.caller_thread import CallerThread
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chat.attachments import as_parts
@@ -20,7 +21,7 @@ from nbtool.chat.turn import Turn
 from nbtool.chat.turn_run import TurnRun
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage
-from nbtool.events import Event
+from nbtool.events import CallAsked, Event
 from nbtool.loop import run_sync
 from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
@@ -76,7 +77,11 @@ class TurnBuilder:
         for turn in self.conversation.running_turns:
             if turn.parking.is_parked and (waiting := self.open_questions(turn)):
                 fix = f"First `%chat approve {waiting[0][:12]}`, `%chat deny {waiting[0][:12]}` or `%chat cancel`."
-                raise BadUsage("A turn of this chat is parked and waits for a decision.", fix=fix)
+                asked = {event.digest: event for event in turn.log if isinstance(event, CallAsked)}
+                problem = (
+                    f"A turn of this chat is parked and waits for a decision: {summarize_request(asked[waiting[0]])}"
+                )
+                raise BadUsage(problem, fix=fix)
             if turn.parking.is_parked:
                 raise BadUsage(
                     "A turn of this chat is running in the background.",

@@ -223,7 +223,7 @@ def _describe_tool(tool: Tool) -> str:
 def _pending_questions(chats: KernelChats) -> Candidates:
     """Return the ids of the calls that wait for approval."""
     pending = (question for chat in chats.chats.values() for question in chat.approvals.pending())
-    return {question.digest[:12]: _describe("call", question.tool) for question in pending}
+    return {one.digest[:12]: _describe("call", f"{one.display_name} {one.shown}") for one in pending}
 
 
 def _settings(chats: KernelChats) -> Candidates:

@@ -192,8 +192,9 @@ class KernelChats:
         if args[:1] in (["-h"], ["--help"]):
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return
-        name, args = _extract_chat_name(args, self.current)
-        output = dispatch.run(CommandContext(self, name), args)
+        named, args = _extract_chat_name(args)
+        name = self.current if named is None else named
+        output = dispatch.run(CommandContext(self, name, is_named=named is not None), args)
         self._report_replaced(self.current if args[:1] == ["use"] else name)
         if output:
             print(output)  # noqa: T201 - the requested output
@@ -209,11 +210,11 @@ class KernelChats:
             print(f"{name!r} is now the Chat of this name in the notebook.{where}")  # noqa: T201 - a notice for the person
 
 
-def _extract_chat_name(args: list[str], current: str) -> tuple[str, list[str]]:
-    """Return the chat that `-c NAME` selects, before or after the command, and the other arguments."""
+def _extract_chat_name(args: list[str]) -> tuple[str | None, list[str]]:
+    """Return the chat that `-c NAME` names, before or after the command, if any, and the other arguments."""
     at = next((at for at, word in enumerate(args) if word in ("-c", "--chat")), -1)
     if at < 0:
-        return current, args
+        return None, args
     if len(args) <= at + 1:
         raise BadUsage("%chat -c takes the name of a chat.", fix="`%chat -c NAME history`")
     return args[at + 1], [*args[:at], *args[at + 2 :]]

@@ -28,6 +28,7 @@ def turn_widget(turn: LiveTurn, approvals: ApprovalQueue) -> TurnWidget:
         turn.turn_id,
         decide=partial(decide_by_click, approvals),
         stop=turn.abort,
+        on_shown=approvals.mark_shown,
         post=background_loop().call_soon,
     )
     widget.on_msg(lambda _widget, content, _buffers: widget.receive(content))

@@ -35,7 +35,8 @@ class TurnWidget(LiveWidget):
     `AlreadyDecided` above all. `stop()` requests the end of the turn, `stop_call(call_id)` that of
     one running call. `bind(binding)` binds a result, returns the name, and raises an `NbtoolError` to refuse.
     `run_action(action)` returns the source of a cell, which the page inserts below and only the person runs; the page
-    offers the actions listed in the head under `acts`. `options` are those of a `LiveWidget`.
+    offers the actions listed in the head under `acts`. `on_shown(digest)` is called for each question that a connected
+    page was sent. `options` are those of a `LiveWidget`.
 
     A widget that replaces another one, when the turn outlives its cell, gets that one's `transcript`, and shows the
     blocks from `first_block` on; `document` is its initial state.
@@ -56,13 +57,14 @@ class TurnWidget(LiveWidget):
         stop_call: Callable[[str], object] = lambda _: None,
         bind: Callable[[BindRequest], str] | None = None,
         run_action: Callable[[TurnAction], str] | None = None,
+        on_shown: Callable[[str], object] = lambda _: None,
         transcript: Transcript | None = None,
         first_block: int = 0,
         document: Document | None = None,
         **options: Any,
     ) -> None:
         self._decide, self._stop, self._bind = decide, stop, bind
-        self._run_action, self._stop_call = run_action, stop_call
+        self._run_action, self._stop_call, self._on_shown = run_action, stop_call, on_shown
         self._transcript = transcript or Transcript()
         self._first_block = first_block
         self._queue = PatchQueue()
@@ -87,6 +89,8 @@ class TurnWidget(LiveWidget):
         self._queue.add(patches)
         if isinstance(event, (TurnStarted, CallAsked, TurnParked, TurnEnded)):
             self.flush()
+            if isinstance(event, CallAsked) and self.page_ready.is_set():
+                self._on_shown(event.digest)
         else:
             self._throttle.request()
         if isinstance(event, (TurnParked, TurnEnded)):
@@ -201,7 +205,11 @@ class TurnWidget(LiveWidget):
 
     def _send_snapshot(self) -> None:
         self._queue.pop_all()  # the document already contains them
-        self._send_message({"v": VERSION, "kind": "snapshot", "seq": self._seq, "document": self.document})
+        document = self.document
+        self._send_message({"v": VERSION, "kind": "snapshot", "seq": self._seq, "document": document})
+        for block in document["blocks"]:
+            if block["kind"] == "call" and block["question"]:
+                self._on_shown(block["question"]["digest"])
 
     def embed_lazy_module(self) -> None:
         """Include the second module with this widget: for a page that cannot send requests."""

@@ -172,7 +172,8 @@ class CellApprover:
         return None
 
     async def _ask_by_input(self, question: Question) -> Decision:
-        """Ask with a line of input; a decision by another option closes the line."""
+        """Ask with a line of input, which shows the question; a decision by another option closes the line."""
+        self.approvals.mark_shown(question.digest)
         ask = fill_in_by_input if question.is_form else ask_by_input
         answer: Decision = await self._in_cell(partial(ask, question))
         return answer

@@ -74,10 +74,11 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """The conversation that a command applies to, its name, and the kernel."""
+    """The conversation that a command applies to, its name, and the kernel; `is_named`: by `-c`."""
 
     kernel: Kernel
     name: str = "main"
+    is_named: bool = False
 
     @property
     def chat(self) -> Chat:

@@ -31,9 +31,9 @@ def make_view(
     `cells` writes the source of cells that its buttons insert; `on_rerun` is called if the running cell is run again.
     """
     if quiet:
-        return NullView()
+        return NullView(chat.approvals.mark_shown)
     if getattr(shell, "kernel", None) is None:
-        return TerminalView()
+        return TerminalView(chat.approvals.mark_shown)
     # Unattended runs have no front end, and a widget would only be saved.
     return WidgetView(shell, turn, chat, cells, on_rerun=on_rerun) if has_front_end(shell) else StaticView(chat)
 

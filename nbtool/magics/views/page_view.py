@@ -60,6 +60,7 @@ class WidgetView(OutputView):
 
         `on_rerun` is called when the front end runs that cell again.
         """
+        super().__init__(chat.approvals.mark_shown)
         self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
         self._cells, self._is_introduced = cells or CellSource(), False
         self._link = PageLink(shell.kernel, on_rerun=on_rerun)
@@ -159,6 +160,7 @@ class WidgetView(OutputView):
             stop_call=self._turn.stop_call,
             bind=lambda binding: bind_result(self._chat, binding, self._names),
             run_action=self._cell_source,
+            on_shown=self._on_shown,
             cell=self._turn.cell_id,
             **self._link.options(in_cell=in_cell),
             **options,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from IPython.display import display
 
+from nbtool.blocks.question import describe_request
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.render.terminal import Terminal
-from nbtool.events import Event, Notice
+from nbtool.events import CallAsked, Event, Notice
 from nbtool.magics.notebook.turn_output import host_fields
 from nbtool.threadless import WaitEvent
 
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
 PARKED = "Parked: the cell has ended, and the turn needs a decision. {ways}; `%chat approvals` lists pending calls."
 SHOWN_DIGEST = 12
 """Characters of a question's digest that are shown as its id."""
+
+
+def open_requests(turn: Turn) -> list[CallAsked]:
+    """Return the open questions of a turn, as they were asked, oldest first."""
+    asked = {event.digest: event for event in turn.log if isinstance(event, CallAsked)}
+    return [asked[digest] for digest in turn.parking.questions if digest in asked]
+
+
+def list_request(question: CallAsked) -> str:
+    """Return a question in full below its id, as a list of questions shows it."""
+    return f"{question.digest[:SHOWN_DIGEST]}  {describe_request(question)}".replace("\n", "\n    ")
 
 
 class View(Protocol):
@@ -49,9 +61,12 @@ class View(Protocol):
 
 
 class NullView:
-    """Shows nothing, except that a turn waits for a decision."""
+    """Shows nothing, except that a turn waits for a decision; `on_shown` gets the digest of each question it prints."""
 
     page_ready: WaitEvent | None = None
+
+    def __init__(self, on_shown: Callable[[str], object] = lambda _: None) -> None:
+        self._on_shown = on_shown
 
     def feed(self, event: Event) -> None:
         """Show nothing."""
@@ -67,6 +82,9 @@ class NullView:
         ids = [digest[:SHOWN_DIGEST] for digest in turn.parking.questions]
         hint = f"`%chat approve {ids[0]}` or `%chat deny {ids[0]} REASON`" if ids else "It continues in the background"
         print(PARKED.format(ways=hint))  # noqa: T201 - a notice for the person
+        for question in open_requests(turn):
+            print(list_request(question))  # noqa: T201 - the same
+            self._on_shown(question.digest)
 
     def on_finished(self, turn: Turn) -> None:
         """Write nothing."""
@@ -88,6 +106,7 @@ class StaticView(OutputView):
     """Shows the finished turn, for unattended runs (nbclient, papermill)."""
 
     def __init__(self, chat: Chat | None = None) -> None:
+        super().__init__()
         self._chat = chat
         self._changes: tuple[str, bool] | None = None
 
@@ -107,14 +126,18 @@ class StaticView(OutputView):
 class TerminalView(OutputView):
     """Streams a turn to a terminal; what happens after the cell is not printed, `%chat show` shows it."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_shown: Callable[[str], object] = lambda _: None) -> None:
+        super().__init__(on_shown)
         self._terminal = Terminal(sys.stdout)
         self._is_parked = False
 
     def feed(self, event: Event) -> None:
         """Write the next event."""
-        if not self._is_parked:
-            self._terminal.feed(event)
+        if self._is_parked:
+            return
+        self._terminal.feed(event)
+        if isinstance(event, CallAsked):
+            self._on_shown(event.digest)
 
     def show_changes(self, text: str, *, can_undo: bool) -> None:  # noqa: ARG002 - the text names the command
         """Write it in a line."""

@@ -6,6 +6,7 @@ A turn that asks something is shown in the cell that runs at that time too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from nbtool.blocks.question import summarize_request
@@ -75,7 +76,7 @@ class ServedView:
         """Prepare a turn, and show it below those before it."""
         self._prepare(turn, chat)
         if self._has_terminal:
-            turn.add_listener(lambda event: _print_question(event, client))
+            turn.add_listener(partial(_print_question, client, chat))
         if not self._has_page:
             return
         cells = CellSource(chat_name(client), self._magic)
@@ -117,8 +118,9 @@ def _describe_decisions(turn: Turn, client: str) -> str:
     return DECIDED_HERE.format(client=client, tool=tool, verdicts=", ".join(verdicts) or WITHDRAWN)
 
 
-def _print_question(event: Event, client: str) -> None:
+def _print_question(client: str, chat: Chat, event: Event) -> None:
     if isinstance(event, CallAsked):
         page = sign_in_page(event.schema, is_form=event.is_form)
         question = one_line(summarize_request(event), 8 * len(page) + 300)
         print(ASKED_IN_TERMINAL.format(client=client, question=question, digest=event.digest[:SHOWN_DIGEST]))  # noqa: T201 - a notice for the person
+        chat.approvals.mark_shown(event.digest)

@@ -77,6 +77,7 @@ class ApprovalQueue:
         self._lock = threading.Lock()
         self._open: dict[str, PendingQuestion] = {}
         self._decided: OrderedDict[str, str] = OrderedDict()
+        self._shown: set[str] = set()
         self.remembered_approvals = RememberedApprovals()
         self.tool_states = ToolStates()
         self._listeners: list[Listener] = []
@@ -137,6 +138,17 @@ class ApprovalQueue:
         with self._lock:
             return tuple(entry.question.copy() for entry in self._open.values())
 
+    def mark_shown(self, digest: str) -> None:
+        """Note that a person was shown a question, with its tool and its arguments; one that is closed is ignored."""
+        with self._lock:
+            if digest in self._open:
+                self._shown.add(digest)
+
+    def is_shown(self, digest: str) -> bool:
+        """Return whether a person was shown a pending question, so that a decision without its id can mean it."""
+        with self._lock:
+            return digest in self._shown
+
     def remembered(self) -> tuple[RememberedApproval, ...]:
         """Return the remembered approvals, oldest first."""
         return self.remembered_approvals.entries()
@@ -178,6 +190,7 @@ class ApprovalQueue:
 
     def _close(self, digest: str, reason: str) -> None:
         del self._open[digest]
+        self._shown.discard(digest)
         self._decided[digest] = reason
         while len(self._decided) > self._max_decided:
             self._decided.popitem(last=False)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from nbtool.blocks.question import (
-    effect_text,
-    format_remarks,
-    notice_text,
-    summarize_request,
-)
+from nbtool.blocks.question import describe_request, describe_subject
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, wait_for_turn
 from nbtool.chat.turn import Turn
@@ -22,12 +18,19 @@ from nbtool.magics.cell.endings import stop_cell
 from nbtool.magics.commands.context import Command, CommandContext, format_table
 from nbtool.magics.commands.turns.show import show
 from nbtool.magics.kernel.cell_messages import listener_for
+from nbtool.magics.views.pageless_views import SHOWN_DIGEST
 from nbtool.text import list_names
 from nbtool.tools.approval import BY_COMMAND, Approved, Decision, Question, Released, RememberedApproval
 from nbtool.tools.calls.approval_request import request_event
 
 MIN_ID_CHARS = 4
-"""Characters of an id that are accepted as a prefix where they match only one question."""
+"""Characters of a remembered approval's id that are accepted as a prefix where they match only one."""
+
+MIN_QUESTION_CHARS = 8
+"""Characters of a question's id that a decision takes: fewer might name another question that took its place."""
+
+ID = re.compile(rf"[0-9a-f]{{{MIN_QUESTION_CHARS},}}")
+"""What `deny` takes for an id, and not for the beginning of a reason."""
 
 CANCEL_SECONDS = 10.0
 """How long `cancel` waits for a stopped turn to end."""
@@ -48,11 +51,11 @@ def approvals(context: CommandContext, args: list[str]) -> str:
             return _revoke(context.chat, selected)
         case []:
             remembered = context.chat.approvals.remembered()
-            rows = [(q.digest[:12], _describe_question(context, chat, q)) for chat, q in _waiting(context)]
-            rows += [(short_id(r.approval_id), f"remembered {_describe_remembered(r)}") for r in remembered]
-            if not rows:
-                return "No pending or remembered approvals."
-            return "\n".join([format_table(*rows), *_ways_to_revoke(context, remembered)])
+            rows = [_show_question(context, chat, question) for chat, question in _waiting(context)]
+            if remembered:
+                covered = [(short_id(one.approval_id), f"remembered {_describe_remembered(one)}") for one in remembered]
+                rows += [format_table(*covered), *_ways_to_revoke(context, remembered)]
+            return "\n".join(rows) or "No pending or remembered approvals."
         case _:
             raise BadUsage("%chat approvals takes no arguments, `revoke ID` or `revoke TOOL`.")
 
@@ -60,12 +63,12 @@ def approvals(context: CommandContext, args: list[str]) -> str:
 def approve(context: CommandContext, args: list[str]) -> str:
     """Approve a pending call: `approve [ID] [--wait]`.
 
-    The id may be omitted when only one call is pending.
+    The id may be omitted when only one call of this chat is pending, and it was shown here.
     """
     ids = [arg for arg in args if arg != WAIT]
-    chat, question = _pending(context, ids)
     if len(ids) > 1:
         raise BadUsage("%chat approve takes one id.", fix="`%chat approvals` lists the pending calls.")
+    chat, question = _select(context, ids[0] if ids else "", "approve")
     decision = Approved() if question.gate == "run" else Released()
     return _decide(context, chat, question, decision, waits=WAIT in args)
 
@@ -73,11 +76,11 @@ def approve(context: CommandContext, args: list[str]) -> str:
 def deny(context: CommandContext, args: list[str]) -> str:
     """Deny a pending call: `deny [ID] [REASON] [--wait]`.
 
-    The reason is sent to the model.
+    The id may be omitted as with `approve`. The reason is sent to the model.
     """
     arguments = [arg for arg in args if arg != WAIT]
-    ids = [arg for arg in arguments[:1] if _questions_by_id(context, arg)]
-    chat, question = _pending(context, ids)
+    ids = [arg for arg in arguments[:1] if ID.fullmatch(arg)]
+    chat, question = _select(context, ids[0] if ids else "", "deny")
     reason = " ".join(arguments[len(ids) :])
     return _decide(context, chat, question, question.denial(reason), waits=WAIT in args)
 
@@ -124,31 +127,79 @@ COMMANDS: dict[str, Command] = {
 
 
 def _waiting(context: CommandContext) -> list[tuple[Chat, Question]]:
-    return [(chat, question) for chat in context.kernel.chats.values() for question in chat.approvals.pending()]
+    """Return the pending questions of all chats, each once: chats may have one queue, such as those of a map."""
+    found: dict[str, tuple[Chat, Question]] = {}
+    for chat in context.kernel.chats.values():
+        for question in chat.approvals.pending():
+            if question.digest not in found or _has_asked(chat, question):
+                found[question.digest] = chat, question
+    return list(found.values())
 
 
-def _questions_by_id(context: CommandContext, arg: str) -> list[tuple[Chat, Question]]:
-    if len(arg) < MIN_ID_CHARS:
-        return []
-    return [(chat, question) for chat, question in _waiting(context) if question.digest.startswith(arg)]
+def _has_asked(chat: Chat, question: Question) -> bool:
+    """Return whether a question is one of a turn of this chat, or of a sub-chat, and not only in its queue."""
+    return any(question.digest in turn.parking.questions for turn in chat.running_turns)
 
 
-def _pending(context: CommandContext, args: list[str]) -> tuple[Chat, Question]:
-    """Find the question that an id selects, in any chat of this kernel."""
-    matches = _questions_by_id(context, args[0]) if args else _waiting(context)
-    if len(matches) != 1:
-        problem = "Several calls are pending; give an id." if _waiting(context) else "No call is pending."
-        raise BadUsage(problem, fix="`%chat approvals` lists them.")
-    return matches[0]
+def _select(context: CommandContext, id_: str, verb: str) -> tuple[Chat, Question]:
+    """Return the question that a decision is about, with its chat.
+
+    An id names one of any chat, or, with `-c`, of that chat. Without an id it is the only one of this chat, and a
+    person was shown it: nobody decides what nobody has seen.
+
+    Raises:
+        BadUsage: there is none, or several, or it was not shown; they are printed.
+    """
+    waiting, chat = _waiting(context), context.chat
+    if not waiting:
+        raise BadUsage("No call is pending.", fix="`%chat approvals` lists them.")
+    own = [one for one in waiting if one[0] is chat or (one[0].approvals is chat.approvals and not _has_asked(*one))]
+    if id_:
+        return _select_by_id(context, id_, own if context.is_named else waiting)
+    if len(own) == 1 and own[0][0].approvals.is_shown(own[0][1].digest):
+        return own[0]
+    if len(own) == 1:
+        problem = "Nothing was decided: this call was not shown here before."
+    elif own:
+        problem = "Several calls are pending, so nothing was decided; give an id."
+    else:
+        problem = f"No call of the chat {one_line(context.name, 40)!r} is pending, so nothing was decided."
+    for one in own or waiting:
+        print(_describe_question(context, *one))  # noqa: T201 - what the error is about, which is one line
+    raise BadUsage(problem, fix=f"`%chat {verb} ID` decides one that is listed above.")
+
+
+def _select_by_id(context: CommandContext, id_: str, among: list[tuple[Chat, Question]]) -> tuple[Chat, Question]:
+    """Return the one question among these whose id begins so.
+
+    Raises:
+        BadUsage: there is none, or several, or the id is too short.
+    """
+    matches = [one for one in among if len(id_) >= MIN_QUESTION_CHARS and one[1].digest.startswith(id_)]
+    if len(matches) == 1:
+        return matches[0]
+    shown = one_line(id_, 60)
+    if matches or len(id_) < MIN_QUESTION_CHARS:
+        problem = (
+            f"{shown!r} is too short to name one question: give {MIN_QUESTION_CHARS} characters of its id or more."
+        )
+    else:
+        where = f" of the chat {one_line(context.name, 40)!r}" if context.is_named else ""
+        problem = f"No question{where} with the id {shown!r} is pending: it was decided, or it has changed."
+    raise BadUsage(problem, fix="`%chat approvals` lists them.")
+
+
+def _show_question(context: CommandContext, chat: Chat, question: Question) -> str:
+    """Describe a question for a list that a person requested, and note that it was shown."""
+    chat.approvals.mark_shown(question.digest)
+    return _describe_question(context, chat, question)
 
 
 def _describe_question(context: CommandContext, chat: Chat, question: Question) -> str:
     owner = next(name for name, candidate in context.kernel.chats.items() if candidate is chat)
     where = "" if chat is context.chat else f" in chat {one_line(owner, 40)}"
-    summary = summarize_request(request_event(question))
-    remarks = format_remarks(question.again, question.notes)
-    more = [text for text in (remarks, notice_text(question.notice), effect_text(question.effect)) if text]
-    return "\n".join([f"waiting{where}: {summary}", *more]).replace("\n", "\n    ")
+    text = f"{question.digest[:SHOWN_DIGEST]}  waiting{where}: {describe_request(request_event(question))}"
+    return text.replace("\n", "\n    ")
 
 
 def _describe_remembered(approval: RememberedApproval) -> str:
@@ -192,16 +243,17 @@ def _revoke(chat: Chat, selected: str) -> str:
 
 
 def _decide(context: CommandContext, chat: Chat, question: Question, decision: Decision, *, waits: bool) -> str:
-    verdict, is_yes = type(decision).__name__, isinstance(decision, Approved | Released)
+    is_yes = isinstance(decision, Approved | Released)
+    decided = f"{type(decision).__name__}: {describe_subject(request_event(question))}."
     turn = next((turn for turn in chat.running_turns if question.digest in turn.parking.questions), None)
 
     def decide() -> None:
         chat.approvals.decide(question.digest, decision, by=BY_COMMAND if is_yes else "%chat deny")
 
     if waits and turn:
-        return f"{verdict}. {_wait_in_cell(context, turn, decide)}"
+        return f"{decided} {_wait_in_cell(context, turn, decide)}"
     decide()
-    return f"{verdict}. {BACKGROUND_NOTE if turn and turn.parking.is_parked else ''}".rstrip()
+    return f"{decided} {BACKGROUND_NOTE if turn and turn.parking.is_parked else ''}".rstrip()
 
 
 def _wait_in_cell(context: CommandContext, turn: Turn, on_start: Callable[[], None]) -> str:
@@ -218,6 +270,8 @@ def _wait_in_cell(context: CommandContext, turn: Turn, on_start: Callable[[], No
 
 
 def _pending_note(context: CommandContext, turn: Turn) -> str:
-    chats = (chat for chat in context.kernel.chats.values() if turn in chat.running_turns)
-    ids = " or ".join(digest[:12] for chat in chats for digest in chat.open_questions(turn))
-    return f"The turn needs a decision: `%chat approve {ids}` or `%chat deny {ids}`."
+    """Return which decisions a turn waits for, each question with its tool and its arguments."""
+    asked = [(chat, question) for chat, question in _waiting(context) if question.digest in turn.parking.questions]
+    ids = " or ".join(question.digest[:SHOWN_DIGEST] for _, question in asked)
+    shown = "".join(f"\n{_show_question(context, chat, question)}" for chat, question in asked)
+    return f"The turn needs a decision: `%chat approve {ids}` or `%chat deny {ids}`.{shown}"

@@ -6,17 +6,21 @@ from typing import Any
 import pytest
 
 from nbtool.ids import short_id
+from nbtool.magics.views.pageless_views import NullView
 from nbtool.testing import call
 from nbtool.tools.approval import Approved
 from tests.magics.commands.saying import run_command
-from tests.magics.parking import ParkingChat, payment_replies, wait_end
+from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end
 
 
-def park_turn(shell: Any, *replies: Any, chat: str = "main") -> tuple[ParkingChat, Any]:
-    """Park a turn in a chat of this kernel."""
+def park_turn(shell: Any, *replies: Any, chat: str = "main", is_shown: bool = True) -> tuple[ParkingChat, Any]:
+    """Park a turn in a chat of this kernel; its cell prints the question, if it is shown."""
     parking = ParkingChat(*replies)
     shell.magics_manager.registry["ChatMagics"].chats[chat] = parking.chat
-    return parking, parking.park()
+    turn = parking.park()
+    if is_shown:
+        NullView(parking.chat.approvals.mark_shown).on_parked(turn)
+    return parking, turn
 
 
 def test_an_approval_that_was_remembered_is_listed_and_can_be_revoked(
@@ -92,7 +96,7 @@ def test_a_parked_call_is_approved_without_its_id_when_it_waits_alone(
 
     actual = run_command(shell, "approve", capsys)
 
-    assert actual.startswith("Approved. The turn continues in the background")
+    assert actual.startswith("Approved: pay(amount=3). The turn continues in the background")
     assert (wait_end(turn).status, len(parking.threads)) == ("completed", 1)
     assert turn.calls[0].decisions[0].by == "%chat approve"
 
@@ -105,7 +109,7 @@ def test_where_several_wait_an_id_is_asked_for_and_names_one(shell: Any, capsys:
     actual = run_command(shell, f"approve {ids[1]}", capsys)
 
     assert not without.success
-    assert actual.startswith("Approved.")
+    assert actual.startswith("Approved: pay(amount=2).")
     run_command(shell, "deny not this one", capsys)
     assert [(call.status, call.reason) for call in wait_end(turn).calls] == [("denied", "not this one"), ("ok", "")]
     assert len(parking.threads) == 1
@@ -146,8 +150,9 @@ def test_a_result_that_waits_is_released_or_withheld(shell: Any, capsys: pytest.
     parking.chat.tools.add(shell.user_ns["secret"])
     shell.magics_manager.registry["ChatMagics"].chats["main"] = parking.chat
     turn = parking.park()
+    run_command(shell, "approvals", capsys)
 
-    assert run_command(shell, "deny keep it", capsys).startswith("Withheld.")
+    assert run_command(shell, "deny keep it", capsys).startswith("Withheld: the result of secret, for the model.")
     assert (wait_end(turn).calls[0].status, turn.calls[0].reason) == ("withheld", "keep it")
 
 
@@ -209,3 +214,93 @@ def test_reloading_stops_a_parked_turn_that_nobody_could_answer_any_more(shell: 
 
     assert wait_end(turn).status == "cancelled"
     assert parking.threads == []
+
+
+@pytest.mark.promise("shown-is-run")
+def test_a_decision_without_an_id_is_about_this_chat_only(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    parking, turn = park_turn(shell, chat="side")
+
+    without = (
+        shell.run_cell("%chat approve"),
+        shell.run_cell("%chat -c main deny"),
+        shell.run_cell("%chat -c main approve"),
+    )
+    refused = "".join(capsys.readouterr())
+
+    assert [one.success for one in without] == [False] * 3
+    assert "No call of the chat 'main' is pending, so nothing was decided." in refused
+    assert f"{parking.waiting[:12]}  waiting in chat side: Run pay(amount=3)?" in refused
+    assert run_command(shell, "-c side approve", capsys).startswith("Approved: pay(amount=3).")
+    assert wait_end(turn).status == "completed"
+
+
+@pytest.mark.promise("shown-is-run")
+def test_an_id_with_a_chat_is_looked_for_in_that_chat_only(shell: Any) -> None:
+    parking, turn = park_turn(shell, chat="side")
+
+    assert not shell.run_cell(f"%chat -c main approve {parking.waiting}").success
+    assert shell.run_cell(f"%chat -c side approve {parking.waiting}").success
+    assert wait_end(turn).status == "completed"
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("verb", ["approve", "deny"])
+def test_a_question_that_nobody_saw_is_shown_and_not_decided(
+    shell: Any, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    parking, turn = park_turn(shell, is_shown=False)
+
+    without = shell.run_cell(f"%chat {verb}")
+    refused = "".join(capsys.readouterr())
+    again = shell.run_cell(f"%chat {verb}")
+
+    assert (without.success, again.success, turn.status) == (False, False, "parked")
+    assert f"{parking.waiting[:12]}  waiting: Run pay(amount=3)?" in refused
+    assert "Nothing was decided: this call was not shown here before." in refused
+    assert "pay(amount=3)" in run_command(shell, f"{verb} {parking.waiting[:12]}", capsys)
+    wait_end(turn)
+
+
+@pytest.mark.promise("shown-is-run")
+def test_the_next_question_of_a_turn_needs_to_be_shown_too(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    parking, turn = park_turn(shell, call("pay", amount=1), call("pay", amount=2), "Done.")
+    first, second = parking.waiting, threading.Event()
+    turn.add_listener(lambda event: second.set() if event.kind == "turn_parked" and event.digest != first else None)
+    run_command(shell, "approve", capsys)
+    assert second.wait(SECONDS)
+
+    without = shell.run_cell("%chat approve")
+    stale = shell.run_cell(f"%chat deny {first[:12]} not that one")
+    output = "".join(capsys.readouterr())
+
+    assert (without.success, stale.success) == (False, False)
+    assert "it was decided, or it has changed" in output
+    assert run_command(shell, f"approve {parking.waiting[:12]}", capsys).startswith("Approved: pay(amount=2).")
+    assert [call.status for call in wait_end(turn).calls] == ["ok", "ok"]
+
+
+def test_a_chat_with_two_names_has_each_question_once(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    parking, turn = park_turn(shell)
+    shell.magics_manager.registry["ChatMagics"].chats["alias"] = parking.chat
+
+    assert run_command(shell, "approvals", capsys).count("Run pay(amount=3)?") == 1
+    assert run_command(shell, "approve", capsys).startswith("Approved: pay(amount=3).")
+    wait_end(turn)
+
+
+def test_what_was_decided_is_named_in_bounds_and_says_what_is_left_out(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("@tool\ndef write(**names: str) -> str:\n    'Write.'\n    return 'written'")
+    parking = ParkingChat(call("write", **{f"n{at}": "x" * 10_000 for at in range(9)}), "Done.")
+    parking.chat.tools.add(shell.user_ns["write"])
+    shell.magics_manager.registry["ChatMagics"].chats["main"] = parking.chat
+    turn = parking.park()
+    run_command(shell, "approvals", capsys)
+
+    actual = run_command(shell, "approve", capsys)
+
+    assert actual.startswith("Approved: write(")
+    assert "…" in actual
+    assert len(actual) < 1_000
+    wait_end(turn)
