@@ -15,6 +15,7 @@ from typing import Any
 
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import Chat
+from nbtool.chat.history_hosts import check_question
 from nbtool.chat.turn import Turn
 from nbtool.errors import ToolFailed
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
@@ -69,6 +70,7 @@ def subchat(
         fresh.limits = bounds
         own = model.plugins if isinstance(model, Chat) else ()
         fresh.plugins = _merge_plugins(own, current_call().runtime.plugins)
+        check_question(fresh.model)
         return _answer_text(await _run_subchat(fresh, question, current_call()))
 
     definition = replace(as_tools(ask)[0], sends_to="model", is_value_free=True)

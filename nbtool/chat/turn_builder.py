@@ -121,6 +121,8 @@ class TurnBuilder:
         retries = next((one for one in parts.plugins if isinstance(one, Retries)), None)  # of a map
         endpoint = parts.recorder.endpoint(parts.model, chosen.replay, retries)
         run = TurnRun(parts, self.conversation, endpoint, self._options(endpoint, options), chosen, plan)
+        if parts.recorder.mode_for(chosen.replay).value == "off":  # else the turn itself looks for a recorded one first
+            run.check_recipient(plan or run.place())
         return Turn(
             message,
             model_name,

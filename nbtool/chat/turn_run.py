@@ -17,6 +17,7 @@ from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation import Conversation
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.event_sink import EventSink
+from nbtool.chat.history_hosts import calling_host, check_recipient
 from nbtool.chat.image_location import location_notices
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.prompt_context import history_messages, system_prompt, with_context, with_date
@@ -83,10 +84,12 @@ class TurnRun:
             version = _rerun_count(plan.node) + 2 if turn.is_rerun else 1
             compared = partial(self._history, plan.node, always_compact=True)
             await recorder.find(context.history, compared, version=version, is_partial=plan.difference is not None)
+            self.check_recipient(plan, recorder)
             started = self._start_event(turn, plan, recorder)
             await emit(started)
             self.conversation.tree.add_version(plan.node, turn)
         results.needed = plan.carry_over.references
+        calling_host.set(self.endpoint.host)
         with results:
             if recorder.match:
                 runtime = self._runtime(turn, emit, parts.tools)
@@ -106,7 +109,7 @@ class TurnRun:
         """Say what the person should know of the request before it is sent."""
         for text in location_notices(turn.prompt):
             await emit(Notice(text, "warning"))
-        if count := self._count_uncovered(plan.node):
+        if count := len(self._earlier_turns(plan.node, are_covered=False)):
             await emit(Notice(UNCOVERED.format(count=count), "warning"))
         if plan.difference:
             await emit(Notice(str(plan.difference)))
@@ -120,6 +123,26 @@ class TurnRun:
         former = plan.node.turn
         if isinstance(self.settings.operation, Rerun | Resume | Reexecute) and former not in _covered_turns:
             site_policy().check_values("a turn that did not run under it", fix="Send its prompt in a new cell.")
+
+    def check_recipient(self, plan: TurnPlan, recorder: TurnRecorder | None = None) -> None:
+        """Refuse to send the history of a turn to a host that has not had it, unless a person has named that host.
+
+        With a recorder nothing is sent if the turn is replayed.
+
+        Raises:
+            BadUsage: it has not, and nobody has.
+        """
+        if recorder and (recorder.match or recorder.mode == "only"):
+            return
+        mode = self.settings.history or self.parts.history
+        history = [] if mode == "none" else self._earlier_turns(plan.node)
+        check_recipient(
+            self.conversation,
+            [*history, plan.repeated] if plan.repeated else history,
+            self.parts.model,
+            self.endpoint,
+            is_named=self.settings.is_model_named,
+        )
 
     def place(self) -> TurnPlan:
         """Return the plan of a turn for the current tree."""
@@ -181,19 +204,15 @@ class TurnRun:
     def _history(self, node: Node[Turn], *, always_compact: bool = False) -> list[Message]:
         mode = self.settings.history or self.parts.history
         messages: list[Message] = []
-        leaves_out = not site_policy().values_may_leave
-        for turn in self.conversation.tree.history_before(node, window=self.parts.window):
-            if leaves_out and turn not in _covered_turns:
-                continue
+        for turn in self._earlier_turns(node):
             messages += history_messages(turn, mode, always_compact=always_compact)
         return repair_history(messages)
 
-    def _count_uncovered(self, node: Node[Turn]) -> int:
-        """Return how many earlier turns are left out because they did not run under the policy."""
-        if site_policy().values_may_leave:
-            return 0
+    def _earlier_turns(self, node: Node[Turn], *, are_covered: bool = True) -> list[Turn]:
+        """Return the turns that are sent before a node; or those left out, which did not run under the policy."""
         earlier = self.conversation.tree.history_before(node, window=self.parts.window)
-        return sum(turn not in _covered_turns for turn in earlier)
+        may_leave = site_policy().values_may_leave
+        return [turn for turn in earlier if (may_leave or turn in _covered_turns) is are_covered]
 
     def _event_sink(self, turn: Turn, results: TurnResults) -> Emit:
         """Return the event sink of a turn: first the journal, then the listeners; no event may follow `TurnEnded`."""

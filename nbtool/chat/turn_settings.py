@@ -16,7 +16,8 @@ class TurnSettings:
 
     `cell_id` is the cell of the prompt: running it again adds a version to its turn, unless `append`. An `operation`
     works on an existing turn; to repeat its prompt, pass "". `replay` is the replay mode; see `Chat.record`.
-    `recipient` is who receives results of calls, if it is not the model.
+    `recipient` is who receives results of calls, if it is not the model. `is_model_named`: the person names the model
+    for this turn, so that its host may get the history.
     """
 
     cell_id: str = ""
@@ -28,3 +29,4 @@ class TurnSettings:
     replay: ReplayMode | None = None
     check_results: bool | None = None
     recipient: str = ""
+    is_model_named: bool = False

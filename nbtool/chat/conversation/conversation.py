@@ -26,12 +26,14 @@ class Conversation:
 
     A turn is named by a `Turn` or by the beginning of its id. A hidden turn is not sent to the model, a pinned one is
     sent whatever the window; both stay visible. `undo` restores what was deleted, and not what was erased.
+    `named_hosts` are the hosts of the models that a person has named for it, by their names and base URLs.
     """
 
     def __init__(self, chat_id: str = "") -> None:
         self.tree: Tree[Turn] = Tree()
         self.chat_id = chat_id or new_id("chat")
         self.lock = asyncio.Lock()
+        self.named_hosts: dict[tuple[str, str], str] = {}
         _conversations.add(self)
 
     @property

@@ -68,7 +68,7 @@ class Model:
     `model_id` is `provider:model`; None selects one that is available. `wire` is a dialect, or a custom endpoint.
     `chosen_by` describes who chose it; a model from a setting is replaced by another setting. One that `keeps_access`
     was chosen among the models of its predecessor's server. `fence` is the random token that marks this chat's calls
-    where tools go through the prompt.
+    where tools go through the prompt. `is_unnamed`: nobody has named it for the history that its chat was opened with.
     """
 
     model_id: str | None = None
@@ -81,6 +81,7 @@ class Model:
     keeps_access: bool = False
     connection: Connection = field(default_factory=Connection)
     tool_format: PromptFormatName | None = None
+    is_unnamed: bool = False
 
     def __post_init__(self) -> None:
         check_choice("tool_mode", self.tool_mode, get_args(ToolMode))
@@ -104,6 +105,12 @@ class Model:
     def name(self) -> str:
         """The model's id."""
         return self._resolved.model_id
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a person has named its server, by a cell, an argument or a setting, and not before the history."""
+        has_server = bool(self.base_url) or not isinstance(self.wire, str | None)
+        return not self.is_unnamed and bool(has_server or self.model_id or self._resolved.setting)
 
     def refresh_default(self) -> None:
         """Choose the default model among those that its provider lists now; within a day they are not fetched again.
@@ -151,13 +158,13 @@ class Model:
 
         The base URL, the API key and the connection belong to the server: only another model of it gets them.
         """
-        access = self
+        access = replace(self, is_unnamed=False) if model_id and self.is_unnamed else self
         if model_id and model_id != self.model_id:
             if not self.is_same_server(model_id):
                 return Model(model_id, wire=wire, tool_mode=tool_mode or self.tool_mode, tool_format=tool_format)
             access = replace(
                 self, model_id=model_id, chosen_by=BY_USER, is_from_setting=False, keeps_access=True,
-                wire=self.wire if self.base_url else None, tool_format=None,
+                wire=self.wire if self.base_url else None, tool_format=None, is_unnamed=False,
             )  # fmt: skip
         changed = replace(
             access,
@@ -179,7 +186,13 @@ class Model:
         if model_id == self.model_id or (self.model_id and not self.is_from_setting):
             return self
         by = chosen_by if model_id else BY_USER
-        return replace(self, model_id=model_id, chosen_by=by, is_from_setting=bool(model_id))
+        return replace(
+            self,
+            model_id=model_id,
+            chosen_by=by,
+            is_from_setting=bool(model_id),
+            is_unnamed=self.is_unnamed and not model_id,
+        )
 
     def endpoint(self, retries: Retries | None = None) -> Endpoint:
         """Return the endpoint of the model; `retries` replace those of its requests, unless it is the user's own.

@@ -33,7 +33,8 @@ from nbtool.tools.calls.record import CallRecord
 class TurnPlan:
     """The node of a turn, the prompt that it repeats, and what it reuses from an earlier version.
 
-    `prompt` is None for a new prompt. `difference` describes the changes from the earlier version.
+    `prompt` is None for a new prompt, else that of `repeated`. `difference` describes the changes from the earlier
+    version.
     """
 
     node: Node[Turn]
@@ -41,6 +42,7 @@ class TurnPlan:
     answer: Structured | None = None
     carry_over: CarryOver = field(default_factory=CarryOver)
     difference: VersionDiff | None = None
+    repeated: Turn | None = None
 
     def resolve_prompt(self, prompt: Message) -> Message:
         """Return the prompt to send: the new one, or the one of the turn that is repeated.
@@ -222,7 +224,7 @@ TurnOperation = Edit | Insert | Rerun | Resume | Reexecute
 
 def _new_version(node: Node[Turn], turn: Turn, carry: CarryOver, difference: VersionDiff | None) -> TurnPlan:
     """Return the plan of a new version: the same prompt and attachments, an answer of the same type."""
-    return TurnPlan(node, turn.prompt, copy.copy(turn.answer), carry, difference)
+    return TurnPlan(node, turn.prompt, copy.copy(turn.answer), carry, difference, turn)
 
 
 def _checked_round(turn: Turn, number: int | None) -> int:

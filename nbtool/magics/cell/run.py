@@ -24,7 +24,7 @@ from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interr
 from nbtool.magics.cell.notebook_session import notebook_of_cell, uses_cells
 from nbtool.magics.cell.notices import after_start, changes_notice, identify_cell, notices_before
 from nbtool.magics.cell.reruns import CellRerun
-from nbtool.magics.flags.chat_settings import choose_model
+from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, choose_model
 from nbtool.magics.flags.flag_parser import budget, mentions
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id
 from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, restore_later_names, settle_names
@@ -306,6 +306,7 @@ def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
         replay=flags.replay,
         check_results=flags.check_results,
         operation=operation_from_flags(flags),
+        is_model_named=flags.model not in (None, DEFAULT_MODEL),
     )
 
 

@@ -11,7 +11,7 @@ from nbtool.errors import BadUsage
 from nbtool.magics.commands import serve
 from nbtool.magics.commands.context import Command, CommandContext, format_sentences, wrap_for_page
 from nbtool.magics.commands.files import decode, exports, recordings
-from nbtool.magics.commands.past_chats import explore, journal_admin
+from nbtool.magics.commands.past_chats import explore, former_model, journal_admin
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.commands.prompting import fix_explain, mcp_prompts
 from nbtool.magics.commands.state import doctor, env, status
@@ -155,6 +155,7 @@ OPTIONS: dict[str, frozenset[str]] = {
     "delete": frozenset({"--below"}),
     "explore": frozenset({explore.STATIC}),
     "serve": serve.OPTIONS,
+    "open": frozenset(former_model.MODEL_FLAGS),
     "undo": frozenset({undo.REPLACE}),
     "show": frozenset({omission.WHOLE_FLAG}),
     "export": frozenset(exports.FORCE),

@@ -73,6 +73,8 @@ class ChatSettings:
             for name in _MODEL_SETTINGS
         }
         changes |= self._access(model, settings)
+        if changes["base_url"] not in (None, model.base_url):
+            changes["is_unnamed"] = False  # the address was set since
         is_changed = any(getattr(model, name) != value for name, value in changes.items())
         return replace(model, **changes) if is_changed else model
 

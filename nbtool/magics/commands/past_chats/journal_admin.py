@@ -16,6 +16,7 @@ from nbtool.errors import BadUsage
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import Command, CommandContext, format_table, wrap_for_page
 from nbtool.magics.commands.files.exports import open_file
+from nbtool.magics.commands.past_chats.former_model import choose_former_model, take_model
 from nbtool.magics.commands.past_chats.reopen import continue_chat
 from nbtool.magics.commands.turns.bind import REPLACE
 from nbtool.text import shorten
@@ -66,19 +67,23 @@ def history_admin(context: CommandContext, args: list[str]) -> str:
 
 
 def open_chat(context: CommandContext, args: list[str]) -> str:
-    """Continue an old chat here: `open ID` or `open FILE`.
+    """Continue an old chat here: `open ID` or `open FILE`, with its former model, or another one with `-m MODEL`.
 
     An ID as `history chats` lists it, or a FILE from an export. It takes the place of the present chat, which is kept
-    in the history; `-c NAME` continues it under another name.
+    in the history; `-c NAME` continues it under another name. Its messages go to another host than before only if you
+    name a model there.
 
     Restores the tree with all versions, its tools where the notebook has functions of the same names, and its exposed
     objects, by reference only, where the notebook has objects of the same names. Nothing is run. Approvals, the right
     to read values, and results of calls are not restored.
     """
+    args, model = take_model(args)
     if len(args) != 1:
         raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history chats` lists them.")
+    if model:
+        context.chat.model.with_changes(model).endpoint()  # raises before anything changes
     if (path := Path(args[0]).expanduser()).is_file():
-        return open_file(context, path)
+        return f"{open_file(context, path)}{choose_former_model(context, model)}"
     matches = journal().read(lambda connection: queries.find_chats(connection, args[0]))
     if len(matches) != 1:
         many = "several chat ids start" if matches else "no chat id starts"
@@ -87,7 +92,7 @@ def open_chat(context: CommandContext, args: list[str]) -> str:
         raise BadUsage(f"{missing} the journal {many} with {shorten(args[0], 60)!r}.", fix=fix)
     chat_id, present = matches[0], context.chat
     former = short_id(present.chat_id) if present.tree.roots and present.chat_id != chat_id else ""
-    message = continue_chat(context, context.restart_chat(), chat_id)
+    message = continue_chat(context, context.restart_chat(), chat_id, model=model)
     former_note = f" The chat that was {context.name!r} until now is kept: `%chat open {former}`." if former else ""
     return wrap_for_page(context.kernel.shell, f"{message}{former_note}")
 

@@ -16,6 +16,7 @@ from nbtool.errors import BadUsage
 from nbtool.events import Event
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext
+from nbtool.magics.commands.past_chats.former_model import choose_former_model
 from nbtool.magics.names.continued_chat import restore_names
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.text import shorten
@@ -110,8 +111,10 @@ def chat_of_turn(turn: str) -> str:
     return chat_ids[0]
 
 
-def continue_chat(context: CommandContext, chat: Chat, chat_id: str) -> str:
+def continue_chat(context: CommandContext, chat: Chat, chat_id: str, *, model: str | None = None) -> str:
     """Continue a chat of the journal in a chat without turns; return what was restored and what was not.
+
+    It goes on with its former model, or with the `model` that the person names.
 
     Raises:
         nbtool.errors.JournalError: the journal cannot be read.
@@ -121,7 +124,9 @@ def continue_chat(context: CommandContext, chat: Chat, chat_id: str) -> str:
     turns = len(chat.tree.active_path)
     title, many = short_id(chat_id), "" if turns == 1 else "s"
     message = f"{title} continues here as {context.name!r}: {turns} turn{many} on its line."
-    return f"{message}{restore_names(context.kernel.names, chat)}{_interrupted_note(chat)}"
+    names = restore_names(context.kernel.names, chat)
+    notes = (names, choose_former_model(context, model), _interrupted_note(chat))
+    return f"{message}{''.join(notes)}"
 
 
 def has_turn(chat: Chat, turn: str) -> bool:
