@@ -17,8 +17,9 @@ from threading import Lock
 from typing import Any
 
 from nbtool.messages import Citation, Link, Media, Part, ProviderCall, Refusal, Text, Thinking, ToolCall, ToolResult
+from nbtool.plugins.markup_readings import markup_readings
 from nbtool.plugins.pii_patterns import MAX_TYPE, PiiType
-from nbtool.plugins.text_normalization import as_text, encoded_texts, normalize
+from nbtool.plugins.text_normalization import NormalizedText, as_text, encoded_texts, normalize
 from nbtool.text import map_text
 
 MAX_MASKS = 1_000
@@ -100,13 +101,21 @@ class Masks:
     def _matches(self, text: str, depth: int) -> Iterator[tuple[int, int, str]]:
         spelling = normalize(text)
         for begin, stop in self._between_masks(spelling.text):
-            for kind in self._kinds:
-                for start, end in _find_spans(kind, spelling.text, begin, stop):
-                    yield *spelling.span(start, end), kind.name
+            yield from self._matches_of(spelling, begin, stop)
+        for begin, stop in self._between_masks(text):
+            for reading in markup_readings(text[begin:stop]):
+                for start, end, name in self._matches_of(reading, 0, len(reading.text)):
+                    yield begin + start, begin + end, name
         for begin, stop in self._between_masks(text) if depth else ():
             for start, end, decoded in encoded_texts(text, begin, stop):
                 if match := next(self._matches(decoded, depth - 1), None):
                     yield start, end, match[2]
+
+    def _matches_of(self, reading: NormalizedText, begin: int, stop: int) -> Iterator[tuple[int, int, str]]:
+        """Yield the matches between two positions of a reading, with their positions in the text that is read."""
+        for kind in self._kinds:
+            for start, end in kind.spans(reading.text, begin, stop):
+                yield *reading.span(start, end), kind.name
 
     def _between_masks(self, text: str) -> Iterator[tuple[int, int]]:
         position = 0
@@ -131,10 +140,6 @@ class Masks:
                 self.evicted += 1
         self._masks.move_to_end(value)
         return self._masks[value]
-
-
-def _find_spans(kind: PiiType, text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in kind.pattern.finditer(text, begin, stop) if match[0] and kind.check(match[0]))
 
 
 def mask_part(part: Part, masks: Masks) -> Part:

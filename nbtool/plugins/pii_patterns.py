@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from nbtool.errors import BadUsage
@@ -22,34 +22,65 @@ _ENDINGS = (
 )
 """Top-level domains in addresses spelled out in words; most two-letter ones are also ordinary words."""
 
+MIN_IBAN = 12
+"""Characters of the shortest text in groups that is taken for an IBAN; real ones have 15 to 34."""
+
+_IN_GROUP = r"[A-Za-z0-9](?:\n?[A-Za-z0-9])"
+_BETWEEN = r"[ \n.-]{1,2}"
+_FOUR, _SIX = r"\d(?:\n?\d){3}", r"\d(?:\n?\d){5}"
+_BETWEEN_DIGITS = r"[ \n./_-]{1,2}"
+
 _DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
 
 
 @dataclass(frozen=True, slots=True)
 class PiiType:
-    """A type of private text: a pattern, and a check that a match must pass."""
+    """A type of private text: a pattern, and how many characters of a match are private (0: none).
+
+    Of a pattern with `overlaps`, a match that is not private may contain the beginning of one that is.
+    """
 
     name: str
     pattern: re.Pattern[str]
-    check: Callable[[str], bool] = bool
+    size: Callable[[str], int] = len
+    overlaps: bool = False
+
+    def spans(self, text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Yield the private spans between two positions of a normalized text."""
+        position = begin
+        while match := self.pattern.search(text, position, stop):
+            start, end = match.span()
+            if size := self.size(match[0]):
+                yield start, start + size
+            position = start + 1 if (self.overlaps and not size) or start == end else end
 
 
 def _is_phone(text: str) -> bool:
-    return 7 <= sum(map(str.isdigit, text)) <= 15 and not _DATE.fullmatch(text)
+    return 7 <= sum(map(str.isdigit, text)) <= 15 and not _DATE.fullmatch(text) and text.count("\n") <= 1
 
 
 def _is_card(text: str) -> bool:
-    """Check the Luhn digit (ISO/IEC 7812-1)."""
+    """Check the Luhn digit (ISO/IEC 7812-1); in two lines only of a number as payment cards have, not of a column."""
+    if "\n" in text and (text.count("\n") > 1 or text[0] not in "3456"):
+        return False
     digits = [int(digit) for digit in reversed(text) if digit.isdigit()]
     return sum(digits[::2] + [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]) % 10 == 0
 
 
-def _is_iban(text: str) -> bool:
-    """Accept an IBAN written in groups of capitals; check any other by its checksum (ISO 7064, modulo 97)."""
-    compact = re.sub(r"[ .-]", "", text)
-    if " " in text and text.isupper():
-        return True
-    return compact.isascii() and int("".join(str(int(letter, 36)) for letter in compact[4:] + compact[:4])) % 97 == 1
+def _iban_size(text: str) -> int:
+    """Return the length of the longest beginning, of whole groups, that is an IBAN by its checksum (ISO 7064, mod 97).
+
+    Without one, capitals in groups on one line count as one with a slip.
+    """
+    for end in range(len(text), 0, -1):
+        compact = re.sub(r"[ \n.-]", "", text[:end])
+        is_whole = text[end - 1].isalnum() and not text[end : end + 1].isalnum()
+        if is_whole and len(compact) >= MIN_IBAN and compact.isascii():
+            number = int("".join(str(int(letter, 36)) for letter in compact[4:] + compact[:4]))
+            if number % 97 == 1:
+                return end
+    line = text.partition("\n")[0].rstrip(" .-")
+    return len(line) if " " in line and line.isupper() and len(line.replace(" ", "")) >= MIN_IBAN else 0
 
 
 def _is_ip(text: str) -> bool:
@@ -60,29 +91,35 @@ def _is_ip(text: str) -> bool:
 
 
 def _pii_type(name: str, pattern: str, check: Callable[[str], bool] = bool) -> PiiType:
-    return PiiType(name, re.compile(pattern), check)
+    return PiiType(name, re.compile(pattern), lambda text: len(text) if check(text) else 0)
 
 
 PII_TYPES = {
     "email": _pii_type(
         "EMAIL",
-        r"(?<![\w.+%-])(?:[\w.+%-]++ ?@ ?(?:[\w-]++\.)+[^\W\d_]{2,24}"
+        r"(?<![\w.+%-])(?:[\w.+%-]++ ?@[ \n]?(?:[\w-]++\.)+[^\W\d_]{2,24}"
         r"|[\w.+%-]++ {1,2}(?i:at) {1,2}[\w-]++(?:(?: {1,2}(?i:dot) {1,2}|\.)[\w-]++)*"
         rf" {{1,2}}(?i:dot) {{1,2}}(?i:{_ENDINGS})(?!\w))",
     ),
     "phone": _pii_type(
-        "PHONE", r"(?<![\w.+-])(?:(?:\+|0|\(0)\d[\d ()./-]{4,18}\d|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?!\w)", _is_phone
+        "PHONE",
+        r"(?<![\w.+-])(?:\+\d[\d \n()./-]{4,18}\d|(?:0|\(0)\d[\d ()./-]{4,18}\d|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?!\w)",
+        _is_phone,
     ),
     "card": _pii_type(
         "CARD",
-        r"(?<![\w.])(?:\d{13,19}|\d{4}(?:[ ./_-]{1,2}\d{4}){3}|3\d{3}[ ./_-]{1,2}\d{6}[ ./_-]{1,2}\d{4,5})(?!\w)",
+        rf"(?<![\w.])(?:\d{{13,19}}|{_FOUR}(?:{_BETWEEN_DIGITS}{_FOUR}){{3}}"
+        rf"|(?=3){_FOUR}{_BETWEEN_DIGITS}{_SIX}{_BETWEEN_DIGITS}{_FOUR}\d?)(?!\w)",
         _is_card,
     ),
-    "iban": _pii_type(
+    "iban": PiiType(
         "IBAN",
-        r"\b(?:[A-Za-z]{2}\d{2}[A-Za-z0-9]{11,30}"
-        r"|[A-Za-z]{2}\d{2}(?:[ .-]{1,2}[A-Za-z0-9]{4}){2,7}(?:[ .-]{1,2}[A-Za-z0-9]{1,3})?)\b",
-        _is_iban,
+        re.compile(
+            rf"\b[A-Za-z]{{2}}\n?\d\n?\d(?:(?:\n?[A-Za-z0-9]){{11,30}}"
+            rf"|(?:{_BETWEEN}{_IN_GROUP}{{3}}){{2,7}}(?:{_BETWEEN}{_IN_GROUP}{{0,2}})?)\b"
+        ),
+        _iban_size,
+        overlaps=True,
     ),
     "ip": _pii_type("IP", r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{6,39})(?![\w:])", _is_ip),
     "api_key": _pii_type(

@@ -3,7 +3,8 @@
 Compatibility forms and digits of any script become ASCII, invisible characters are dropped, spaces and dashes of any
 kind become plain ones, Cyrillic and Greek letters that look like Latin ones become Latin, HTML entities and percent,
 backslash and quoted-printable escapes are decoded, and `[at]`, `(dot)` and the like become `@` and `.`. Each change
-covers a few characters and is found in one pass of one expression, so the cost is linear in the text.
+covers a few characters and is found in one pass of one expression, so the cost is linear in the text. What markup adds
+to a text is left out by `markup_readings`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import html
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
@@ -25,15 +26,18 @@ PASSES = 3
 MAX_SHOWN_LOSS = 0.1
 """Share of unprintable characters above which decoded bytes do not count as text."""
 
-_CHANGE = re.compile(
+CHANGES = (
     r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,31});"
     r"|(?:%[0-9A-Fa-f]{2})+"
     r"|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}"
-    r"|=(?:40|2[DdEe])"
+    r"|=(?:40|2[DdEe])|=\r?\n"
     r"|\s{0,2}[\[({<]\s{0,2}(?i:at|@|dot|\.)\s{0,2}[\])}>]\s{0,2}"
     r"|[A-Za-z][\u0300-\u036f]+"
     r"|[^\x01-\x08\x0a-\x7f][\u0300-\u036f]*"
 )
+"""The pieces of a text that `plain_piece` replaces."""
+
+_CHANGE = re.compile(CHANGES)
 _PLAIN = re.compile(r"[^\x00\t&%\\=\[({<\x80-\U0010ffff]*")
 """A text that needs no normalization."""
 
@@ -74,11 +78,21 @@ class NormalizedText:
 
 def normalize(text: str) -> NormalizedText:
     """Return the normalized form of a text."""
-    spelling = NormalizedText(text)
-    for _ in range(PASSES):
-        if _PLAIN.fullmatch(spelling.text):
+    return normalize_by(NormalizedText(text), PASSES, _PLAIN, _CHANGE, plain_piece)
+
+
+def normalize_by(
+    spelling: NormalizedText,
+    passes: int,
+    plain: re.Pattern[str],
+    change: re.Pattern[str],
+    replace: Callable[[str], str],
+) -> NormalizedText:
+    """Return a text after passes that replace each match of `change`, until it is `plain` or nothing changes."""
+    for _ in range(passes):
+        if plain.fullmatch(spelling.text):
             break
-        changed = _normalize_pass(spelling)
+        changed = _normalize_pass(spelling, change, replace)
         if changed is None:
             break
         spelling = changed
@@ -126,13 +140,15 @@ def _decode_strict(data: bytes, encoding: str) -> tuple[str, str] | None:
         return None
 
 
-def _normalize_pass(source: NormalizedText) -> NormalizedText | None:
+def _normalize_pass(
+    source: NormalizedText, change: re.Pattern[str], replace: Callable[[str], str]
+) -> NormalizedText | None:
     """Return the text after one pass; None if nothing changes."""
     text, pieces, position, length = source.text, list[str](), 0, 0
     ends, changes = list[int](), list[tuple[int, int, int]]()
-    for match in _CHANGE.finditer(text):
+    for match in change.finditer(text):
         start, end = match.span()
-        if (replacement := _plain_piece(match[0])) == match[0]:
+        if (replacement := replace(match[0])) == match[0]:
             continue
         pieces += [text[position:start], replacement]
         begin = length + start - position
@@ -145,10 +161,13 @@ def _normalize_pass(source: NormalizedText) -> NormalizedText | None:
 
 
 @lru_cache(maxsize=4_096)
-def _plain_piece(piece: str) -> str:
+def plain_piece(piece: str) -> str:
+    """Return the normalized form of a match of `CHANGES`."""
     first = piece[0]
     if first == "&":
         return html.unescape(piece)
+    if piece.endswith("\n"):  # a soft break of quoted-printable
+        return ""
     if first in "%=":
         return unquote_to_bytes(piece.replace("=", "%")).decode("utf-8", "replace")
     if first == "\\":
