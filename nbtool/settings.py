@@ -7,6 +7,7 @@ its source, so that `%chat status` can show it.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,3 +80,34 @@ def data_dir() -> Path:
             fix="Set NBTOOL_HOME to another folder.",
         ) from None
     return folder
+
+
+def make_private(path: Path) -> None:
+    """Take the access of others from a file or folder of this account.
+
+    A link stays as it is, and so does what it leads to: a symbolic one, or a file that has a second name. A file is not
+    opened for it, because closing it would release the locks that SQLite holds on it.
+
+    Raises:
+        OSError: the mode cannot be changed.
+    """
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    is_file, is_folder = stat.S_ISREG(found.st_mode), stat.S_ISDIR(found.st_mode)
+    is_ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+    if not is_ours or not (is_folder or (is_file and found.st_nlink == 1)) or not found.st_mode & 0o077:
+        return
+    mode = 0o700 if is_folder else 0o600
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(path, mode, follow_symlinks=False)  # noqa: PTH101 - `Path.chmod` is the same
+    elif hasattr(os, "O_PATH"):  # Linux before Python 3.13: a link that has taken the place of the file is not followed
+        handle = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+        try:
+            if os.path.samestat(os.fstat(handle), found):
+                Path(f"/proc/self/fd/{handle}").chmod(mode)
+        finally:
+            os.close(handle)
+    else:
+        path.chmod(mode)

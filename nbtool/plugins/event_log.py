@@ -16,6 +16,7 @@ from nbtool.chain.hooks import EventContext
 from nbtool.errors import BadUsage
 from nbtool.events import CallAsked, CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta
 from nbtool.plugins.pii_patterns import PII_TYPES
+from nbtool.settings import make_private
 from nbtool.text import map_text
 
 MAX_BYTES = 10_000_000
@@ -34,7 +35,7 @@ _Fragment = TextDelta | ThinkingDelta | RefusalDelta | CallDelta
 
 
 class EventLog:
-    """Writes events to a file that is readable by its owner only.
+    """Writes events to a file that is readable by its owner only; what a link leads to keeps its mode.
 
         Chat(plugins=[EventLog("events.jsonl")])
 
@@ -51,7 +52,7 @@ class EventLog:
         self._open_fragments: dict[str, tuple[_Fragment, list[str]]] = {}
         try:
             self._write("")
-            self.path.chmod(0o600)  # an existing file may be readable by others
+            make_private(self.path)  # an existing file may be readable by others
         except OSError as error:
             raise BadUsage(f"The event log {self.path} cannot be written ({error.strerror}).") from None
 

@@ -24,8 +24,8 @@ MAX_COMMAND = 20
 """Characters of the name of a command of TeX."""
 
 _ESCAPE = r"\\[ -/:-@\[-`{-~]"
-_BREAK = r"\\?[ \t\r]*\n[ \t\r\n]*(?:[>|#*%;/-]{1,8}[ \t]+)*|\\[nrt]"
-_BREAK_IN_QUERY = r"\\?[ \t\r+]*\n[ \t\r\n+]*(?:[>|#*%;/-]{1,8}[ \t+]+)*|\\[nrt]"
+_BREAK = r"\\?[ \t\r]*\n(?:[ \t\r\n]|[>|#*%;/-]{1,8}[ \t])+|(?:\\[ \t\r]*|[ \t\r]+)\n|\\[nrt]"
+_BREAK_IN_QUERY = r"\\?[ \t\r+]*\n(?:[ \t\r\n+]|[>|#*%;/-]{1,8}[ \t+])+|(?:\\[ \t\r]*|[ \t\r+]+)\n|\\[nrt]"
 _EMPHASIS = r"[*~`]+|(?<![^\W_])_+(?=\w)|(?<=\w)_+(?![^\W_])|\[\^[^\]\s]{1,40}\]"
 _SPACES = r"[ \t\r]{2,}"
 _PLUS = r"(?<=[^=&(:/\s+])\++"
@@ -36,6 +36,10 @@ _TAG = (
 _PLAIN = re.compile(r"[^\\\n*~`_&%=<+\[\]{}]*")
 """A text without markup."""
 
+_LINE = re.compile(r"[^\n]+")
+_AMBIGUOUS = re.compile(r"[<\]{+%&\\=]")
+"""What a line that may have tags or pluses, also escaped ones, contains."""
+
 _KNOWN = re.compile(CHANGES)
 _KEPT_PLUS = re.compile(_PLUS)
 _KEPT_TAG = re.compile(_TAG)
@@ -44,18 +48,29 @@ Tags = Literal["kept", "joined", "spaced"]
 """Whether tags stay, are left out, or become spaces."""
 
 
-def markup_readings(text: str) -> Iterator[NormalizedText]:
-    """Yield the readings of a text in which its markup is left out; none where there is none."""
+def markup_readings(text: str) -> Iterator[tuple[int, NormalizedText]]:
+    """Yield the readings of a text in which its markup is left out, each with its position; none where there is none.
+
+    The first one is that of the whole text; what may stand for several things is read line by line.
+    """
     if _PLAIN.fullmatch(text):
         return
-    for has_pluses in (True, False):
-        kept = _read(text, "kept", has_pluses=has_pluses)
+    yield 0, _read(text, "joined", has_pluses=True)
+    for line in _LINE.finditer(text):
+        for reading in _readings_of_line(line[0]) if _AMBIGUOUS.search(line[0]) else ():
+            yield line.start(), reading
+
+
+def _readings_of_line(line: str) -> Iterator[NormalizedText]:
+    """Yield the readings of a line but for the one without tags and with each `+` as it is."""
+    kept = _read(line, "kept", has_pluses=True)
+    has_tags = bool(_KEPT_TAG.search(kept.text))
+    if has_tags:
         yield kept
-        if _KEPT_TAG.search(kept.text):
-            yield _read(text, "joined", has_pluses=has_pluses)
-            yield _read(text, "spaced", has_pluses=has_pluses)
-        if not _KEPT_PLUS.search(kept.text):
-            return
+        yield _read(line, "spaced", has_pluses=True)
+    if _KEPT_PLUS.search(kept.text):
+        for tags in ("kept", "joined", "spaced") if has_tags else ("joined",):
+            yield _read(line, tags, has_pluses=False)
 
 
 def _read(text: str, tags: Tags, *, has_pluses: bool) -> NormalizedText:

@@ -103,9 +103,9 @@ class Masks:
         for begin, stop in self._between_masks(spelling.text):
             yield from self._matches_of(spelling, begin, stop)
         for begin, stop in self._between_masks(text):
-            for reading in markup_readings(text[begin:stop]):
+            for at, reading in markup_readings(text[begin:stop]):
                 for start, end, name in self._matches_of(reading, 0, len(reading.text)):
-                    yield begin + start, begin + end, name
+                    yield begin + at + start, begin + at + end, name
         for begin, stop in self._between_masks(text) if depth else ():
             for start, end, decoded in encoded_texts(text, begin, stop):
                 if match := next(self._matches(decoded, depth - 1), None):

@@ -121,7 +121,11 @@ PII_TYPES = {
         _iban_size,
         overlaps=True,
     ),
-    "ip": _pii_type("IP", r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{6,39})(?![\w:])", _is_ip),
+    "ip": _pii_type(
+        "IP",
+        r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{2,30}:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{6,39})(?![\w:])",
+        _is_ip,
+    ),
     "api_key": _pii_type(
         "API_KEY",
         r"\b(?:sk|pk|rk|gsk|xai|csk|pplx|hf|nvapi|gh[opsu]|github_pat|glpat|xox[abprs])[-_][\w-]{10,}+"

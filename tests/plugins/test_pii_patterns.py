@@ -31,6 +31,7 @@ def mask_text(text: str, *types: str) -> str:
         ("ip", "192.168.0.1"),
         ("ip", "2001:db8::ff00:42:8329"),
         ("ip", "fe80::1"),
+        ("ip", "::ffff:192.0.2.1"),
         ("api_key", "sk-proj-abcdefghijklmnop"),
         ("api_key", "ghp_abcdefghijklmnopqrst"),
         ("api_key", "AKIAIOSFODNN7EXAMPLE"),

@@ -17,13 +17,14 @@ RECORD = "-owner"
 """Ends the name of the file that holds the numbers of a database and its log."""
 
 _MAX_BYTES = 100
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)  # a link is not written through
 
 
 def record_owner(path: Path) -> None:
     """Record that the log beside a database is its own; without effect if there is none, or in a read-only folder."""
     with suppress(OSError):
         text = f"{_number_of(path)} {_number_of(_log_of(path))}\n"
-        descriptor = os.open(_record_of(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(_record_of(path), _WRITE, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(text)
 

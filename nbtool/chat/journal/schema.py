@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from nbtool.chat.journal.durability import JournalConnection
 from nbtool.chat.journal.filesystem import is_network_path
 from nbtool.chat.journal.log_owner import RECORD, check_owner, forget_owner
 from nbtool.errors import JournalError
-from nbtool.settings import display_path
+from nbtool.settings import display_path, make_private
 from nbtool.text import shorten
 
 BUSY_SECONDS = 1.0
@@ -232,8 +231,7 @@ def _make_private(path: Path) -> None:
         _create(path, names & beside)
     ours = {path.name, *beside, f"{path.name}{_LOCK}", f"{path.name}{RECORD}"}
     for one in [*(path.with_name(name) for name in ours), *([path.parent] if names <= ours else [])]:
-        if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o077:
-            one.chmod(0o700 if one.is_dir() else 0o600)
+        make_private(one)
 
 
 def _create(path: Path, leftovers: set[str]) -> None:
