@@ -10,11 +10,14 @@ searched in linear time. detect-secrets is not used: it reads files line by line
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import unicodedata
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import PurePath
+
+from nbtool.tools.secret_names import has_secret_words
 
 SECRET_FILES = (
     # settings that hold keys
@@ -211,13 +214,26 @@ _TEXTS = tuple(
 """Case-insensitive patterns are searched in lower-cased text, which is several times as fast."""
 _MAX_COPY_MARKS = 4
 
+MIN_VALUE, MAX_VALUE = 20, 200
+"""Characters of a key or token that is the whole content of a file."""
+
+MIN_ENTROPY = 3.5
+"""Bits for each character of a random word, as gitleaks' rules for generic keys require."""
+
+_OPAQUE = re.compile(r"[A-Za-z0-9_+=~-]+(?:[./][A-Za-z0-9_+=~-]+)?")
+
 
 def is_secret_path(path: PurePath) -> bool:
     """Whether an absolute path is that of a file of secrets: by its name, a folder that it is in, or its place."""
     parts = normalized_parts(path)
     is_in_folder = any(SECRET_FOLDERS & set(original_names(part)) for part in parts)
     is_in_place = not SECRET_PLACES.isdisjoint(itertools.pairwise(parts))
-    return is_in_folder or is_in_place or bool(parts and is_secret_name(parts[-1]))
+    return is_in_folder or is_in_place or bool(parts and (is_secret_name(parts[-1]) or _says_secret(path.name)))
+
+
+def _says_secret(name: str) -> bool:
+    """Whether the words of a name, or of one that it may be a copy of, say that it is a file of secrets."""
+    return any(map(has_secret_words, original_names(unicodedata.normalize("NFKC", name))))
 
 
 def normalized_parts(path: PurePath) -> tuple[str, ...]:
@@ -262,4 +278,16 @@ def secret_in(text: str) -> str:
     for name, pattern, is_lower, keywords in _TEXTS:
         if any(keyword in lowered for keyword in keywords) and pattern.search(lowered if is_lower else text):
             return name
-    return ""
+    return "a key or token alone" if _is_value_alone(text) else ""
+
+
+def _is_value_alone(text: str) -> bool:
+    """Whether a text is one random word and nothing else: no number in hexadecimal, no path, no words of a language."""
+    value = text[: MAX_VALUE + 100].strip()
+    kinds = (str.islower, str.isupper, str.isdigit)
+    if not (MIN_VALUE <= len(value) <= MAX_VALUE and _OPAQUE.fullmatch(value)):
+        return False
+    if not all(any(map(kind, value)) for kind in kinds):
+        return False
+    shares = [value.count(letter) / len(value) for letter in set(value)]
+    return -sum(share * math.log2(share) for share in shares) >= MIN_ENTROPY

@@ -16,6 +16,7 @@ from nbtool.tools.secret_patterns import secret_in
 from nbtool.tools.toolset import Toolset, toolset_factory
 from nbtool.tools.values.line_diff import line_diff
 from nbtool.tools.values.sanitize import single_line
+from nbtool.toolsets.protected_paths import GIVE_ANYWAY
 from nbtool.toolsets.sandboxed_folder import Entry, SandboxedFolder
 
 MAX_READ_BYTES = 1_000_000
@@ -230,7 +231,7 @@ def _decode_text(data: bytes, path: str, *, is_cut: bool = False) -> str:
     if "\0" in text:
         raise ToolFailed(f"{single_line(path)} is binary and was not read.")
     if kind := secret_in(text):
-        raise ToolFailed(f"{single_line(path)} contains {kind} and was not read.")
+        raise ToolFailed(f"{single_line(path)} contains {kind} and was not read. {GIVE_ANYWAY}")
     return text
 
 

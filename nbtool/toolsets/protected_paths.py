@@ -40,6 +40,13 @@ _CONTROL_VARIABLES = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "J
 _SYSTEM_FOLDERS = frozenset({"proc", "sys", "dev"})
 
 
+SECRETS_REASON = "it looks like a file of secrets"
+GIVE_ANYWAY = (
+    "If it has none, a person can give its text to the chat: read it into a variable and expose that to be read."
+)
+"""What can be done where a file only looks like one of secrets."""
+
+
 def protected_reason(path: PurePath) -> str:
     """Return why tools may not access an absolute path; empty if they may."""
     parts = normalized_parts(path)
@@ -48,7 +55,7 @@ def protected_reason(path: PurePath) -> str:
     if len(parts) > 1 and path.anchor == "/" and parts[1] in _SYSTEM_FOLDERS:
         return "it belongs to the system"
     if is_secret_path(path):
-        return "it looks like a file of secrets"
+        return SECRETS_REASON
     is_control = CONTROL_FOLDERS & set(parts) or _CONTROL_PAIRS & set(itertools.pairwise(parts))
     if is_control or _is_in_protected_dir(parts):
         return "it controls this notebook or its tools"
