@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from types import CodeType
 from typing import Any
 
-from nbtool.tools.approval import make_digest
+from nbtool.tools.content_hash.source import code_fingerprint
 from nbtool.tools.values.object_token import object_token
 
 
@@ -33,19 +32,7 @@ def source_of(function: Callable[..., Any]) -> str:
         text = inspect.getsource(unwrapped)
     except (OSError, TypeError):
         text = ""
-    return text if code is None else f"{text}\n{_code_digest(code)}"
-
-
-def _code_digest(code: CodeType) -> str:
-    parts = [
-        _code_digest(part)
-        if isinstance(part, CodeType)
-        else sorted(map(repr, part))
-        if isinstance(part, frozenset)
-        else repr(part)
-        for part in code.co_consts
-    ]
-    return make_digest(code=code.co_code.hex(), constants=parts, names=code.co_names)
+    return text if code is None else f"{text}\n{code_fingerprint(code)}"
 
 
 def captured_objects(function: Any) -> list[str]:

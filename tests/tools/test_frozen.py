@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import array
 import asyncio
+import ctypes
 import enum
 import functools
 import io
@@ -195,6 +196,15 @@ def noted(index: Any) -> None:
     index.note = "mallory"
 
 
+class Settings(types.ModuleType):
+    pass
+
+
+def padded(kind: str = "i1") -> Any:
+    """Give an array whose only field takes a part of its bytes."""
+    return np.zeros(2, dtype={"names": ["a"], "formats": [kind], "offsets": [0], "itemsize": 16})
+
+
 LOOP = asyncio.new_event_loop()
 LOOP.close()
 
@@ -323,6 +333,19 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "name of a function": (lambda: closing_over(1), attribute("__name__", "mallory")),
     "docstring of a function": (lambda: closing_over(1), attribute("__doc__", "mallory")),
     "annotations of a function": (lambda: closing_over(1), attribute("__annotations__", {"to": "mallory"})),
+    "module of one's own": (lambda: types.ModuleType("settings"), attribute("to", "mallory")),
+    "module of one's own with a class of its own": (lambda: Settings("settings"), attribute("to", "mallory")),
+    "bytes between the fields of an array": (lambda: padded(), lambda it: it.view("u1").__setitem__(5, 7)),
+    "bytes between the fields of an array that is read backwards": (
+        lambda: padded()[::-1], lambda it: it.base.view("u1").__setitem__(5, 7)
+    ),
+    "bytes between the fields of an array of objects": (
+        lambda: padded("O"), lambda it: np.ctypeslib.as_array((ctypes.c_char * 32).from_address(it.ctypes.data))
+        .__setitem__(31, b"x")
+    ),
+    "field that a view of an array leaves out": (
+        lambda: np.zeros(2, dtype=[("a", "i4"), ("b", "i4")])[["a"]], lambda it: it.base.__setitem__("b", 5)
+    ),
     "weak reference": (lambda: weakref.ref(STORED), lambda it: setattr(it(), "to", object())),
 }  # fmt: skip
 """Kinds of objects, and how each is changed in place: every one is noticed."""
@@ -341,7 +364,7 @@ UNWATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "Categorical": (lambda: pd.Categorical(["x"], ["x", "y"]), set_item(0, "y")),
     "object with a generator": (lambda: Account(n for n in range(9)), lambda it: next(it.to)),
     "list with an iterator": (lambda: [iter([1, 2, 3])], lambda it: next(it[0])),
-    "module": (lambda: types.ModuleType("settings"), attribute("to", "mallory")),
+    "installed module": (lambda: json, attribute("to", "mallory")),
     "logger": (lambda: logging.getLogger("nbtool-tests.frozen"), attribute("disabled", True)),
     "thread": (lambda: threading.Thread(), attribute("name", "mallory")),
     "event loop": (lambda: LOOP, lambda it: it.set_debug(True)),

@@ -104,7 +104,9 @@ def _read_tool(
 def _tool_token(function: Callable[..., Any], hasher: LiveObjectHasher, problem: str) -> ChangeToken:
     if problem:
         return ChangeToken(_code_digest(function), problem)
-    return ChangeToken(hasher.hexdigest(), TOO_LARGE if hasher.is_partial else "")
+    return ChangeToken(
+        hasher.hexdigest(), "; ".join([*hasher.code_problems, *([TOO_LARGE] if hasher.is_partial else [])])
+    )
 
 
 def _code_digest(function: Any) -> str:

@@ -39,7 +39,7 @@ _BOOKKEEPING = frozenset((
     "__type_params__", "__annotations_cache__", "__annotate_func__", "__annotate__", "__abstractmethods__",
     "__match_args__", "__parameters__", "_abc_impl", "__dataclass_params__", "__protocol_attrs__",
     "_is_protocol", "_is_runtime_protocol", "__non_callable_proto_members__", "__signature__", "__class_vars__",
-    "__orig_bases__", "__annotations__", "__classdictcell__", "__doc__", "__pydantic_decorators__",
+    "__orig_bases__", "__annotations__", "__classdictcell__", "__doc__", "__pydantic_decorators__", "__slotnames__",
 ))  # fmt: skip
 """Attributes that Python and its libraries store in a class, or that are hashed in another way."""
 

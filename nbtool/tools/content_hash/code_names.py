@@ -1,8 +1,10 @@
-"""Names and constants in compiled code: which globals it looks up, and which of these objects it passes on."""
+"""Names and constants in compiled code: which globals it looks up, what it imports, and what it passes on."""
 
 from __future__ import annotations
 
 import dis
+import re
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
@@ -17,22 +19,78 @@ _SKIPPED = {"CACHE", "COPY", "EXTENDED_ARG", "NOP"}
 
 _NO_OBJECTS = {"LOAD_CONST", "LOAD_CLOSURE", "LOAD_SMALL_INT"}
 
+MAX_LEVEL = 100
+"""More leading dots than any import has."""
+
+_NAME = re.compile(r"[^\W\d][\w.]*")
+"""A name in a text, also one with dots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """An import statement in code: the module as written, the number of leading dots, and the names taken from it."""
+
+    module: str
+    level: int
+    names: tuple[str, ...]
+
 
 @lru_cache(maxsize=4_096)
 def passed_names(code: CodeType) -> frozenset[str]:
     """Return the names of objects with which code, including inner functions, does more than use their attributes.
 
     An object that is passed to a function, compared, iterated over, matched, printed or returned may be read in full.
+    What is imported under another name is meant by both names.
     """
     names_found: set[str] = set()
-    steps = [step for step in dis.get_instructions(code) if step.opname not in _SKIPPED]
+    steps = _steps(code)
     for index, step in enumerate(steps):
         if not step.opname.startswith(("LOAD_", "STORE_FAST_LOAD")) or step.opname in _NO_OBJECTS:
             continue
-        names = [step.argval] if isinstance(step.argval, str) else list(_only_texts(step.argval))
+        names = _argument_names(step)
         is_attribute_access = index + 1 < len(steps) and steps[index + 1].opname in _ATTRIBUTES
         names_found.update(names[:-1] if is_attribute_access else names)
-    return frozenset(names_found.union(*(passed_names(part) for part in code.co_consts if type(part) is CodeType)))
+    names_found.update(*(passed_names(part) for part in code.co_consts if type(part) is CodeType))
+    for index, step in enumerate(steps):
+        if step.opname in ("IMPORT_NAME", "IMPORT_FROM") and _bound_name(steps, index) in names_found:
+            names_found.add(step.argval)
+    return frozenset(names_found)
+
+
+@lru_cache(maxsize=4_096)
+def imports(code: CodeType) -> frozenset[Import]:
+    """Return the imports in code, including those of inner functions."""
+    steps = _steps(code)
+    own = {
+        Import(step.argval, level.argval, tuple(_only_texts(names.argval)))
+        for level, names, step in zip(steps, steps[1:], steps[2:], strict=False)  # as the compiler writes them
+        if step.opname == "IMPORT_NAME"
+    }
+    return frozenset(own.union(*(imports(part) for part in code.co_consts if type(part) is CodeType)))
+
+
+def _steps(code: CodeType) -> list[dis.Instruction]:
+    """Return the instructions of code; of its constants only levels and lists of names: `dis` writes out each one."""
+    constants = tuple(value if _is_of_import(value) else None for value in code.co_consts)
+    steps = dis.get_instructions(code.replace(co_consts=constants))
+    return [step for step in steps if step.opname not in _SKIPPED]
+
+
+def _is_of_import(value: Any) -> bool:
+    return (type(value) is int and value in range(MAX_LEVEL)) or (type(value) is tuple and {*map(type, value)} <= {str})
+
+
+def _argument_names(step: dis.Instruction) -> list[str]:
+    """Return the names that one instruction uses: two if it does the work of two."""
+    return [step.argval] if isinstance(step.argval, str) else _only_texts(step.argval)
+
+
+def _bound_name(steps: list[dis.Instruction], index: int) -> str:
+    """Return the name that is bound to what one step imports; empty if a part of that is."""
+    if steps[index + 1].opname == "IMPORT_FROM" and steps[index].opname == "IMPORT_NAME":
+        return ""
+    stores = (step for step in steps[index + 1 :] if step.opname.startswith("STORE_"))
+    return next((name for step in stores for name in _argument_names(step)), "")
 
 
 def passes_self(function: Any) -> bool:
@@ -64,10 +122,10 @@ _WITHOUT_OBJECT = (staticmethod, classmethod, MemberDescriptorType, GetSetDescri
 """Descriptors that run no code with the object."""
 
 
-def constant_texts(code: CodeType) -> set[str]:
-    """Return the strings in code: names by which it can look up a global dynamically."""
-    inner = (constant_texts(part) for part in code.co_consts if type(part) is CodeType)
-    return set(_only_texts(code.co_consts)).union(*inner)
+def names_in_texts(code: CodeType) -> set[str]:
+    """Return the names, also with dots, in the strings of code, by which it can look up a global or a module."""
+    own = {name for text in _only_texts(code.co_consts) for name in _NAME.findall(text)}
+    return own.union(*(names_in_texts(part) for part in code.co_consts if type(part) is CodeType))
 
 
 def _only_texts(constants: Any) -> list[str]:

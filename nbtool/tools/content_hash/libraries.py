@@ -28,6 +28,17 @@ def hash_function_for(kind: type) -> HashFunction | None:
     return _hash_scalar if is_number else None
 
 
+def without_caches(value: Any, kinds: tuple[type, ...], state: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an object without those in which its library keeps what it has computed from others."""
+    if any(getattr(kind, "__module__", "").startswith("pandas.") for kind in kinds):
+        state = {name: attribute for name, attribute in state.items() if name != "_cache"}
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    if any(kind is masked for kind in kinds) and state.get("_fill_value") is None:
+        numpy = sys.modules["numpy"]
+        state = {**state, "_fill_value": numpy.asarray(numpy.ma.default_fill_value(value.dtype), value.dtype)}
+    return state
+
+
 # --- numpy --------------------------------------------------------------------------------------------------------
 
 
@@ -41,10 +52,8 @@ def _hash_array(array: Any, hasher: Hasher, hash_value: HashValue) -> None:
     hasher.update_text(f"array {array.dtype.str} {tuple(array.shape)}")
     hasher.update_live_text(str(array.flags.writeable))
     _hash_attributes(array.dtype.metadata if hasher.is_live else None, hasher, hash_value)
-    if array.dtype.names is not None:  # padding between the fields has no defined content
-        for name in array.dtype.names:
-            hasher.update_text(name)
-            _hash_array(array[name], hasher, hash_value)
+    if array.dtype.names is not None:
+        _hash_structured(array, hasher, hash_value)
     elif array.dtype.hasobject or array.dtype.kind == "T":
         hash_value(array.ravel().tolist(), hasher)
     elif array.dtype.kind not in "biufcSUMmV":  # pragma: no cover - numpy has no other kind yet
@@ -55,6 +64,22 @@ def _hash_array(array: Any, hasher: Hasher, hash_value: HashValue) -> None:
         rows = max(1, CHUNK // max(1, array.nbytes // len(array)))
         for start in range(0, len(array), rows):
             hasher.update_bytes(numpy.ascontiguousarray(array[start : start + rows]).reshape(-1).view(numpy.uint8))
+
+
+def _hash_structured(array: Any, hasher: Hasher, hash_value: HashValue) -> None:
+    """Hash the fields of an array; in one process also the bytes between them, which only code sets, and can read.
+
+    Those of an array with objects contain what tells one object from another.
+    """
+    numpy = sys.modules["numpy"]
+    if hasher.is_live and array.dtype.hasobject:
+        hasher.update_bytes(array.tobytes())
+    elif hasher.is_live:
+        raw = numpy.ndarray.view(array, numpy.dtype((numpy.void, array.dtype.itemsize)))
+        hasher.update_bytes(numpy.ascontiguousarray(raw).reshape(-1).view(numpy.uint8))
+    for name in array.dtype.names:
+        hasher.update_text(name)
+        _hash_array(array[name], hasher, hash_value)
 
 
 # --- pandas -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ import types
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
-from types import ModuleType
 from typing import Any
 
 from nbtool.tools.content_hash import libraries
@@ -35,8 +34,8 @@ from nbtool.tools.content_hash.live_code import (
 )
 from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.live_instances import hash_array_module, hash_instance
+from nbtool.tools.content_hash.live_modules import hash_module
 from nbtool.tools.content_hash.module_origin import is_nbtool, is_user_module
-from nbtool.tools.values.object_token import object_token
 
 
 class LiveObjectHasher(LiveHasher):
@@ -50,10 +49,12 @@ class LiveObjectHasher(LiveHasher):
             self.hash_container(value, writer)
         elif of_library := libraries.hash_function_for(kind):
             of_library(value, self, hash_value)
+        elif any(base is types.ModuleType for base in mro(kind)):
+            self.hash_container(value, hash_module)
         elif is_class(value):
             self.hash_container(value, hash_live_class)
         elif is_nbtool(class_attribute(kind, "__module__")):
-            self.update_text(object_token(value))
+            self.update_identity(value)
         elif _is_of_the_process(kind):
             self.count_by_identity(value, f"a {short_name(kind)} cannot be compared")
         else:
@@ -87,10 +88,6 @@ def _hash_stream(stream: Any, hasher: LiveHasher) -> None:
     hash_value((stream.tell(), stream.getvalue(), vars(stream)), hasher)
 
 
-def _hash_module(module: ModuleType, hasher: LiveHasher) -> None:
-    hasher.count_by_identity(module, "a module cannot be compared")
-
-
 def _hash_context_variable(variable: Any, hasher: LiveHasher) -> None:
     hasher.count_by_identity(variable, "a ContextVar cannot be compared")
 
@@ -116,7 +113,7 @@ _WRITERS: dict[int, Callable[[Any, LiveHasher], None]] = {
     id(staticmethod): hash_wrapped,
     id(classmethod): hash_wrapped,
     id(property): hash_property,
-    id(types.ModuleType): _hash_module,
+    id(types.ModuleType): hash_module,
     id(weakref.ref): _hash_weak_reference,
     id(types.CodeType): hash_identity,
     id(re.Pattern): hash_identity,

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import abc
 from contextvars import ContextVar
-from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 from nbtool.tools.content_hash.builtins import hash_value
 from nbtool.tools.content_hash.classes import closure_values
 from nbtool.tools.content_hash.code import names_in
-from nbtool.tools.content_hash.code_names import constant_texts, passed_names, passes_class, passes_object, passes_self
+from nbtool.tools.content_hash.code_names import names_in_texts, passed_names, passes_class, passes_object, passes_self
 from nbtool.tools.content_hash.fields import class_name, instance_dict, mro, namespace
 from nbtool.tools.content_hash.live_hasher import LiveHasher
+from nbtool.tools.content_hash.live_modules import hash_imports
 from nbtool.tools.content_hash.module_origin import has_user_globals, is_user_module
 from nbtool.tools.content_hash.source import code_fingerprint
-from nbtool.tools.values.object_token import object_token
 
 TOOL_ATTRIBUTE = "__nbtool_tool__"
 """The attribute that `@tool` sets on a function; it configures the tool, and does not affect what runs."""
 
 
 def hash_function(function: FunctionType, hasher: LiveHasher) -> None:
-    """Hash a function: its code, defaults, closure, attributes (`__wrapped__` too) and named globals."""
+    """Hash a function: its code, defaults, closure, attributes (`__wrapped__` too), named globals and imports."""
     names = names_in(function.__code__)
     names_passed, module_globals = passed_names(function.__code__), function.__globals__
     if names & READS_GLOBALS:
-        names |= constant_texts(function.__code__) & module_globals.keys()
+        names |= {name for text in names_in_texts(function.__code__) for name in text.split(".")}
     hasher.found_names |= names
     hasher.passed_names |= names_passed
-    hasher.update_text(_code_text(function.__code__))
+    hasher.update_text(code_fingerprint(function.__code__))
     for value in (function.__defaults__, function.__kwdefaults__):
         hasher.hash_as(value, is_complete=True)
     _hash_signature(function, hasher)
     for name, value in closure_values(function).items():
         hasher.update_text(name)
-        _hash_global(value, names, hasher, is_complete=name in names_passed)
+        _hash_global(value, hasher, is_complete=name in names_passed)
     for name, attribute in function.__dict__.items():
         if name != TOOL_ATTRIBUTE:
             hasher.update_text(str(name))
@@ -43,7 +43,18 @@ def hash_function(function: FunctionType, hasher: LiveHasher) -> None:
     if has_user_globals(function):
         for name in sorted(name for name in names if name in module_globals):
             hasher.update_text(name)
-            _hash_global(module_globals[name], names, hasher, is_complete=name in names_passed)
+            _hash_global(module_globals[name], hasher, is_complete=name in names_passed)
+        _hash_builtins(function, names - module_globals.keys(), hasher)
+        hash_imports(function, names, hasher)
+
+
+def _hash_builtins(function: FunctionType, names: set[str], hasher: LiveHasher) -> None:
+    """Hash what the names that are no globals mean: another function may have taken the place of a builtin."""
+    builtin: dict[str, Any] = getattr(function, "__builtins__")  # noqa: B009 - its type does not have it
+    with hasher.without_problems():
+        for name in sorted(name for name in names if name in builtin):
+            hasher.update_text(name)
+            hasher.hash_as(builtin[name], is_complete=False)
 
 
 def _hash_signature(function: FunctionType, hasher: LiveHasher) -> None:
@@ -56,19 +67,12 @@ def _hash_signature(function: FunctionType, hasher: LiveHasher) -> None:
             hasher.hash_as(value, is_complete=True)
 
 
-def _hash_global(value: Any, names: set[str], hasher: LiveHasher, *, is_complete: bool) -> None:
-    """Hash a global that code names: of a user's own module the used names, of another module its identity."""
-    if type(value) not in (ModuleType, ContextVar):
+def _hash_global(value: Any, hasher: LiveHasher, *, is_complete: bool) -> None:
+    """Hash a global that code names: a context variable by its identity, which is no problem here."""
+    if type(value) is ContextVar:
+        hasher.update_identity(value)
+    else:
         hasher.hash_as(value, is_complete=is_complete)
-        return
-    hasher.update_text(object_token(value))
-    if type(value) is ModuleType and is_user_module(vars(value).get("__name__")):
-        module_namespace = vars(value)
-        for name in sorted(
-            name for name in names if name in module_namespace and type(module_namespace[name]) is not ModuleType
-        ):
-            hasher.update_text(name)
-            hasher.hash_as(module_namespace[name], is_complete=True)
 
 
 def hash_method(method: Any, hasher: LiveHasher) -> None:
@@ -99,7 +103,7 @@ def hash_live_class(kind: type, hasher: LiveHasher) -> None:
     for base in mro(kind):
         hasher.update_text(class_name(base))
         if not is_user_module(namespace(base).get("__module__")):
-            hasher.update_text(object_token(base))
+            hasher.update_identity(base)
         elif hasher.is_first(base):
             if base is kind and hasher.names is not None and _is_passed_on(kind, hasher.names):
                 hasher.complete_ids.update(map(id, mro(kind)))
@@ -140,7 +144,7 @@ def _registered(kind: type, hasher: LiveHasher) -> None:
         classes = (
             reference() for reference in dump(SimpleNamespace(_abc_impl=registry))[0]
         )  # it reads only this attribute
-        hasher.update_text(f"registered {sorted(object_token(class_) for class_ in classes if class_ is not None)}")
+        hasher.update_text(f"registered {sorted(hasher.identify(class_) for class_ in classes if class_ is not None)}")
 
 
 def can_run(name: str, member: Any, names: frozenset[str]) -> bool:
@@ -171,12 +175,8 @@ def hash_property(property_: Any, hasher: LiveHasher) -> None:
 
 def hash_identity(value: Any, hasher: LiveHasher) -> None:
     """Hash an object that never changes in place, or whose state is irrelevant to a tool."""
-    hasher.update_text(object_token(value))
+    hasher.update_identity(value)
 
 
 _NOT_CODE = {"__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__static_attributes__",
-             "__firstlineno__", "__orig_bases__", "__parameters__", TOOL_ATTRIBUTE}  # fmt: skip
-
-
-def _code_text(code: CodeType) -> str:
-    return f"{code.co_name} {code.co_flags} {code_fingerprint(code)}"
+             "__firstlineno__", "__orig_bases__", "__parameters__", "__slotnames__", TOOL_ATTRIBUTE}  # fmt: skip

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Self
 
 from nbtool.threadless import thread_time
@@ -33,23 +34,37 @@ class Reach:
 
 
 class LiveHasher(Hasher):
-    """A hasher for objects of this process. `problems` say what could not be read; each object is hashed once.
+    """A hasher for objects of this process; each is hashed once. `problems` say which objects could not be read.
+
+    `code_problems` say which code could not be read, or is not known before it runs.
 
     With a `reach`, only the attributes that it names are hashed of instances of the user's own classes, and of their
     methods only these and those that Python calls implicitly; but everything of an instance that code passes on
-    (`is_complete`). `found_names` and `passed_names` are the names in the hashed code.
+    (`is_complete`). `found_names` and `passed_names` are the names in the hashed code. `identify` gives the text for an
+    object that counts by its identity.
     """
 
     is_live = True
 
-    def __init__(self, seconds: float, *, max_bytes: int, max_items: int, reach: Reach | None = None) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        *,
+        max_bytes: int,
+        max_items: int,
+        reach: Reach | None = None,
+        identify: Callable[[Any], str] = object_token,
+    ) -> None:
         super().__init__(seconds, max_bytes=max_bytes, max_items=max_items)
+        self.identify = identify
+        self.is_of_tool = reach is not None
         self.names = reach.names if reach else None
         self.reach = reach or Reach()
         self.found_names: set[str] = set()
         self.passed_names: set[str] = set()
         self.is_complete = False
         self.problems: list[str] = []
+        self.code_problems: list[str] = []
         self.complete_ids: set[int] = set()
         self._complete_flags: list[bool] = []
         self._hashed: dict[int, tuple[int, object]] = {}
@@ -114,7 +129,11 @@ class LiveHasher(Hasher):
         finally:
             self.is_complete = previous
         if self.is_partial:
-            self.update_text(object_token(value))
+            self.update_identity(value)
+
+    def has_found(self, name: str) -> bool:
+        """Whether code of the tool names this, as far as it was read."""
+        return name in self.found_names or (self.names is not None and name in self.names)
 
     def next_reach(self) -> Reach:
         """Return the reach of the next pass: the current one and the names found."""
@@ -130,7 +149,10 @@ class LiveHasher(Hasher):
         except NotHashable as unhashable:
             self.count_by_identity(value, str(unhashable))
         except Exception as error:  # noqa: BLE001 - a library may fail on its own object: it cannot be read
-            self.count_by_identity(value, f"a {short_name(type(value))} cannot be read ({type(error).__name__})")
+            problem = f"a {short_name(type(value))} cannot be read ({type(error).__name__})"
+            self.count_by_identity(value, problem)
+            if type(value) is FunctionType:
+                self.add_code_problem(problem)
         return True
 
     def is_first(self, kind: type) -> bool:
@@ -145,9 +167,22 @@ class LiveHasher(Hasher):
 
     def count_by_identity(self, value: Any, problem: str) -> None:
         """Hash the identity of an object, and record why its content cannot be read."""
-        self.update_text(object_token(value))
+        self.update_identity(value)
+        self.add_problem(problem)
+
+    def update_identity(self, value: Any) -> None:
+        """Hash the identity of an object."""
+        self.update_text(self.identify(value))
+
+    def add_problem(self, problem: str) -> None:
+        """Record why a change of an object may go unnoticed."""
         if problem not in self.problems and len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
+
+    def add_code_problem(self, problem: str) -> None:
+        """Record why a change of what code does may go unnoticed."""
+        if problem not in self.code_problems and len(self.code_problems) < MAX_PROBLEMS:
+            self.code_problems.append(problem)
 
     @contextmanager
     def without_problems(self) -> Iterator[None]:

@@ -30,13 +30,16 @@ def has_user_globals(function: FunctionType) -> bool:
     return module is None or vars(module) is not module_globals or is_user_module(name)
 
 
-@cache
 def _is_user_file(name: str) -> bool:
-    if name.partition(".")[0] in sys.stdlib_module_names:
-        return False
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if type(file) is not str:
-        return True  # created at run time
+    module = sys.modules.get(name)
+    places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]  # a namespace package has no file
+    file = next((place for place in places if type(place) is str), None)
+    return name.partition(".")[0] not in sys.stdlib_module_names and (file is None or is_own_file(file))
+
+
+@cache
+def is_own_file(file: str) -> bool:
+    """Whether a file is not part of an installation."""
     if _INSTALLED & set(Path(file).parts):
         return False
     return not any(Path(file).is_relative_to(sysconfig.get_path(scheme)) for scheme in ("stdlib", "platstdlib"))

@@ -15,7 +15,10 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, GetSetDescriptorType, MemberDescriptorType
+from typing import Any
+
+from nbtool.tools.values.object_token import object_token
 
 MAX_SOURCE = 4 * 1024 * 1024
 """Maximum number of bytes read of a file."""
@@ -63,12 +66,33 @@ def _nested_code(code: CodeType) -> Iterator[CodeType]:
 
 def code_fingerprint(code: CodeType) -> str:
     """Return the text of a function's compiled form: equal for equal code on one version of Python."""
-    constants = [
-        code_fingerprint(part)
-        if type(part) is CodeType
-        else str(sorted(map(repr, part)))
-        if type(part) is frozenset
-        else repr(part)
-        for part in code.co_consts
-    ]
-    return f"{sys.version_info[:2]} {code.co_code.hex()} {constants} {code.co_names}"
+    return f"{sys.version_info[:2]} {[_field_text(getattr(code, name)) for name in CODE_FIELDS]}"
+
+
+def _field_text(value: Any) -> str:
+    """Return the text of a field of a code object, or of a constant in it, with its type."""
+    kind = type(value)
+    if kind is CodeType:
+        return code_fingerprint(value)
+    if kind is int or kind is bool:
+        return f"{kind.__name__} {value:x}"  # Python does not write every integer as a decimal
+    if kind is tuple or kind is frozenset:
+        parts = [_field_text(part) for part in value]
+        return f"{kind.__name__} {parts if kind is tuple else sorted(parts)}"
+    if kind is slice:  # a constant since Python 3.14
+        return f"slice {[_field_text(part) for part in (value.start, value.stop, value.step)]}"
+    is_plain = kind in (bytes, complex, float, str, type(None), type(...))
+    return f"{kind.__name__} {value!r}" if is_plain else object_token(value)
+
+
+_POSITIONS = {"co_filename", "co_firstlineno", "co_linetable", "co_lnotab"}
+"""Fields of a code object that say where it was written, and not what it does."""
+
+CODE_FIELDS = tuple(
+    name
+    for name, member in sorted(vars(CodeType).items())
+    if name.startswith("co_")
+    and name not in _POSITIONS
+    and isinstance(member, MemberDescriptorType | GetSetDescriptorType)
+)
+"""All other fields, including those that a later version of Python adds."""
