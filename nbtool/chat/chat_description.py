@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,8 @@ from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import new_id
 from nbtool.plugins.budget import Budget
+from nbtool.tools.approval import Policy
+from nbtool.tools.execution.worker_version import WorkerVersion
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import Variables
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
@@ -46,12 +48,13 @@ COPIED = ("system", "limits", "history", "check_results", "choose_tools", "keeps
 class ReceivedChat:
     """A chat on a worker, with the arguments of its map.
 
-    If it `is_asked`, somebody at home decides what its gates ask, unless an approval is remembered here and the
-    approver at home `uses_remembered` ones.
+    `versions` are its functions that the worker has in modules of its own. If it `is_asked`, somebody at home decides
+    what its gates ask, unless an approval is remembered here and the approver at home `uses_remembered` ones.
     """
 
     builder: TurnBuilder
     arguments: Mapping[str, Any]
+    versions: Sequence[WorkerVersion] = ()
     is_asked: bool = False
     uses_remembered: bool = True
 
@@ -79,6 +82,7 @@ def describe_chat(parts: ChatParts, arguments: Mapping[str, Any], *, send_key: b
         **{name: getattr(parts, name) for name in COPIED},
         "is_asked": approver is not None,
         "uses_remembered": bool(getattr(approver, "uses_remembered", True)),
+        "versions": _versions_of(parts),
         "as_": given.pop("as_"),
         "settings": given.pop("settings"),
         "arguments": given,
@@ -89,8 +93,18 @@ def describe_chat(parts: ChatParts, arguments: Mapping[str, Any], *, send_key: b
 
 
 def receive_chat(sealed: Sealed) -> ReceivedChat:
-    """Build a chat from its description, on a worker; the model finds its key there."""
+    """Build a chat from its description, on a worker; the model finds its key there.
+
+    Raises:
+        BadUsage: the worker has another version of a function of the chat.
+    """
     sent = sealed.open()
+    for label, version in sent["versions"]:
+        if not version.is_here():
+            raise BadUsage(
+                f"The worker has another version of {label}, or of what it uses, than the notebook.",
+                fix="Start new workers, which load what is there now: a new pool, or client.restart().",
+            )
     variables = Variables()
     variables.max_bytes = sent["result_bytes"]
     for name, value in sent["exposed"].items():
@@ -110,7 +124,27 @@ def receive_chat(sealed: Sealed) -> ReceivedChat:
         call_texts=sent["call_texts"],
     )
     arguments = {**sent["arguments"], **{name: sent[name] for name in ("as_", "settings")}}
-    return ReceivedChat(TurnBuilder(parts, Conversation()), arguments, sent["is_asked"], sent["uses_remembered"])
+    versions = [version for _, version in sent["versions"]]
+    return ReceivedChat(
+        TurnBuilder(parts, Conversation()), arguments, versions, sent["is_asked"], sent["uses_remembered"]
+    )
+
+
+def _versions_of(parts: ChatParts) -> list[tuple[str, WorkerVersion]]:
+    """Return the functions and classes that a worker takes, in whole or in part, from its own copies of modules."""
+    tools = parts.tools.tools().values()
+    functions: list[tuple[str, Callable[..., Any]]] = [
+        *((f"the tool {tool.name!r}", tool.function) for tool in tools),
+        *((f"the policy of the tool {tool.name!r}", gate) for tool in tools for gate in _functions_of(tool.policy)),
+        *((f"the plugin {type(plugin).__name__}", type(plugin)) for plugin in parts.plugins),
+        *([("choose_tools", parts.choose_tools)] if callable(parts.choose_tools) else []),
+    ]
+    versions = [(label, WorkerVersion.of(function)) for label, function in functions]
+    return [(label, version) for label, version in versions if version.modules]
+
+
+def _functions_of(policy: Policy) -> list[Callable[..., Any]]:
+    return [mode for mode in (policy.run, policy.result) if callable(mode)]
 
 
 def _describe_model(model: Model) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from nbtool.tools.approval import Question, make_digest
 from nbtool.tools.calls.site_rules import person_rule, rule_to_ask
 from nbtool.tools.content_hash.change_token import ChangeToken, change_token, tool_change_token
 from nbtool.tools.content_hash.tool_states import ToolStates
+from nbtool.tools.execution.executors import worker_notice
 from nbtool.tools.schema.parameters import PLAIN_TYPES
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.content_lines import ContentLines, content_lines
@@ -127,7 +128,8 @@ class BoundCall:
         identity_parts = {"tool": tool.name, "identity": tool.identity, "digest": tool.digest, "gate": gate}
         identity_parts["state"] = self.tool_token
         call_parts = {**identity_parts, "arguments": arguments, "references": self.token_digests, "effect": self.effect}
-        notice = "\n\n".join(filter(None, (self.disclosure_notice, tool.notice))) if gate == "run" else ""
+        notices = (self.disclosure_notice, worker_notice(tool.executor), tool.notice) if gate == "run" else ()
+        notice = "\n\n".join(filter(None, notices))
         call_parts["notice"] = notice
         schema = json.loads(json.dumps(dict(tool.parameters.form_schema or tool.parameters.schema)))
         media_digests = [sha256(item.data or b"").hexdigest() for item in media]

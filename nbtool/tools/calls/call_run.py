@@ -28,6 +28,7 @@ from nbtool.tools.calls.runtime import RunningCall, ToolRuntime, set_current_cal
 from nbtool.tools.calls.site_rules import error_text
 from nbtool.tools.execution.runner import BlockedLoop, ToolRun, run_tool, runner_for
 from nbtool.tools.execution.start_check import ChangedBeforeStart
+from nbtool.tools.execution.worker_version import OtherVersionInWorker
 from nbtool.tools.tool import Progress
 
 UNREADABLE_INPUT = (
@@ -43,6 +44,11 @@ BLOCKED = (
 CHANGED_BEFORE_START = (
     "This call did not run: what was approved changed while the call waited for other work to end."
     " Make the call again if it is still needed."
+)
+
+OTHER_IN_WORKER = (
+    "This call did not run: the worker process has another version of the function, or of what it uses, than was"
+    " approved. A new pool has what is here now."
 )
 
 NEVER_RUN = "The call did not run, because the turn was stopped."
@@ -184,7 +190,8 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
                 stop_request=stop_request,
             )
         if isinstance(tool_run.outcome.error, ChangedBeforeStart):
-            raise CallEnded("not_run", CHANGED_BEFORE_START)
+            is_of_worker = isinstance(tool_run.outcome.error, OtherVersionInWorker)
+            raise CallEnded("not_run", OTHER_IN_WORKER if is_of_worker else CHANGED_BEFORE_START)
     except BaseException:
         runtime.approvals.tool_states.end_run(bound.tool_token)
         raise

@@ -7,13 +7,15 @@ problem: changes may go unnoticed, and approval must be asked again right before
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import CodeType
 from typing import Any
 
 from nbtool.threadless import thread_time
 from nbtool.tools.content_hash.builtins import hash_value
+from nbtool.tools.content_hash.classes import is_class
 from nbtool.tools.content_hash.hasher import NotHashable
 from nbtool.tools.content_hash.live import LiveObjectHasher
 from nbtool.tools.content_hash.live_hasher import Reach
@@ -79,42 +81,78 @@ def tool_change_token(function: Callable[..., Any], *, max_items: int = MAX_TOOL
     of the same notebook that it names; of an instance of a user's class, the attributes that the code names. Objects
     that cannot be read count by identity; beyond the bounds only the code counts, and the token has a problem.
     """
-    deadline, reach, digest, work = thread_time() + MAX_SECONDS, Reach(frozenset()), "", 0
+    hasher, problem = _read_whole_tool(function, max_items)
+    if problem:
+        return ChangeToken(_code_digest(function, hasher), problem)
+    problems = [*hasher.code_problems, *([TOO_LARGE] if hasher.is_partial else [])]
+    return ChangeToken(hasher.hexdigest(), "; ".join(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class PortableDigest:
+    """The digest of a function that is the same in every process with the same code.
+
+    `items` are the digests of the data that it uses of modules, by name. `modules` are the user's own modules, besides
+    the notebook, that its code is part of or uses.
+    """
+
+    digest: str
+    items: Mapping[str, str]
+    modules: frozenset[str]
+
+
+def portable_digest(function: Callable[..., Any]) -> PortableDigest:
+    """Return the digest of a function and its data, or of a class; what counts by identity here counts by its type."""
+    if is_class(function):
+        hasher, problem = _read_tool(function, thread_time() + MAX_SECONDS, MAX_TOOL_ITEMS, True, Reach())
+    else:
+        hasher, problem = _read_whole_tool(function, MAX_TOOL_ITEMS, is_portable=True)
+    digest = _code_digest(function, hasher) if problem else hasher.hexdigest()
+    return PortableDigest(digest, hasher.items, frozenset(hasher.own_modules))
+
+
+def _read_whole_tool(
+    function: Callable[..., Any], max_items: int, *, is_portable: bool = False
+) -> tuple[LiveObjectHasher, str]:
+    """Read a tool until its code leads to no more names; return the last hasher, and why the tool cannot be read."""
+    read = partial(_read_tool, function, thread_time() + MAX_SECONDS, max_items, is_portable)
+    reach, digest, work = Reach(frozenset()), "", 0
     while work <= MAX_TOOL_WORK * max_items:
         previous = (reach.names, reach.passed_names, digest)
-        hasher, problem = _read_tool(function, reach, deadline, max_items)
+        hasher, problem = read(reach)
         next_reach, digest = hasher.next_reach(), hasher.hexdigest()
         work += max_items - hasher.items_left
         if problem or previous == (next_reach.names, next_reach.passed_names, digest):
-            return _tool_token(function, hasher, problem)
+            return hasher, problem
         if hasher.found_names & READS_ALL:
             break
         reach = next_reach
-    return _tool_token(function, *_read_tool(function, Reach(), deadline, max_items))
+    return read(Reach())
 
 
 def _read_tool(
-    function: Callable[..., Any], reach: Reach, deadline: float, max_items: int
+    function: Callable[..., Any],
+    deadline: float,
+    max_items: int,
+    is_portable: bool,
+    reach: Reach,
 ) -> tuple[LiveObjectHasher, str]:
-    seconds = deadline - thread_time()
-    hasher = LiveObjectHasher(seconds, max_bytes=MAX_TOOL_BYTES, max_items=max_items, reach=reach)
+    hasher = LiveObjectHasher(
+        deadline - thread_time(),
+        max_bytes=MAX_TOOL_BYTES,
+        max_items=max_items,
+        reach=reach,
+        is_portable=is_portable,
+    )
     return hasher, _hash_or_problem(function, hasher)
 
 
-def _tool_token(function: Callable[..., Any], hasher: LiveObjectHasher, problem: str) -> ChangeToken:
-    if problem:
-        return ChangeToken(_code_digest(function), problem)
-    return ChangeToken(
-        hasher.hexdigest(), "; ".join([*hasher.code_problems, *([TOO_LARGE] if hasher.is_partial else [])])
-    )
-
-
-def _code_digest(function: Any) -> str:
+def _code_digest(function: Any, hasher: LiveObjectHasher) -> str:
     """Return the digest of the code of a function and of the functions it wraps, which always counts."""
     digest = hashlib.sha256()
     for _ in range(MAX_WRAPPERS):
         code = getattr(function, "__code__", None)
-        digest.update(code_fingerprint(code).encode() if type(code) is CodeType else object_token(function).encode())
+        digest.update(code_fingerprint(code).encode() if type(code) is CodeType else hasher.identify(function).encode())
         attributes = getattr(function, "__dict__", {})
         function = (
             attributes.get("__wrapped__") or getattr(function, "func", None) or getattr(function, "__func__", None)

@@ -19,6 +19,9 @@ _SKIPPED = {"CACHE", "COPY", "EXTENDED_ARG", "NOP"}
 
 _NO_OBJECTS = {"LOAD_CONST", "LOAD_CLOSURE", "LOAD_SMALL_INT"}
 
+_LOOKUPS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"}
+"""Instructions that use a global."""
+
 MAX_LEVEL = 100
 """More leading dots than any import has."""
 
@@ -55,6 +58,13 @@ def passed_names(code: CodeType) -> frozenset[str]:
         if step.opname in ("IMPORT_NAME", "IMPORT_FROM") and _bound_name(steps, index) in names_found:
             names_found.add(step.argval)
     return frozenset(names_found)
+
+
+@lru_cache(maxsize=4_096)
+def global_names(code: CodeType) -> frozenset[str]:
+    """Return the names that code, including inner functions, looks up as globals, and not as attributes."""
+    own = {step.argval for step in _steps(code) if step.opname in _LOOKUPS}
+    return frozenset(own.union(*(global_names(part) for part in code.co_consts if type(part) is CodeType)))
 
 
 @lru_cache(maxsize=4_096)

@@ -36,6 +36,7 @@ from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.live_instances import hash_array_module, hash_instance
 from nbtool.tools.content_hash.live_modules import hash_module
 from nbtool.tools.content_hash.module_origin import is_nbtool, is_user_module
+from nbtool.tools.content_hash.source import code_fingerprint
 
 
 class LiveObjectHasher(LiveHasher):
@@ -88,6 +89,14 @@ def _hash_stream(stream: Any, hasher: LiveHasher) -> None:
     hash_value((stream.tell(), stream.getvalue(), vars(stream)), hasher)
 
 
+def _hash_code(code: types.CodeType, hasher: LiveHasher) -> None:
+    hasher.update_text(code_fingerprint(code))
+
+
+def _hash_pattern(pattern: re.Pattern[Any], hasher: LiveHasher) -> None:
+    hash_value((pattern.pattern, pattern.flags), hasher)
+
+
 def _hash_context_variable(variable: Any, hasher: LiveHasher) -> None:
     hasher.count_by_identity(variable, "a ContextVar cannot be compared")
 
@@ -115,8 +124,8 @@ _WRITERS: dict[int, Callable[[Any, LiveHasher], None]] = {
     id(property): hash_property,
     id(types.ModuleType): hash_module,
     id(weakref.ref): _hash_weak_reference,
-    id(types.CodeType): hash_identity,
-    id(re.Pattern): hash_identity,
+    id(types.CodeType): _hash_code,
+    id(re.Pattern): _hash_pattern,
     id(ContextVar): _hash_context_variable,
     id(object): hash_identity,
     id(memoryview): _hash_view,

@@ -10,7 +10,14 @@ from typing import Any
 from nbtool.tools.content_hash.builtins import hash_value
 from nbtool.tools.content_hash.classes import closure_values
 from nbtool.tools.content_hash.code import names_in
-from nbtool.tools.content_hash.code_names import names_in_texts, passed_names, passes_class, passes_object, passes_self
+from nbtool.tools.content_hash.code_names import (
+    global_names,
+    names_in_texts,
+    passed_names,
+    passes_class,
+    passes_object,
+    passes_self,
+)
 from nbtool.tools.content_hash.fields import class_name, instance_dict, mro, namespace
 from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.live_modules import hash_imports
@@ -23,10 +30,11 @@ TOOL_ATTRIBUTE = "__nbtool_tool__"
 
 def hash_function(function: FunctionType, hasher: LiveHasher) -> None:
     """Hash a function: its code, defaults, closure, attributes (`__wrapped__` too), named globals and imports."""
-    names = names_in(function.__code__)
+    names, looked_up = names_in(function.__code__), {*global_names(function.__code__)}
     names_passed, module_globals = passed_names(function.__code__), function.__globals__
     if names & READS_GLOBALS:
-        names |= {name for text in names_in_texts(function.__code__) for name in text.split(".")}
+        in_texts = {name for text in names_in_texts(function.__code__) for name in text.split(".")}
+        names, looked_up = names | in_texts, looked_up | in_texts
     hasher.found_names |= names
     hasher.passed_names |= names_passed
     hasher.update_text(code_fingerprint(function.__code__))
@@ -35,17 +43,27 @@ def hash_function(function: FunctionType, hasher: LiveHasher) -> None:
     _hash_signature(function, hasher)
     for name, value in closure_values(function).items():
         hasher.update_text(name)
-        _hash_global(value, hasher, is_complete=name in names_passed)
+        hasher.hash_as(value, is_complete=name in names_passed)
     for name, attribute in function.__dict__.items():
         if name != TOOL_ATTRIBUTE:
             hasher.update_text(str(name))
             hasher.hash_as(attribute, is_complete=True)
     if has_user_globals(function):
-        for name in sorted(name for name in names if name in module_globals):
-            hasher.update_text(name)
-            _hash_global(module_globals[name], hasher, is_complete=name in names_passed)
-        _hash_builtins(function, names - module_globals.keys(), hasher)
+        _hash_globals(function, looked_up, hasher)
+        _hash_builtins(function, looked_up - module_globals.keys(), hasher)
         hash_imports(function, names, hasher)
+
+
+def _hash_globals(function: FunctionType, names: set[str], hasher: LiveHasher) -> None:
+    """Hash the globals that code looks up; of a context variable its identity, which is enough here."""
+    module_globals, names_passed = function.__globals__, passed_names(function.__code__)
+    module = module_globals.get("__name__")
+    hasher.add_own_module(module)
+    for name in sorted(name for name in names if name in module_globals):
+        if type(module_globals[name]) is ContextVar:
+            hasher.update_identity(module_globals[name])
+        else:
+            hasher.hash_named(module, name, module_globals[name], is_complete=name in names_passed)
 
 
 def _hash_builtins(function: FunctionType, names: set[str], hasher: LiveHasher) -> None:
@@ -65,14 +83,6 @@ def _hash_signature(function: FunctionType, hasher: LiveHasher) -> None:
     with hasher.without_problems():
         for value in (function.__name__, function.__doc__, annotate or function.__annotations__):
             hasher.hash_as(value, is_complete=True)
-
-
-def _hash_global(value: Any, hasher: LiveHasher, *, is_complete: bool) -> None:
-    """Hash a global that code names: a context variable by its identity, which is no problem here."""
-    if type(value) is ContextVar:
-        hasher.update_identity(value)
-    else:
-        hasher.hash_as(value, is_complete=is_complete)
 
 
 def hash_method(method: Any, hasher: LiveHasher) -> None:
@@ -105,6 +115,7 @@ def hash_live_class(kind: type, hasher: LiveHasher) -> None:
         if not is_user_module(namespace(base).get("__module__")):
             hasher.update_identity(base)
         elif hasher.is_first(base):
+            hasher.add_own_module(namespace(base).get("__module__"))
             if base is kind and hasher.names is not None and _is_passed_on(kind, hasher.names):
                 hasher.complete_ids.update(map(id, mro(kind)))
             with hasher.without_problems():

@@ -6,13 +6,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, Self
 
 from nbtool.threadless import thread_time
 from nbtool.tools.content_hash.builtins import hash_value
-from nbtool.tools.content_hash.fields import short_name
+from nbtool.tools.content_hash.classes import is_class
+from nbtool.tools.content_hash.fields import class_name, short_name
 from nbtool.tools.content_hash.hasher import Hasher, NotHashable, OverLimit, TooLargeToHash
+from nbtool.tools.content_hash.module_origin import MAIN, with_one_main
 from nbtool.tools.values.object_token import object_token
 
 MAX_PROBLEMS = 5
@@ -40,11 +42,12 @@ class LiveHasher(Hasher):
 
     With a `reach`, only the attributes that it names are hashed of instances of the user's own classes, and of their
     methods only these and those that Python calls implicitly; but everything of an instance that code passes on
-    (`is_complete`). `found_names` and `passed_names` are the names in the hashed code. `identify` gives the text for an
-    object that counts by its identity.
-    """
+    (`is_complete`). `found_names` and `passed_names` are the names in the hashed code.
 
-    is_live = True
+    If it `is_portable`, the digest is one for all processes: what counts by its identity counts by its type, what only
+    this process knows does not count, and `items` are digests of the data of modules by name, which is no part of it.
+    `own_modules` are the names of the user's modules that were read.
+    """
 
     def __init__(
         self,
@@ -53,16 +56,18 @@ class LiveHasher(Hasher):
         max_bytes: int,
         max_items: int,
         reach: Reach | None = None,
-        identify: Callable[[Any], str] = object_token,
+        is_portable: bool = False,
     ) -> None:
         super().__init__(seconds, max_bytes=max_bytes, max_items=max_items)
-        self.identify = identify
+        self.is_live = not is_portable
         self.is_of_tool = reach is not None
         self.names = reach.names if reach else None
         self.reach = reach or Reach()
         self.found_names: set[str] = set()
         self.passed_names: set[str] = set()
         self.is_complete = False
+        self.own_modules: set[str] = set()
+        self.items: dict[str, str] = {}
         self.problems: list[str] = []
         self.code_problems: list[str] = []
         self.complete_ids: set[int] = set()
@@ -72,7 +77,25 @@ class LiveHasher(Hasher):
 
     def update_live_text(self, text: str) -> None:
         """Hash a text that counts only in this process."""
-        self.update_text(text)
+        if self.is_live:
+            self.update_text(text)
+
+    def update_text(self, text: str) -> None:
+        """Hash a kind, a name or a shape."""
+        super().update_text(text if self.is_live else with_one_main(text))
+
+    def identify(self, value: Any) -> str:
+        """Return the text for an object that counts by its identity."""
+        if self.is_live:
+            return object_token(value)
+        if type(value) is ModuleType:
+            return f"module {vars(value).get('__name__')}"
+        return class_name(value if is_class(value) else type(value))
+
+    def add_own_module(self, name: Any) -> None:
+        """Record that code or data of a user's own module counts."""
+        if type(name) is str and name not in MAIN:
+            self.own_modules.add(name)
 
     def clock(self) -> float:
         """Return the processor seconds of this thread: a busy machine must not make an object unreadable."""
@@ -130,6 +153,17 @@ class LiveHasher(Hasher):
             self.is_complete = previous
         if self.is_partial:
             self.update_identity(value)
+
+    def hash_named(self, module: Any, name: str, value: Any, *, is_complete: bool) -> None:
+        """Hash what a name of a module stands for; if the digest is portable, data is hashed as an item."""
+        if self.is_live or type(value) in (FunctionType, ModuleType) or is_class(value):
+            self.update_text(name)
+            self.hash_as(value, is_complete=is_complete)
+            return
+        part = self.fork()
+        part._hashed = {}  # what an item is does not depend on what was read before it
+        part.hash_as(value, is_complete=is_complete)
+        self.items[with_one_main(f"{module}.{name}")] = part.hexdigest()
 
     def has_found(self, name: str) -> bool:
         """Whether code of the tool names this, as far as it was read."""

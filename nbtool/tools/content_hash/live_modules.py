@@ -37,13 +37,14 @@ def hash_module(module: ModuleType, hasher: LiveHasher) -> None:
         if not hasher.is_of_tool:
             hasher.add_problem("a module cannot be compared")
         return
+    hasher.add_own_module(namespace.get("__name__"))
     if type(module) is not ModuleType:
         hash_value(type(module), hasher)
     is_complete = hasher.names is None or hasher.is_complete
     for name in sorted(name for name in namespace if type(name) is str and name not in _NOT_CONTENT):
         if is_complete or name == "__getattr__" or hasher.has_found(name):
-            hasher.update_text(name)
-            hasher.hash_as(namespace[name], is_complete=is_complete or name in hasher.reach.passed_names)
+            is_passed = is_complete or name in hasher.reach.passed_names
+            hasher.hash_named(namespace.get("__name__"), name, namespace[name], is_complete=is_passed)
 
 
 def hash_imports(function: FunctionType, names: set[str], hasher: LiveHasher) -> None:

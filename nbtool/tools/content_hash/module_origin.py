@@ -9,7 +9,16 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+MAIN = ("__main__", "__mp_main__")
+"""The names of the notebook or script: the second is its name in a process that `multiprocessing` has started anew."""
+
 _INSTALLED = {"site-packages", "dist-packages"}
+
+
+def with_one_main(text: str) -> str:
+    """Return a text with the same name for the notebook or script in every process."""
+    name, spawned = MAIN
+    return text.replace(spawned, name)
 
 
 def is_nbtool(module: Any) -> bool:
@@ -19,7 +28,7 @@ def is_nbtool(module: Any) -> bool:
 
 def is_user_module(module: Any) -> bool:
     """Whether a module is the user's own: the notebook, or a file that is not part of an installation."""
-    return type(module) is str and not is_nbtool(module) and (module == "__main__" or _is_user_file(module))
+    return type(module) is str and not is_nbtool(module) and (module in MAIN or _is_user_file(module))
 
 
 def has_user_globals(function: FunctionType) -> bool:

@@ -7,11 +7,12 @@ cluster cancels the future, but work that has started may continue.
 from __future__ import annotations
 
 import asyncio
-import functools
 import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from nbtool.errors import ToolFailed
@@ -19,11 +20,25 @@ from nbtool.thread_pool import Outcome, run_in_worker
 from nbtool.tools.execution.dask_ticket import is_dask, open_result, submit_once
 from nbtool.tools.execution.start_check import CheckedFunction
 from nbtool.tools.execution.threads import StopResult
+from nbtool.tools.execution.worker_version import compare_in_worker
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.values.type_names import type_name
 
 _PICKLE_ERROR_WORDS = ("pickle", "serialize", "not the same object", "local object")
 """Words of errors about objects that cannot be sent to another process."""
+
+
+NOT_COMPARED = (
+    "It runs on a worker of the {kind}, where your own modules are the worker's copy, which is not compared with yours."
+)
+
+
+def worker_notice(executor: Executor | None) -> str:
+    """Return what the person must know of an executor whose workers run code that is not compared; else empty."""
+    names = {kind.__name__ for kind in type(executor).__mro__}
+    is_here = executor is None or (isinstance(executor, ThreadPoolExecutor) and "InterpreterPoolExecutor" not in names)
+    is_compared = is_here or isinstance(executor, ProcessPoolExecutor)
+    return "" if is_compared else NOT_COMPARED.format(kind=type_name(type(executor)))
 
 
 class ExecutorRunner:
@@ -69,6 +84,9 @@ class ExecutorRunner:
 
     def _submit(self, work: Callable[[], Any]) -> None:
         self._has_ticket = is_dask(self._executor)
+        if isinstance(self._executor, ProcessPoolExecutor) and isinstance(work, partial | CheckedFunction):
+            checked = CheckedFunction(work) if isinstance(work, partial) else work
+            work = replace(checked, reduce=compare_in_worker)
         self._future = submit_once(self._executor, work) if self._has_ticket else self._executor.submit(work)
         if self._is_closed:
             self._future.cancel()
@@ -103,7 +121,7 @@ def _explain_pickle_error(error: BaseException, work: Callable[[], Any], executo
 
 def _find_unpicklable(work: Callable[[], Any]) -> Iterator[str]:
     work = work.function if isinstance(work, CheckedFunction) else work
-    if not isinstance(work, functools.partial):
+    if not isinstance(work, partial):
         return
     values = {f"the argument {number}": value for number, value in enumerate(work.args, start=1)}
     values |= {f"the argument {name!r}": value for name, value in work.keywords.items()}

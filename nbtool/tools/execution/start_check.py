@@ -18,10 +18,14 @@ class ChangedBeforeStart(Exception):
 
 @dataclass(slots=True)
 class CheckedFunction:
-    """A function with its arguments, checked right before it runs, or is pickled to run in another process."""
+    """A function with its arguments, checked right before it runs, or is pickled to run in another process.
+
+    `reduce` says in which form it is pickled; alone by default.
+    """
 
     function: partial[Any]
-    is_unchanged: Callable[[], bool]
+    is_unchanged: Callable[[], bool] = lambda: True
+    reduce: Callable[[partial[Any]], str | tuple[Any, ...]] = partial.__reduce__
 
     def __call__(self) -> Any:
         """Call the function; raises `ChangedBeforeStart`."""
@@ -29,9 +33,9 @@ class CheckedFunction:
         return self.function()
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """Pickle the function alone; raises `ChangedBeforeStart`."""
+        """Pickle the function; raises `ChangedBeforeStart`."""
         self._check()
-        return self.function.__reduce__()
+        return self.reduce(self.function)
 
     def _check(self) -> None:
         if not self.is_unchanged():
