@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
+from itertools import accumulate
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -88,9 +89,7 @@ def _has_name(module: ModuleType, name: str) -> bool:
 
 
 def _with_parents(name: str) -> Iterator[str]:
-    parts = name.split(".")
-    for count in range(len(parts)):
-        yield ".".join(parts[: count + 1])
+    return accumulate(name.split("."), "{}.{}".format)
 
 
 def _package(function: FunctionType) -> str:

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 MAIN = ("__main__", "__mp_main__")
-"""The names of the notebook or script: the second is its name in a process that `multiprocessing` has started anew."""
+"""The names of the notebook or script: the second is its name in a process that `multiprocessing` spawns."""
 
 _INSTALLED = {"site-packages", "dist-packages"}
 

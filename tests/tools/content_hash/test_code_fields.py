@@ -166,7 +166,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_a_tool_that_was_written_anew_is_another_one(pair: str) -> None:
+def test_a_tool_that_was_defined_again_differently_is_another_one(pair: str) -> None:
     one, other = PAIRS[pair]
 
     assert tool_change_token(compiled(one)) == tool_change_token(compiled(f"\n\n{one}"))

@@ -26,7 +26,7 @@ pytestmark = [
 
 SOURCE = """
 import re
-RATE, SEEN, LIMITS, WORD = 2, {}, {1, 2}, re.compile("a")
+factor, seen, limits, word = 2, {}, {1, 2}, re.compile("a")
 
 class Tariff:
     fee = 1
@@ -42,8 +42,8 @@ def bonus(n): return 0
 
 def pay(n: int) -> int:
     "Pay."
-    SEEN[n] = True
-    return n * RATE + Tariff().total(n) + bonus(n) + len(LIMITS) + bool(WORD.search("a"))
+    seen[n] = True
+    return n * factor + Tariff().total(n) + bonus(n) + len(limits) + bool(word.search("a"))
 
 def pay_other(n: int) -> int:
     "Pay."
@@ -91,9 +91,9 @@ def swap_code(shop: Any) -> None:
 CHANGES: dict[str, Callable[[Any], object]] = {
     "its code": swap_code,
     "a function that it calls": lambda shop: setattr(shop, "bonus", lambda _: 5),
-    "a number": lambda shop: setattr(shop, "RATE", 5),
-    "a set": lambda shop: shop.LIMITS.add(3),
-    "a pattern": lambda shop: setattr(shop, "WORD", shop.re.compile("b")),
+    "a number": lambda shop: setattr(shop, "factor", 5),
+    "a set": lambda shop: shop.limits.add(3),
+    "a pattern": lambda shop: setattr(shop, "word", shop.re.compile("b")),
     "an attribute of a class": lambda shop: setattr(shop.Tariff, "fee", 7),
     "a method of a class": lambda shop: setattr(shop.Tariff, "total", lambda _, n: -n),
 }
@@ -115,21 +115,21 @@ def test_a_worker_that_has_another_version_than_was_approved_runs_nothing(
 
 def test_a_new_pool_runs_what_is_here_now(shop: Any) -> None:
     context = multiprocessing.get_context(multiprocessing.get_all_start_methods()[0])
-    shop.RATE = 5
+    shop.factor = 5
     with ProcessPoolExecutor(1, context) as pool:
         assert pay(shop.pay, pool)[:2] == ("ok", "22")
 
 
 def test_a_tool_that_runs_unasked_is_compared_too(shop: Any, pool: Executor) -> None:
     assert pay(shop.pay, pool, run="auto")[0] == "ok"
-    shop.RATE = 5
+    shop.factor = 5
 
     assert pay(shop.pay, pool, run="auto")[0] == "not_run"
 
 
 def test_what_the_runs_of_a_worker_change_there_is_no_other_version(shop: Any, pool: Executor) -> None:
     assert [pay(shop.pay, pool)[0] for _ in range(3)] == ["ok"] * 3
-    assert not shop.SEEN  # only the worker has seen the calls
+    assert not shop.seen  # only the worker has seen the calls
 
 
 def test_an_object_of_a_method_goes_to_the_worker_and_its_class_is_compared(shop: Any, pool: Executor) -> None:
@@ -142,7 +142,7 @@ def test_an_object_of_a_method_goes_to_the_worker_and_its_class_is_compared(shop
     assert pay(shop.Till(4).pay, pool, name="pay")[0] != "ok"
 
 
-def test_an_executor_whose_workers_are_not_compared_is_said_so() -> None:
+def test_the_card_reports_an_executor_whose_workers_are_not_compared() -> None:
     class Cluster(Executor):
         def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
             future: Future[Any] = Future()

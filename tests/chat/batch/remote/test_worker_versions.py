@@ -23,12 +23,12 @@ pytestmark = pytest.mark.promise("shown-is-run")
 pytest.importorskip("cloudpickle")
 
 SOURCE = """
-RATE, COUNT = 2, {}
+factor, counts = 2, {}
 
 def price(n: int) -> int:
     "Give a price."
-    COUNT[n] = True
-    return n * RATE
+    counts[n] = True
+    return n * factor
 
 def rule(arguments): return "auto"
 
@@ -109,7 +109,7 @@ def test_a_worker_with_another_version_than_the_notebook_answers_nothing(
 def test_a_number_that_was_changed_in_the_notebook_is_another_version(shop: Any, own_pool: Executor) -> None:
     function = of_cell(shop)
     run_map(own_pool, function)
-    shop.RATE = 5
+    shop.factor = 5
 
     assert all(isinstance(one.error, BadUsage) for one in run_map(own_pool, function).answers)
 
