@@ -80,9 +80,10 @@ class CallWriter:
         tool = self.context.tools.get(record.name)
         remarks: list[str] = []
         function = self._function(record.name, tool, remarks)
-        source = f"{function}({self._arguments(arguments_of(record), tool)})"
+        arguments = {**arguments_of(record), **_filled_defaults(record)}
+        source = f"{function}({self._arguments(arguments, tool)})"
         if len(source) > WIDTH:
-            source = f"{function}({self._arguments(arguments_of(record), tool, broken=True)})"
+            source = f"{function}({self._arguments(arguments, tool, broken=True)})"
         steps = StepWriter(self.names, self.context.script)
         expression = steps.write(source, tool.function) if tool else source
         return CallCode(expression, [*remarks, *dict.fromkeys(self.references.remarks)])
@@ -129,7 +130,7 @@ class CallWriter:
             if any(path[0] == name for path in locations):
                 return bind(tool, arguments, self.context.variables).values[name]
             parameter = tool.parameters.by_name.get(name, tool.parameters.extra)
-            return value if parameter is None else parameter.adapter.validate_json(json.dumps(value), strict=True)
+            return value if parameter is None else parameter.read(value)
         except (ToolError, ValidationError, KeyError):
             return value  # the function or the referenced object has changed since
 
@@ -164,6 +165,19 @@ def arguments_of(record: CallRecord) -> dict[str, Any]:
     return cleaned
 
 
+def _filled_defaults(record: CallRecord) -> dict[str, Any]:
+    """Return the defaults that validation filled in: called by itself, the function would receive a `Field`.
+
+    Raises:
+        NotLiteral: one is not JSON.
+    """
+    given = arguments_of(record)
+    try:
+        return {name: json.loads(one.text) for name, one in record.resolved.items() if name not in given}
+    except (ValueError, RecursionError):
+        raise NotLiteral("the default of a parameter, which is not JSON") from None
+
+
 def _positional_arguments(arguments: dict[str, str], tool: Tool | None, names: NotebookNames) -> list[str]:
     """Remove and return the positional arguments: positional-only ones, and leading plain names."""
     parameters = list(tool.parameters.by_name.values()) if tool else []
@@ -192,8 +206,9 @@ def _positional_arguments(arguments: dict[str, str], tool: Tool | None, names: N
 
 def _keyword_arguments(arguments: Mapping[str, str], tool: Tool | None, names: NotebookNames) -> list[str]:
     """Return the keyword arguments, in the order of the signature; names that are not identifiers go into a `**`."""
-    parameters = [name for name in (tool.parameters.by_name if tool else ()) if name in arguments]
-    ordered = [*parameters, *(name for name in arguments if name not in parameters)]
-    keywords = [f"{name}={arguments[name]}" for name in ordered if is_identifier(name)]
-    odd = [f"{LiteralWriter(names).write(name)}: {arguments[name]}" for name in ordered if not is_identifier(name)]
+    known = [one for one in (tool.parameters.by_name.values() if tool else ()) if one.name in arguments]
+    rest = {name: source for name, source in arguments.items() if name not in {one.name for one in known}}
+    arguments = {**{one.target or one.name: arguments[one.name] for one in known}, **rest}
+    keywords = [f"{name}={arguments[name]}" for name in arguments if is_identifier(name)]
+    odd = [f"{LiteralWriter(names).write(name)}: {arguments[name]}" for name in arguments if not is_identifier(name)]
     return [*keywords, *([f"**{{{', '.join(odd)}}}"] if odd else [])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -20,8 +21,10 @@ from nbtool.tools.execution.executors import worker_notice
 from nbtool.tools.schema.parameters import PLAIN_TYPES
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.content_lines import ContentLines, content_lines
+from nbtool.tools.values.jsonable import JsonConverter
 from nbtool.tools.values.model_text import truncate
 from nbtool.tools.values.table_preview import TablePreview, preview_table
+from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.variables.references import (
     REFERENCE_PREFIX,
     Path,
@@ -40,6 +43,9 @@ NO_PREVIEW = "What this call would change cannot be shown ({kind})."
 
 MAX_CHEAP_CHARS = 10_000
 """Maximum number of characters of a text argument that is scanned on the event loop."""
+
+MAX_FILLED = 2_000
+"""Maximum number of characters shown of a default that validation filled in."""
 
 MAX_PREVIEWS = 4
 """Maximum number of references of a call shown with their first rows."""
@@ -175,6 +181,17 @@ class BoundCall:
             other.tool_token,
         ) and self.same_tool_as(other)
 
+    def has_inputs_of(self, other: BoundCall) -> bool:
+        """Whether the values of another binding are those of this one: its arguments, objects and validator."""
+        are_watched = not any(token.problem for tokens in self.tokens.values() for token in tokens)
+        return (
+            are_watched
+            and self.tool.parameters is other.tool.parameters
+            and (self.arguments_json, self.tokens) == (other.arguments_json, other.tokens)
+            and self.resolved.objects.keys() == other.resolved.objects.keys()
+            and all(other.resolved.objects[path] is value for path, value in self.resolved.objects.items())
+        )
+
     def same_tool_as(self, other: BoundCall) -> bool:
         """Whether another binding would run the same tool."""
         return (self.tool.identity, self.tool.digest) == (other.tool.identity, other.tool.digest)
@@ -225,8 +242,11 @@ def _is_cheap_value(value: Any) -> bool:
     )
 
 
-def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> BoundCall:
+def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables, earlier: BoundCall | None = None) -> BoundCall:
     """Resolve and validate arguments as they are now. May take long: referenced objects are rendered as text.
+
+    The values of an `earlier` binding are reused if the same arguments, objects and validator led to them: a check of
+    the tool's author runs once, and what a person was asked about is what runs.
 
     Raises:
         ToolError: they are not JSON, a reference cannot be resolved, or they do not fit the tool's schema.
@@ -240,21 +260,34 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Boun
         raise _disclosure_error(tool, unreadable_links[0])
     if links and tool.sends_to and (refusal := site_policy().values_refusal(f"{links[0].reference.text}")):
         raise InvalidArguments(refusal)
-    values = tool.parameters.check(resolved)
     tokens = {path: _change_tokens(path, resolved) for path in resolved.links}
-    previews, effect = _previews(resolved, variables), _effect_preview(tool, resolved)
-    described = {name: _described(name, value, resolved) for name, value in arguments_json.items()}
-    return BoundCall(
-        tool,
-        json.dumps(arguments_json),
-        resolved,
-        values,
-        tokens,
-        previews,
-        effect,
-        unreadable_links,
-        described_arguments=described,
+    bound = BoundCall(tool, json.dumps(arguments_json), resolved, {}, tokens, unreadable_links=unreadable_links)
+    values = earlier.values if earlier and bound.has_inputs_of(earlier) else tool.parameters.check(resolved)
+    return replace(
+        bound,
+        values=values,
+        previews=_previews(resolved, variables),
+        effect=_effect_preview(tool, values, resolved),
+        described_arguments=_describe_arguments(tool, arguments_json, values, resolved),
     )
+
+
+def _describe_arguments(
+    tool: Tool, arguments: Mapping[str, Any], values: Mapping[str, Any], resolved: ResolvedArguments
+) -> dict[str, ResolvedArgument]:
+    """Describe each argument, and each declared default that validation filled in."""
+    filled = {name: one for name, one in tool.parameters.by_name.items() if one.is_filled_in(arguments)}
+    return {
+        **{name: _described(name, value, resolved) for name, value in arguments.items()},
+        **{name: ResolvedArgument(_filled_text(values[name])) for name in filled},
+    }
+
+
+def _filled_text(value: Any) -> str:
+    """Return the JSON of a default; a description if it has none."""
+    converter = JsonConverter(MAX_FILLED)
+    text = json.dumps(converter.convert(value), ensure_ascii=False)
+    return text if converter.is_complete and not converter.has_objects else describe(value)
 
 
 def _described(name: str, value: Any, resolved: ResolvedArguments) -> ResolvedArgument:
@@ -295,7 +328,7 @@ def _change_tokens(path: Path, resolved: ResolvedArguments) -> tuple[ChangeToken
     return tuple(ChangeToken(f"{link.reference.text}={digest}") for link in links)
 
 
-def _effect_preview(tool: Tool, resolved: ResolvedArguments) -> str:
+def _effect_preview(tool: Tool, values: Mapping[str, Any], resolved: ResolvedArguments) -> str:
     """Return the effect that the tool reports for this call, or why there is none.
 
     It receives its own copy of the values, so that it cannot change what runs. The reason goes to the person only: to a
@@ -303,9 +336,9 @@ def _effect_preview(tool: Tool, resolved: ResolvedArguments) -> str:
     """
     if tool.preview_effect is None:
         return ""
-    values = tool.parameters.check(resolved)
-    positional, keywords = tool.parameters.bind(values)
     try:
+        same_objects = {id(value): value for value in resolved.objects.values()}
+        positional, keywords = tool.parameters.bind(deepcopy(dict(values), same_objects))
         return truncate(str(tool.preview_effect(*positional, **keywords)), MAX_EFFECT)
     except ToolFailed as error:
         return truncate(WOULD_FAIL.format(reason=error), MAX_EFFECT)

@@ -133,12 +133,13 @@ class ToolRuntime:
     async def bind(self, name: str, arguments: Mapping[str, Any], *, earlier: BoundCall | None = None) -> BoundCall:
         """Look up the tool and resolve the arguments as they are now, off the event loop if that may take long.
 
-        An `earlier` binding of the same arguments is reused if the tool is the same and there are no references.
+        An `earlier` binding of the same arguments is reused if the tool is the same and there are no references; else
+        its values are, as far as they would be the same.
         """
         tool = with_site_rules(self.tools.get(name))
         if is_cheap(tool, arguments):
             return earlier if earlier and earlier.tool is tool else bind(tool, arguments, self.variables)
-        outcome = await run_with_timeout(partial(bind, tool, arguments, self.variables), self.bind_seconds)
+        outcome = await run_with_timeout(partial(bind, tool, arguments, self.variables, earlier), self.bind_seconds)
         if outcome is None:
             raise CallEnded("invalid", f"The references took longer than {self.bind_seconds:g} s to read.")
         if isinstance(outcome.error, Exception):

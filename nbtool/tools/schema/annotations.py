@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc
-import functools
 import inspect
 import types
 import typing
@@ -59,9 +58,7 @@ def function_name(function: Any) -> str:
 
 
 def _unwrap(function: Any) -> Any:
-    """Return the function behind partials, methods and decorators; of an object, its class's `__call__`."""
-    while isinstance(function, functools.partial):
-        function = function.func
+    """Return the function behind a method and decorators; of an object, its class's `__call__`."""
     unwrapped = inspect.unwrap(getattr(function, "__func__", function))
     return unwrapped if hasattr(unwrapped, "__globals__") else type(unwrapped).__call__
 

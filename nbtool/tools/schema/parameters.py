@@ -9,20 +9,17 @@ from __future__ import annotations
 import inspect
 import json
 import types
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 from nbtool.errors import InvalidArguments
 from nbtool.text import shorten
 from nbtool.tools.schema.annotations import REFERENCE_KEY, REFERENCE_TYPE
+from nbtool.tools.schema.validator import Validator, compile_signature, compile_validator
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.variables.references import Path, ReferenceTarget, ResolvedArguments
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
 
 MAX_VALUE_CHARS = 80
 """Maximum number of characters of an invalid value quoted in an error."""
@@ -37,19 +34,52 @@ _KINDS = inspect.Parameter
 
 
 @dataclass(frozen=True, slots=True)
+class FilledDefault:
+    """A default that validation fills in: one declared by pydantic's `Field`, or a new copy of a mutable one.
+
+    `takes_data`: `make` receives the values of the parameters before it. `is_declared`: by `Field`, so that Python
+    itself would pass the declaration.
+    """
+
+    make: Callable[..., Any]
+    takes_data: bool = False
+    is_validated: bool = False
+    is_declared: bool = False
+
+
+@dataclass(frozen=True)
 class Parameter:
-    """One parameter of a tool; `is_plain`: a string, a number or a boolean."""
+    """One parameter of a tool; `is_plain`: a string, a number or a boolean.
+
+    `name` is what the model calls it, and `target` what the function does, which differs for `Field(alias=…)`.
+    """
 
     name: str
     kind: Any
     default: Any
-    adapter: TypeAdapter[Any] = field(repr=False)
+    annotation: Any = field(repr=False)
     is_plain: bool = False
+    filled_in: FilledDefault | None = None
+    target: str = ""
 
     @property
     def is_required(self) -> bool:
         """Whether it has no default."""
-        return self.default is _KINDS.empty and self.kind not in (_KINDS.VAR_POSITIONAL, _KINDS.VAR_KEYWORD)
+        has_default = self.filled_in is not None or self.default is not _KINDS.empty
+        return not has_default and self.kind not in (_KINDS.VAR_POSITIONAL, _KINDS.VAR_KEYWORD)
+
+    def is_filled_in(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether its declared default takes the place of its argument in a call."""
+        return self.filled_in is not None and self.filled_in.is_declared and self.name not in arguments
+
+    @cached_property
+    def alone(self) -> Validator:
+        """The validator of this argument without the others, for an object that came by reference."""
+        return compile_validator(self.annotation)
+
+    def read(self, value: Any) -> Any:
+        """Return the value of a JSON value; raises pydantic's ValidationError."""
+        return self.alone.validate_json(json.dumps(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +88,8 @@ class Parameters:
 
     `is_plain`: strings, numbers and booleans, whose validation is fast and runs no user code. `form_schema` is the
     schema for the form of a person, which also has the key `REFERENCE_TYPE`. `is_form`: a person fills them in.
+    `bound` are the names that the author has bound: no argument may have one. `validator` is compiled for all
+    arguments together; `partial_validators` are those without the ones that came by reference, by their names.
     """
 
     by_name: Mapping[str, Parameter]
@@ -66,44 +98,84 @@ class Parameters:
     is_plain: bool = False
     form_schema: Mapping[str, Any] | None = None
     is_form: bool = False
+    bound: frozenset[str] = frozenset()
+    validator: Validator | None = field(default=None, repr=False)
+    partial_validators: dict[frozenset[str], Validator] = field(default_factory=dict, repr=False)
 
     def check(self, resolved: ResolvedArguments) -> dict[str, Any]:
         """Validate arguments and return their values by name; a referenced object remains the same object.
+
+        The values include the defaults that validation fills in.
 
         Raises:
             InvalidArguments: each problem names the expected and the received type, and never the value of a
                 reference.
         """
+        from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was created
+
         values: dict[str, Any] = {}
-        problems = [
-            f"{name!r} is missing"
-            for name, declared in self.by_name.items()
-            if declared.is_required and name not in resolved.arguments
-        ]
-        for name in resolved.arguments:
-            parameter = self.by_name.get(name, self.extra)
-            if parameter is None:
-                problems.append(f"{shorten(name, MAX_VALUE_CHARS)!r} is not expected")
+        problems: list[str] = []
+        by_reference = {str(path[0]) for path in resolved.objects}
+        for name in by_reference:
+            if (parameter := self._parameter(name)) is None:
+                problems.append(_unexpected(name))
                 continue
             try:
-                values[name] = _validate(parameter, name, resolved)
+                values[name] = _validate_with_objects(parameter, name, resolved)
             except InvalidArguments as problem:
                 problems.append(problem.message)
+            except UNREADABLE as error:
+                problems.append(f"{name!r} cannot be read: {type(error).__name__}")
+        others = {name: value for name, value in resolved.arguments.items() if name not in by_reference}
+        problems += [_unexpected(name) for name in others if name in self.bound]
+        try:
+            validator = self._validator_without(frozenset(by_reference & self.by_name.keys()))
+            values |= validator.validate_json(json.dumps(others))
+        except ValidationError as error:
+            problems += self._problems_of(error, resolved)
+        except UNREADABLE as error:
+            problems.append(f"{', '.join(map(repr, others))} cannot be read: {type(error).__name__}")
         if problems:
-            raise self._invalid_arguments(problems)
-        return values
+            raise self._invalid_arguments(sorted(problems, key=lambda text: not text.endswith(_MISSING)))
+        return {name: values[name] for name in (*resolved.arguments, *values)}
+
+    def _parameter(self, name: str) -> Parameter | None:
+        return None if name in self.bound else self.by_name.get(name, self.extra)
+
+    def _validator_without(self, names: frozenset[str]) -> Validator:
+        """Return the validator of the arguments that did not come by reference."""
+        if not names and self.validator:
+            return self.validator
+        if names not in self.partial_validators:
+            rest = {name: one for name, one in self.by_name.items() if name not in names}
+            self.partial_validators[names] = compile_signature(rest, self.extra)
+        return self.partial_validators[names]
+
+    def _problems_of(self, error: Any, resolved: ResolvedArguments) -> list[str]:
+        """Return the first problem of each argument."""
+        found: dict[str, str] = {}
+        for one in error.errors(include_url=False, include_context=False):
+            name, parameter = str(one["loc"][0]), self._parameter(str(one["loc"][0]))
+            is_top = len(one["loc"]) == 1
+            if is_top and one["type"] == "missing":
+                found.setdefault(name, f"{name!r}{_MISSING}")
+            elif parameter is None:
+                found.setdefault(name, _unexpected(name))
+            else:
+                found.setdefault(name, _error_message(parameter, name, resolved, {**one, "loc": one["loc"][1:]}))
+        return [problem for name, problem in found.items() if name not in self.bound]
 
     def takes_text(self, name: str, value: Any) -> bool:
         """Whether a parameter takes a text and not this object."""
         from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was created
 
-        parameter = self.by_name.get(name, self.extra)
-        if parameter is None or isinstance(value, str):
+        parameter = self._parameter(name)
+        if parameter is None or isinstance(value, str) or not _is_free_text(parameter.alone.json_schema):
             return False
         try:
-            parameter.adapter.validate_python(_unwrap_scalar(value), strict=True)
+            parameter.alone.validate_object(_unwrap_scalar(value))
         except ValidationError:
-            return _is_free_text(_json_schema(parameter.adapter))
+            return True
         return False
 
     def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -123,7 +195,7 @@ class Parameters:
             elif is_positional:
                 positional.append(values.get(name, declared.default))
             elif name in values:
-                keywords[name] = values[name]
+                keywords[declared.target or name] = values[name]
         return positional, keywords
 
     def _invalid_arguments(self, problems: list[str]) -> InvalidArguments:
@@ -136,22 +208,32 @@ class Parameters:
         )
 
 
-def _validate(parameter: Parameter, name: str, resolved: ResolvedArguments) -> Any:
+UNREADABLE = (ValueError, TypeError, RecursionError)
+"""What nesting that is too deep raises, and what a check of the tool's own may besides its refusal."""
+
+_MISSING = " is missing"
+
+
+def _unexpected(name: str) -> str:
+    return f"{shorten(name, MAX_VALUE_CHARS)!r} is not expected"
+
+
+def _validate_with_objects(parameter: Parameter, name: str, resolved: ResolvedArguments) -> Any:
+    """Return the value of an argument that is, or contains, an object that came by reference."""
     from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was created
 
     value = resolved.arguments[name]
     try:
         if (name,) in resolved.objects:
-            parameter.adapter.validate_python(_unwrap_scalar(value), strict=True)
+            parameter.alone.validate_object(_unwrap_scalar(value))
             return value
         objects = {path: value_at for path, value_at in resolved.objects.items() if path[0] == name}
         tokens = dict(enumerate(objects.values()))
         data = json.dumps(_with_tokens(value, (name,), {path: n for n, path in enumerate(objects)}, tokens))
-        valid = parameter.adapter.validate_json(data, strict=True, context=tokens)
+        valid = parameter.alone.validate_json(data, context=tokens)
     except ValidationError as error:
-        raise InvalidArguments(_error_message(parameter, name, resolved, error)) from None
-    except (ValueError, TypeError, RecursionError) as error:
-        raise InvalidArguments(f"{name!r} cannot be read: {type(error).__name__}") from None
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise InvalidArguments(_error_message(parameter, name, resolved, first)) from None
     return _with_objects(valid, objects)
 
 
@@ -202,15 +284,13 @@ def _unwrap_scalar(value: Any) -> Any:
     return value.item() if is_scalar else value
 
 
-def _error_message(parameter: Parameter, name: str, resolved: ResolvedArguments, error: Any) -> str:
+def _error_message(parameter: Parameter, name: str, resolved: ResolvedArguments, first: Mapping[str, Any]) -> str:
     links = resolved.links_in(name)
     if links:  # a referenced value must not be sent to the model in an error
         referenced = "; ".join(f"{link.reference.text} is a {describe(link.value)}" for link in links)
-        kind = error.errors(include_url=False, include_context=False, include_input=False)[0]["type"]
-        if kind in ("value_error", "assertion_error"):  # of a check of the tool's, whose message may quote the value
+        if first["type"] in ("value_error", "assertion_error"):  # of the tool's own check: it may quote the value
             return f"{name!r}: the tool's own check does not accept it; {referenced}"
         return f"{name!r}: {_expected_types(parameter)} is expected; {referenced}{_text_hint(parameter, links)}"
-    first = error.errors(include_url=False, include_context=False)[0]
     location = "".join(
         f"[{step!r}]" for step in first["loc"] if not isinstance(step, str) or not step.startswith("function-")
     )
@@ -222,7 +302,7 @@ def _error_message(parameter: Parameter, name: str, resolved: ResolvedArguments,
 def _text_hint(parameter: Parameter, links: Sequence[ReferenceTarget]) -> str:
     """Return how to pass an object as text, if the parameter takes a text."""
     objects = [link for link in links if link.text is None and not isinstance(link.value, str)]
-    if not objects or '"string"' not in json.dumps(_json_schema(parameter.adapter)):
+    if not objects or '"string"' not in json.dumps(parameter.alone.json_schema):
         return ""
     reference = objects[0].reference
     if reference.keys:
@@ -237,7 +317,7 @@ def _is_free_text(schema: Mapping[str, Any]) -> bool:
 
 
 def _expected_types(parameter: Parameter) -> str:
-    schema = _json_schema(parameter.adapter)
+    schema = parameter.alone.json_schema
     kinds = [
         option
         for option in (schema, *schema.get("anyOf", ()))
@@ -248,9 +328,3 @@ def _expected_types(parameter: Parameter) -> str:
         for option in kinds
     ]
     return " or ".join(names) or "another value"
-
-
-def _json_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return adapter.json_schema()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage
 from nbtool.text import shorten
 from nbtool.tools.schema.annotations import REFERENCE_TYPE, annotation_of, function_name, to_json_type
+from nbtool.tools.schema.declared_field import declared_field
 from nbtool.tools.schema.json_schema import drop_keyword, drop_titles, inline_refs
+from nbtool.tools.schema.open_signature import open_signature
 from nbtool.tools.schema.parameters import PLAIN_TYPES, Parameter, Parameters
+from nbtool.tools.schema.validator import compile_signature
 
 MAX_DESCRIPTION = 4_000
 """Maximum number of characters of a docstring sent to the model."""
@@ -28,22 +30,29 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, Parameters]:
         BadUsage: the signature cannot be read, or an annotation cannot be resolved.
     """
     try:
-        signature = inspect.signature(function)
-    except (ValueError, TypeError) as error:
+        signature = open_signature(function)
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadUsage(f"The signature of {function!r} cannot be read.", fix="Wrap it in a function.") from error
     description, parameter_texts = _parse_docstring(function)
     by_name: dict[str, Parameter] = {}
     extra = None
-    for raw in signature.parameters.values():
-        parameter = _make_parameter(raw, function)
+    for raw in signature.parameters:
+        parameter = _make_parameter(raw, signature.function)
         if raw.kind is _KINDS.VAR_KEYWORD:
             extra = parameter
+        elif parameter.name in by_name:
+            raise BadUsage(
+                f"Two parameters of {function_name(function)} are called {parameter.name!r}.", fix="Change the alias."
+            )
         else:
-            by_name[raw.name] = parameter
+            by_name[parameter.name] = parameter
     is_plain = extra is None and all(declared.is_plain for declared in by_name.values())
-    form_schema = _make_schema(by_name, extra, parameter_texts)
+    validator = compile_signature(by_name, extra)
+    form_schema = _make_schema(validator.json_schema, by_name, extra, parameter_texts)
     schema = drop_keyword(form_schema, REFERENCE_TYPE)
-    return description, Parameters(by_name, extra, schema, is_plain, form_schema)
+    return description, Parameters(
+        by_name, extra, schema, is_plain, form_schema, bound=signature.bound, validator=validator
+    )
 
 
 def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
@@ -62,15 +71,24 @@ def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]
 
 
 def _make_parameter(raw: inspect.Parameter, function: Callable[..., Any]) -> Parameter:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
-
-    annotation = annotation_of(raw, function)
-    if raw.default is None:
+    declared = declared_field(annotation_of(raw, function), raw.default, raw.name)
+    annotation = declared.annotation
+    if declared.default is None:
         annotation = Union[annotation, None]  # noqa: UP007 - built from a value
     json_type = _json_type(annotation, raw.name, function)
+    if declared.metadata:
+        json_type = Annotated[json_type, *declared.metadata]
     if raw.kind is _KINDS.VAR_POSITIONAL:
         json_type = list[json_type]  # type: ignore[valid-type]
-    return Parameter(raw.name, raw.kind, raw.default, TypeAdapter(json_type), _is_plain_annotation(json_type))
+    return Parameter(
+        declared.alias or raw.name,
+        raw.kind,
+        declared.default,
+        json_type,
+        _is_plain_annotation(json_type) and not declared.filled_in,
+        declared.filled_in,
+        raw.name if declared.alias else "",
+    )
 
 
 def _json_type(annotation: Any, name: str, function: Callable[..., Any]) -> Any:
@@ -89,41 +107,37 @@ def _is_plain_annotation(annotation: Any) -> bool:
 
 
 def _make_schema(
-    declared: Mapping[str, Parameter], extra: Parameter | None, texts: Mapping[str, str]
+    compiled: Mapping[str, Any], declared: Mapping[str, Parameter], extra: Parameter | None, texts: Mapping[str, str]
 ) -> dict[str, Any]:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
-
-    all_parameters = [*declared.values(), *([extra] if extra else [])]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        by_name, definitions = TypeAdapter.json_schemas(
-            [(parameter.name, "validation", parameter.adapter) for parameter in all_parameters]
-        )
-    properties = {
-        name: _property_schema(by_name[name, "validation"], parameter, texts) for name, parameter in declared.items()
-    }
+    of_each = compiled.get("properties", {})
+    properties = {name: _property_schema(of_each[name], parameter, texts) for name, parameter in declared.items()}
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     if required := [name for name, parameter in declared.items() if parameter.is_required]:
         schema["required"] = required
     schema["additionalProperties"] = (
-        _property_schema(by_name[extra.name, "validation"], extra, texts) if extra else False
+        _property_schema(compiled["additionalProperties"], extra, texts) if extra else False
     )
-    if "$defs" in definitions:
-        schema["$defs"] = definitions["$defs"]
+    if "$defs" in compiled:
+        schema["$defs"] = compiled["$defs"]
     return inline_refs(drop_titles(schema))
 
 
 def _property_schema(schema: Mapping[str, Any], parameter: Parameter, texts: Mapping[str, str]) -> dict[str, Any]:
-    property_schema = dict(schema)
-    text, own_text = texts.get(parameter.name, ""), str(property_schema.get("description", ""))
+    property_schema = {key: value for key, value in schema.items() if key != "default" or _is_json_value(value)}
+    text, own_text = texts.get(parameter.target or parameter.name, ""), str(property_schema.get("description", ""))
     if text or own_text:
         property_schema["description"] = f"{text} ({own_text})" if text and own_text else text or own_text
-    if parameter.default is not _KINDS.empty and "default" not in property_schema and _is_plain(parameter.default):
+    if "default" not in property_schema and _is_json_value(parameter.default):
         property_schema["default"] = parameter.default
     return property_schema
 
 
-def _is_plain(value: Any) -> bool:
+def _is_json_value(value: Any) -> bool:
+    """Whether a default has exactly this form in JSON."""
+    if type(value) in (list, dict):
+        return all(map(_is_json_value, value.values() if type(value) is dict else value)) and not (
+            type(value) is dict and any(type(key) is not str for key in value)
+        )
     return type(value) in (str, int, bool, types.NoneType) or (
         type(value) is float and value == value and abs(value) != float("inf")
     )

@@ -1,0 +1,102 @@
+"""What a parameter declares by its annotation and its default: also by `Field(…)` in the place of either.
+
+pydantic's `validate_call` takes `x: int = Field(default=3, ge=1)` as a parameter with the default 3, and so does this:
+the function never receives the declaration itself.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, get_args, get_origin
+
+from nbtool.errors import BadUsage
+from nbtool.tools.schema.parameters import FilledDefault
+from nbtool.tools.values.type_names import type_name
+
+EMPTY = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredField:
+    """The type of a parameter, its default, and what fills it in if its argument is left out.
+
+    `metadata` are the declarations for pydantic that were taken off the annotation.
+    """
+
+    annotation: Any
+    default: Any
+    filled_in: FilledDefault | None = None
+    metadata: tuple[Any, ...] = ()
+    alias: str = ""
+
+
+def declared_field(annotation: Any, default: Any, name: str) -> DeclaredField:
+    """Return what a parameter declares.
+
+    Raises:
+        BadUsage: its default is to be replaced by another framework, which does not happen here.
+    """
+    from pydantic.fields import FieldInfo  # noqa: PLC0415 - needed only when a tool is created
+
+    if callable(getattr(default, "dependency", None)):
+        raise BadUsage(
+            f"The default of the parameter {name!r} is {type_name(type(default))}, which another framework replaces.",
+            fix="Bind the value: functools.partial(function, " + f"{name}=…).",
+        )
+    declares = isinstance(default, FieldInfo | dataclasses.Field) or (
+        get_origin(annotation) is Annotated and any(isinstance(one, FieldInfo) for one in get_args(annotation)[1:])
+    )
+    if not declares:
+        return DeclaredField(annotation, default, _filled_copy(default))
+    info = (
+        FieldInfo.from_annotation(annotation)
+        if default is EMPTY
+        else FieldInfo.from_annotated_attribute(annotation, default)
+    )
+    aliases = info.validation_alias or info.alias
+    alias = (
+        aliases if isinstance(aliases, str) else next((one for one in _choices(aliases) if isinstance(one, str)), "")
+    )
+    return DeclaredField(info.annotation, _default_of(info), _filled_in(info), (info,), alias)
+
+
+def _default_of(info: Any) -> Any:
+    return EMPTY if info.is_required() or info.default_factory else info.default
+
+
+def _filled_in(info: Any) -> FilledDefault | None:
+    if info.is_required():
+        return None
+    makes = info.default_factory or partial(_new_copy, info.default)
+    takes_data = bool(info.default_factory and info.default_factory_takes_validated_data)
+    return FilledDefault(makes, takes_data, bool(info.validate_default), is_declared=True)
+
+
+def _filled_copy(default: Any) -> FilledDefault | None:
+    """Return what fills in a mutable default, as `validate_call` does: a copy, which no later call sees."""
+    return None if default is EMPTY or _is_hashable(default) else FilledDefault(partial(_new_copy, default))
+
+
+def _new_copy(default: Any) -> Any:
+    if _is_hashable(default):
+        return default
+    try:
+        return copy.deepcopy(default)
+    except Exception:  # noqa: BLE001 - what cannot be copied is passed as Python does
+        return default
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _choices(aliases: Any) -> list[Any]:
+    return list(getattr(aliases, "choices", ()))

@@ -1,0 +1,143 @@
+"""The validator of a signature: one schema of pydantic for all arguments of a call, compiled once.
+
+A value that pydantic would validate while it is read (`Iterable`, `Iterator`, `Generator`) is validated at once here,
+wherever it stands in a type, and is a list: an invalid item is refused before anything runs, and the function may read
+the list twice.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+if TYPE_CHECKING:
+    from pydantic_core import SchemaValidator
+
+    from nbtool.tools.schema.parameters import Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Validator:
+    """A compiled validator of JSON, one of objects, and the JSON schema of what it takes.
+
+    An object that came by reference is only looked at: an iterator is not read.
+    """
+
+    of_json: SchemaValidator
+    of_objects: SchemaValidator
+    json_schema: Mapping[str, Any]
+
+    def validate_json(self, data: str, context: Any = None) -> Any:
+        """Return the value of a JSON text; raises pydantic's ValidationError."""
+        return self.of_json.validate_json(data, strict=True, context=context)
+
+    def validate_object(self, value: Any) -> Any:
+        """Return the value of an object; raises pydantic's ValidationError."""
+        return self.of_objects.validate_python(value, strict=True)
+
+
+def compile_validator(annotation: Any) -> Validator:
+    """Compile the validator of a type."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
+    from pydantic_core import SchemaValidator  # noqa: PLC0415 - as above
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a default that has no JSON form is not in the schema
+        adapter = TypeAdapter(annotation)
+        json_schema = adapter.json_schema()
+    core_schema: Any = adapter.core_schema
+    of_objects: Any = adapter.validator
+    if not _has_lazy_part(core_schema):
+        return Validator(of_objects, of_objects, json_schema)
+    with _compiled_anew(core_schema):
+        return Validator(SchemaValidator(_with_lists(core_schema)), of_objects, json_schema)
+
+
+def compile_signature(parameters: Mapping[str, Parameter], extra: Parameter | None) -> Validator:
+    """Compile the validator of all arguments of a call, by their names."""
+    return compile_validator(Annotated[Any, _Signature(parameters, extra)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """Represents a signature in an annotation: an object with a key for each parameter."""
+
+    parameters: Mapping[str, Parameter]
+    extra: Parameter | None
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema  # noqa: PLC0415 - needed only when a tool is created
+
+        fields = {
+            name: core_schema.typed_dict_field(
+                _with_default(one, handler.generate_schema(one.annotation)), required=one.is_required
+            )
+            for name, one in self.parameters.items()
+        }
+        if self.extra is None:
+            return core_schema.typed_dict_schema(fields, extra_behavior="forbid")
+        extras = handler.generate_schema(self.extra.annotation)
+        return core_schema.typed_dict_schema(fields, extras_schema=extras, extra_behavior="allow")
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:
+        schema = dict(handler.resolve_ref_schema(handler(core)))
+        schema["additionalProperties"] = handler(core["extras_schema"]) if self.extra else False
+        return schema
+
+
+def _with_default(parameter: Parameter, schema: Any) -> Any:
+    """Return the schema of a parameter with the default that is filled in when its argument is left out."""
+    from pydantic_core import core_schema  # noqa: PLC0415 - needed only when a tool is created
+
+    if (filled := parameter.filled_in) is None:
+        return schema
+    return core_schema.with_default_schema(
+        schema,
+        default_factory=filled.make,
+        default_factory_takes_data=filled.takes_data,
+        validate_default=filled.is_validated,
+    )
+
+
+def _has_lazy_part(core: Any) -> bool:
+    if isinstance(core, dict):
+        return core.get("type") == "generator" or any(map(_has_lazy_part, core.values()))
+    return isinstance(core, list | tuple) and any(map(_has_lazy_part, core))
+
+
+def _with_lists(core: Any) -> Any:
+    """Return a core schema in which each lazy sequence is a list."""
+    if isinstance(core, dict):
+        changed = {key: _with_lists(value) for key, value in core.items()}
+        return {**changed, "type": "list"} if core.get("type") == "generator" else changed
+    return type(core)(map(_with_lists, core)) if type(core) in (list, tuple) else core
+
+
+@contextmanager
+def _compiled_anew(core: Any) -> Iterator[None]:
+    """Let pydantic compile each class of a schema as the schema says, instead of taking the class's own validator.
+
+    It takes that of every class that is complete, and a class whose field is an `Iterable` has a lazy one.
+    """
+    complete = {kind for kind in _classes(core) if vars(kind).get("__pydantic_complete__")}
+    for kind in complete:
+        kind.__pydantic_complete__ = False
+    try:
+        yield
+    finally:
+        for kind in complete:
+            kind.__pydantic_complete__ = True
+
+
+def _classes(core: Any) -> Iterator[Any]:
+    if isinstance(core, dict):
+        if isinstance(core.get("cls"), type):
+            yield core["cls"]
+        core = core.values()
+    elif not isinstance(core, list | tuple):
+        return
+    for part in core:
+        yield from _classes(part)
