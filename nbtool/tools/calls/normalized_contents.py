@@ -77,7 +77,10 @@ def children(container: Any, *, keys: bool = True) -> Iterable[Any] | None:
     if issubclass(kind, type):
         return None
     if (fields := getattr(kind, "__dataclass_fields__", None)) or hasattr(kind, "model_fields"):
-        return [getattr(container, name, None) for name in fields or kind.model_fields]
+        extra = getattr(container, "__pydantic_extra__", None) or {}
+        return [*(getattr(container, name, None) for name in fields or kind.model_fields), *extra.values()]
+    if of_attrs := getattr(kind, "__attrs_attrs__", None):
+        return [getattr(container, one.name, None) for one in of_attrs]
     with suppress(Exception):  # a library object in a state in which it cannot be read
         if 0 < size_of(container) <= MAX_INSPECTED:
             return next((list(form) for form in table_forms(container)), None)

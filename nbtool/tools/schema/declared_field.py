@@ -72,8 +72,18 @@ def _filled_in(info: Any) -> FilledDefault | None:
     if info.is_required():
         return None
     makes = info.default_factory or partial(_new_copy, info.default)
-    takes_data = bool(info.default_factory and info.default_factory_takes_validated_data)
+    takes_data = bool(info.default_factory) and _takes_data(info.default_factory)
     return FilledDefault(makes, takes_data, bool(info.validate_default), is_declared=True)
+
+
+def _takes_data(factory: Any) -> bool:
+    """Whether a factory of a default takes the values before it, which is told by its signature."""
+    try:
+        parameters = [*inspect.signature(factory).parameters.values()]
+    except (ValueError, TypeError):  # of a builtin, such as list
+        return False
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return len(parameters) == 1 and parameters[0].kind in by_position and parameters[0].default is EMPTY
 
 
 def _filled_copy(default: Any) -> FilledDefault | None:

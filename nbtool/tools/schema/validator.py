@@ -8,10 +8,11 @@ the list twice.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
+
+from nbtool.tools.values.core_schemas import Node, compiled_as_written, nodes, with_changed_nodes
 
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
@@ -50,10 +51,10 @@ def compile_validator(annotation: Any) -> Validator:
         json_schema = adapter.json_schema()
     core_schema: Any = adapter.core_schema
     of_objects: Any = adapter.validator
-    if not _has_lazy_part(core_schema):
+    if not any(map(_is_lazy, nodes(core_schema))):
         return Validator(of_objects, of_objects, json_schema)
-    with _compiled_anew(core_schema):
-        return Validator(SchemaValidator(_with_lists(core_schema)), of_objects, json_schema)
+    with compiled_as_written(core_schema):
+        return Validator(SchemaValidator(with_changed_nodes(core_schema, _as_list)), of_objects, json_schema)
 
 
 def compile_signature(parameters: Mapping[str, Parameter], extra: Parameter | None) -> Validator:
@@ -102,42 +103,9 @@ def _with_default(parameter: Parameter, schema: Any) -> Any:
     )
 
 
-def _has_lazy_part(core: Any) -> bool:
-    if isinstance(core, dict):
-        return core.get("type") == "generator" or any(map(_has_lazy_part, core.values()))
-    return isinstance(core, list | tuple) and any(map(_has_lazy_part, core))
+def _is_lazy(node: Node) -> bool:
+    return node.get("type") == "generator"
 
 
-def _with_lists(core: Any) -> Any:
-    """Return a core schema in which each lazy sequence is a list."""
-    if isinstance(core, dict):
-        changed = {key: _with_lists(value) for key, value in core.items()}
-        return {**changed, "type": "list"} if core.get("type") == "generator" else changed
-    return type(core)(map(_with_lists, core)) if type(core) in (list, tuple) else core
-
-
-@contextmanager
-def _compiled_anew(core: Any) -> Iterator[None]:
-    """Let pydantic compile each class of a schema as the schema says, instead of taking the class's own validator.
-
-    It takes that of every class that is complete, and a class whose field is an `Iterable` has a lazy one.
-    """
-    complete = {kind for kind in _classes(core) if vars(kind).get("__pydantic_complete__")}
-    for kind in complete:
-        kind.__pydantic_complete__ = False
-    try:
-        yield
-    finally:
-        for kind in complete:
-            kind.__pydantic_complete__ = True
-
-
-def _classes(core: Any) -> Iterator[Any]:
-    if isinstance(core, dict):
-        if isinstance(core.get("cls"), type):
-            yield core["cls"]
-        core = core.values()
-    elif not isinstance(core, list | tuple):
-        return
-    for part in core:
-        yield from _classes(part)
+def _as_list(node: Node) -> Node:
+    return {**node, "type": "list"} if _is_lazy(node) else node

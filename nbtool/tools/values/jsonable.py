@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import datetime
 import decimal
 import enum
 import fractions
 import inspect
+import json
 import math
 import pathlib
 import uuid
@@ -16,6 +16,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nbtool.messages import Media
+from nbtool.tools.values.declared_form import (
+    NotReadable,
+    as_plain_container,
+    contains_serializer,
+    declared_form,
+    is_record,
+)
 from nbtool.tools.values.sanitize import strip_controls, without_addresses
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.values.type_names import declared_type, type_name
@@ -38,11 +45,18 @@ _TEXT_TYPES = (
 
 def is_json_like(value: Any) -> bool:
     """Whether a value is rendered as JSON."""
-    kind = type(value)
-    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
     return (
-        isinstance(value, (*_LISTS, dict, enum.Enum, *_TEXT_TYPES)) or is_record or _fields(value) is not None
-    ) and kind.__module__.partition(".")[0] not in LIBRARIES
+        isinstance(value, (*_LISTS, dict, enum.Enum, *_TEXT_TYPES))
+        or as_plain_container(value) is not None
+        or is_record(value)
+    ) and type(value).__module__.partition(".")[0] not in LIBRARIES
+
+
+def readable_part(value: Any, budget: int) -> Any:
+    """Return a value inside a table or a printed line: as JSON if a class in it declares what leaves it."""
+    if not contains_serializer(value):
+        return value
+    return json.dumps(JsonConverter(budget).convert(value), ensure_ascii=False)
 
 
 class JsonConverter:
@@ -91,13 +105,23 @@ class JsonConverter:
         try:
             if isinstance(value, dict):
                 return self._mapping(value)
-            if (fields := _fields(value)) is not None:
-                return self._mapping(fields)
-            if isinstance(value, _LISTS):
+            if type(value) in _LISTS:
                 return self._list(value, len(value))
-            return self._object(value)
+            if (container := as_plain_container(value)) is not None:
+                return self.convert(container)
+            if is_record(value):
+                return self._record(value)
+            return self._list(value, len(value)) if isinstance(value, _LISTS) else self._object(value)
         finally:
             self._ancestors.discard(id(value))
+
+    def _record(self, value: Any) -> Any:
+        """Return what the class of a record lets out of it; if its serializer fails, that it did, and no field."""
+        try:
+            return self.convert(declared_form(value, self.convert))
+        except NotReadable as failure:
+            self.has_objects, self.is_complete = True, False
+            return str(failure)
 
     def _mapping(self, value: Mapping[Any, Any]) -> dict[str, Any]:
         converted: dict[str, Any] = {}
@@ -165,17 +189,3 @@ def llm_repr(value: Any) -> str | None:
     """Return the text of `_repr_llm_`; None if there is no such method or it returns no text."""
     text = value._repr_llm_() if has_llm_repr(value) else None
     return text if isinstance(text, str) else None
-
-
-def _fields(value: Any) -> dict[str, Any] | None:
-    """Return the fields of a record: a dataclass, a pydantic model, a named tuple."""
-    kind = type(value)
-    if isinstance(value, type):
-        return None
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value) if field.repr}
-    if isinstance(fields := getattr(kind, "model_fields", None), dict):
-        return {name: getattr(value, name, None) for name, field in fields.items() if getattr(field, "repr", True)}
-    if isinstance(value, tuple) and isinstance(names := getattr(kind, "_fields", None), tuple):
-        return dict(zip(names, value, strict=False))
-    return None

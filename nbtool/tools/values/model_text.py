@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.text import format_number, left_out
-from nbtool.tools.values.jsonable import MAX_BITS, JsonConverter, is_json_like, llm_repr, own_repr
+from nbtool.tools.values.declared_form import contains_serializer
+from nbtool.tools.values.jsonable import MAX_BITS, JsonConverter, is_json_like, llm_repr, own_repr, readable_part
 from nbtool.tools.values.masked_excerpt import mask_text, restore_text
 from nbtool.tools.values.output_suppression import suppress_output
 from nbtool.tools.values.sanitize import strip_controls, without_addresses, without_paths
@@ -203,7 +204,26 @@ def _render_rows(value: Any, package: str, count: int, width: int) -> str:
         return _to_csv(part if hasattr(part, "columns") else part.to_frame())
     if width > MAX_COLUMNS:
         part = part.iloc[:, :MAX_COLUMNS]
-    return str(part.to_string())
+    return str(_with_readable_cells(part).to_string())
+
+
+def _with_readable_cells(part: Any) -> Any:
+    """Return a part of a pandas frame or series whose cells are in the form that their classes declare."""
+    if part.ndim == 1:
+        return part.map(_cell) if _has_records(part) else part
+    shown = part.copy(deep=False)
+    for index in range(part.shape[1]):
+        if _has_records(column := part.iloc[:, index]):
+            shown.isetitem(index, column.map(_cell))
+    return shown
+
+
+def _has_records(column: Any) -> bool:
+    return str(column.dtype) == "object" and any(map(contains_serializer, column))
+
+
+def _cell(value: Any) -> Any:
+    return readable_part(value, RESULT_CHARS)
 
 
 def _longest_cell(part: Any) -> int:
@@ -217,13 +237,17 @@ def _to_csv(part: Any) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(part.columns[:MAX_COLUMNS])
-    writer.writerows(row[:MAX_COLUMNS] for row in part.rows())
+    writer.writerows(map(_cell, row[:MAX_COLUMNS]) for row in part.rows())
     return buffer.getvalue().rstrip("\n")
 
 
 def _render_array(value: Any, budget: int) -> Rendered:
     import numpy as np  # noqa: PLC0415 - the value is a numpy object
 
+    if value.dtype.hasobject and contains_serializer(value.tolist()):
+        cells = np.empty(value.size, dtype=object)
+        cells[:] = [_cell(item) for item in value.flat]
+        value = cells.reshape(value.shape)
     fits = value.size * 2 <= budget
     text = without_addresses(np.array2string(value, threshold=value.size + 1 if fits else 20, edgeitems=3))
     if fits and len(text) < budget:
