@@ -249,6 +249,7 @@ class TurnRun:
             tools=tuple(tools),
             qualified_names={name: tool.qualified_name for name, tool in tools.items() if tool.qualified_name},
             exposed=tuple(entry.name for entry in self.parts.exposed_variables() if entry.is_live),
+            is_rerun=turn.is_rerun,
         )
 
 

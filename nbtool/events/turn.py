@@ -40,7 +40,7 @@ class TurnStarted:
     that it is replayed from; empty if a model is called. `told_from` is the version whose first `told_rounds` rounds
     are carried over. `tools` and `exposed` are the names of the chat's tools and of the notebook's objects that
     references can point to; None if they were not recorded. `qualified_names` has the names for the user of those
-    tools whose names for the model differ.
+    tools whose names for the model differ. `is_rerun`: the turn was run again as it is, for another version.
     """
 
     turn_id: str
@@ -57,6 +57,7 @@ class TurnStarted:
     tools: tuple[str, ...] | None = None
     exposed: tuple[str, ...] | None = None
     qualified_names: dict[str, str] = field(default_factory=dict)
+    is_rerun: bool = False
     kind: Literal["turn_started"] = "turn_started"
 
 

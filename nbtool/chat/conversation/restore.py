@@ -78,6 +78,7 @@ def restore_turn(events: Iterable[Event], *, before: Sequence[Message] = (), is_
         messages=Messages(tuple(context), tuple(chain)),
         log=_deduplicated(log),
         calls=records,
+        is_rerun=began.is_rerun,
     )
     turn.finish(Outcome(ended.status, ended.text, replies, _errors(ended), ended.end_reason))
     turn.done.set_result(turn)
@@ -163,17 +164,18 @@ def _records(log: Sequence[Event]) -> list[CallRecord]:
 def _fold(event: Event, record: CallRecord) -> None:
     match event:
         case CallReady():
-            record.resolved = dict(event.resolved)
+            record.resolved, record.edited = dict(event.resolved), event.edited
         case CallAsked():
             record.status = "waiting"
         case CallDecided():
             record.decisions.append(event)
         case CallStarted():
             record.status, record.started, record.edited = "running", event.started, event.edited
+            record.resolved = dict(event.resolved) or record.resolved
         case CallFinished():
             record.status, record.shown, record.reason = event.status, event.shown, event.reason
             record.started = None if event.status == "not_run" else record.started
-            record.reference, record.whole = event.reference, event.whole
+            record.reference, record.whole, record.traceback = event.reference, event.whole, event.traceback
             record.ended = record.started + event.seconds if record.started else None
         case _:
             pass

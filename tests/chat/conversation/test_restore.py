@@ -3,16 +3,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.conversation import restore
+from nbtool.chat.export.call_code import ExportContext
+from nbtool.chat.export.python import export_python
 from nbtool.chat.journal import journal, queries
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn.compact import natural_flow
 from nbtool.errors import JournalError, UnknownReference
 from nbtool.event_json import load_events
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, Notice, TurnEnded
 from nbtool.testing import ScriptedApprover, ScriptedWire, call, cut, thinking
+from nbtool.tools.tool import as_tools
+from nbtool.tools.variables.store import Variables
 
 
 @tool(run="auto")
@@ -196,3 +202,78 @@ def test_no_approval_is_carried_over() -> None:
 
     assert again.approvals.remembered() == ()
     assert again.send("Sell").calls[0].status == "denied"
+
+
+@tool
+def quote(ticker: str, days: int = Field(default=3, ge=1)) -> str:
+    "Quote a ticker."
+    return f"{ticker} {days}"
+
+
+@tool(run="auto")
+def fail(n: int) -> int:
+    "Fail."
+    return n // 0
+
+
+TOOLS = [quote, fail]
+
+
+def exported(turn: Turn) -> str:
+    context = ExportContext({one.__name__: as_tools(one)[0] for one in TOOLS}, Variables(), {"quote": quote})
+    return export_python([turn], context).text
+
+
+def assert_equal(again: Turn, turn: Turn) -> None:
+    assert exported(again) == exported(turn)
+    assert again.content == turn.content
+    assert natural_flow(again.messages.chain, again.calls) == natural_flow(turn.messages.chain, turn.calls)
+    for name in ("arguments", "edited", "resolved", "traceback", "status", "shown", "reason"):
+        assert [getattr(call, name) for call in again.calls] == [getattr(call, name) for call in turn.calls], name
+
+
+def test_a_call_with_edited_arguments_is_recalled_with_those_that_ran() -> None:
+    replies = [[call("quote", ticker="A"), call("fail", n=1)], "Quoted."]
+    approver = ScriptedApprover([Approved(arguments={"ticker": "B", "days": 5})])
+    turn = Chat(wire=ScriptedWire(replies), tools=TOOLS, approver=approver).send("Quote")
+
+    again = restore.restore_turn(journal_events(turn))
+
+    assert_equal(again, turn)
+    assert 'quote(ticker="B", days=5)' in exported(again)
+    assert again.calls[0].resolved["days"].text == "5"
+    assert "n // 0" in again.calls[1].traceback
+
+
+def test_a_default_that_was_filled_in_is_recalled_and_exported() -> None:
+    replies = [call("quote", ticker="A"), "Quoted."]
+    turn = Chat(wire=ScriptedWire(replies), tools=TOOLS, approver=ScriptedApprover([Approved()])).send("Quote")
+
+    again = restore.restore_turn(journal_events(turn))
+
+    assert_equal(again, turn)
+    assert 'quote(ticker="A", days=3)' in exported(again)
+
+
+def test_an_edited_call_that_was_carried_over_is_recalled_with_the_arguments_that_ran() -> None:
+    replies = [call("quote", ticker="A"), ["Qu", cut()], "Quoted."]
+    approver = ScriptedApprover([Approved(arguments={"ticker": "B"})])
+    chat = Chat(wire=ScriptedWire(replies), tools=TOOLS, approver=approver)
+    chat.send("Quote")
+    turn = chat.resume()
+
+    again = restore.restore_turn(journal_events(turn))
+
+    assert turn.calls[0].edited
+    assert_equal(again, turn)
+    assert 'quote(ticker="B", days=3)' in exported(again)
+
+
+def test_a_rerun_is_known_as_one_after_a_restart() -> None:
+    chat = Chat(wire=ScriptedWire(["One.", "Two."]))
+    chat.send("Hello", settings=TurnSettings(cell_id="a"))
+    chat.rerun()
+
+    versions = next(iter(reopen(chat)[0].tree.nodes())).all_versions
+
+    assert [version.is_rerun for version in versions] == [False, True]

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from nbtool import Chat
+from nbtool.chat.conversation import restore
+from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage, MissingKey
 from nbtool.testing import ScriptedWire, cut
 from tests.chat.recording.making import ONLY, PROMPT, chat, frame
@@ -83,6 +85,21 @@ def test_a_rerun_asks_again_and_is_recorded_beside_the_first(path: Path) -> None
 
     assert [actual.text, again.text, fresh.text] == ["One.", "Two.", "Three."]
     assert (again.replayed is not None, fresh.replayed) == (True, None)
+
+
+def test_a_rerun_after_a_restart_is_recorded_beside_the_earlier_versions(path: Path) -> None:
+    first = chat(path, ["One.", "Two."], tools=[])
+    first.send("Hello")
+    first.rerun()
+    events = journal().read(lambda connection: queries.chat_events(connection, first.chat_id))
+
+    restarted = chat(path, ["Three."], tools=[])
+    restore.restore_into(restarted.conversation, restarted.variables, first.chat_id, events)
+    restarted.rerun()
+
+    fresh = chat(path, tools=[])
+    told = [fresh.send("Hello", settings=ONLY), *(fresh.rerun(settings=ONLY) for _ in range(2))]
+    assert [turn.text for turn in told] == ["One.", "Two.", "Three."]
 
 
 def test_a_turn_that_broke_off_is_not_recorded(path: Path) -> None:
