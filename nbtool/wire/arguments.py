@@ -35,6 +35,16 @@ def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
     return value, None
 
 
+def arguments_text(value: object) -> str:
+    """Return what a server sent as the arguments of a call as text: of anything but a text and `null` its JSON.
+
+    A number, a list or a boolean is thus found to be no object, and not taken for a call without arguments.
+    """
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
 def valid_arguments(arguments: object) -> str:
     """Return the arguments of a call in a form that every provider accepts: the text of a JSON object.
 

@@ -8,7 +8,6 @@ See https://docs.anthropic.com/en/docs/build-with-claude/streaming.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from nbtool.errors import InvalidReply
 from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Usage
-from nbtool.wire.arguments import parse_arguments
+from nbtool.wire.arguments import arguments_text, parse_arguments
 from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call, unknown_block
 from nbtool.wire.dialects.reported_cost import reported_cost
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
@@ -173,7 +172,7 @@ class AnthropicDecoder(TypedEventDecoder):
         """Handle the arguments of a call that arrived in one piece."""
         block = self._blocks[index]
         if block.is_call and "input" not in block.fragments:
-            text = json.dumps(block.block.get("input") or {}, ensure_ascii=False)
+            text = arguments_text(block.block.get("input")) or "{}"
             block.add("input", text)
             deltas.append(CallDelta(str(index), arguments=text))
 
@@ -189,15 +188,23 @@ class AnthropicDecoder(TypedEventDecoder):
             block.add("thinking", text)
             deltas.append(ThinkingDelta(text, self._is_new("thinking", index)))
         elif kind == "input_json_delta":
-            if text := _text(delta, "partial_json"):
-                block.add("input", text)
-                if block.is_call:
-                    deltas.append(CallDelta(str(index), arguments=text))
+            self._add_input(index, block, delta.get("partial_json"), deltas)
         elif kind == "citations_delta":
             block.citations.append(delta.get("citation"))
             deltas += _citation_deltas([delta.get("citation")])
         elif kind not in ("text_delta", "thinking_delta"):
             _keep_unknown(block, delta)
+
+    def _add_input(self, index: int, block: _OpenBlock, piece: Any, deltas: list[Delta]) -> None:
+        """Add a piece of a call's arguments; what is no text cannot be a piece of one, and is taken for all of them."""
+        if not (text := arguments_text(piece)):
+            return
+        final = not isinstance(piece, str)
+        if final:
+            block.fragments["input"] = []
+        block.add("input", text)
+        if block.is_call:
+            deltas.append(CallDelta(str(index), arguments=text, final=final))
 
     def _open_block(self, index: int, kind: str) -> _OpenBlock:
         """Return the block of a fragment; if its start event was lost, create the block unless that would lose data.
@@ -249,7 +256,7 @@ class AnthropicDecoder(TypedEventDecoder):
         if not self._has_begun and not self._blocks:
             raise InvalidReply("The reply ended before it began.", fix="Send it again.")
         for index, block in self._blocks.items():
-            if block.block.get("input"):  # complete in its start event, without fragments
+            if block.block.get("input") not in (None, "", {}):  # complete in its start event, without fragments
                 self._start_block(index, deltas)
         deltas += (ProviderDelta(provider_call(use.value())) for use in self._provider_uses.values())
         blocks = [self._blocks[index].value() for index in sorted(self._blocks)]

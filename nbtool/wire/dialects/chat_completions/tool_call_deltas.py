@@ -7,12 +7,11 @@ whose arguments are then invalid JSON: it is refused, so that two calls are neve
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.events import CallDelta
-from nbtool.wire.arguments import parse_arguments
+from nbtool.wire.arguments import arguments_text, parse_arguments
 from nbtool.wire.reply import CALLS_CEILING
 
 
@@ -72,7 +71,8 @@ class ToolCallAssembler:
         Next to `tool_calls` it repeats the same call (llama-cpp-python) and is ignored.
         """
         call = self._by_index.get(-1)
-        if not (function.get("name") or function.get("arguments")) or (self._calls and call is None):
+        is_empty = not function.get("name") and function.get("arguments") in (None, "")
+        if is_empty or (self._calls and call is None):
             return []
         call = call or self._new(-1)
         return self._append(call, {}, function, is_snapshot=False)
@@ -150,7 +150,7 @@ class ToolCallAssembler:
             return False
         if arguments is None or not call.is_complete():
             return False
-        return name != call.name or _as_text(arguments) != "".join(call.fragments)
+        return name != call.name or arguments_text(arguments) != "".join(call.fragments)
 
     def _index_missing(self, call_id: str, name: str, position: int, touched: set[_Call]) -> _Call:
         if call_id:
@@ -176,8 +176,8 @@ class ToolCallAssembler:
         call.is_custom = call.is_custom or fragment.get("type") == "custom"
         call.extra = fragment.get("extra_content") or call.extra
         arguments = function.get("arguments")
-        final = is_snapshot or isinstance(arguments, dict | list)
-        text = _as_text(arguments)
+        final = is_snapshot or not isinstance(arguments, str | None)  # what is no text cannot be a piece of one
+        text = arguments_text(arguments)
         if text and final:
             call.fragments = [text]
         elif text:
@@ -210,12 +210,6 @@ def _text(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value if isinstance(value, str) else ""
-
-
-def _as_text(arguments: Any) -> str:
-    if isinstance(arguments, str):
-        return arguments
-    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
 
 
 def _is_object(text: str) -> bool:

@@ -111,7 +111,7 @@ class ReplyParts:
                 {**part, "functionCall": {key: call[key] for key in ("name", "args", "id") if key in call}}
             )
             yield CallDelta(str(at), _text(call, "id"), name)
-            if not will_continue and not pieces:
+            if not will_continue and pieces in (None, []):
                 arguments = call.get("args")
                 yield CallDelta(str(at), arguments="{}" if arguments is None else _dump(arguments))
                 return
@@ -124,7 +124,7 @@ class ReplyParts:
         assert self._open_call is not None
         if part.get("thoughtSignature"):
             self._parts[self._open_call]["thoughtSignature"] = part["thoughtSignature"]
-        for piece in pieces if isinstance(pieces, list) else ():
+        for piece in pieces if isinstance(pieces, list) else () if pieces is None else (None,):
             self._arguments.add(piece)
 
     def _end_call(self, *, is_whole: bool) -> CallDelta:

@@ -23,6 +23,7 @@ from nbtool.events import (
     ThinkingDelta,
     UsageDelta,
 )
+from nbtool.wire.arguments import arguments_text
 from nbtool.wire.dialects.responses.output_items import (
     CALLS,
     Item,
@@ -142,9 +143,10 @@ class ResponsesDecoder(TypedEventDecoder):
             return
         if stage == "done":
             self._emit_call(output_item, {**event, "type": item_type}, deltas)
-        elif isinstance(text := event.get("delta"), str) and text:
-            output_item.add("call", text)
-            deltas.append(CallDelta(output_item.key, arguments=text))
+        elif text := arguments_text(event.get("delta")):
+            final = not isinstance(event["delta"], str)  # what is no text cannot be a piece of one
+            (output_item.replace if final else output_item.add)("call", text)
+            deltas.append(CallDelta(output_item.key, arguments=text, final=final))
 
     def _item_added(self, event: Item, item: Item, deltas: list[Delta]) -> None:
         output_item = self._output_items.on_added(event, item)

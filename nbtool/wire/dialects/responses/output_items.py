@@ -6,7 +6,6 @@ event, or number every item as the first.
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections import deque
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from nbtool.errors import InvalidReply
 from nbtool.events import MediaDelta, StreamNotice
 from nbtool.messages import Media, Usage
 from nbtool.text import shorten
+from nbtool.wire.arguments import arguments_text
 from nbtool.wire.dialects.reported_cost import reported_cost
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.reply import require_few_items
@@ -205,10 +205,7 @@ _PROSE = {
 
 def arguments(item: Item) -> str:
     """Return the arguments of a call as text; some servers send an object instead."""
-    value = item.get(CALLS[item["type"]])
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    return value if isinstance(value, str) else ""
+    return arguments_text(item.get(CALLS[item["type"]]))
 
 
 _ACTIONS = {
