@@ -129,7 +129,7 @@ def test_what_is_no_text_is_no_piece_of_arguments(way: str, odd: Any) -> None:
 
 
 @pytest.mark.parametrize("way", WHOLE)
-def test_null_stands_for_no_arguments(way: str) -> None:
+def test_null_means_no_arguments(way: str) -> None:
     (made,) = WHOLE[way](None).calls
 
     assert made.args == {}

@@ -18,7 +18,7 @@ from nbtool.tools.calls.site_rules import person_rule, rule_to_ask
 from nbtool.tools.content_hash.change_token import ChangeToken, change_token, tool_change_token
 from nbtool.tools.content_hash.tool_states import ToolStates
 from nbtool.tools.execution.executors import worker_notice
-from nbtool.tools.schema.parameters import PLAIN_TYPES
+from nbtool.tools.schema.annotations import PLAIN_TYPES
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.content_lines import ContentLines, content_lines
 from nbtool.tools.values.jsonable import JsonConverter
@@ -181,15 +181,16 @@ class BoundCall:
             other.tool_token,
         ) and self.same_tool_as(other)
 
-    def has_inputs_of(self, other: BoundCall) -> bool:
-        """Whether the values of another binding are those of this one: its arguments, objects and validator."""
-        are_watched = not any(token.problem for tokens in self.tokens.values() for token in tokens)
+    def has_inputs(
+        self, tool: Tool, arguments_json: str, resolved: ResolvedArguments, tokens: Mapping[Path, Any]
+    ) -> bool:
+        """Whether its values would come of these arguments, objects and tool too."""
+        before = self.resolved.objects
         return (
-            are_watched
-            and self.tool.parameters is other.tool.parameters
-            and (self.arguments_json, self.tokens) == (other.arguments_json, other.tokens)
-            and self.resolved.objects.keys() == other.resolved.objects.keys()
-            and all(other.resolved.objects[path] is value for path, value in self.resolved.objects.items())
+            not any(token.problem for path_tokens in tokens.values() for token in path_tokens)
+            and tool.parameters is self.tool.parameters
+            and (arguments_json, tokens, resolved.objects.keys()) == (self.arguments_json, self.tokens, before.keys())
+            and all(before[path] is value for path, value in resolved.objects.items())
         )
 
     def same_tool_as(self, other: BoundCall) -> bool:
@@ -261,13 +262,18 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables, earlier
     if links and tool.sends_to and (refusal := site_policy().values_refusal(f"{links[0].reference.text}")):
         raise InvalidArguments(refusal)
     tokens = {path: _change_tokens(path, resolved) for path in resolved.links}
-    bound = BoundCall(tool, json.dumps(arguments_json), resolved, {}, tokens, unreadable_links=unreadable_links)
-    values = earlier.values if earlier and bound.has_inputs_of(earlier) else tool.parameters.check(resolved)
-    return replace(
-        bound,
-        values=values,
-        previews=_previews(resolved, variables),
-        effect=_effect_preview(tool, values, resolved),
+    text = json.dumps(arguments_json)
+    is_same = earlier is not None and earlier.has_inputs(tool, text, resolved, tokens)
+    values = earlier.values if earlier and is_same else tool.parameters.check(resolved)
+    return BoundCall(
+        tool,
+        text,
+        resolved,
+        values,
+        tokens,
+        _previews(resolved, variables),
+        _effect_preview(tool, values, resolved),
+        unreadable_links,
         described_arguments=_describe_arguments(tool, arguments_json, values, resolved),
     )
 
@@ -276,11 +282,11 @@ def _describe_arguments(
     tool: Tool, arguments: Mapping[str, Any], values: Mapping[str, Any], resolved: ResolvedArguments
 ) -> dict[str, ResolvedArgument]:
     """Describe each argument, and each declared default that validation filled in."""
-    filled = {name: one for name, one in tool.parameters.by_name.items() if one.is_filled_in(arguments)}
-    return {
-        **{name: _described(name, value, resolved) for name, value in arguments.items()},
-        **{name: ResolvedArgument(_filled_text(values[name])) for name in filled},
-    }
+    described = {name: _described(name, value, resolved) for name, value in arguments.items()}
+    for name, parameter in tool.parameters.by_name.items():
+        if parameter.is_filled_in(arguments):
+            described[name] = ResolvedArgument(_filled_text(values[name]))
+    return described
 
 
 def _filled_text(value: Any) -> str:

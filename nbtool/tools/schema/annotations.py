@@ -13,6 +13,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from nbtool.errors import BadUsage
 from nbtool.tools.values.type_names import type_name
 
+PLAIN_TYPES = (str, int, float, bool, types.NoneType)
+"""The types of scalar JSON values."""
+
 REFERENCE_KEY = "\0reference"
 """The key of a placeholder for a live object in JSON during validation; no argument of a model contains it."""
 
@@ -67,7 +70,7 @@ def to_json_type(annotation: Any) -> Any:
     """Replace types without a JSON form by references."""
     if annotation is Any or annotation is object or isinstance(annotation, typing.TypeVar):
         return Any
-    if _is_json(annotation):
+    if annotation in PLAIN_TYPES or _is_json(annotation):
         return annotation
     if typing.is_typeddict(annotation):
         return _typed_dict(annotation)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Annotated, Any, get_args, get_origin
 
 from nbtool.errors import BadUsage
-from nbtool.tools.schema.parameters import FilledDefault
+from nbtool.tools.schema.parameter import FilledDefault
 from nbtool.tools.values.type_names import type_name
 
 EMPTY = inspect.Parameter.empty

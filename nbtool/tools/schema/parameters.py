@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import inspect
 import json
-import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from nbtool.errors import InvalidArguments
 from nbtool.text import shorten
-from nbtool.tools.schema.annotations import REFERENCE_KEY, REFERENCE_TYPE
-from nbtool.tools.schema.validator import Validator, compile_signature, compile_validator
+from nbtool.tools.schema.annotations import PLAIN_TYPES, REFERENCE_KEY, REFERENCE_TYPE
+from nbtool.tools.schema.arguments_validator import compile_signature
+from nbtool.tools.schema.parameter import Parameter
+from nbtool.tools.schema.validator import Validator
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.variables.references import Path, ReferenceTarget, ResolvedArguments
 
@@ -27,59 +27,7 @@ MAX_VALUE_CHARS = 80
 MAX_PROBLEMS = 5
 """Maximum number of problems listed in one error."""
 
-PLAIN_TYPES = (str, int, float, bool, types.NoneType)
-"""The types of scalar JSON values."""
-
 _KINDS = inspect.Parameter
-
-
-@dataclass(frozen=True, slots=True)
-class FilledDefault:
-    """A default that validation fills in: one declared by pydantic's `Field`, or a new copy of a mutable one.
-
-    `takes_data`: `make` receives the values of the parameters before it. `is_declared`: by `Field`, so that Python
-    itself would pass the declaration.
-    """
-
-    make: Callable[..., Any]
-    takes_data: bool = False
-    is_validated: bool = False
-    is_declared: bool = False
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a tool; `is_plain`: a string, a number or a boolean.
-
-    `name` is what the model calls it, and `target` what the function does, which differs for `Field(alias=…)`.
-    """
-
-    name: str
-    kind: Any
-    default: Any
-    annotation: Any = field(repr=False)
-    is_plain: bool = False
-    filled_in: FilledDefault | None = None
-    target: str = ""
-
-    @property
-    def is_required(self) -> bool:
-        """Whether it has no default."""
-        has_default = self.filled_in is not None or self.default is not _KINDS.empty
-        return not has_default and self.kind not in (_KINDS.VAR_POSITIONAL, _KINDS.VAR_KEYWORD)
-
-    def is_filled_in(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether its declared default takes the place of its argument in a call."""
-        return self.filled_in is not None and self.filled_in.is_declared and self.name not in arguments
-
-    @cached_property
-    def alone(self) -> Validator:
-        """The validator of this argument without the others, for an object that came by reference."""
-        return compile_validator(self.annotation)
-
-    def read(self, value: Any) -> Any:
-        """Return the value of a JSON value; raises pydantic's ValidationError."""
-        return self.alone.validate_json(json.dumps(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +62,7 @@ class Parameters:
         from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was created
 
         values: dict[str, Any] = {}
+        missing: list[str] = []
         problems: list[str] = []
         by_reference = {str(path[0]) for path in resolved.objects}
         for name in by_reference:
@@ -132,11 +81,12 @@ class Parameters:
             validator = self._validator_without(frozenset(by_reference & self.by_name.keys()))
             values |= validator.validate_json(json.dumps(others))
         except ValidationError as error:
-            problems += self._problems_of(error, resolved)
+            missing, others_wrong = self._problems_of(error, resolved)
+            problems += others_wrong
         except UNREADABLE as error:
             problems.append(f"{', '.join(map(repr, others))} cannot be read: {type(error).__name__}")
-        if problems:
-            raise self._invalid_arguments(sorted(problems, key=lambda text: not text.endswith(_MISSING)))
+        if missing or problems:
+            raise self._invalid_arguments([*missing, *problems])
         return {name: values[name] for name in (*resolved.arguments, *values)}
 
     def _parameter(self, name: str) -> Parameter | None:
@@ -151,19 +101,21 @@ class Parameters:
             self.partial_validators[names] = compile_signature(rest, self.extra)
         return self.partial_validators[names]
 
-    def _problems_of(self, error: Any, resolved: ResolvedArguments) -> list[str]:
-        """Return the first problem of each argument."""
-        found: dict[str, str] = {}
+    def _problems_of(self, error: Any, resolved: ResolvedArguments) -> tuple[list[str], list[str]]:
+        """Return which arguments are missing, and the first problem of each other one."""
+        missing, found = [], dict[str, str]()
         for one in error.errors(include_url=False, include_context=False):
-            name, parameter = str(one["loc"][0]), self._parameter(str(one["loc"][0]))
-            is_top = len(one["loc"]) == 1
-            if is_top and one["type"] == "missing":
-                found.setdefault(name, f"{name!r}{_MISSING}")
+            name = str(one["loc"][0])
+            parameter = self._parameter(name)
+            if len(one["loc"]) == 1 and one["type"] == "missing":
+                missing.append(f"{name!r} is missing")
+            elif name in found or name in self.bound:
+                continue
             elif parameter is None:
-                found.setdefault(name, _unexpected(name))
+                found[name] = _unexpected(name)
             else:
-                found.setdefault(name, _error_message(parameter, name, resolved, {**one, "loc": one["loc"][1:]}))
-        return [problem for name, problem in found.items() if name not in self.bound]
+                found[name] = _error_message(parameter, name, resolved, {**one, "loc": one["loc"][1:]})
+        return missing, [*found.values()]
 
     def takes_text(self, name: str, value: Any) -> bool:
         """Whether a parameter takes a text and not this object."""
@@ -211,8 +163,6 @@ class Parameters:
 UNREADABLE = (ValueError, TypeError, RecursionError)
 """What nesting that is too deep raises, and what a check of the tool's own may besides its refusal."""
 
-_MISSING = " is missing"
-
 
 def _unexpected(name: str) -> str:
     return f"{shorten(name, MAX_VALUE_CHARS)!r} is not expected"
@@ -241,11 +191,7 @@ def _with_tokens(value: Any, path: Path, numbers: Mapping[Path, int], objects: M
     """Replace live objects by placeholders, or by an equivalent plain value, so that the rest is JSON."""
     if path in numbers:
         referenced = objects[numbers[path]]
-        return (
-            referenced
-            if type(referenced) in (str, int, float, bool, types.NoneType)
-            else {REFERENCE_KEY: numbers[path]}
-        )
+        return referenced if type(referenced) in PLAIN_TYPES else {REFERENCE_KEY: numbers[path]}
     if isinstance(value, dict):
         return {key: _with_tokens(item, (*path, key), numbers, objects) for key, item in value.items()}
     if isinstance(value, list):

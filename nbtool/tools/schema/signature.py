@@ -10,12 +10,13 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage
 from nbtool.text import shorten
-from nbtool.tools.schema.annotations import REFERENCE_TYPE, annotation_of, function_name, to_json_type
+from nbtool.tools.schema.annotations import PLAIN_TYPES, REFERENCE_TYPE, annotation_of, function_name, to_json_type
+from nbtool.tools.schema.arguments_validator import compile_signature
 from nbtool.tools.schema.declared_field import declared_field
 from nbtool.tools.schema.json_schema import drop_keyword, drop_titles, inline_refs
 from nbtool.tools.schema.open_signature import open_signature
-from nbtool.tools.schema.parameters import PLAIN_TYPES, Parameter, Parameters
-from nbtool.tools.schema.validator import compile_signature
+from nbtool.tools.schema.parameter import Parameter
+from nbtool.tools.schema.parameters import Parameters
 
 MAX_DESCRIPTION = 4_000
 """Maximum number of characters of a docstring sent to the model."""

@@ -1,4 +1,4 @@
-"""The validator of a signature: one schema of pydantic for all arguments of a call, compiled once.
+"""Compile validators from annotations with pydantic.
 
 A value that pydantic would validate while it is read (`Iterable`, `Iterator`, `Generator`) is validated at once here,
 wherever it stands in a type, and is a list: an invalid item is refused before anything runs, and the function may read
@@ -10,14 +10,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from nbtool.tools.values.core_schemas import Node, compiled_as_written, nodes, with_changed_nodes
 
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
-
-    from nbtool.tools.schema.parameters import Parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,52 +53,6 @@ def compile_validator(annotation: Any) -> Validator:
         return Validator(of_objects, of_objects, json_schema)
     with compiled_as_written(core_schema):
         return Validator(SchemaValidator(with_changed_nodes(core_schema, _as_list)), of_objects, json_schema)
-
-
-def compile_signature(parameters: Mapping[str, Parameter], extra: Parameter | None) -> Validator:
-    """Compile the validator of all arguments of a call, by their names."""
-    return compile_validator(Annotated[Any, _Signature(parameters, extra)])
-
-
-@dataclass(frozen=True, slots=True)
-class _Signature:
-    """Represents a signature in an annotation: an object with a key for each parameter."""
-
-    parameters: Mapping[str, Parameter]
-    extra: Parameter | None
-
-    def __get_pydantic_core_schema__(self, _source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema  # noqa: PLC0415 - needed only when a tool is created
-
-        fields = {
-            name: core_schema.typed_dict_field(
-                _with_default(one, handler.generate_schema(one.annotation)), required=one.is_required
-            )
-            for name, one in self.parameters.items()
-        }
-        if self.extra is None:
-            return core_schema.typed_dict_schema(fields, extra_behavior="forbid")
-        extras = handler.generate_schema(self.extra.annotation)
-        return core_schema.typed_dict_schema(fields, extras_schema=extras, extra_behavior="allow")
-
-    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:
-        schema = dict(handler.resolve_ref_schema(handler(core)))
-        schema["additionalProperties"] = handler(core["extras_schema"]) if self.extra else False
-        return schema
-
-
-def _with_default(parameter: Parameter, schema: Any) -> Any:
-    """Return the schema of a parameter with the default that is filled in when its argument is left out."""
-    from pydantic_core import core_schema  # noqa: PLC0415 - needed only when a tool is created
-
-    if (filled := parameter.filled_in) is None:
-        return schema
-    return core_schema.with_default_schema(
-        schema,
-        default_factory=filled.make,
-        default_factory_takes_data=filled.takes_data,
-        validate_default=filled.is_validated,
-    )
 
 
 def _is_lazy(node: Node) -> bool:

@@ -98,8 +98,8 @@ def test_a_rerun_after_a_restart_is_recorded_beside_the_earlier_versions(path: P
     restarted.rerun()
 
     fresh = chat(path, tools=[])
-    told = [fresh.send("Hello", settings=ONLY), *(fresh.rerun(settings=ONLY) for _ in range(2))]
-    assert [turn.text for turn in told] == ["One.", "Two.", "Three."]
+    replayed = [fresh.send("Hello", settings=ONLY), *(fresh.rerun(settings=ONLY) for _ in range(2))]
+    assert [turn.text for turn in replayed] == ["One.", "Two.", "Three."]
 
 
 def test_a_turn_that_broke_off_is_not_recorded(path: Path) -> None:

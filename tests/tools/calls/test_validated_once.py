@@ -35,29 +35,29 @@ Noted = Annotated[str, AfterValidator(note)]
 
 
 @tool
-def send(to: Noted, ticket: str = Field(default_factory=lambda: note(uuid4().hex)), data: Any = None) -> str:
+def send(to: Noted, number: str = Field(default_factory=lambda: note(uuid4().hex)), data: Any = None) -> str:
     "Send."
-    return f"{to} {ticket}"
+    return f"{to} {number}"
 
 
 def test_a_check_of_the_author_runs_once_for_a_call_that_asks() -> None:
-    bench = make_harness(send, approver=ScriptedApprover([Approved()]))
+    harness = make_harness(send, approver=ScriptedApprover([Approved()]))
 
-    record = bench.run(ask_for("send", to="me"))
+    record = harness.run(ask_for("send", to="me"))
 
     assert len(seen) == 2
     assert record.result == f"me {seen[1]}"
 
 
 def test_a_default_that_was_made_is_in_the_question_in_the_events_and_in_the_record() -> None:
-    bench = make_harness(send, approver=ScriptedApprover([Approved()]))
+    harness = make_harness(send, approver=ScriptedApprover([Approved()]))
 
-    record = bench.run(ask_for("send", to="me"))
+    record = harness.run(ask_for("send", to="me"))
 
     texts = {
-        *(event.resolved["ticket"].text for event in bench.of("call_ready") + bench.of("call_asked")),
-        *(event.resolved["ticket"].text for event in bench.of("call_started")),
-        record.resolved["ticket"].text,
+        *(event.resolved["number"].text for event in harness.of("call_ready") + harness.of("call_asked")),
+        *(event.resolved["number"].text for event in harness.of("call_started")),
+        record.resolved["number"].text,
     }
     assert texts == {f'"{seen[1]}"'}
 
@@ -73,18 +73,18 @@ def test_a_default_without_a_form_in_json_is_described() -> None:
 
 def test_edited_arguments_are_validated_once_more_and_the_first_values_do_not_run() -> None:
     # the check changes data of the tool's module after the first question, so that there is a second one
-    bench = make_harness(send, approver=ScriptedApprover([Approved(arguments={"to": "you"}), Approved()]))
+    harness = make_harness(send, approver=ScriptedApprover([Approved(arguments={"to": "you"}), Approved()]))
 
-    record = bench.run(ask_for("send", to="me"))
+    record = harness.run(ask_for("send", to="me"))
 
     assert [value for value in seen if value in ("me", "you")] == ["me", "you"]
     assert record.result == f"you {seen[3]}"
 
 
 def test_a_check_of_the_author_runs_once_for_a_call_with_an_object_that_stays_as_it_is() -> None:
-    bench = make_harness(send, notebook={"rows": [1, 2]}, expose=["rows"], approver=ScriptedApprover([Approved()]))
+    harness = make_harness(send, notebook={"rows": [1, 2]}, expose=["rows"], approver=ScriptedApprover([Approved()]))
 
-    record = bench.run(ask_for("send", to="me", data="$VAR_REF{{rows}}"))
+    record = harness.run(ask_for("send", to="me", data="$VAR_REF{{rows}}"))
 
     assert record.status == "ok"
     assert len(seen) == 2
@@ -98,9 +98,9 @@ def test_arguments_are_validated_again_if_the_object_of_a_reference_changed() ->
         return Approved()
 
     approver = ScriptedApprover([change, Approved()])
-    bench = make_harness(send, notebook={"rows": rows}, expose=["rows"], approver=approver)
+    harness = make_harness(send, notebook={"rows": rows}, expose=["rows"], approver=approver)
 
-    assert bench.run(ask_for("send", to="me", data="$VAR_REF{{rows}}")).status == "ok"
+    assert harness.run(ask_for("send", to="me", data="$VAR_REF{{rows}}")).status == "ok"
     assert seen.count("me") == 2
 
 
@@ -132,11 +132,11 @@ def test_an_invalid_item_is_refused_before_anybody_is_asked_and_before_any_effec
             seen.append(one)
         return f"{len([*to])} of {len(seen)}"
 
-    bench = make_harness(mail, approver=ScriptedApprover([Approved()]))
+    harness = make_harness(mail, approver=ScriptedApprover([Approved()]))
 
-    assert bench.run(ask_for("mail", to=["a", "b", 3])).status == "invalid"
-    assert (seen, bench.of("call_asked")) == ([], [])
-    assert bench.run(ask_for("mail", to=["a", "b"])).result == "2 of 2"
+    assert harness.run(ask_for("mail", to=["a", "b", 3])).status == "invalid"
+    assert (seen, harness.of("call_asked")) == ([], [])
+    assert harness.run(ask_for("mail", to=["a", "b"])).result == "2 of 2"
 
 
 def test_what_the_author_bound_is_not_taken_from_a_model_and_nothing_runs() -> None:
@@ -146,11 +146,11 @@ def test_what_the_author_bound_is_not_taken_from_a_model_and_nothing_runs() -> N
         return name
 
     for bound in (partial(read, folder="public"), partial(partial(read, folder="public"))):
-        bench = make_harness(tool(run="auto", name="read")(bound))
+        harness = make_harness(tool(run="auto", name="read")(bound))
 
-        assert bench.run(ask_for("read", name="a", folder="/etc")).status == "invalid"
+        assert harness.run(ask_for("read", name="a", folder="/etc")).status == "invalid"
         assert seen == []
-        assert bench.run(ask_for("read", name="a")).result == "a"
+        assert harness.run(ask_for("read", name="a")).result == "a"
         assert seen.pop() == "public"
 
 
@@ -162,6 +162,6 @@ def test_a_call_does_not_see_what_an_earlier_one_did_to_a_default(make: Callable
         into.append(item)
         return len(into)
 
-    bench = make_harness(collect)
+    harness = make_harness(collect)
 
-    assert [bench.run(ask_for("collect", item=item)).result for item in "abc"] == [1, 1, 1]
+    assert [harness.run(ask_for("collect", item=item)).result for item in "abc"] == [1, 1, 1]
