@@ -15,8 +15,9 @@ from typing import Any
 
 from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.errors import BadUsage, InvalidAnswer
+from nbtool.json_schema.dialects import is_strict
 from nbtool.messages import user
-from nbtool.plugins.structured_schema import is_strict, response_format, schema_for
+from nbtool.plugins.structured_schema import response_format, schema_for
 from nbtool.text import shorten
 from nbtool.tools.schema.json_schema import ANSWER_SCHEMA_PROMPT
 

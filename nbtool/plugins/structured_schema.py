@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import BadUsage
+from nbtool.json_schema.dialects import for_gemini
+from nbtool.json_schema.keywords import map_subschemas
 from nbtool.tools.schema.annotations import takes_objects, to_json_type
 from nbtool.tools.schema.json_schema import drop_titles, inline_refs
 
@@ -36,44 +38,22 @@ def schema_for(type_: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
     return adapter, {**wrapped, **shared}, True
 
 
-def is_strict(schema: Any) -> bool:
-    """Whether every object is closed and all its properties are required, as OpenAI's strict mode demands.
-
-    See https://platform.openai.com/docs/guides/structured-outputs#supported-schemas.
-    """
-    if isinstance(schema, list):
-        return all(map(is_strict, schema))
-    if not isinstance(schema, dict):
-        return True
-    if schema.get("type") == "object" and (
-        schema.get("additionalProperties") is not False
-        or set(schema.get("required", ())) != set(_property_names(schema))
-    ):
-        return False
-    return "default" not in schema and all(is_strict(value) for key, value in schema.items() if key != "enum")
-
-
 def response_format(dialect: str, schema: dict[str, Any], *, strict: bool) -> dict[str, Any]:
     """Return the request options that enforce a schema; none for a dialect without them."""
     json_schema = {"name": "answer", "schema": schema, "strict": strict}
     if dialect == "chat":
         return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
     if dialect == "gemini":
-        return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}
+        answer_schema = for_gemini(schema)
+        return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": answer_schema}}
     return {"text": {"format": {"type": "json_schema", **json_schema}}} if dialect == "responses" else {}
 
 
 def _close_objects(schema: Any) -> Any:
     """Set `additionalProperties` to False in every object."""
-    if isinstance(schema, list):
-        return [_close_objects(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    copy = {key: _close_objects(value) for key, value in schema.items()}
+    copy = map_subschemas(schema, _close_objects)
     if schema.get("type") == "object" and isinstance(schema.get("properties"), dict):
         copy.setdefault("additionalProperties", False)
     return copy
-
-
-def _property_names(schema: dict[str, Any]) -> Any:
-    return schema.get("properties", {})

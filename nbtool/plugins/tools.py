@@ -22,6 +22,7 @@ from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.ordering import CallSlot, make_slots
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.base import ToolSpec
 
@@ -41,6 +42,8 @@ ASKED_AGAIN, NOT_ASKED_AGAIN = (
     "The model was asked again.",
     "This was the second time, so the call is not asked for again.",
 )
+
+LEFT_OUT_NOTICE = "The tool {name!r} is not offered to the model: {reason}. The other tools are."
 
 CALL_LIMIT_REACHED = "This call did not run: the turn's limit of {limit} tool calls was reached."
 
@@ -66,6 +69,7 @@ class ToolCalling:
     known_outcomes: Mapping[str, Sequence[CallRecord]] = field(default_factory=dict)
     _hooks: Hooks = field(init=False)
     _malformed_replies: int = field(init=False, default=0)
+    _left_out: set[Tool] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         self._hooks = Hooks(self.call_listeners)
@@ -76,9 +80,15 @@ class ToolCalling:
         if self.select:
             self.runtime.tools = Toolset("chosen", [self.runtime.tools.filtered(tuple(self.select(turn)))])
 
-    def on_before_request(self, request: RequestContext) -> None:
+    async def on_before_request(self, request: RequestContext) -> None:
         """Offer the tools in the order of the toolset, which keeps prompt caches valid."""
-        request.add_tools(ToolSpec(**tool.spec) for tool in self.runtime.tools.tools().values())
+        tools = self.runtime.tools.tools().values()
+        request.add_tools(ToolSpec(**tool.spec) for tool in tools if not tool.unfit_reason)
+        for tool in tools:
+            if tool.unfit_reason and tool not in self._left_out:
+                self._left_out.add(tool)
+                text = LEFT_OUT_NOTICE.format(name=tool.display_name, reason=tool.unfit_reason)
+                await request.turn.emit(Notice(text, "warning"))
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Run every call of the reply and append all results in one message, whatever their outcome."""

@@ -13,6 +13,7 @@ import re
 from typing import Any
 from urllib.parse import quote
 
+from nbtool.json_schema.dialects import for_gemini
 from nbtool.text import clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.gemini.contents import ContentEncoder
@@ -87,10 +88,13 @@ def _tool_config(prompt: Prompt, provider_tools: list[Body], target: Target) -> 
 
 
 def _declaration(spec: ToolSpec) -> Body:
-    """Declare a function by its JSON schema; `parameters` would take a subset of OpenAPI schemas only."""
+    """Declare a function by its JSON schema; `parameters` would take a subset of OpenAPI schemas only.
+
+    Not every keyword is accepted in the schema, and one that is not makes the whole request invalid.
+    """
     declaration: Body = {"name": spec.name, "description": spec.description}
     if spec.parameters.get("properties"):
-        declaration["parametersJsonSchema"] = {"type": "object", **spec.parameters}
+        declaration["parametersJsonSchema"] = {"type": "object", **for_gemini(spec.parameters)}
     return declaration
 
 
