@@ -43,7 +43,8 @@ from nbtool.server_url import parse_server_url
 from nbtool.tools.approval import Denied, Question, Resolution
 from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words, result_rows
 from nbtool.tools.mcp.catalog.result_content import result_value
-from nbtool.tools.mcp.catalog.tool_list import model_tool_name, quoted_instructions
+from nbtool.tools.mcp.catalog.tool_list import quoted_instructions
+from nbtool.tools.mcp.catalog.tool_names import model_tool_name
 from nbtool.tools.mcp.config.config_variables import variables_in, without_secrets
 from nbtool.tools.mcp.connection.oauth import check_address
 from nbtool.tools.mcp.questions.form import InvalidForm, form_parameters, secret_fields

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from nbtool.tools.mcp.catalog.resources import RemoteResource
-from nbtool.tools.mcp.catalog.tool_list import model_tool_name, qualified_tool_name
+from nbtool.tools.mcp.catalog.tool_names import model_tool_name, qualified_tool_name
 from nbtool.tools.tool import Tool, as_tools
 
 NAME = "read_resource"

@@ -24,15 +24,14 @@ from nbtool.tools.mcp.catalog.prompts import RemotePrompt, get_prompt, list_prom
 from nbtool.tools.mcp.catalog.resources import RemoteResource, list_resources, read_resource
 from nbtool.tools.mcp.catalog.tool_list import (
     MAX_DIFFERENCE,
-    MAX_NAME,
     RemoteParameters,
     RemoteTool,
+    ToolListing,
     diff_tools,
-    model_tool_name,
-    qualified_tool_name,
     quoted_instructions,
     server_label,
 )
+from nbtool.tools.mcp.catalog.tool_names import MAX_NAME, model_tool_names, qualified_tool_name
 from nbtool.tools.mcp.config import DEFAULT_LIMITS, ServerLimits, ServerSpec, read_config
 from nbtool.tools.mcp.connection.reconnection import Connection
 from nbtool.tools.mcp.connection.token_store import TokenStore
@@ -114,8 +113,9 @@ class McpServer:
         self._spec = spec
         self._call_seconds = call_seconds
         self._accepted: dict[str, RemoteTool] = {}
-        self._latest: dict[str, RemoteTool] = {}
-        self._tool_cache: dict[tuple[RemoteTool, RemoteTool], Tool] = {}
+        self._latest = ToolListing()
+        self._tool_cache: dict[tuple[str, RemoteTool, RemoteTool], Tool] = {}
+        self._others: tuple[McpServer, ...] = ()
         self._instructions = ""
         self._connection = Connection(spec, connect_seconds, weakref.WeakMethod(self._on_listed))
         weakref.finalize(self, self._connection.begin_close)  # also at the kernel's exit
@@ -127,7 +127,6 @@ class McpServer:
                 self._spec.login_prompt.attend(self._connection.when_open, max(0.0, deadline - time.monotonic()))
             self._accepted = self._latest = self._connection.open(max(0.0, deadline - time.monotonic()), seconds)
             self._instructions = self._connection.instructions
-            self.tools()
         except (ToolFailed, BadUsage) as error:
             self.close()
             self.error = error if isinstance(error, ToolFailed) else McpFailed(str(error))
@@ -150,20 +149,23 @@ class McpServer:
         background_loop().submit(TokenStore(self._spec.url).clear()).result()
 
     def tools(self) -> dict[str, Tool]:
-        """Return the tools by their names for the model.
-
-        Raises:
-            BadUsage: two have the same name.
-        """
+        """Return the tools by their names for the model, each of which is another one; see `stay_apart`."""
+        taken = {name for other in self._others for name in model_tool_names(other.name, other._accepted).values()}
+        names = model_tool_names(self.name, self._accepted, taken)
         pairs = [(accepted, self._latest[name]) for name, accepted in self._accepted.items() if name in self._latest]
-        tools_by_name: dict[str, Tool] = {}
-        for accepted, latest in pairs:
-            tool = self._tool_cache.get((accepted, latest)) or self._tool_cache.setdefault(
-                (accepted, latest), self._make_tool(accepted, latest)
-            )
-            if tools_by_name.setdefault(tool.name, tool) is not tool:
-                raise BadUsage(f"{server_label(self.name)} has two tools named {tool.name!r}.")
-        return tools_by_name
+        return {names[pair[0].name]: self._cached_tool(names[pair[0].name], *pair) for pair in pairs}
+
+    def stay_apart(self, others: Iterable[McpServer]) -> None:
+        """Name the tools otherwise than those of other servers."""
+        self._others = tuple(others)
+
+    def left_out(self) -> tuple[str, ...]:
+        """Return what of the server's list is not offered or was described wrongly, and why, a line each."""
+        return self._latest.left_out
+
+    def _cached_tool(self, name: str, accepted: RemoteTool, latest: RemoteTool) -> Tool:
+        key = (name, accepted, latest)
+        return self._tool_cache.get(key) or self._tool_cache.setdefault(key, self._make_tool(*key))
 
     def rules(self) -> str:
         """Return the server's instructions, each line marked as the server's text."""
@@ -171,8 +173,8 @@ class McpServer:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Recovered problems, and how the server ended."""
-        return tuple(self._connection.notices)
+        """What the server lists and cannot be used, recovered problems, and how the server ended."""
+        return (*self.left_out(), *self._connection.notices)
 
     def pending_changes(self) -> str:
         """List the server's tools and return the difference to the accepted ones; empty for none.
@@ -196,7 +198,7 @@ class McpServer:
 
     def prompts(self) -> tuple[RemotePrompt, ...]:
         """List the server's prompts; `%chat prompt` writes one into a cell."""
-        return self._request(partial(list_prompts, self.name), "list its prompts")
+        return self._request(partial(list_prompts, self.name, self._connection.note), "list its prompts")
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] = MappingProxyType({})) -> str:
         """Return the text of a prompt with these arguments.
@@ -210,7 +212,7 @@ class McpServer:
 
     def resources(self) -> tuple[RemoteResource, ...]:
         """List the server's resources; results of its tools may link to others."""
-        return self._request(partial(list_resources, self.name), "list its resources")
+        return self._request(partial(list_resources, self.name, self._connection.note), "list its resources")
 
     def read_resource(self, resource: RemoteResource | str) -> Any:
         """Return the content of a resource of the list, of a link in a result, or of an address: text or media.
@@ -249,8 +251,7 @@ class McpServer:
     def __repr__(self) -> str:
         return f"McpServer({self.name!r}, {len(self._accepted)} tools)"
 
-    def _make_tool(self, accepted: RemoteTool, latest: RemoteTool) -> Tool:
-        name = model_tool_name(self.name, accepted.name)
+    def _make_tool(self, name: str, accepted: RemoteTool, latest: RemoteTool) -> Tool:
         policy, notice, rejection = Policy(), "", ""
         if accepted != latest:
             policy, changed = Policy(sensitive=True), diff_tools(accepted, latest)
@@ -265,7 +266,7 @@ class McpServer:
             function=partial(self._call_tool, latest),
             name=name,
             description=accepted.description,
-            parameters=RemoteParameters({}, None, accepted.schema, refusal=rejection),
+            parameters=RemoteParameters({}, None, accepted.parameters, refusal=rejection),
             policy=policy,
             timeout=self._call_seconds,
             digest=make_digest(name=name, text=latest.text),
@@ -290,7 +291,7 @@ class McpServer:
         check, answer = partial(self._check_unchanged, approved), answer_for_call(self.name)
         prompt = self._spec.login_prompt
         with prompt.during_call(login_for_call()) if prompt else nullcontext():
-            future = background_loop().submit(self._connection.call(approved.name, arguments, check, enqueue, answer))
+            future = background_loop().submit(self._connection.call(approved, arguments, check, enqueue, answer))
             future.add_done_callback(lambda _: enqueue(None))
             try:
                 while (progress := await progress_queue.get()) is not None:
@@ -299,11 +300,11 @@ class McpServer:
                 future.cancel()
         yield ReturnValue(future.result())
 
-    def _on_listed(self, tools: dict[str, RemoteTool]) -> None:
+    def _on_listed(self, tools: ToolListing) -> None:
         """Take what the server lists after it said that its tools changed; nothing is accepted by that."""
         self._latest = tools
 
-    def _check_unchanged(self, approved: RemoteTool, tools: dict[str, RemoteTool]) -> None:
+    def _check_unchanged(self, approved: RemoteTool, tools: ToolListing) -> None:
         """Check that a tool is unchanged since its approval.
 
         Raises:
@@ -327,6 +328,8 @@ class McpServers(Toolset):
 
     def __init__(self, servers: Iterable[McpServer]) -> None:
         self._servers = {server.name: server for server in servers}
+        for number, server in enumerate(self._servers.values()):
+            server.stay_apart(list(self._servers.values())[:number])
         try:
             # of two sets of one name the later one replaces the other: only the same servers are meant
             super().__init__(f"mcp:{'+'.join(self._servers)}", self._servers.values())

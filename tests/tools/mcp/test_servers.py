@@ -356,8 +356,6 @@ def test_a_server_that_never_answers_is_left_out_within_the_deadline(start: Star
         ),
         ({"url": "http://127.0.0.1:9/mcp"}, "The MCP server 'it' cannot be reached: All connection attempts failed."),
         (hostile("many"), "The MCP server 'it' has more than 500 tools."),
-        (hostile("twins"), "The MCP server 'it' has two tools named 'it_a_b'."),
-        (hostile("deep"), "has a tool with a schema of"),
     ],
 )
 def test_a_server_that_cannot_be_used_is_a_typed_error(start: Start, server: dict[str, Any], problem: str) -> None:
@@ -586,12 +584,30 @@ def test_a_tool_that_was_not_accepted_any_more_is_called_as_it_was_seen_and_stay
     assert list(servers.tools()) == []
 
 
-def test_two_servers_whose_tools_would_have_one_name_are_ended_and_reported(start: Start) -> None:
-    before = psutil.Process().children(recursive=True)
-    with pytest.raises(BadUsage, match="'x_y_z'"):
-        start(x=hostile("named", "y_z"), x_y=hostile("named", "z"))
+def test_tools_of_two_servers_that_would_have_one_name_are_told_apart_and_each_reaches_its_own(start: Start) -> None:
+    servers = start(x=hostile("named", "y_z"), x_y=hostile("named", "z"))
+    first, second = servers.tools()
 
-    assert wait_gone(*{child.pid for child in psutil.Process().children(recursive=True)} - {one.pid for one in before})
+    assert first == "x_y_z"
+    assert second.startswith("x_y_z_")
+    harness = make_harness(servers, approver=yes)
+    assert process_of(harness.run(ask_for(first, text="hi"))) != process_of(harness.run(ask_for(second, text="hi")))
+    assert list(start(x=hostile("named", "y_z"), x_y=hostile("named", "z")).tools()) == [first, second]
+
+
+def test_tools_of_a_server_that_would_have_one_name_are_told_apart(start: Start) -> None:
+    servers = start(it=hostile("twins"))
+
+    assert len(servers.tools()) == 2
+    assert all(name.startswith("it_a_b_") for name in servers.tools())
+
+
+def test_a_tool_with_too_large_a_schema_is_left_out_and_named(start: Start) -> None:
+    servers = start(it=hostile("deep"))
+
+    assert list(servers.tools()) == []
+    (notice,) = servers["it"].notices
+    assert "lists the tool 'say', which is left out: its schema has" in notice
 
 
 def test_servers_that_all_fail_are_reported_together(start: Start) -> None:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import McpFailed
 from nbtool.messages import Media
-from nbtool.tools.mcp.catalog.entries import entry_description, entry_label, list_all_pages
+from nbtool.tools.mcp.catalog.entries import (
+    Note,
+    entry_description,
+    entry_label,
+    list_all_pages,
+    listed_entries,
+    text_field,
+)
 from nbtool.tools.mcp.catalog.result_content import block_value
 from nbtool.tools.values.sanitize import strip_controls
 
@@ -37,14 +44,14 @@ class RemotePrompt:
         return " ".join([f"{self.server}.{self.name}", *arguments])
 
 
-async def list_prompts(server: str, client: Client) -> tuple[RemotePrompt, ...]:
+async def list_prompts(server: str, note: Note, client: Client) -> tuple[RemotePrompt, ...]:
     """List the prompts; none of a server without them."""
     if client.server_capabilities.prompts is None:
         return ()
 
     async def page(cursor: str | None) -> tuple[Iterable[Any], str | None]:
         result = await client.list_prompts(cursor=cursor)
-        return result.prompts, result.next_cursor
+        return listed_entries(result, "name", note), result.next_cursor
 
     return tuple([_prompt(server, one) for one in await list_all_pages(page)])
 
@@ -61,11 +68,12 @@ async def get_prompt(server: str, name: str, arguments: Mapping[str, str], clien
     return text
 
 
-def _prompt(server: str, one: Any) -> RemotePrompt:
-    arguments = one.arguments or []
-    required = tuple(entry_label(argument.name) for argument in arguments if argument.required)
-    optional = tuple(entry_label(argument.name) for argument in arguments if not argument.required)
-    return RemotePrompt(server, one.name, entry_description(one), required, optional)
+def _prompt(server: str, entry: Mapping[str, Any]) -> RemotePrompt:
+    given = entry.get("arguments")
+    arguments = [one for one in (given if isinstance(given, list) else ()) if text_field(one, "name")]
+    required = tuple(entry_label(one["name"]) for one in arguments if one.get("required") is True)
+    optional = tuple(entry_label(one["name"]) for one in arguments if one.get("required") is not True)
+    return RemotePrompt(server, entry["name"], entry_description(entry), required, optional)
 
 
 def _prompt_text(server: str, result: GetPromptResult) -> str:

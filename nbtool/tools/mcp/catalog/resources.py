@@ -5,18 +5,26 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nbtool.messages import Media
 from nbtool.text import shorten
-from nbtool.tools.mcp.catalog.entries import MAX_LABEL, entry_description, entry_label, list_all_pages
+from nbtool.tools.mcp.catalog.entries import (
+    MAX_LABEL,
+    Note,
+    entry_description,
+    entry_label,
+    list_all_pages,
+    listed_entries,
+    text_field,
+)
 from nbtool.tools.values.sanitize import single_line
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp.types import BlobResourceContents, Resource, ResourceLink, TextResourceContents
+    from mcp.types import BlobResourceContents, TextResourceContents
 
 _MIME = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
 
@@ -41,23 +49,23 @@ class RemoteResource:
         return str(self)
 
 
-async def list_resources(server: str, client: Client) -> tuple[RemoteResource, ...]:
+async def list_resources(server: str, note: Note, client: Client) -> tuple[RemoteResource, ...]:
     """List the resources; none of a server without them."""
     if client.server_capabilities.resources is None:
         return ()
 
     async def page(cursor: str | None) -> tuple[Iterable[Any], str | None]:
         result = await client.list_resources(cursor=cursor)
-        return result.resources, result.next_cursor
+        return listed_entries(result, "uri", note), result.next_cursor
 
     found = await list_all_pages(page)
     return tuple([as_resource(server, one) for one in found])
 
 
-def as_resource(server: str, entry: Resource | ResourceLink) -> RemoteResource:
+def as_resource(server: str, entry: Mapping[str, Any]) -> RemoteResource:
     """Return an entry of the list, or a link of a result, which is not fetched."""
-    name, about = entry_label(entry.name), entry_description(entry)
-    return RemoteResource(server, str(entry.uri), name, about, entry_label(entry.mime_type or ""))
+    name, about = entry_label(text_field(entry, "name") or entry["uri"]), entry_description(entry)
+    return RemoteResource(server, entry["uri"], name, about, entry_label(text_field(entry, "mimeType")))
 
 
 async def read_resource(uri: str, client: Client) -> Any:

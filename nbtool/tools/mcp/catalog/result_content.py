@@ -10,33 +10,58 @@ from typing import TYPE_CHECKING, Any, Literal
 from nbtool.errors import ToolFailed
 from nbtool.messages import Media
 from nbtool.text import leaves
+from nbtool.tools.mcp.catalog.output_check import mismatch
 from nbtool.tools.mcp.catalog.resources import RemoteResource, as_media, as_resource, resource_value
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, ContentBlock
 
+STRUCTURED = "nbtool/structured"
+"""The key of the structured content of a result, as the server sent it, in the metadata of the result."""
+
+MISMATCH = "[nbtool: The tool ran. Its result is not what the server announced: {problem}.]"
+
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\.")
 
 
-def result_value(result: CallToolResult, server: str) -> Any:
+def result_value(result: CallToolResult, server: str, output_schema: dict[str, Any] | None = None) -> Any:
     """Return a tool's result; a single item as itself, several as a list.
 
     Content that is in both the text and the structured content is returned once, in the form with more information:
     data rather than the same as text, and a text rather than an object with only that text; if neither covers the
     other, both are returned. Structured content that repeats an image or a sound is omitted. A link to a resource is an
-    object, which can be read; it is not fetched.
+    object, which can be read; it is not fetched. A result that is not what the server announced is returned with a
+    line that says so.
 
     Raises:
         ToolFailed: the server reports that the call failed, with its own message.
     """
-    parts: list[Any] = [block_value(block, server) for block in result.content]
+    data = (result.meta or {}).get(STRUCTURED, result.structured_content)
+    value = _merged_content(result, data, server)
     if result.is_error:
-        raise ToolFailed("\n".join(map(str, parts)).strip() or "The tool failed without a message.")
+        raise ToolFailed(_as_text(value) or "The tool failed without a message.")
+    if output_schema is None or not (problem := mismatch(data, output_schema)):
+        return value
+    note = MISMATCH.format(problem=problem)
+    if value is None or isinstance(value, str):
+        return f"{value or ''}\n\n{note}".lstrip()
+    has_parts = isinstance(value, list) and value is not unwrap_result(data)
+    return [*value, note] if has_parts else [value, note]
+
+
+def _as_text(value: Any) -> str:
+    """Return a failure's content as text."""
+    parts = value if isinstance(value, list) else [] if value is None else [value]
+    texts = [json.dumps(part, ensure_ascii=False) if isinstance(part, dict | list) else str(part) for part in parts]
+    return "\n".join(texts).strip()
+
+
+def _merged_content(result: CallToolResult, data: Any, server: str) -> Any:
+    parts: list[Any] = [block_value(block, server) for block in result.content]
     texts = [part for part in parts if isinstance(part, str)]
     media = [part for part in parts if isinstance(part, Media)]
     links = [part for part in parts if isinstance(part, RemoteResource)]
-    data = result.structured_content
     if data is None or (media and _is_repeated(data, result.content)):
         value = parts if media or links else ["\n".join(texts)] if texts else []
     elif media:
@@ -100,6 +125,6 @@ def block_value(block: ContentBlock, server: str) -> str | Media | RemoteResourc
         case "image" | "audio":
             return as_media(block.data, block.mime_type, "")
         case "resource_link":
-            return as_resource(server, block)
+            return as_resource(server, block.model_dump(by_alias=True, mode="json"))
         case "resource":  # pragma: no branch - the protocol has no other block
             return resource_value(block.resource)

@@ -1,24 +1,21 @@
-"""The tool list of a server: bounds, names for the model, and changes."""
+"""The tool list of a server, read entry by entry: bounds, what is left out, and changes."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbtool.errors import InvalidArguments, McpFailed
+from nbtool.json_schema import UnfitSchema, normalize_parameters
 from nbtool.text import shorten
+from nbtool.tools.mcp.catalog.tool_names import MAX_NAME
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.values.line_diff import line_diff
 from nbtool.tools.values.sanitize import single_line, strip_controls
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.variables.references import ResolvedArguments
-
-if TYPE_CHECKING:
-    from mcp.types import Tool as McpTool
 
 MAX_TOOLS = 500
 """Maximum number of tools of one server."""
@@ -41,22 +38,22 @@ MAX_SCHEMA = 100_000
 MAX_PROBLEMS = 5
 """Maximum number of argument problems in one error."""
 
-MAX_NAME = 64
-"""Maximum number of characters of a tool's name."""
-
 MAX_DIFFERENCE = 50_000
 """Maximum number of characters of a change shown at a gate; a larger one requires `accept_changes()` before a call."""
 
+_FIELDS: dict[str, type[Any]] = {"description": str, "title": str, "annotations": dict, "outputSchema": dict}
+"""The fields of a tool besides its name and arguments, with their kinds."""
+
+_FIELD_TITLES = {**{key: key for key in _FIELDS}, "outputSchema": "output schema"}
+"""What the fields are called in the definition of a tool."""
+
 _CLAIMS: dict[str, dict[bool, str]] = {
-    "read_only_hint": {True: "read-only", False: "changes things"},
-    "destructive_hint": {True: "may destroy", False: "destroys nothing"},
-    "idempotent_hint": {True: "calling again has no further effect", False: ""},
-    "open_world_hint": {True: "reaches beyond itself", False: "stays within itself"},
+    "readOnlyHint": {True: "read-only", False: "changes things"},
+    "destructiveHint": {True: "may destroy", False: "destroys nothing"},
+    "idempotentHint": {True: "calling again has no further effect", False: ""},
+    "openWorldHint": {True: "reaches beyond itself", False: "stays within itself"},
 }
 """What an annotation of a tool means, by its key and value."""
-
-_INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
-_QUALIFIED = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_./-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +69,22 @@ class RemoteTool:
     def schema(self) -> dict[str, Any]:
         """The schema of its arguments, as sent by the server."""
         schema: dict[str, Any] = json.loads(self.schema_json)
+        return schema
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The schema of its arguments in normal form, under their own names."""
+        return normalize_parameters(self.schema, renames=False).schema
+
+    @property
+    def size(self) -> int:
+        """The number of characters of its description and schemas."""
+        return len(self.description) + len(self.schema_json) + len(self.extra_json)
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The schema that the server announces of its structured results; None if it announces none."""
+        schema: dict[str, Any] | None = json.loads(self.extra_json).get("output schema")
         return schema
 
     @property
@@ -134,68 +147,88 @@ class RemoteParameters(Parameters):
         return [dict(values)], {}
 
 
+class ToolListing(dict[str, RemoteTool]):
+    """The tools of a server by name; `left_out` says of each other entry, and of each flaw of a tool, what is wrong."""
+
+    def __init__(self, tools: Mapping[str, RemoteTool] | None = None, left_out: Iterable[str] = ()) -> None:
+        super().__init__(tools or {})
+        self.left_out = tuple(left_out)
+
+
+class _Malformed(Exception):
+    """An entry of the list is no tool that can be offered; the message says why, as the end of a sentence."""
+
+
 def parse_tools(
-    server: str,
-    tools: Iterable[McpTool],
-    earlier: Mapping[str, RemoteTool] | None = None,
-    *,
-    max_chars: int = MAX_LISTING,
-) -> dict[str, RemoteTool]:
-    """Return a server's tools by name, including those of `earlier` pages.
+    server: str, entries: Any, earlier: ToolListing | None = None, *, max_chars: int = MAX_LISTING
+) -> ToolListing:
+    """Return a server's tools, including those of `earlier` pages, from what it sent.
+
+    An entry that is malformed, or has the name of another one, is left out; the others are not affected.
 
     Raises:
-        McpFailed: there are too many, two have the same name, they are too large, or one is not JSON.
+        McpFailed: there are too many, or they are too large.
     """
-    parsed = dict(earlier or {})
-    total = sum(len(tool.description) + len(tool.schema_json) + len(tool.extra_json) for tool in parsed.values())
-    for tool in tools:
-        name = tool.name
-        schema, extra = (_as_json(server, part) for part in (tool.input_schema, _extra_fields(tool)))
-        if (size := len(schema) + len(extra)) > MAX_SCHEMA:
-            raise McpFailed(
-                f"{server_label(server)} has a tool with a schema of {size} characters, above {MAX_SCHEMA}."
-            )
-        total += size + min(len(tool.description or ""), MAX_DESCRIPTION)
+    parsed = ToolListing(earlier, earlier.left_out if earlier else ())
+    problems = list(parsed.left_out)
+    if not isinstance(entries, list):
+        problems.append(f"{server_label(server)} answered without a list of tools.")
+        entries = []
+    total = sum(tool.size for tool in parsed.values())
+    for entry in entries:
+        try:
+            tool, flaws = _parse_tool(entry, parsed)
+        except _Malformed as malformed:
+            problems.append(f"{server_label(server)} lists {_entry_label(entry)}, which is left out: {malformed}.")
+            continue
+        total += tool.size
         if total > max_chars:
             fix = "Remove some tools at the server."
             raise McpFailed(f"{server_label(server)} describes its tools in more than {max_chars} characters.", fix=fix)
-        if name in parsed:
-            raise McpFailed(f"{server_label(server)} lists the tool {shorten(single_line(name), MAX_NAME)!r} twice.")
         if len(parsed) == MAX_TOOLS:
             raise McpFailed(
                 f"{server_label(server)} has more than {MAX_TOOLS} tools.", fix="Remove some tools at the server."
             )
-        parsed[name] = RemoteTool(name, _truncate(strip_controls(tool.description or "")), schema, extra)
-    return parsed
+        parsed[tool.name] = tool
+        if flaws:
+            problems.append(f"{server_label(server)} describes {_entry_label(entry)} wrongly: {'; '.join(flaws)}.")
+    return ToolListing(parsed, problems)
 
 
-def _as_json(server: str, part: Any) -> str:
+def _entry_label(entry: Any) -> str:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return f"the tool {shorten(single_line(name), MAX_NAME)!r}" if isinstance(name, str) else "something without a name"
+
+
+def _parse_tool(entry: Any, others: Mapping[str, RemoteTool]) -> tuple[RemoteTool, list[str]]:
+    """Return a tool of a list, and what is wrong with it although it can be offered."""
+    if not isinstance(entry, dict) or not isinstance(name := entry.get("name"), str):
+        raise _Malformed("that is no tool")
+    if name in others:
+        raise _Malformed("another tool has this name")
+    if not isinstance(schema := entry.get("inputSchema"), dict):
+        raise _Malformed("it has no input schema" if schema is None else "its input schema is not an object")
+    fields = {key: (entry[key], kind) for key, kind in _FIELDS.items() if entry.get(key) is not None}
+    extra = {_FIELD_TITLES[key]: value for key, (value, kind) in fields.items() if isinstance(value, kind)}
+    description = extra.pop("description", "")
+    schema_json, extra_json = _as_json(schema), _as_json(extra)
+    if (size := len(schema_json) + len(extra_json)) > MAX_SCHEMA:
+        raise _Malformed(f"its schema has {size:,} characters, above {MAX_SCHEMA:,}")
+    try:
+        flaws = list(normalize_parameters(schema).problems)
+    except UnfitSchema as unfit:
+        raise _Malformed(str(unfit)) from None
+    flaws += [f"its {key!r} is not valid" for key, (value, kind) in fields.items() if not isinstance(value, kind)]
+    return RemoteTool(name, _truncate(strip_controls(description)), schema_json, extra_json), flaws
+
+
+def _as_json(part: Any) -> str:
     try:
         return json.dumps(part, sort_keys=True, allow_nan=False)
+    except RecursionError:
+        raise _Malformed("its schema is nested too deeply") from None
     except ValueError:  # a model's server would refuse every request with such a tool
-        raise McpFailed(f"{server_label(server)} has a tool with a number that is not JSON (NaN, Infinity).") from None
-
-
-def _extra_fields(tool: McpTool) -> dict[str, Any]:
-    """Return the fields of a tool besides its name, description and arguments."""
-    annotations = tool.annotations.model_dump(exclude_none=True) if tool.annotations else None
-    parts = {"title": tool.title, "annotations": annotations, "output schema": tool.output_schema}
-    return {title: part for title, part in parts.items() if part}
-
-
-def model_tool_name(server: str, tool: str) -> str:
-    """Return a tool's name for the model: `server_tool`, of letters, digits, `_` and `-`, at most 64."""
-    name = _INVALID_CHARACTERS.sub("_", f"{server}_{tool}")
-    if len(name) <= MAX_NAME:
-        return name
-    suffix = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
-    return f"{name[: MAX_NAME - 9]}_{suffix}"
-
-
-def qualified_tool_name(server: str, tool: str) -> str:
-    """Return the name that a person uses for a tool, `server.tool`; empty if either contains other characters."""
-    name = f"{server}.{tool}"
-    return name if _QUALIFIED.fullmatch(name) else ""
+        raise _Malformed("its schema has a number that is not JSON (NaN, Infinity)") from None
 
 
 def diff_tools(before: RemoteTool, after: RemoteTool) -> str:

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED
+from pydantic import ValidationError
 
 from nbtool.errors import McpFailed, ToolFailed
 from nbtool.text import shorten
@@ -54,17 +55,40 @@ def to_tool_failure(
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return _session_closed(error, spec, current, stderr, is_call=is_call)
     if isinstance(error, MCPError):
-        if unread_note := {
-            stdio_messages.TOO_LARGE: _too_large_error,
-            stdio_messages.TOO_COMPLEX: _too_complex_error,
-            stdio_messages.UNREADABLE: _unreadable_error,
-        }.get(str(error.data)):
-            return unread_note(spec, is_call=is_call)
-        return McpFailed(f"{server} says: {_clean(spec, error.message)}")
+        return _rpc_failure(error, spec, is_call=is_call)
+    if isinstance(error, ValidationError):
+        return McpFailed(f"{server} answered otherwise than MCP says: {_clean(spec, _describe(error))}.{outcome_note}")
     if str(error):
         return McpFailed(f"{server} failed: {_clean(spec, format_error(error))}")
     exit_phrase, stderr_text = parse_exit_report(stderr)
     return SessionLost(f"{server} has ended{exit_phrase}.{outcome_note}", fix=_clean(spec, stderr_text))
+
+
+def _rpc_failure(error: MCPError, spec: ServerSpec, *, is_call: bool) -> McpFailed:
+    """Return the error that a server answered, with what it says besides its message."""
+    unread_failures = {
+        stdio_messages.TOO_LARGE: _too_large_error,
+        stdio_messages.TOO_COMPLEX: _too_complex_error,
+        stdio_messages.UNREADABLE: _unreadable_error,
+    }
+    if unread_failure := unread_failures.get(str(error.data)):
+        return unread_failure(spec, is_call=is_call)
+    text = f"{server_label(spec.name)} says: {_clean(spec, error.message)}{_details(spec, error.data)}"
+    return McpFailed(text)
+
+
+def _details(spec: ServerSpec, data: object) -> str:
+    """Return what an error of the server says besides its message, as it was sent."""
+    if data is None or data == "":
+        return ""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
+    return f" ({_clean(spec, text)})"
+
+
+def _describe(error: ValidationError) -> str:
+    """Return the first problem of an answer that cannot be read, without its values."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _session_closed(

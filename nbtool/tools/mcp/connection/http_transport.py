@@ -327,7 +327,9 @@ def _error_message(data: bytes) -> tuple[str, bool]:
     except (ValueError, RecursionError):
         return "", False
     is_rpc_error = isinstance(payload, dict) and isinstance(payload.get("error"), dict) and "code" in payload["error"]
+    details = payload["error"].get("data") if is_rpc_error else None
     while isinstance(payload, dict):
         keys = ("error_description", "message", "detail", "error")
         payload = next((payload[key] for key in keys if payload.get(key)), "")
-    return payload if isinstance(payload, str) else "", is_rpc_error
+    message = payload if isinstance(payload, str) else ""
+    return f"{message} ({json.dumps(details, ensure_ascii=False)})" if details else message, is_rpc_error

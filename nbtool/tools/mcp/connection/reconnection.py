@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nbtool.errors import McpFailed, ToolFailed
 from nbtool.policy import site_policy
 from nbtool.text import left_out, shorten
-from nbtool.tools.mcp.catalog.tool_list import RemoteTool, server_label
+from nbtool.tools.mcp.catalog.tool_list import RemoteTool, ToolListing, server_label
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.connection.errors import SessionLost
 from nbtool.tools.mcp.connection.session import Session
@@ -47,9 +47,9 @@ MAX_READ = 10 * MAX_PROGRESS_TEXT
 """Maximum number of characters of such a text that are processed."""
 
 T = TypeVar("T")
-Check = Callable[[dict[str, RemoteTool]], None]
+Check = Callable[[ToolListing], None]
 Report = Callable[[Progress], object]
-OnListed = Callable[[dict[str, RemoteTool]], object]
+OnListed = Callable[[ToolListing], object]
 
 _log = logging.getLogger("nbtool.mcp")
 
@@ -86,7 +86,7 @@ class Connection:
         """The server's instructions for the model, from the current session."""
         return self._session.instructions
 
-    def open(self, remaining: float, seconds: float) -> dict[str, RemoteTool]:
+    def open(self, remaining: float, seconds: float) -> ToolListing:
         """Wait for the first session; raises McpFailed."""
         return self._session.wait_until_open(remaining, seconds)
 
@@ -95,7 +95,7 @@ class Connection:
         self._failures, self._retry_at = 0, 0.0
 
     @property
-    def when_open(self) -> Future[dict[str, RemoteTool]]:
+    def when_open(self) -> Future[ToolListing]:
         """Done once the first session has listed its tools, or failed."""
         return self._session.when_open
 
@@ -109,12 +109,12 @@ class Connection:
         self._is_closed = True
         self._session.close()
 
-    async def list_tools(self) -> dict[str, RemoteTool]:
+    async def list_tools(self) -> ToolListing:
         """List the current tools, in a new session if the previous one has ended; raises McpFailed."""
         return (await self._session_and_tools())[1]
 
     async def call(
-        self, name: str, arguments: dict[str, Any], check: Check, report: Report, answer: Answer | None = None
+        self, tool: RemoteTool, arguments: dict[str, Any], check: Check, report: Report, answer: Answer | None = None
     ) -> Any:
         """List the tools, pass them to `check`, and call one; the call is never repeated.
 
@@ -129,7 +129,7 @@ class Connection:
         key, progress = object(), _CallProgress(report, answer)
         self._calls[key] = progress
         try:
-            return await session.call(name, arguments, progress.on_progress, progress.answer)
+            return await session.call(tool, arguments, progress.on_progress, progress.answer)
         except SessionLost:
             session.mark_lost()
             raise
@@ -141,7 +141,7 @@ class Connection:
         """Send a request other than a call, in a new session if the previous one has ended; see `Session.request`."""
         return (await self._in_live_session(lambda session: session.request(send, doing)))[1]
 
-    async def _session_and_tools(self) -> tuple[Session, dict[str, RemoteTool]]:
+    async def _session_and_tools(self) -> tuple[Session, ToolListing]:
         return await self._in_live_session(lambda session: session.list_tools())
 
     async def _in_live_session(self, work: Callable[[Session], Awaitable[T]]) -> tuple[Session, T]:
@@ -246,6 +246,11 @@ class Connection:
             f"{server_label(self.spec.name)} sent a message {size} outside of a call; it was not read, and the"
             " stream of its notifications was closed."
         )
+
+    def note(self, what: str) -> None:
+        """Add a notice that begins with the server's name, unless it is there."""
+        if (notice := f"{server_label(self.spec.name)} {what}") not in self.notices:
+            self._add_notice(notice)
 
     def _add_notice(self, notice: str) -> None:
         if len(self.notices) < MAX_NOTICES:

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import background_loop
+from nbtool.tools.mcp.catalog.entries import LISTED
 from nbtool.tools.mcp.catalog.result_content import result_value
-from nbtool.tools.mcp.catalog.tool_list import MAX_PAGES, RemoteTool, parse_tools, server_label
+from nbtool.tools.mcp.catalog.tool_list import MAX_PAGES, RemoteTool, ToolListing, parse_tools, server_label
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.connection.errors import SessionLost
 from nbtool.tools.mcp.connection.exchange import Exchange, exchange
@@ -59,7 +60,7 @@ class Session:
         self._on_changed = on_changed
         self._on_asked = on_asked
         self.instructions = ""
-        self.when_open: Future[dict[str, RemoteTool]] = Future()
+        self.when_open: Future[ToolListing] = Future()
         self._on_log = on_log
         self._on_refused = on_refused
         self._client: Client | None = None
@@ -72,7 +73,7 @@ class Session:
         """Whether requests can be sent; a server that has exited is noticed at the next request."""
         return self._client is not None
 
-    def wait_until_open(self, remaining: float, seconds: float) -> dict[str, RemoteTool]:
+    def wait_until_open(self, remaining: float, seconds: float) -> ToolListing:
         """Wait for what is `remaining` of the `seconds` until the server has initialized and listed its tools.
 
         Raises:
@@ -117,7 +118,7 @@ class Session:
             except Stopped:  # it did not respond in time, and its stdio process does the rest
                 return
 
-    async def list_tools(self) -> dict[str, RemoteTool]:
+    async def list_tools(self) -> ToolListing:
         """List the current tools; raises as `request`."""
         return await self.request(self._list, "list its tools")
 
@@ -141,7 +142,7 @@ class Session:
                 raise self._failure(error, current, is_call=False) from error
 
     async def call(
-        self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT, answer: Answer | None = None
+        self, tool: RemoteTool, arguments: dict[str, Any], on_progress: ProgressFnT, answer: Answer | None = None
     ) -> Any:
         """Call a tool, once, and return its result; `answer` answers what the server asks before it completes the call.
 
@@ -154,11 +155,11 @@ class Session:
         with exchange() as current:
             try:
                 # not `Client.call_tool`: if a schema has changed, that would list the tools and call again
-                send = partial(client.session.call_tool, name, arguments, progress_callback=on_progress)
+                send = partial(client.session.call_tool, tool.name, arguments, progress_callback=on_progress)
                 result = await complete_call(send, answer or self._on_asked)
             except Exception as error:
                 raise self._failure(error, current, is_call=True) from error
-        return await asyncio.to_thread(result_value, result, self.spec.name)
+        return await asyncio.to_thread(result_value, result, self.spec.name, tool.output_schema)
 
     def _running(self) -> Client:
         if self._client is None:
@@ -185,17 +186,34 @@ class Session:
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Client]:
-        from mcp import Client  # noqa: PLC0415 - loaded only if there is a server
-
         async with AsyncExitStack() as stack:
-            transport = (
-                _over_http(self.spec, stack, self._on_refused) if self.spec.url else _on_stdio(self.spec, self._stderr)
-            )
-            connect = partial(Client, logging_callback=self._log, elicitation_callback=self._elicit, cache=None)
-            client = await stack.enter_async_context(connect(await transport, message_handler=self._notice))
+            try:
+                client = await self._open(stack, "legacy")
+            except Exception as error:
+                if not _lacks_handshake(error):
+                    raise
+                await stack.aclose()
+                self._stderr.truncate(0)
+                client = await self._open(stack, "auto")
             subscription = asyncio.ensure_future(self._follow_changes(client))
             stack.callback(subscription.cancel)
             yield client
+
+    async def _open(self, stack: AsyncExitStack, mode: str) -> Client:
+        """Open a client that negotiates the protocol in a mode of the package.
+
+        A handshake is preferred: only after one can a server ask the person during a call, by a request of its own. A
+        server that knows the newest protocol alone is asked what it supports (`auto`).
+        """
+        from mcp import Client  # noqa: PLC0415 - loaded only if there is a server
+
+        from nbtool.tools.mcp.connection.repairing_transport import repairing  # noqa: PLC0415 - the same
+
+        opened = await (
+            _over_http(self.spec, stack, self._on_refused) if self.spec.url else _on_stdio(self.spec, self._stderr)
+        )
+        connect = partial(Client, logging_callback=self._log, elicitation_callback=self._elicit, cache=None)
+        return await stack.enter_async_context(connect(repairing(opened), message_handler=self._notice, mode=mode))
 
     async def _elicit(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - the names of the protocol
         return await self._on_asked(params)
@@ -222,12 +240,12 @@ class Session:
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         self._on_log(params)
 
-    async def _list(self, client: Client) -> dict[str, RemoteTool]:
-        parsed: dict[str, RemoteTool] = {}
+    async def _list(self, client: Client) -> ToolListing:
+        parsed = ToolListing()
         cursor = None
         for _ in range(MAX_PAGES):
             page = await client.list_tools(cursor=cursor)
-            parsed = parse_tools(self.spec.name, page.tools, parsed)
+            parsed = parse_tools(self.spec.name, (page.meta or {}).get(LISTED), parsed)
             cursor = page.next_cursor
             if cursor is None:
                 return parsed
@@ -246,6 +264,18 @@ class Session:
         from nbtool.tools.mcp.connection.failures import to_tool_failure  # noqa: PLC0415 - loaded only if there is a server
 
         return to_tool_failure(error, self.spec, current, self._stderr, is_call=is_call)
+
+
+def _lacks_handshake(error: BaseException) -> bool:
+    """Whether a server refused the handshake, as one does that knows the newest protocol alone."""
+    from mcp import MCPError  # noqa: PLC0415 - loaded only if there is a server
+    from mcp.types import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND  # noqa: PLC0415 - the same
+    from mcp_types import UNSUPPORTED_PROTOCOL_VERSION  # noqa: PLC0415 - the same
+
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    refusals = (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND, INVALID_REQUEST, INVALID_PARAMS)
+    return isinstance(error, MCPError) and error.code in refusals
 
 
 async def _on_stdio(spec: ServerSpec, stderr: TextIO) -> Transport:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mcp.types import Tool, ToolAnnotations
 
 from nbtool.tools.mcp.catalog.tool_list import parse_tools
 
 
 def hint(of_tool: str = "", **annotations: Any) -> str:
-    tool = Tool(
-        name="say", input_schema={"type": "object"}, title=of_tool or None, annotations=ToolAnnotations(**annotations)
-    )
+    tool = {"name": "say", "inputSchema": {"type": "object"}, "title": of_tool or None, "annotations": annotations}
     return parse_tools("lab", [tool])["say"].hint
 
 
@@ -21,14 +18,15 @@ def hint(of_tool: str = "", **annotations: Any) -> str:
     ("annotations", "said"),
     [
         ({}, ""),
-        ({"read_only_hint": True}, "The server says: read-only."),
-        ({"read_only_hint": False, "destructive_hint": True}, "The server says: changes things, may destroy."),
-        ({"destructive_hint": False, "idempotent_hint": False}, "The server says: destroys nothing."),
+        ({"readOnlyHint": True}, "The server says: read-only."),
+        ({"readOnlyHint": False, "destructiveHint": True}, "The server says: changes things, may destroy."),
+        ({"destructiveHint": False, "idempotentHint": False}, "The server says: destroys nothing."),
         (
-            {"idempotent_hint": True, "open_world_hint": True},
+            {"idempotentHint": True, "openWorldHint": True},
             "The server says: calling again has no further effect, reaches beyond itself.",
         ),
-        ({"open_world_hint": False, "title": "Say\nit"}, 'The server says: "Say it", stays within itself.'),
+        ({"openWorldHint": False, "title": "Say\nit"}, 'The server says: "Say it", stays within itself.'),
+        ({"readOnlyHint": "yes", "destructiveHint": 1}, ""),
         ({"title": "x" * 100}, f'The server says: "{"x" * 64}'),
     ],
 )

@@ -93,7 +93,7 @@ def test_a_prompt_of_several_messages_has_their_roles() -> None:
 
 def test_a_server_of_the_newest_protocol_says_that_its_tools_changed() -> None:
     listings: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    with start("changing_server.py") as servers:
+    with start("newest_only.py", str(SERVERS / "changing_server.py")) as servers:
         servers["lab"]._connection._on_listed = lambda: listings.put
         record = make_harness(servers, approver=lambda _: Approved()).run(ask_for("lab_change"))
 

@@ -5,11 +5,19 @@ import random
 from typing import Any
 
 import pytest
-from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
+from mcp.types import CallToolResult, TextContent, Tool
 
 from nbtool.errors import InvalidArguments, McpFailed, ToolFailed
 from nbtool.tools.mcp.catalog.result_content import result_value
-from nbtool.tools.mcp.catalog.tool_list import RemoteParameters, RemoteTool, diff_tools, model_tool_name, parse_tools
+from nbtool.tools.mcp.catalog.tool_list import (
+    MAX_SCHEMA,
+    RemoteParameters,
+    RemoteTool,
+    ToolListing,
+    diff_tools,
+    parse_tools,
+)
+from nbtool.tools.mcp.catalog.tool_names import model_tool_name, model_tool_names
 from nbtool.tools.mcp.config import read_config
 from nbtool.tools.mcp.connection.exchange import Exchange
 from nbtool.tools.mcp.connection.http_transport import _key_fix
@@ -35,15 +43,90 @@ def test_arguments_that_are_missing_or_not_expected_are_named_together() -> None
         check_arguments({**SCHEMA, "additionalProperties": False}, c=1, d=2)
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
-    with pytest.raises(McpFailed, match="lists the tool 'say' twice"):
-        parse_tools("it", [Tool(name="say", input_schema={}), Tool(name="say", input_schema={})])
+def tool(name: Any, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "inputSchema": {"type": "object"}, **fields}
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_a_schema_that_is_not_json_is_refused_before_a_model_gets_it(number: float) -> None:
-    with pytest.raises(McpFailed, match="a number that is not JSON"):
-        parse_tools("it", [Tool(name="say", input_schema={"properties": {"a": {"default": number}}})])
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (5, "something without a name, which is left out: that is no tool"),
+        ({"inputSchema": {}}, "something without a name, which is left out: that is no tool"),
+        (tool(None), "something without a name, which is left out: that is no tool"),
+        (tool("good"), "the tool 'good', which is left out: another tool has this name"),
+        ({"name": "bad"}, "the tool 'bad', which is left out: it has no input schema"),
+        (tool("bad", inputSchema=[]), "the tool 'bad', which is left out: its input schema is not an object"),
+        (tool("bad", inputSchema={"type": "string"}), "'bad', which is left out: its schema is not that of an object"),
+        (tool("bad", inputSchema={"x": ["x" * MAX_SCHEMA]}), "its schema has 100,013 characters, above 100,000"),
+        (tool("bad", inputSchema={"default": float("nan")}), "its schema has a number that is not JSON"),
+        (tool("bad", inputSchema={"default": float("inf")}), "its schema has a number that is not JSON"),
+    ],
+)
+def test_one_entry_that_is_no_tool_is_left_out_with_its_reason_and_the_others_stay(entry: Any, words: str) -> None:
+    listing = parse_tools("it", [tool("good"), entry, tool("also")])
+
+    assert list(listing) == ["good", "also"]
+    (said,) = listing.left_out
+    assert said.startswith("The MCP server 'it' lists ")
+    assert words in said
+
+
+def test_a_schema_that_is_nested_too_deeply_is_left_out() -> None:
+    deep: Any = {}
+    for _ in range(5_000):
+        deep = {"items": deep}
+    listing = parse_tools("it", [tool("bad", inputSchema=deep), tool("good")])
+
+    assert list(listing) == ["good"]
+    assert "nested" in listing.left_out[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"annotations": "none"}, "its 'annotations' is not valid"),
+        ({"description": 5, "title": []}, "its 'description' is not valid; its 'title' is not valid"),
+        ({"outputSchema": "x"}, "its 'outputSchema' is not valid"),
+        ({"inputSchema": {"required": "a"}}, "the schema has a 'required' that is not valid"),
+        ({"inputSchema": {"properties": {"required": ["a"]}}}, "the parameter 'required' is no schema"),
+    ],
+)
+def test_a_flaw_of_a_tool_is_told_and_the_tool_stays(fields: dict[str, Any], words: str) -> None:
+    listing = parse_tools("it", [tool("bad", **fields)])
+
+    assert list(listing) == ["bad"]
+    assert listing.left_out == (f"The MCP server 'it' describes the tool 'bad' wrongly: {words}.",)
+
+
+def test_fields_that_are_null_are_none() -> None:
+    fields = dict.fromkeys(["description", "title", "annotations", "outputSchema", "icons", "_meta", "execution"])
+    listing = parse_tools("it", [tool("say", **fields)])
+
+    assert listing.left_out == ()
+    assert (listing["say"].description, listing["say"].hint, listing["say"].output_schema) == ("", "", None)
+
+
+@pytest.mark.parametrize("answer", [None, {}, "tools"])
+def test_an_answer_without_a_list_is_told(answer: Any) -> None:
+    assert parse_tools("it", answer).left_out == ("The MCP server 'it' answered without a list of tools.",)
+
+
+@pytest.mark.parametrize("names", [["获取", "删除"], ["get.user", "get_user"], ["a b", "a.b", "a_b", "a/b"], ["", "?"]])
+def test_names_that_would_be_the_same_are_told_apart_in_any_order(names: list[str]) -> None:
+    made = model_tool_names("it", names)
+
+    assert len(set(made.values())) == len(names)
+    assert all(NAME.fullmatch(name) for name in made.values())
+    assert model_tool_names("it", names[::-1]) == made
+
+
+def test_the_name_that_is_written_so_stays_and_others_get_a_suffix() -> None:
+    made = model_tool_names("it", ["get.user", "get_user"])
+
+    assert made["get_user"] == "it_get_user"
+    assert made["get.user"].startswith("it_get_user_")
+    assert model_tool_names("it", ["find"], taken={"it_find"})["find"].startswith("it_find_")
+    assert model_tool_name("it", "获取").startswith("it_tool_")
 
 
 def test_a_name_that_does_not_fit_is_made_to_and_stays_its_own() -> None:
@@ -68,23 +151,22 @@ def test_a_difference_is_a_unified_diff_of_the_whole_definition() -> None:
     ("field", "value", "line"),
     [
         ("description", "Sends it.", "+Sends it."),
-        ("input_schema", {"type": "object", "properties": {"to": {}}}, '+  "to": {}'),
-        ("annotations", ToolAnnotations(read_only_hint=True), '+ "read_only_hint": true'),
+        ("inputSchema", {"type": "object", "properties": {"to": {}}}, '+  "to": {}'),
+        ("annotations", {"readOnlyHint": True}, '+ "readOnlyHint": true'),
         ("title", "Harmless", '+"Harmless"'),
-        ("output_schema", {"type": "object"}, "+output schema:"),
+        ("outputSchema", {"type": "object"}, "+output schema:"),
     ],
 )
 def test_whatever_a_server_says_of_a_tool_is_part_of_its_definition(field: str, value: Any, line: str) -> None:
-    tool = Tool(name="say", input_schema={"type": "object"})
-    before, now = (parse_tools("it", [one])["say"] for one in (tool, tool.model_copy(update={field: value})))
+    before, now = (parse_tools("it", [one])["say"] for one in (tool("say"), tool("say") | {field: value}))
 
     assert before != now
     assert line in diff_tools(before, now).splitlines()
 
 
 def test_all_tools_together_are_bounded_page_after_page() -> None:
-    pages = [[Tool(name=f"say{number}", description="x" * 3_000, input_schema={})] for number in range(4)]
-    found: dict[str, RemoteTool] = {}
+    pages = [[tool(f"say{number}", description="x" * 3_000)] for number in range(4)]
+    found = ToolListing()
     for page in pages[:3]:
         found = parse_tools("it", page, found, max_chars=10_000)
 

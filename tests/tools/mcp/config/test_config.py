@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nbtool.errors import BadUsage
-from nbtool.tools.mcp.catalog.tool_list import model_tool_name
+from nbtool.tools.mcp.catalog.tool_names import model_tool_name
 from nbtool.tools.mcp.config import read_config
 
 
