@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import CallContext, CallsContext, ReplyContext, RequestContext, TurnContext
@@ -18,11 +19,12 @@ from nbtool.chain.task_stopping import shield_until_done, stop_all
 from nbtool.events import CallReady, ErrorRaised, Event, Notice, Phase
 from nbtool.loop import is_cancelling
 from nbtool.messages import Message, ToolCall, results
+from nbtool.tools.approval import ApprovalQueue
 from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.ordering import CallSlot, make_slots
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import ToolRuntime
-from nbtool.tools.tool import Tool
+from nbtool.tools.left_out import left_out_tools
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.base import ToolSpec
 
@@ -43,9 +45,11 @@ ASKED_AGAIN, NOT_ASKED_AGAIN = (
     "This was the second time, so the call is not asked for again.",
 )
 
-LEFT_OUT_NOTICE = "The tool {name!r} is not offered to the model: {reason}. The other tools are."
-
 CALL_LIMIT_REACHED = "This call did not run: the turn's limit of {limit} tool calls was reached."
+
+
+_notices: WeakKeyDictionary[ApprovalQueue, set[str]] = WeakKeyDictionary()
+"""What each chat was told of tools that are left out: once, not in every turn. The queue stands for the chat."""
 
 
 @dataclass(slots=True)
@@ -69,7 +73,6 @@ class ToolCalling:
     known_outcomes: Mapping[str, Sequence[CallRecord]] = field(default_factory=dict)
     _hooks: Hooks = field(init=False)
     _malformed_replies: int = field(init=False, default=0)
-    _left_out: set[Tool] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         self._hooks = Hooks(self.call_listeners)
@@ -82,13 +85,12 @@ class ToolCalling:
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Offer the tools in the order of the toolset, which keeps prompt caches valid."""
+        for text in left_out_tools(self.runtime.tools):
+            if text not in (told := _notices.setdefault(self.runtime.approvals, set())):
+                told.add(text)
+                await request.turn.emit(Notice(text, "warning"))
         tools = self.runtime.tools.tools().values()
         request.add_tools(ToolSpec(**tool.spec) for tool in tools if not tool.unfit_reason)
-        for tool in tools:
-            if tool.unfit_reason and tool not in self._left_out:
-                self._left_out.add(tool)
-                text = LEFT_OUT_NOTICE.format(name=tool.display_name, reason=tool.unfit_reason)
-                await request.turn.emit(Notice(text, "warning"))
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Run every call of the reply and append all results in one message, whatever their outcome."""

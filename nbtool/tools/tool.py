@@ -9,17 +9,16 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, cast, overload
 
 from nbtool.errors import BadUsage
-from nbtool.json_schema import NormalSchema, UnfitSchema, normalize_parameters
-from nbtool.json_schema.names import restore_names
 from nbtool.text import clean_text, with_article
 from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, make_digest
 from nbtool.tools.functions import captured_objects, name_of, source_of, unwrap_function
+from nbtool.tools.schema.offer import Offer, make_offer
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.schema.signature import parameters_of
 
@@ -112,7 +111,7 @@ class Tool:
     is_value_free: bool = False
     is_async: bool = field(init=False)
     is_builtin: bool = field(init=False)
-    _offer: NormalSchema | UnfitSchema | None = field(init=False, default=None, repr=False)
+    _offer: Offer | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         function = unwrap_function(self.function)
@@ -126,39 +125,22 @@ class Tool:
         return self.qualified_name or self.name
 
     @property
-    def offer(self) -> NormalSchema:
-        """The parameters as they are offered to a model: a schema that every model's server takes.
-
-        Raises:
-            UnfitSchema: there is none.
-        """
+    def offer(self) -> Offer:
+        """The parameters as they are offered to a model; made when they are first asked for."""
         if self._offer is None:
-            object.__setattr__(self, "_offer", _make_offer(self.parameters))
-        if isinstance(self._offer, UnfitSchema):
-            raise self._offer.with_traceback(None)
-        return cast(NormalSchema, self._offer)
+            object.__setattr__(self, "_offer", make_offer(self.parameters.schema))
+        return cast(Offer, self._offer)
 
     @property
     def unfit_reason(self) -> str:
         """Why the tool cannot be offered to a model, whose server would refuse every request with it; else empty."""
-        if not NAME.fullmatch(self.name):
-            return "its name is not of 1 to 64 letters, digits, '_' or '-'"
-        try:
-            self.offer  # noqa: B018 - raises if there is none
-        except UnfitSchema as unfit:
-            return str(unfit)
-        return ""
+        is_named = NAME.fullmatch(self.name) is not None
+        return self.offer.problem if is_named else "its name is not of 1 to 64 letters, digits, '_' or '-'"
 
     @property
     def spec(self) -> dict[str, Any]:
         """The tool as sent to a model: name, description, parameters (a JSON schema)."""
         return {"name": self.name, "description": clean_text(self.description), "parameters": self.offer.schema}
-
-    def restore_names(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a model's arguments under the parameters' own names, which not every model's server takes."""
-        names = {} if self.unfit_reason else self.offer.names
-        restored: Mapping[str, Any] = restore_names(dict(arguments), names) if names else arguments
-        return restored
 
     @property
     def runs_in_order(self) -> bool:
@@ -296,13 +278,6 @@ def _attach_options(function: F, options: Options) -> F:
         target = functools.update_wrapper(functools.partial(function), function)
     setattr(target, TOOL_ATTRIBUTE, options)
     return cast(F, target)
-
-
-def _make_offer(parameters: Parameters) -> NormalSchema | UnfitSchema:
-    try:
-        return normalize_parameters(parameters.schema)
-    except UnfitSchema as problem:
-        return problem
 
 
 def _make_tool(function: Callable[..., Any], options: Options) -> Tool:

@@ -252,7 +252,7 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables, earlier
     Raises:
         ToolError: they are not JSON, a reference cannot be resolved, or they do not fit the tool's schema.
     """
-    arguments_json = without_references(_json_arguments(tool.restore_names(arguments))).arguments
+    arguments_json = without_references(_json_arguments(tool.offer.restore(arguments))).arguments
     resolved = resolve(arguments_json, variables) if tool.resolves_references else without_references(arguments_json)
     _render_text_arguments(tool, resolved, variables)
     links = [link for path_links in resolved.links.values() for link in path_links]

@@ -17,6 +17,10 @@ MAX_EDITS = 10
 """Maximum number of times that invalid edited arguments are returned to the person."""
 
 CHANGED_TOO_OFTEN = "This call changed each time approval was asked for."
+MAX_UNFILLED = 3
+"""Maximum number of times that a form is approved without what it asks for."""
+
+UNFILLED = "The form was approved without what it asks for, so it was declined: {problems}."
 INVALID_EDITS = "The user's edited arguments for this call were invalid."
 
 
@@ -39,15 +43,19 @@ class CallQuestions:
     is_tool_changing: bool = False
     changes: int = 0
     edits: int = 0
+    unfilled: int = 0
+    gaps: str = ""
 
     @property
     def is_over(self) -> bool:
         """Whether approval was asked too often."""
-        return self.changes >= MAX_CHANGES or self.edits >= MAX_EDITS
+        return self.changes >= MAX_CHANGES or self.edits >= MAX_EDITS or self.unfilled >= MAX_UNFILLED
 
     @property
     def reason(self) -> str:
         """Why approval is not asked again."""
+        if self.unfilled >= MAX_UNFILLED:
+            return UNFILLED.format(problems=self.gaps)
         return INVALID_EDITS if self.edits >= MAX_EDITS else CHANGED_TOO_OFTEN
 
     def ask_again(self, bound: BoundCall, repeated: RepeatedQuestion, *, is_next_to_run: bool = True) -> None:
@@ -63,3 +71,13 @@ class CallQuestions:
         self.count += 1
         self.edits += 1
         self.bound, self.repeated = bound, RepeatedQuestion("invalid", problem=str(error), edited=edited_json)
+
+    def refuse_unfilled(self, bound: BoundCall, problems: list[str]) -> None:
+        """Show a form again that was approved without what it asks for."""
+        self.count += 1
+        self.unfilled += 1
+        self.gaps = "; ".join(problems)
+        self.bound, self.repeated = (
+            bound,
+            RepeatedQuestion("invalid", problem=f"{self.gaps}.", edited=bound.arguments_text),
+        )

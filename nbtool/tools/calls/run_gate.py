@@ -63,6 +63,9 @@ class RunGate:
         except ToolError as error:  # the person's own arguments: reported to the person, not to the model
             questions.refuse_edit(bound, error, resolution.decision)
             return None
+        if gaps := approved.tool.parameters.find_gaps(approved.values):
+            questions.refuse_unfilled(approved, gaps)
+            return None
         if scope == "tool":
             await self._remember_tool(approved, resolution.by)
         rebound = await self._wait_and_rebind(approved, was_asked=True)

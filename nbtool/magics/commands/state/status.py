@@ -22,6 +22,7 @@ from nbtool.settings import Setting, data_dir, display_path
 from nbtool.text import format_size
 from nbtool.tools.approval.policy import RunMode
 from nbtool.tools.calls.site_rules import rule_to_ask
+from nbtool.tools.left_out import left_out_tools
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.store import MAX_BYTES
@@ -102,11 +103,12 @@ def models(context: CommandContext, args: list[str]) -> str:
 
 def tools(context: CommandContext, _: list[str]) -> str:
     """List the tools and when they need approval."""
-    offered = context.chat.tools.tools().values()
-    rows = [(tool.display_name, _tool_line(tool)) for tool in offered]
-    return (
+    source = context.chat.tools
+    rows = [(tool.display_name, _tool_line(tool)) for tool in source.tools().values() if not tool.unfit_reason]
+    shown = (
         format_table(*rows) if rows else "No tools. Expose a function with `%%chat -t NAME` or &`name` in the prompt."
     )
+    return "\n".join([shown, *map(one_line, left_out_tools(source))])
 
 
 def variables(context: CommandContext, _: list[str]) -> str:

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 MAX_MESSAGE = 4_000
 """Maximum number of characters of a server's question that are shown."""
 
-MAX_ATTEMPTS = 3
-"""How often an incomplete form is shown again before it is declined."""
-
 MAX_INPUT_ROUNDS = 10
 """How often a server may ask for input before it completes one call."""
 
@@ -57,7 +54,6 @@ SECRET_WARNING = (
     "It seems to ask for a secret ({fields}). A server may not do so in a form, and what you send stays in the history"
     " of this chat. Decline unless you know why it asks."
 )
-INCOMPLETE = "It was not sent: {problems}."
 UNUSABLE_FORM = "{server} asked for input by a form that cannot be shown, so it was declined: {problem}."
 PAGE = "{server} asks to open a page at {host}. nbtool opens none, so this was declined."
 UNASKED = "{server} asked for input outside of a call of a chat, so it was declined."
@@ -132,24 +128,16 @@ def cancel() -> ElicitResult:
 async def _fill_in(
     call: RunningCall, server: str, params: ElicitRequestFormParams, parameters: FormParameters
 ) -> ElicitResult:
-    """Show the form until it is complete, declined or cancelled."""
+    """Show the form until it is complete, declined or cancelled, as one call."""
     from mcp.types import ElicitResult  # noqa: PLC0415 - loaded only if there is a server
 
     notice = _notice(server, params.message, parameters)
-    problem = ""
-    for _ in range(MAX_ATTEMPTS):
-        shown = "\n\n".join(filter(None, (notice, problem)))
-        tool = form_tool(server, FORM_TOOL, parameters, shown, _return_values)
-        record = await ask_form(call, tool, parameters)
-        if record.status != "ok":
-            ways = [decision.by for decision in record.decisions]
-            is_unanswered = bool(ways) and ways[-1] in ("withdrawn", "expired")
-            return cancel() if is_unanswered else decline()
-        values: dict[str, Any] = record.result
-        if not (problems := parameters.find_problems(values)):
-            return ElicitResult(action="accept", content=values)
-        problem = INCOMPLETE.format(problems="; ".join(problems))
-    return decline()
+    record = await ask_form(call, form_tool(server, FORM_TOOL, parameters, notice, _return_values), parameters)
+    if record.status == "ok":
+        return ElicitResult(action="accept", content=record.result)
+    ways = [decision.by for decision in record.decisions]
+    is_unanswered = bool(ways) and ways[-1] in ("withdrawn", "expired")
+    return cancel() if is_unanswered else decline()
 
 
 async def ask_form(call: RunningCall, tool: Tool, parameters: FormParameters) -> CallRecord:

@@ -63,6 +63,10 @@ class FormParameters(Parameters):
         """Return all values as one."""
         return [dict(values)], {}
 
+    def find_gaps(self, values: Mapping[str, Any]) -> list[str]:
+        """Return what the draft still lacks: it may be shown, and not sent."""
+        return self.find_problems(values)
+
     def find_problems(self, values: Mapping[str, Any]) -> list[str]:
         """Return what does not fit: of each field the first problem."""
         fields = self.schema["properties"]

@@ -222,15 +222,19 @@ def test_what_does_not_fit_a_form_is_asked_again_and_never_sent(older: McpServer
     record = harness.run(ask_for("lab_book", what="form"))
 
     assert json.loads(record.result) == {"action": "accept", "content": SEAT}
-    assert "It was not sent: 'name' has to be at least 1 characters; 'seats' is not an integer." in forms[1].notice
+    assert forms[1].again is not None
+    assert forms[1].again.problem == "'name' has to be at least 1 characters; 'seats' is not an integer."
     assert forms[2].again is not None
     assert "'seats' may be at most 9; 'colour' is not asked for." in forms[2].again.problem
 
 
 def test_a_form_that_stays_incomplete_is_declined(older: McpServers) -> None:
-    received, _ = asked_by_older(older, "form", Approved(), Approved(), Approved())
+    received, harness = asked_by_older(older, "form", Approved(), Approved(), Approved())
 
     assert received == {"action": "decline"}
+    form, booking = harness.of("call_finished")
+    assert (form.display_name, form.status, booking.status) == ("lab asks", "denied", "ok")
+    assert form.reason.startswith("The form was approved without what it asks for, so it was declined: 'name' has")
 
 
 @pytest.mark.promise("forms")
