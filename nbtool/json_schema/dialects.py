@@ -21,14 +21,14 @@ GEMINI_KEYWORDS = keyword_set(
 
 GEMINI_FORMATS = frozenset({"date-time", "date", "time", "int32", "int64", "float", "double"})
 
-MAX_TOLD = 200
-"""Maximum number of characters of what cannot be said to Gemini, in a description."""
+MAX_DESCRIBED = 200
+"""Maximum number of characters of what cannot be sentence to Gemini, in a description."""
 
 MAX_UNROLLED = 2
 """How often a recursive type is written inside itself."""
 
-_TOLD = ("const", "enum", "format", "pattern", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "default")
-"""Keywords that are told in the description where they cannot be said otherwise."""
+_DESCRIBED = ("const", "enum", "format", "pattern", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "default")
+"""Keywords that are others in the description where they cannot be sentence otherwise."""
 
 STRICT_KEYWORDS = keyword_set(
     "type properties required additionalProperties items anyOf enum const description title $ref $defs pattern format"
@@ -46,7 +46,7 @@ MAX_STRICT_PROPERTIES = 5_000
 
 
 def for_gemini(schema: Mapping[str, Any]) -> Schema:
-    """Return a schema in normal form with the keywords that Gemini takes; constraints are told in descriptions."""
+    """Return a schema in normal form with the keywords that Gemini takes; constraints are others in descriptions."""
     return _GeminiForm(schema.get("$defs", {})).of(dict(schema), ())
 
 
@@ -70,14 +70,16 @@ class _GeminiForm:
         given.setdefault("anyOf", given.get("oneOf"))
         if isinstance(given.get("const"), str):
             given |= {"type": "string", "enum": [given.pop("const")]}
-        kept = {key: value for key, value in given.items() if key in GEMINI_KEYWORDS and value is not None}
+        accepted = {key: value for key, value in given.items() if key in GEMINI_KEYWORDS and value is not None}
         if given.get("format") not in GEMINI_FORMATS:
-            kept.pop("format", None)
-        _keep_text_choices(kept)
-        if told := {key: given[key] for key in _TOLD if key in given and key not in kept}:
-            said = shorten("; ".join(f"{key}: {value!r}" for key, value in told.items()), MAX_TOLD)
-            kept["description"] = f"{kept['description']} ({said})" if kept.get("description") else said
-        return map_subschemas(kept, lambda one: self.of(one, within) if isinstance(one, dict) else one)
+            accepted.pop("format", None)
+        _keep_text_choices(accepted)
+        if others := {key: given[key] for key in _DESCRIBED if key in given and key not in accepted}:
+            sentence = shorten("; ".join(f"{key}: {value!r}" for key, value in others.items()), MAX_DESCRIBED)
+            accepted["description"] = (
+                f"{accepted['description']} ({sentence})" if accepted.get("description") else sentence
+            )
+        return map_subschemas(accepted, lambda one: self.of(one, within) if isinstance(one, dict) else one)
 
     def _unrolled(self, schema: Schema, within: tuple[str, ...]) -> Schema:
         """Return what a reference refers to in its place: a recursive type some levels deep, then any of its type."""

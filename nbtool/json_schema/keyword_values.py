@@ -16,7 +16,7 @@ from nbtool.json_schema.keywords import (
     keyword_set,
     type_names,
 )
-from nbtool.text import clean_text
+from nbtool.text import clean_text, list_names
 
 Schema = dict[str, Any]
 
@@ -37,17 +37,17 @@ def clean_keywords(schema: Schema, containers: frozenset[str] = frozenset()) -> 
     `containers` are places of definitions that are no keywords, such as `components` of OpenAPI.
     """
     given = {key: value for key, value in _current_bounds(schema).items() if key not in _READ_ELSEWHERE | containers}
-    kept = {key: value for key, value in given.items() if _is_valid(key, value)}
-    problems = [f"has a {key!r} that is not valid" for key, value in given.items() if _is_wrong(key, value, kept)]
-    for key in kept.keys() & {"title", "description"}:
-        kept[key] = clean_text(kept[key])
-    if not is_pattern(kept.get("pattern", "")):  # as of another language
-        del kept["pattern"]
-    if unknown := _read_types(kept):
-        problems.append(f"has the type {', '.join(map(repr, unknown))[:80]}, which is none of JSON")
+    valid = {key: value for key, value in given.items() if _is_valid(key, value)}
+    problems = [f"has a {key!r} that is not valid" for key, value in given.items() if _is_wrong(key, value, valid)]
+    for key in valid.keys() & {"title", "description"}:
+        valid[key] = clean_text(valid[key])
+    if not is_pattern(valid.get("pattern", "")):  # as of another language
+        del valid["pattern"]
+    if unknown := _read_types(valid):
+        problems.append(f"has the type {list_names(map(repr, unknown), 3)}, which is none of JSON")
     if schema.get("nullable") is True:
-        _make_nullable(kept)
-    return kept, problems
+        _make_nullable(valid)
+    return valid, problems
 
 
 def _is_valid(key: str, value: Any) -> bool:
@@ -56,9 +56,9 @@ def _is_valid(key: str, value: Any) -> bool:
     return (key not in CHECKS or CHECKS[key](value)) and (key in STRUCTURE or is_sendable(value))
 
 
-def _is_wrong(key: str, value: Any, kept: Schema) -> bool:
+def _is_wrong(key: str, value: Any, valid: Schema) -> bool:
     """Whether a keyword was left out for its value: not null, which is none, nor the flag `required` of draft 3."""
-    return key not in kept and value is not None and not (key == "required" and isinstance(value, bool))
+    return key not in valid and value is not None and not (key == "required" and isinstance(value, bool))
 
 
 def _read_types(schema: Schema) -> list[str]:

@@ -121,10 +121,11 @@ def _with_alternatives(base: Schema, branches: list[Schema]) -> Schema:
     if all(branch.get("additionalProperties") is False for branch in branches):
         merged.setdefault("additionalProperties", False)
     sets = [[name for name in _required(branch) if name not in required] for branch in branches]
-    described = [list_names(names, MAX_ALTERNATIVES) for names in sets[:MAX_ALTERNATIVES] if names]
-    if len(dict.fromkeys(described)) > 1:
-        said = f"Give one of these sets of arguments: {'; or '.join(dict.fromkeys(described))}."
-        merged["description"] = f"{merged['description']} {said}" if merged.get("description") else said
+    described = list(dict.fromkeys(list_names(names, MAX_ALTERNATIVES) for names in sets if names))
+    if len(described) > 1:
+        more = f"; or one of {len(described) - MAX_ALTERNATIVES} more" if len(described) > MAX_ALTERNATIVES else ""
+        sentence = f"Give one of these sets of arguments: {'; or '.join(described[:MAX_ALTERNATIVES])}{more}."
+        merged["description"] = f"{merged['description']} {sentence}" if merged.get("description") else sentence
     return merged
 
 

@@ -38,8 +38,8 @@ def fitting_name(name: str) -> str:
 def ascii_stem(text: str) -> str:
     """Return what is left of a name in ASCII letters, digits, `_` and `-`: without accents, and `_` for the rest."""
     plain = unicodedata.normalize("NFKD", text[: 4 * MAX_NAME])
-    kept = "".join(char for char in plain if not unicodedata.combining(char))
-    return _UNFIT.sub("_", kept).strip("_-")
+    letters = "".join(char for char in plain if not unicodedata.combining(char))
+    return _UNFIT.sub("_", letters).strip("_-")
 
 
 def name_digest(text: str, length: int) -> str:
@@ -49,8 +49,8 @@ def name_digest(text: str, length: int) -> str:
 
 def with_original_name(schema: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the schema of a parameter that is offered under another name, which says its own."""
-    said = f"The parameter {quoted_name(name)}."
-    return {**schema, "description": f"{schema['description']} {said}" if schema.get("description") else said}
+    sentence = f"The parameter {quoted_name(name)}."
+    return {**schema, "description": f"{schema['description']} {sentence}" if schema.get("description") else sentence}
 
 
 def quoted_name(name: str) -> str:

@@ -137,13 +137,13 @@ class _Builder:
             self._note(place, "refers to something else than a part of the schema")
             return {}
         if target.is_open:
-            target.is_kept = True
+            target.is_definition = True
         elif target.schema is None:
             target.is_open = True
             built = self._convert(target.node, place, level + (reference != "#"))
             is_circle = built.get("$ref") == target.reference
             target.close({} if is_circle else built)
-            if target.is_kept:
+            if target.is_definition:
                 self.definitions[target.name] = {} if is_circle else built
         return target.in_place
 

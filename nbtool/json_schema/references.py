@@ -32,7 +32,7 @@ class Target:
     uses: int = 0
     schema: dict[str, Any] | None = None
     is_open: bool = False
-    is_kept: bool = False
+    is_definition: bool = False
 
     @property
     def reference(self) -> str:
@@ -42,12 +42,12 @@ class Target:
     @property
     def in_place(self) -> dict[str, Any]:
         """What stands in the place of a reference: a copy, or a reference to the definition."""
-        return {"$ref": self.reference} if self.schema is None or self.is_kept else dict(self.schema)
+        return {"$ref": self.reference} if self.schema is None or self.is_definition else dict(self.schema)
 
     def close(self, schema: dict[str, Any]) -> None:
         """Set the normal form; it stays a definition if it refers to itself, or is large and used in several places."""
         self.schema, self.is_open = schema, False
-        self.is_kept = self.is_kept or (self.uses > 1 and count_values(schema, MAX_REPEATED) > MAX_REPEATED)
+        self.is_definition = self.is_definition or (self.uses > 1 and count_values(schema, MAX_REPEATED) > MAX_REPEATED)
 
 
 class Targets:

@@ -49,7 +49,7 @@ CALL_LIMIT_REACHED = "This call did not run: the turn's limit of {limit} tool ca
 
 
 _notices: WeakKeyDictionary[ApprovalQueue, set[str]] = WeakKeyDictionary()
-"""What each chat was told of tools that are left out: once, not in every turn. The queue stands for the chat."""
+"""The notices of each chat about tools that are left out: once, not in every turn. The queue stands for the chat."""
 
 
 @dataclass(slots=True)
@@ -86,8 +86,8 @@ class ToolCalling:
     async def on_before_request(self, request: RequestContext) -> None:
         """Offer the tools in the order of the toolset, which keeps prompt caches valid."""
         for text in left_out_tools(self.runtime.tools):
-            if text not in (told := _notices.setdefault(self.runtime.approvals, set())):
-                told.add(text)
+            if text not in (shown := _notices.setdefault(self.runtime.approvals, set())):
+                shown.add(text)
                 await request.turn.emit(Notice(text, "warning"))
         tools = self.runtime.tools.tools().values()
         request.add_tools(ToolSpec(**tool.spec) for tool in tools if not tool.unfit_reason)

@@ -21,8 +21,8 @@ def drop_keyword(schema: Any, keyword: str) -> Any:
     """Remove a keyword everywhere in a schema; properties of its name remain, and so does data."""
     if not isinstance(schema, dict):
         return schema
-    kept = {key: value for key, value in schema.items() if key != keyword}
-    return map_subschemas(kept, lambda one: drop_keyword(one, keyword))
+    remaining = {key: value for key, value in schema.items() if key != keyword}
+    return map_subschemas(remaining, lambda one: drop_keyword(one, keyword))
 
 
 def inline_refs(schema: dict[str, Any]) -> dict[str, Any]:

@@ -584,7 +584,7 @@ def test_a_tool_that_was_not_accepted_any_more_is_called_as_it_was_seen_and_stay
     assert list(servers.tools()) == []
 
 
-def test_tools_of_two_servers_that_would_have_one_name_are_told_apart_and_each_reaches_its_own(start: Start) -> None:
+def test_tools_of_two_servers_that_would_have_one_name_differ_and_each_reaches_its_own(start: Start) -> None:
     servers = start(x=hostile("named", "y_z"), x_y=hostile("named", "z"))
     first, second = servers.tools()
 
@@ -595,7 +595,7 @@ def test_tools_of_two_servers_that_would_have_one_name_are_told_apart_and_each_r
     assert list(start(x=hostile("named", "y_z"), x_y=hostile("named", "z")).tools()) == [first, second]
 
 
-def test_tools_of_a_server_that_would_have_one_name_are_told_apart(start: Start) -> None:
+def test_tools_of_a_server_that_would_have_one_name_differ(start: Start) -> None:
     servers = start(it=hostile("twins"))
 
     assert len(servers.tools()) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nbtool.json_schema import UnfitSchema, normalize
 from nbtool.text import shorten
 from nbtool.tools.schema.json_schema import drop_keyword
 from nbtool.tools.values.sanitize import single_line
@@ -15,22 +16,17 @@ MAX_PROBLEM = 300
 def mismatch(data: Any, schema: dict[str, Any]) -> str:
     """Return why structured content is not what a schema announces, in one line; empty if it is, or nobody can tell.
 
-    Patterns are not checked: one can take for ever.
+    Patterns are not checked, since one can take for ever, nor what refers to other documents.
     """
-    from jsonschema import SchemaError  # type: ignore[import-untyped]  # noqa: PLC0415 - loaded with the first server
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415 - loaded with the first server
     from jsonschema.exceptions import best_match  # type: ignore[import-untyped]  # noqa: PLC0415 - the same
-    from jsonschema.validators import validator_for  # type: ignore[import-untyped]  # noqa: PLC0415 - the same
-    from referencing import Registry  # noqa: PLC0415 - the same
-    from referencing.exceptions import Unresolvable  # noqa: PLC0415 - the same
 
     if data is None:
         return "it has no structured content"
-    checked = drop_keyword(drop_keyword(schema, "pattern"), "patternProperties")
     try:
-        kind = validator_for(checked)
-        kind.check_schema(checked)
-        error = best_match(kind(checked, registry=Registry()).iter_errors(data))
-    except (SchemaError, Unresolvable, RecursionError):
+        checked = normalize(drop_keyword(drop_keyword(schema, "pattern"), "patternProperties"), renames=False).schema
+        error = best_match(Draft202012Validator(checked).iter_errors(data))
+    except (UnfitSchema, RecursionError):
         return ""
     if error is None:
         return ""

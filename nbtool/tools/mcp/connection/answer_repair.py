@@ -130,8 +130,8 @@ def _repair_start(result: Json) -> Json:
     repaired = dict(result)
     about = result.get("serverInfo")
     if about is not None or "protocolVersion" in result:
-        said = _texts_of(about, ("name", "version")) if isinstance(about, dict) else {}
-        repaired["serverInfo"] = {"name": "", "version": "", **said}
+        texts = _texts_of(about, ("name", "version")) if isinstance(about, dict) else {}
+        repaired["serverInfo"] = {"name": "", "version": "", **texts}
     offered = result.get("capabilities")
     capabilities = offered if isinstance(offered, dict) else {}
     repaired["capabilities"] = {name: _flags(one) for name, one in capabilities.items() if one or isinstance(one, dict)}

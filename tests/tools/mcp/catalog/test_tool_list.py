@@ -91,7 +91,7 @@ def test_a_schema_that_is_nested_too_deeply_is_left_out() -> None:
         ({"inputSchema": {"properties": {"required": ["a"]}}}, "the parameter 'required' is no schema"),
     ],
 )
-def test_a_flaw_of_a_tool_is_told_and_the_tool_stays(fields: dict[str, Any], words: str) -> None:
+def test_a_flaw_of_a_tool_is_named_and_the_tool_stays(fields: dict[str, Any], words: str) -> None:
     listing = parse_tools("it", [tool("bad", **fields)])
 
     assert list(listing) == ["bad"]
@@ -107,12 +107,12 @@ def test_fields_that_are_null_are_none() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, {}, "tools"])
-def test_an_answer_without_a_list_is_told(answer: Any) -> None:
+def test_an_answer_without_a_list_is_named(answer: Any) -> None:
     assert parse_tools("it", answer).left_out == ("The MCP server 'it' answered without a list of tools.",)
 
 
 @pytest.mark.parametrize("names", [["获取", "删除"], ["get.user", "get_user"], ["a b", "a.b", "a_b", "a/b"], ["", "?"]])
-def test_names_that_would_be_the_same_are_told_apart_in_any_order(names: list[str]) -> None:
+def test_names_that_would_be_the_same_differ_in_any_order(names: list[str]) -> None:
     made = model_tool_names("it", names)
 
     assert len(set(made.values())) == len(names)
