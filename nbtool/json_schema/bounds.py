@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-MAX_LEVELS = 48
+MAX_LEVELS = 64
 """Maximum number of schemas inside each other, after references were replaced by what they refer to."""
 
 MAX_DEPTH = 3 * MAX_LEVELS

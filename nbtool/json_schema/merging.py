@@ -101,7 +101,8 @@ def _fold(schema: Schema, definitions: Mapping[str, Schema], within: tuple[str, 
             if not branches:
                 return None
             folded = _with_alternatives(folded, branches)
-    optional = [_fold(schema[key], definitions, within) or {} for key in ("then", "else") if key in schema]
+    conditional = [schema[key] for key in ("then", "else") if isinstance(schema.get(key), dict)]
+    optional = [_fold(one, definitions, within) or {} for one in conditional]
     return _with_alternatives(folded, [*optional, {}]) if optional else folded
 
 

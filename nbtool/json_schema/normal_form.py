@@ -19,9 +19,13 @@ from nbtool.json_schema.keywords import ONE_SCHEMA, SCHEMA_LISTS, is_pattern
 from nbtool.json_schema.merging import as_object, merge_all
 from nbtool.json_schema.names import fitting_name, quoted_name, with_original_name
 from nbtool.json_schema.references import DEFINITION, Targets
+from nbtool.text import shorten
 
 MAX_PROBLEMS = 5
 """Maximum number of problems of one schema that are told."""
+
+MAX_PROBLEM = 300
+"""Maximum number of characters of one of them."""
 
 Schema = dict[str, Any]
 
@@ -107,7 +111,7 @@ class _Builder:
 
     def _note(self, place: str, problem: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(f"{place} {problem}")
+            self.problems.append(shorten(f"{place} {problem}", MAX_PROBLEM))
 
     def _convert(self, node: Any, place: str, level: int) -> Schema:
         """Return the normal form of a schema that is not False."""
@@ -217,7 +221,8 @@ class _Builder:
             closed = {"items": {}, "maxItems": len(schema.get("prefixItems", ()))}
             return closed if items is False else {"items": self._convert(items, place, level + 1)}
         further = schema.get("additionalItems", True)
-        built: Schema = {"prefixItems": self._list(items, "items", place, level)} if items else {}
+        first = self._list(items, "items", place, level)
+        built: Schema = {"prefixItems": first} if first else {}
         if further is False:
             return {**built, "items": {}, "maxItems": len(items)}
         return {**built, "items": self._convert(further, place, level + 1)}
