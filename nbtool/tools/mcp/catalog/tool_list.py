@@ -177,22 +177,34 @@ def parse_tools(
     total = sum(tool.size for tool in parsed.values())
     for entry in entries:
         try:
-            tool, flaws = _parse_tool(entry, parsed)
+            tool, flaws = _parse_tool(entry)
         except _Malformed as malformed:
             problems.append(f"{server_label(server)} lists {_entry_label(entry)}, which is left out: {malformed}.")
             continue
+        if parsed.get(tool.name) == tool:  # on two pages, for example
+            continue
+        if tool.name in parsed:
+            problems.append(f"{server_label(server)} lists {_entry_label(entry)} again, differently: the first counts.")
+            continue
         total += tool.size
-        if total > max_chars:
-            fix = "Remove some tools at the server."
-            raise McpFailed(f"{server_label(server)} describes its tools in more than {max_chars} characters.", fix=fix)
-        if len(parsed) == MAX_TOOLS:
-            raise McpFailed(
-                f"{server_label(server)} has more than {MAX_TOOLS} tools.", fix="Remove some tools at the server."
-            )
+        _check_room(server, len(parsed), total, max_chars)
         parsed[tool.name] = tool
         if flaws:
             problems.append(f"{server_label(server)} describes {_entry_label(entry)} wrongly: {'; '.join(flaws)}.")
     return ToolListing(parsed, problems)
+
+
+def _check_room(server: str, count: int, chars: int, max_chars: int) -> None:
+    """Check that another tool may be listed.
+
+    Raises:
+        McpFailed: there are too many, or they are too large.
+    """
+    fix = "Remove some tools at the server."
+    if chars > max_chars:
+        raise McpFailed(f"{server_label(server)} describes its tools in more than {max_chars} characters.", fix=fix)
+    if count == MAX_TOOLS:
+        raise McpFailed(f"{server_label(server)} has more than {MAX_TOOLS} tools.", fix=fix)
 
 
 def _entry_label(entry: Any) -> str:
@@ -200,12 +212,10 @@ def _entry_label(entry: Any) -> str:
     return f"the tool {shorten(single_line(name), MAX_NAME)!r}" if isinstance(name, str) else "something without a name"
 
 
-def _parse_tool(entry: Any, others: Mapping[str, RemoteTool]) -> tuple[RemoteTool, list[str]]:
+def _parse_tool(entry: Any) -> tuple[RemoteTool, list[str]]:
     """Return a tool of a list, and what is wrong with it although it can be offered."""
     if not isinstance(entry, dict) or not isinstance(name := entry.get("name"), str):
         raise _Malformed("that is no tool")
-    if name in others:
-        raise _Malformed("another tool has this name")
     if not isinstance(schema := entry.get("inputSchema"), dict):
         raise _Malformed("it has no input schema" if schema is None else "its input schema is not an object")
     fields = {key: (entry[key], kind) for key, kind in _FIELDS.items() if entry.get(key) is not None}

@@ -14,6 +14,9 @@ MAX_NAME = 64
 NAMELESS = "tool"
 """What stands for a name without any letter or digit of ASCII."""
 
+SERVER = "mcp"
+"""What stands for a server without such a name, and before one that does not begin with a letter."""
+
 _DIGEST = 8
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 _QUALIFIED = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_./-]{1,64}")
@@ -34,11 +37,18 @@ def model_tool_names(server: str, tools: Iterable[str], taken: Collection[str] =
 
 
 def model_tool_name(server: str, tool: str) -> str:
-    """Return a tool's name for the model: `server_tool`, of letters, digits, `_` and `-`, at most 64."""
-    whole = f"{server}_{tool}"
+    """Return a tool's name for the model: `server_tool`, of letters, digits, `_` and `-`, at most 64.
+
+    It begins with a letter, as some servers of models demand.
+    """
+    prefix = _INVALID_CHARACTERS.sub("_", server)
+    if not ascii_stem(server):
+        prefix = f"{SERVER}_{name_digest(server, _DIGEST)}"
+    elif not prefix[0].isalpha():
+        prefix = f"{SERVER}_{prefix.lstrip('_-')}"
     if not ascii_stem(tool):
-        return _with_digest(f"{_INVALID_CHARACTERS.sub('_', server)}_{NAMELESS}", server, tool)
-    name = _INVALID_CHARACTERS.sub("_", whole)
+        return _with_digest(f"{prefix}_{NAMELESS}", server, tool)
+    name = f"{prefix}_{_INVALID_CHARACTERS.sub('_', tool)}"
     return name if len(name) <= MAX_NAME else _with_digest(name, server, tool)
 
 

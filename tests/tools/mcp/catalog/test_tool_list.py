@@ -53,7 +53,7 @@ def tool(name: Any, **fields: Any) -> dict[str, Any]:
         (5, "something without a name, which is left out: that is no tool"),
         ({"inputSchema": {}}, "something without a name, which is left out: that is no tool"),
         (tool(None), "something without a name, which is left out: that is no tool"),
-        (tool("good"), "the tool 'good', which is left out: another tool has this name"),
+        (tool("good", title="x"), "the tool 'good' again, differently: the first counts."),
         ({"name": "bad"}, "the tool 'bad', which is left out: it has no input schema"),
         (tool("bad", inputSchema=[]), "the tool 'bad', which is left out: its input schema is not an object"),
         (tool("bad", inputSchema={"type": "string"}), "'bad', which is left out: its schema is not that of an object"),
@@ -69,6 +69,12 @@ def test_one_entry_that_is_no_tool_is_left_out_with_its_reason_and_the_others_st
     (said,) = listing.left_out
     assert said.startswith("The MCP server 'it' lists ")
     assert words in said
+
+
+def test_a_tool_that_is_listed_twice_alike_is_one() -> None:
+    listing = parse_tools("it", [tool("say")], parse_tools("it", [tool("say")]))
+
+    assert (list(listing), listing.left_out) == (["say"], ())
 
 
 def test_a_schema_that_is_nested_too_deeply_is_left_out() -> None:
@@ -127,6 +133,12 @@ def test_the_name_that_is_written_so_stays_and_others_get_a_suffix() -> None:
     assert made["get.user"].startswith("it_get_user_")
     assert model_tool_names("it", ["find"], taken={"it_find"})["find"].startswith("it_find_")
     assert model_tool_name("it", "获取").startswith("it_tool_")
+
+
+@pytest.mark.parametrize("server", ["123", "-x", "_", "阿里", "百度", "."])
+def test_a_name_begins_with_a_letter(server: str) -> None:
+    assert model_tool_name(server, "find")[0].isalpha()
+    assert model_tool_name("阿里", "find") != model_tool_name("百度", "find")
 
 
 def test_a_name_that_does_not_fit_is_made_to_and_stays_its_own() -> None:
