@@ -24,6 +24,7 @@ from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.connection.reconnection import _CallProgress
 from nbtool.tools.mcp.questions.elicitation import MAX_INPUT_ROUNDS, MAX_QUESTIONS, complete_call, decline
 from tests.tools.calling import ToolHarness, ask_for, make_harness
+from tests.tools.mcp.eliciting_server import make_server as make_eliciting_server
 from tests.tools.mcp.resolving_server import make_server
 from tests.tools.mcp.serving import http_server
 
@@ -113,6 +114,43 @@ def test_a_server_of_the_newest_protocol_gets_the_input_that_its_call_needs(newe
             record = book(servers)
 
     assert (record.status, record.result) == ("ok", "2 for Ada")
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_server_that_knows_both_protocols_asks_in_the_middle_of_its_work(transport: str) -> None:
+    """A server of the newest protocol cannot: it has to say before what it needs."""
+    with (
+        http_server(lambda: make_eliciting_server().streamable_http_app()) as server,
+        mcp_servers(
+            {"mcpServers": {"lab": {"url": server.url} if transport == "http" else command("eliciting_server.py")}}
+        ) as servers,
+    ):
+        harness = make_harness(servers, approver=answering(Approved({"city": "Rome", "days": 4}))[0])
+        record = harness.run(ask_for("lab_travel"))
+
+    assert (record.status, record.result) == ("ok", "accept: city='Rome' days=4")
+
+
+def test_a_server_that_knows_the_newest_protocol_alone_gets_the_input_that_its_call_needs() -> None:
+    program = command("newest_only.py")
+    program["args"].append(str(SERVERS / "resolving_server.py"))
+    with mcp_servers({"mcpServers": {"lab": program}}) as servers:
+        harness = make_harness(servers, approver=answering(Approved(SEAT))[0])
+
+        assert harness.run(ask_for("lab_book")).result == "2 for Ada"
+
+
+def test_a_form_of_a_chat_that_was_approved_unfilled_is_one_record_that_says_so() -> None:
+    with (
+        mcp_servers({"mcpServers": {"lab": command("eliciting_server.py")}}) as servers,
+        ScriptedWire([call("lab_travel"), "Done."]) as wire,
+    ):
+        turn = Chat(wire=wire, tools=[servers], approver=lambda _: Approved()).send("Go.")
+
+    travel, form = turn.calls
+    assert (travel.status, travel.result) == ("ok", "decline: None")
+    assert (form.display_name, form.status, form.result) == ("lab asks", "denied", None)
+    assert "was declined: 'city' has to be at least 1 characters" in form.reason
 
 
 @pytest.mark.promise("forms")
