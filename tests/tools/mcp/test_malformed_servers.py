@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,38 +13,19 @@ from nbtool import Approved, Chat
 from nbtool.json_schema.keywords import subschemas
 from nbtool.messages import Media
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.mcp import McpServer, McpServers, mcp_servers
+from nbtool.tools.mcp import McpServer, McpServers
 from nbtool.wire.base import Prompt, Target, ToolSpec
 from nbtool.wire.registry import find_wire
 from tests.json_schema.provider_rules import RULES
 from tests.tools.calling import ask_for, make_harness
-
-SERVER = Path(__file__).with_name("answering_server.py")
-OPEN: dict[str, Any] = {"type": "object"}
-Serve = Callable[..., McpServers]
-
-
-def tool(name: str, schema: Any = OPEN, **fields: Any) -> dict[str, Any]:
-    return {"name": name, "inputSchema": schema, **fields}
+from tests.tools.mcp.answering import Serve, start_servers, tool
 
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
     """Start a server with these tools and results, and these answers to other requests."""
-    started: list[McpServers] = []
-
-    def start(*tools: Any, results: dict[str, Any] | None = None, **answers: Any) -> McpServers:
-        file = tmp_path / f"answers{len(started)}.json"
-        listed = {"tools/list": {"tools": tools}} | {name.replace("__", "/"): one for name, one in answers.items()}
-        file.write_text(json.dumps({"results": results or {}, **listed}), encoding="utf-8")
-        started.append(
-            mcp_servers({"mcpServers": {"it": {"command": sys.executable, "args": [str(SERVER), str(file)]}}})
-        )
-        return started[-1]
-
-    yield start
-    for servers in started:
-        servers.close()
+    with start_servers(tmp_path) as start:
+        yield start
 
 
 def shown(servers: McpServers, name: str, **arguments: Any) -> str:
