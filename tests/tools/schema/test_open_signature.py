@@ -77,7 +77,7 @@ BOUND: list[tuple[Callable[..., Any], list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "offered", "bound"), BOUND, ids=lambda value: str(value)[:25])
+@pytest.mark.parametrize(("function", "offered", "bound"), BOUND, ids=lambda value: getattr(value, "__name__", None))
 def test_what_the_author_bound_is_neither_offered_nor_taken(
     function: Callable[..., Any], offered: list[str], bound: str
 ) -> None:
@@ -87,7 +87,7 @@ def test_what_the_author_bound_is_neither_offered_nor_taken(
         check(function, **given, **{bound: "/etc"})
 
 
-@pytest.mark.parametrize(("function", "offered", "bound"), BOUND, ids=lambda value: str(value)[:25])
+@pytest.mark.parametrize(("function", "offered", "bound"), BOUND, ids=lambda value: getattr(value, "__name__", None))
 def test_a_function_with_bound_arguments_is_called_with_the_others(
     function: Callable[..., Any], offered: list[str], bound: str
 ) -> None:
