@@ -119,8 +119,9 @@ def test_a_random_word_alone_is_a_secret_whatever_its_file_is_called(text: str) 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1.2.3", "d41d8cd98f00b204e9800998ecf8427e", "550e8400-e29b-41d4-a716-446655440000", "The quick brown fox 7",
-     "aaaaaaaaaaaaaaaaaaaaB1", "/data/2024/Results/Model7.csv", "q7Hd2LkPz0Vb9XnT4mRw8Ys and a sentence", "x = 1\n" * 9],
+    ["", "1.2.3", "d41d8cd98f00b204e9800998ecf8427e", "550e8400-e29b-41d4-a716-446655440000",
+     "The quick brown fox 7", "aaaaaaaaaaaaaaaaaaaaB1",
+     "/data/2024/Results/Model7.csv", "q7Hd2LkPz0Vb9XnT4mRw8Ys and a sentence", "x = 1\n" * 9],
 )  # fmt: skip
 def test_other_contents_are_not(text: str) -> None:
     assert secret_in(text) == ""

@@ -242,7 +242,9 @@ LAZY: list[tuple[Any, Any, Any, Callable[[Any], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "given", "wrong", "inner"), LAZY, ids=lambda value: getattr(value, "__name__", None))
+@pytest.mark.parametrize(
+    ("annotation", "given", "wrong", "inner"), LAZY, ids=lambda value: getattr(value, "__name__", None)
+)
 def test_what_pydantic_would_validate_while_it_is_read_is_a_list_and_refused_at_once(
     annotation: Any, given: Any, wrong: Any, inner: Callable[[Any], Any]
 ) -> None:
