@@ -194,7 +194,8 @@ def tool(  # noqa: PLR0913 - the options of a tool are keyword arguments
     """Mark a function, or every public method of a class, as a tool; the function itself is unchanged.
 
     Args:
-        function: sync, async, generator or async generator; a bound method; a class.
+        function: sync, async, generator or async generator; a bound method; a class. Its signature is understood as
+            pydantic's `validate_call` does, `Field(…)` included. What a `functools.partial` binds is not offered.
         run: when to ask for approval before a call: `auto` (never), `ask_once`, `ask_always`.
         result: when to ask for approval before the result is sent to the model: `never`, `on_error`, `always`.
         timeout: seconds that a call may take.

@@ -107,6 +107,7 @@ IN_PIECES: dict[str, Callable[[Any], Reply]] = {
 }
 
 
+@pytest.mark.promise("strict-arguments")
 @pytest.mark.parametrize("way", WHOLE)
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 def test_arguments_of_another_type_are_refused_in_every_dialect(way: str, odd: Any) -> None:
@@ -120,6 +121,7 @@ def test_arguments_of_another_type_are_refused_in_every_dialect(way: str, odd: A
     assert "The arguments are" in str(made.error)
 
 
+@pytest.mark.promise("strict-arguments")
 @pytest.mark.parametrize("way", IN_PIECES)
 @pytest.mark.parametrize("odd", [odd for odd in ODD if not isinstance(odd, str)], ids=repr)
 def test_what_is_no_text_is_no_piece_of_arguments(way: str, odd: Any) -> None:

@@ -40,6 +40,7 @@ def send(to: Noted, number: str = Field(default_factory=lambda: note(uuid4().hex
     return f"{to} {number}"
 
 
+@pytest.mark.promise("shown-is-run")
 def test_a_check_of_the_author_runs_once_for_a_call_that_asks() -> None:
     harness = make_harness(send, approver=ScriptedApprover([Approved()]))
 
@@ -124,6 +125,7 @@ def test_a_preview_of_an_effect_gets_a_copy_of_the_values_that_run() -> None:
     assert len(seen) == 1
 
 
+@pytest.mark.promise("shown-is-run")
 def test_an_invalid_item_is_refused_before_anybody_is_asked_and_before_any_effect() -> None:
     @tool
     def mail(to: Iterable[str]) -> str:
@@ -139,6 +141,7 @@ def test_an_invalid_item_is_refused_before_anybody_is_asked_and_before_any_effec
     assert harness.run(ask_for("mail", to=["a", "b"])).result == "2 of 2"
 
 
+@pytest.mark.promise("author-bound")
 def test_what_the_author_bound_is_not_taken_from_a_model_and_nothing_runs() -> None:
     def read(name: str, folder: str) -> str:
         "Read."

@@ -77,6 +77,7 @@ BOUND: list[tuple[Callable[..., Any], list[str], str]] = [
 ]
 
 
+@pytest.mark.promise("author-bound")
 @pytest.mark.parametrize(("function", "offered", "bound"), BOUND, ids=lambda value: getattr(value, "__name__", None))
 def test_what_the_author_bound_is_neither_offered_nor_taken(
     function: Callable[..., Any], offered: list[str], bound: str

@@ -239,6 +239,7 @@ def test_a_record_is_what_its_class_declares(value: Any, form: Any) -> None:
     assert json.loads(render(value).text) == form
 
 
+@pytest.mark.promise("declared-form")
 @pytest.mark.parametrize("place", range(len(PLACES)))
 @pytest.mark.parametrize("value", [value for value, _ in FORMS], ids=lambda value: type(value).__name__)
 def test_what_a_class_keeps_back_leaves_from_no_place(value: Any, place: int) -> None:
@@ -277,6 +278,7 @@ def made_dataclass(annotation: str) -> Any:
     return dataclasses.dataclass(kind)()
 
 
+@pytest.mark.promise("declared-form")
 def test_of_a_record_whose_serializer_fails_only_that_leaves() -> None:
     rendered = render([Broken(), 3])
 
