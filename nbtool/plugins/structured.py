@@ -66,7 +66,7 @@ class Structured:
         if retries < 0:
             raise BadUsage(f"retries must be 0 or more, not {retries!r}.")
         self.name = getattr(type_, "__name__", "") if isinstance(type_, type) else str(type_)
-        self.adapter, self.schema, self._is_wrapped = schema_for(type_)
+        self.validator, self.schema, self._is_wrapped = schema_for(type_)
         self.retries, self._is_text = retries, type_ is str
         self.value: Any = None
         self._key = f"structured {id(self)}"
@@ -147,7 +147,7 @@ class Structured:
             if self._is_wrapped and isinstance(value, dict) and value.keys() == {"value"}:
                 value = value["value"]
             try:
-                self.value = self.adapter.validate_json(json.dumps(value), strict=True)
+                self.value = self.validator.validate_json(json.dumps(value))
             except ValidationError as error:
                 state.problem = _describe_errors(error)
             else:

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbtool.errors import BadUsage
 from nbtool.json_schema.dialects import for_gemini
 from nbtool.json_schema.keywords import map_subschemas
 from nbtool.tools.schema.annotations import takes_objects, to_json_type
 from nbtool.tools.schema.json_schema import drop_titles, inline_refs
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from nbtool.tools.schema.validator import Validator, compile_validator
 
 
-def schema_for(type_: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
+def schema_for(type_: Any) -> tuple[Validator, dict[str, Any], bool]:
     """Return a type's validator, its schema as an object, and whether it is wrapped as `{"value": …}`.
 
     Raises:
         BadUsage: the type cannot be read from JSON.
     """
-    from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - only where an answer is to be a value
+    from pydantic import PydanticUserError  # noqa: PLC0415 - only where an answer is to be a value
 
     unfit = BadUsage(f"An answer cannot be read as {type_!r}.", fix="Use a pydantic model, a dataclass or a list.")
     try:
         lifted = to_json_type(type_)
         if takes_objects(lifted):
             raise unfit  # an answer is JSON: it cannot contain objects without a JSON form
-        adapter: TypeAdapter[Any] = TypeAdapter(lifted)
-        schema = _close_objects(inline_refs(drop_titles(adapter.json_schema())))
+        validator = compile_validator(lifted)
+        schema = _close_objects(inline_refs(drop_titles(validator.json_schema)))
     except (PydanticUserError, BadUsage, TypeError, NameError):
         raise unfit from None
     if schema.get("type") == "object":
-        return adapter, schema, False
+        return validator, schema, False
     shared = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
     wrapped = {"type": "object", "properties": {"value": schema}, "required": ["value"], "additionalProperties": False}
-    return adapter, {**wrapped, **shared}, True
+    return validator, {**wrapped, **shared}, True
 
 
 def response_format(dialect: str, schema: dict[str, Any], *, strict: bool) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class CallWriter:
         tool = self.context.tools.get(record.name)
         remarks: list[str] = []
         function = self._function(record.name, tool, remarks)
-        arguments = {**arguments_of(record), **_filled_defaults(record)}
+        arguments = {**arguments_of(record), **_filled_defaults(record, tool)}
         source = f"{function}({self._arguments(arguments, tool)})"
         if len(source) > WIDTH:
             source = f"{function}({self._arguments(arguments, tool, broken=True)})"
@@ -165,15 +165,17 @@ def arguments_of(record: CallRecord) -> dict[str, Any]:
     return cleaned
 
 
-def _filled_defaults(record: CallRecord) -> dict[str, Any]:
+def _filled_defaults(record: CallRecord, tool: Tool | None) -> dict[str, Any]:
     """Return the defaults that validation filled in: called by itself, the function would receive a `Field`.
 
     Raises:
         NotLiteral: one is not JSON.
     """
     given = arguments_of(record)
+    parameters = tool.parameters.by_name if tool else {}
+    filled = [name for name, one in parameters.items() if one.is_filled_in(given) and name in record.resolved]
     try:
-        return {name: json.loads(one.text) for name, one in record.resolved.items() if name not in given}
+        return {name: json.loads(record.resolved[name].text) for name in filled}
     except (ValueError, RecursionError):
         raise NotLiteral("the default of a parameter, which is not JSON") from None
 
