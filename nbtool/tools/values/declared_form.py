@@ -206,9 +206,10 @@ def _computed_fields(kind: Any) -> dict[str, Any]:
 
 def _with_fields_shown(node: Node, hidden: frozenset[str], extras: Node) -> Node:
     """Return the fields of one class, which may be inside nodes of its validators, without the hidden ones."""
-    if "fields" not in node:
-        is_wrapped = "schema" in node
-        return {**node, "schema": _with_fields_shown(node["schema"], hidden, extras)} if is_wrapped else node
+    if "schema" in node and "fields" not in node:
+        return {**node, "schema": _with_fields_shown(node["schema"], hidden, extras)}
+    if "fields" not in node:  # a hidden root
+        return {"type": "any", "serialization": {"type": "function-plain", "function": _hide}}
     fields = node["fields"]
     marked: Any = (
         {name: _marked(one, name in hidden) for name, one in fields.items()}
@@ -217,6 +218,10 @@ def _with_fields_shown(node: Node, hidden: frozenset[str], extras: Node) -> Node
     )
     computed = [one for one in node.get("computed_fields", ()) if one["property_name"] not in hidden]
     return {**extras, **node, "fields": marked, "computed_fields": computed}
+
+
+def _hide(_value: Any) -> None:
+    """Return nothing in the place of a value."""
 
 
 def _marked(node: Node, is_hidden: bool) -> Node:

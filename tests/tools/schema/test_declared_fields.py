@@ -128,6 +128,7 @@ def test_a_call_is_what_validate_call_makes_of_it(function: Callable[..., Any], 
 
 def test_a_default_may_be_made_of_the_arguments_before_it() -> None:
     assert call(made_of_others, a=1) == (1, 2)
+    assert call(one(Any, Field(default_factory=dict))) == {}
 
 
 def test_the_schema_has_the_description_the_bounds_and_the_default_of_a_field() -> None:

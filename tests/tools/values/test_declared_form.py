@@ -101,14 +101,19 @@ class Unshown(BaseModel):
     name: str = "Ada"
     key: str = Field(default="SECRET", repr=False)
 
-    @model_validator(mode="after")
-    def check(self) -> Unshown:
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def check(cls, values: Any) -> Any:
+        return values
 
     @computed_field(repr=False)  # type: ignore[prop-decorator]  # as pydantic documents it
     @property
     def twice(self) -> str:
         return self.key * 2
+
+
+class UnshownRoot(RootModel[str]):
+    root: str = Field(default="SECRET", repr=False)
 
 
 class Box(BaseModel, Generic[T]):
@@ -181,6 +186,7 @@ FORMS: list[tuple[Any, Any]] = [
     (Masked(), {"key": "…"}),
     (Overriding(), {"key": "…"}),
     (Unshown(), {"name": "Ada"}),
+    (Box[UnshownRoot](item=UnshownRoot()), {"item": None}),
     (Box[Unshown](item=Unshown()), {"item": {"name": "Ada"}}),
     (Box[list[User]](item=[User()]), {"item": [{"name": "Ada", "born": 1990, "age": 36}]}),
     (Box[Any](item=Unshown()), {"item": {"name": "Ada"}}),
@@ -231,7 +237,7 @@ def strings(value: Any) -> Iterator[str]:
         for inner in value:
             yield from strings(inner)
     else:
-        yield str(value)
+        yield "null" if value is None else str(value)
 
 
 @pytest.mark.parametrize(("value", "form"), FORMS, ids=lambda value: type(value).__name__)
@@ -308,6 +314,7 @@ def test_a_part_of_a_table_or_a_line_is_itself_unless_a_class_in_it_declares_its
         nested = [nested]
 
     assert readable_part([1, "a", None], 100) == [1, "a", None]
+    assert isinstance(readable_part(Odd(), 100), Odd)
     assert readable_part({"a": Row(Whole())}, 100) == '{"a": {"user": {"key": "…"}}}'  # type: ignore[arg-type]  # any model
     assert "deep" not in str(readable_part(nested, 1_000))
 
