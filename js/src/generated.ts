@@ -476,6 +476,8 @@ export interface SavedConversation {
 
 export type Id = string;
 
+export type TurnId = string;
+
 export type OptionalId = string;
 
 export type MediaKey = string;
@@ -748,8 +750,8 @@ export interface VersionRequest {
   v: 1;
   kind: "version";
   chat: ChatName;
-  turn: Id;
-  other: Id;
+  turn: TurnId;
+  other: TurnId;
 }
 
 /** A request of the calls of a turn as Python. */
@@ -757,7 +759,7 @@ export interface CodeRequest {
   v: 1;
   kind: "code";
   chat: ChatName;
-  turn: Id;
+  turn: TurnId;
 }
 
 /** A request of the models for a cell that asks a turn's prompt again, or edits it. */
@@ -765,7 +767,7 @@ export interface ModelsRequest {
   v: 1;
   kind: "models";
   chat: ChatName;
-  turn: Id;
+  turn: TurnId;
   action: "rerun" | "edit";
 }
 
@@ -774,7 +776,7 @@ export interface UndoRequest {
   v: 1;
   kind: "undo";
   chat: ChatName;
-  turn: Id;
+  turn: TurnId;
 }
 
 /** Page of a saved turn → kernel. */

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from nbtool import ids
 from nbtool.blocks.display_limits import NOTICE_LIMIT
 from nbtool.blocks.media import SAVED_LIMIT
 from nbtool.blocks.protocol import VERSION, ReaskReason, TextState
@@ -30,7 +31,7 @@ MAX_ENTRIES = 100
 MAX_BLOCKS = 2_000
 """Blocks of a saved turn."""
 
-ID_PATTERN = r"[A-Za-z0-9_-]{0,64}"
+ID_PATTERN = rf"(?:{ids.ID_PATTERN})?"
 """The characters of a turn's id, so that it is valid in a cell; empty if unknown."""
 
 CHAT_PATTERN = r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}"

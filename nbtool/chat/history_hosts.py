@@ -112,10 +112,15 @@ def _refusal(turn: Turn, former: str, model: Model, host: str) -> BadUsage:
     now = f"{_shown(host)} ({_shown(model.name)}: {_shown(model.reason)})"
     return BadUsage(
         f"Nothing was sent: the messages of this chat went to {before}, and {now} has not had them.",
-        fix=f"`-m {shlex.quote(_shown(model.name))}` sends them there, in Python `chat.model = "
-        f"chat.model.with_changes({_shown(model.name)!r})`; `-m {shlex.quote(_shown(turn.model))}` goes on as before.",
+        fix=f"`{_option(model.name)}` sends them there, in Python `chat.model = "
+        f"chat.model.with_changes({_shown(model.name)!r})`; `{_option(turn.model)}` goes on as before.",
     )
 
 
 def _shown(text: str) -> str:
     return one_line(text, MAX_NAME)
+
+
+def _option(name: str) -> str:
+    """Return the option of a cell that names a model, whatever its name, which may be of a file, begins with."""
+    return f"--model={shlex.quote(_shown(name))}" if name.startswith("-") else f"-m {shlex.quote(_shown(name))}"

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
+from nbtool.ids import ID_PATTERN
+
 REASON_LIMIT = 4_000
 """Characters of a reason that are accepted."""
 
@@ -46,6 +48,7 @@ def _refuse_constant(constant: str) -> Any:
 
 
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+TurnId = Annotated[str, Field(pattern=rf"^{ID_PATTERN}$")]
 OptionalId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
 MediaKey = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Digest = Annotated[str, Field(pattern=r"^[A-Za-z0-9:_+/=-]{1,200}$")]

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict  # pydantic requires this one before Pyt
 
 from nbtool.blocks.render.whole_conversation import ModelChoice
 from nbtool.view.message_envelope import CLOSED
-from nbtool.view.message_fields import Id
+from nbtool.view.message_fields import TurnId
 
 ChatName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$")]
 
@@ -26,8 +26,8 @@ class VersionRequest(TypedDict):
     v: Literal[1]
     kind: Literal["version"]
     chat: ChatName
-    turn: Id
-    other: Id
+    turn: TurnId
+    other: TurnId
 
 
 @final
@@ -37,7 +37,7 @@ class CodeRequest(TypedDict):
     v: Literal[1]
     kind: Literal["code"]
     chat: ChatName
-    turn: Id
+    turn: TurnId
 
 
 @final
@@ -47,7 +47,7 @@ class ModelsRequest(TypedDict):
     v: Literal[1]
     kind: Literal["models"]
     chat: ChatName
-    turn: Id
+    turn: TurnId
     action: Literal["rerun", "edit"]
 
 
@@ -58,7 +58,7 @@ class UndoRequest(TypedDict):
     v: Literal[1]
     kind: Literal["undo"]
     chat: ChatName
-    turn: Id
+    turn: TurnId
 
 
 SavedTurnRequest = VersionRequest | CodeRequest | ModelsRequest | UndoRequest

@@ -3,7 +3,7 @@ import type { LazyViews } from "../views/LazyView";
 import { InlineCode } from "../views/text/InlineCode";
 
 /** A chat name that needs no quoting in a cell; as in nbtool/blocks/protocol_schema.py. */
-const TURN_ID = /^[A-Za-z0-9_-]{0,64}$/;
+const TURN_ID = /^(?:[A-Za-z0-9_][A-Za-z0-9_-]{0,63})?$/;
 const CHAT_NAME = /^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$/;
 
 /** How to read omitted text; the same line as `rest_line` of nbtool/blocks/render/omission.py. */

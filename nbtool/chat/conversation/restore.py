@@ -31,6 +31,7 @@ from nbtool.events import (
     TurnEnded,
     TurnStarted,
 )
+from nbtool.ids import is_id
 from nbtool.messages import Message, Refusal, Usage
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.references import referenced_names
@@ -98,7 +99,7 @@ def restore_tree(events: Iterable[tuple[str, Event]]) -> Tree[Turn]:
     for turn_id, event in items:
         if isinstance(event, TreeChanged):
             rebuilt.apply(event)
-        elif isinstance(event, TurnStarted) and event.turn_id == turn_id and turn_id in of_turn:
+        elif isinstance(event, TurnStarted) and event.turn_id == turn_id and turn_id in of_turn and is_id(turn_id):
             # Events without a node id are from an older format, in which nodes were identified by their cells.
             node = rebuilt.node_from_event(event) if event.node_id else rebuilt.node_for_cell(event.cell_id)
             rebuilt.add_version(node, restore_turn(of_turn.pop(turn_id)))

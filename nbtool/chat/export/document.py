@@ -21,6 +21,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.event_json import dump_event, load_events
 from nbtool.events import TreeChanged, TurnEnded, TurnStarted
+from nbtool.ids import is_id
 from nbtool.text import shorten
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _check(file: ConversationFile) -> None:
     node_ids: set[str] = set()
     turn_ids: list[str] = []
     for node in file.nodes:
-        if node.node_id in node_ids or not _is_id(node.node_id):
+        if node.node_id in node_ids or not is_id(node.node_id):
             raise _invalid(f"the node id {shorten(node.node_id, 64)!r} is duplicate or invalid")
         if node.parent_id and node.parent_id not in node_ids:
             raise _invalid(f"the node {shorten(node.parent_id, 64)!r} does not precede its children")
@@ -183,16 +184,12 @@ def _turn(turn_id: str, items: list[dict[str, Any]]) -> Turn:
     except NbtoolError as error:
         raise _invalid(f"the turn {shorten(turn_id, 64)!r}: {error.message}") from None
     starts = [event for event in events if isinstance(event, TurnStarted)]
-    if not _is_id(turn_id) or len(starts) != 1 or starts[0] is not events[0] or turn.turn_id != turn_id:
+    if not is_id(turn_id) or len(starts) != 1 or starts[0] is not events[0] or turn.turn_id != turn_id:
         raise _invalid(f"the turn {shorten(turn_id, 64)!r} has an invalid beginning")
     ends = [event for event in events if isinstance(event, TurnEnded)]
     if len(ends) > 1 or any(event.status not in FINAL_STATUSES for event in ends):
         raise _invalid(f"the turn {turn_id!r} has an invalid end")
     return turn
-
-
-def _is_id(text: str) -> bool:
-    return 0 < len(text) <= 64 and text.isascii() and text.replace("_", "a").isalnum()
 
 
 def _invalid(what: str) -> BadUsage:

@@ -6,7 +6,7 @@ import time
 
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import JournalError
-from nbtool.ids import short_id
+from nbtool.ids import is_id, short_id
 from nbtool.magics.notebook.earlier_chat_lookup import announced, format_age
 from nbtool.magics.notebook.inserted_cell import CellSource
 
@@ -23,7 +23,7 @@ def earlier_chat_note(magic: str = "chat") -> str:
         found = book.read(lambda connection: queries.last_cell_chat(connection, book.notebook, book.opened))
     except JournalError:
         return ""  # the turn itself warns of it
-    if not found:
+    if not found or not is_id(found[-1][0]):
         return ""
     chat_id, ended = found[-1]
     command = CellSource(magic=magic).line(f"open {short_id(chat_id)}")

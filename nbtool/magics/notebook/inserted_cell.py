@@ -9,7 +9,11 @@ from typing import Literal
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.ids import short_id
+from nbtool.ids import is_id, short_id
+from nbtool.text import shorten
+
+MAX_SHOWN = 60
+"""Characters of what is no id that an error shows."""
 
 RerunKind = Literal["rerun", "edit", "execute", "resume"]
 
@@ -32,8 +36,10 @@ class CellSource:
         """Return a `%chat` line.
 
         Raises:
-            BadUsage: a name or id in it contains a line break; they may come from a forged history.
+            BadUsage: a name or id in it contains a line break, or is like a flag; they may come from a forged history.
         """
+        if self.chat.startswith("-"):
+            raise BadUsage(f"The chat {self.chat[:MAX_SHOWN]!r} cannot be named in a cell: it reads like a flag.")
         chat = "" if self.chat == "main" else f" -c {shlex.quote(self.chat)}"
         line = f"%{self.magic}{chat}{words and f' {words}'}"
         if not line.isprintable():
@@ -41,11 +47,27 @@ class CellSource:
         return line
 
     def turn_command(self, command: str, turn: Turn) -> str:
-        """Return the line of a command about the turn."""
-        return self.line(f"{command} {short_id(turn.turn_id)}")
+        """Return the line of a command about the turn; raises as `id_word`."""
+        return self.line(f"{command} {id_word(turn.turn_id)}")
 
     def rerun_cell(self, kind: RerunKind, turn: Turn, *, from_round: int = 0) -> str:
         """Return the cell that repeats the turn: unchanged, edited, with its tools run again, or resumed."""
         first = f" --from {from_round}" if kind in ("rerun", "execute") and from_round > 1 else ""
         prompt = f"\n{escape_invisible(turn.prompt.text)}" if kind == "edit" else ""
-        return f"%{self.line(f'{_FLAGS[kind]} {short_id(turn.turn_id)}{first}')}{prompt}"
+        return f"%{self.line(f'{_FLAGS[kind]} {id_word(turn.turn_id)}{first}')}{prompt}"
+
+
+def id_word(id_: str) -> str:
+    """Return an id as a word of a cell.
+
+    Raises:
+        BadUsage: it has not the form of one: in a cell it might be a flag. It may come from a forged history.
+    """
+    if id_.isprintable() and not is_id(id_):  # `line` refuses any other
+        raise BadUsage(f"{shorten(repr(id_), MAX_SHOWN)} is not an id, so no cell is written for it.")
+    return short_id(id_)
+
+
+def model_option(name: str) -> str:
+    """Return the option that names a model as words of a cell; the name may be a server's, and look like a flag."""
+    return f"--model={shlex.quote(name)}" if name.startswith("-") else f"-m {shlex.quote(name)}"

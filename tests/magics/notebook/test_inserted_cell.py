@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import get_args
 
 import pytest
 
+from nbtool.blocks.protocol_schema import ID_PATTERN
 from nbtool.chat.chat import Chat
+from nbtool.chat.conversation.restore import restore_tree
+from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.events import TurnStarted
 from nbtool.ids import short_id
-from nbtool.magics.notebook.inserted_cell import CellSource, RerunKind
+from nbtool.magics.flags.flag_parser import cell_parser, parse
+from nbtool.magics.notebook.inserted_cell import CellSource, RerunKind, model_option
+from nbtool.messages import user
 from nbtool.testing import ScriptedWire
+from nbtool.view.saved_turn_messages import parse_request
 
 
 @pytest.mark.parametrize(("name", "flag"), [("main", ""), ("notes", " -c notes"), ("two words", " -c 'two words'")])
@@ -55,3 +63,48 @@ def test_no_id_and_no_name_of_a_forged_history_begins_a_second_line(forged: str)
         CellSource().line(f"bind {shlex.quote(forged)}")
     with pytest.raises(BadUsage, match="one line"):
         CellSource(forged).line("explore")
+
+
+FLAGS = ["-q", "--approve", "--approve=auto", "-", "--", "-v x", "a b", "", "x" * 65, "é"]
+
+
+@pytest.mark.promise("forged-history")
+@pytest.mark.parametrize("forged", FLAGS)
+def test_an_id_of_a_forged_turn_is_no_flag_of_a_cell(forged: str) -> None:
+    turn = Turn(user("Hi"), "practice:fast", turn_id=forged)
+
+    for kind in get_args(RerunKind):
+        with pytest.raises(BadUsage, match="is not an id"):
+            CellSource().rerun_cell(kind, turn)
+    with pytest.raises(BadUsage, match="is not an id"):
+        CellSource().turn_command("switch", turn)
+
+
+@pytest.mark.promise("forged-history")
+@pytest.mark.parametrize("forged", FLAGS)
+def test_a_turn_with_such_an_id_is_not_restored_and_not_answered(forged: str) -> None:
+    started = TurnStarted(forged, "practice:fast", user("Hi"), 1.0, "", "n_1")
+    good = TurnStarted("turn_1", "practice:fast", user("Hi"), 1.0, "", "n_2")
+
+    tree = restore_tree([(forged, started), ("turn_1", good)])
+
+    assert [version.turn_id for node in tree.nodes() for version in node.versions] == ["turn_1"]
+    for content in (
+        {"v": 1, "kind": "undo", "chat": "main", "turn": forged},
+        {"v": 1, "kind": "models", "chat": "main", "turn": forged, "action": "edit"},
+        {"v": 1, "kind": "version", "chat": "main", "turn": "turn_1", "other": forged},
+    ):
+        assert parse_request(content) is None
+    assert not re.fullmatch(ID_PATTERN, forged) or not forged
+
+
+@pytest.mark.parametrize("name", ["--approve=auto", "-q", "openai:m", "a b", "'; x"])
+def test_a_name_of_a_model_is_one_value_whatever_it_begins_with(name: str) -> None:
+    flags = parse(cell_parser(), f"-q {model_option(name)}")
+
+    assert (flags.model, flags.approve) == (name, None)
+
+
+def test_a_chat_whose_name_reads_like_a_flag_is_named_in_no_cell() -> None:
+    with pytest.raises(BadUsage, match="reads like a flag"):
+        CellSource("--approve=auto").line("history")

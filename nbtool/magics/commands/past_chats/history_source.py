@@ -23,6 +23,7 @@ from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext
+from nbtool.magics.notebook.inserted_cell import id_word
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest
 
@@ -84,7 +85,7 @@ class HistorySource:
         if request.action not in self.actions:
             raise BadUsage("This is a past chat.", fix=f"`%chat open {short_id(self.chat_id)}` continues it.")
         if request.action == "go_on":
-            return self._context.cells.line(f"open {short_id(self.chat_id)}")
+            return self._context.cells.line(f"open {id_word(self.chat_id)}")
         if request.action == "export":
             return self._context.cells.line("export md")
         return self._cell_for(request, self._turn(request.turn_id))
@@ -113,7 +114,7 @@ class HistorySource:
 
     def _reference(self, turn: Turn, call_id: str) -> str:
         for call in turn.calls:
-            if call.call_id == call_id and call.reference:
+            if call.call_id == call_id and call.reference.isidentifier():
                 return call.reference
         raise BadUsage("This call has no stored result.", fix="`%chat vars` lists the available ones.")
 

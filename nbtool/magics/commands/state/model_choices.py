@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from nbtool.blocks.render.whole_conversation import ModelChoice
 from nbtool.blocks.sanitize import one_line
 from nbtool.errors import NbtoolError
 from nbtool.magics.commands.context import CommandContext
+from nbtool.magics.notebook.inserted_cell import model_option
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.credentials import find_key
 from nbtool.wire.providers.model_id import parse_model
@@ -54,7 +54,7 @@ def _choice(context: CommandContext, name: str, note: str, flags: str) -> ModelC
     problem = "" if any(chat.model.name == name for chat in context.kernel.chats.values()) else _problem(context, name)
     if problem:
         return {"name": name, "note": problem, "magic": ""}
-    flag = "" if name == context.chat.model.name else f" -m {shlex.quote(name)}"
+    flag = "" if name == context.chat.model.name else f" {model_option(name)}"
     return {"name": name, "note": note, "magic": context.cells.cell_magic + flags + flag}
 
 
