@@ -21,6 +21,7 @@ from nbtool.tools.content_hash import code, libraries
 from nbtool.tools.content_hash.classes import hash_class, is_class
 from nbtool.tools.content_hash.fields import class_attribute, class_name, get_field, instance_dict, mro, short_name
 from nbtool.tools.content_hash.hasher import MAX_LEAVES, Hasher, NotHashable, OverLimit
+from nbtool.tools.content_hash.plain_data import PLAIN_CONTAINERS
 from nbtool.tools.values.named_parts import MultipartResult
 
 HashFunction = Callable[[Any, Hasher], None]
@@ -34,6 +35,8 @@ def hash_value(value: Any, hasher: Hasher) -> None:
     """
     hasher.count_items()
     kind = type(value)
+    if id(kind) in PLAIN_CONTAINERS and hasher.hash_plain(value):
+        return
     if hash_function := _HASH_FUNCTIONS.get(id(kind)):
         hasher.update_text(kind.__name__)
         hash_function(value, hasher)

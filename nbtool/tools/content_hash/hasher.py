@@ -74,6 +74,10 @@ class Hasher:
         """Hash a value of another type; return whether that was possible."""
         return False
 
+    def hash_plain(self, value: Any) -> bool:  # noqa: ARG002 - for subclasses
+        """Hash plain data at once; return whether that was possible."""
+        return False
+
     def update_live_text(self, text: str) -> None:
         """Hash a text that counts only for objects of one process; here it is ignored."""
 

@@ -15,6 +15,7 @@ from nbtool.tools.content_hash.classes import is_class
 from nbtool.tools.content_hash.fields import class_name, short_name
 from nbtool.tools.content_hash.hasher import Hasher, NotHashable, OverLimit, TooLargeToHash
 from nbtool.tools.content_hash.module_origin import MAIN, with_one_main
+from nbtool.tools.content_hash.plain_data import plain_data
 from nbtool.tools.values.object_token import object_token
 
 MAX_PROBLEMS = 5
@@ -83,6 +84,19 @@ class LiveHasher(Hasher):
     def update_text(self, text: str) -> None:
         """Hash a kind, a name or a shape."""
         super().update_text(text if self.is_live else with_one_main(text))
+
+    def hash_plain(self, value: Any) -> bool:
+        """Hash plain data at once, unless a part of it was hashed before: then it is another object that is shared."""
+        plain = plain_data(value)
+        if plain is None or any(id(container) in self._hashed for container in plain.containers):
+            return False
+        self.count_items(plain.count - 1)  # it has been counted itself
+        self._hashed.update(
+            {id(part): (number, part) for number, part in enumerate(plain.containers, len(self._hashed))}
+        )
+        self.update_text("plain")
+        self.data(plain.data)
+        return True
 
     def identify(self, value: Any) -> str:
         """Return the text for an object that counts by its identity."""

@@ -99,7 +99,7 @@ def test_names_that_lead_to_names_cost_no_more_than_a_few_readings() -> None:
     cell = f"class Chain:\n{steps}    def step{depth}(self): return self.end\nchain = Chain()\nchain.end = 1\n"
     around = notebook(
         f"{cell}def act(n: int) -> int: return chain.step0() + len(rows)\ndef all_of() -> str: return f'{{rows}}'\n",
-        rows=[{"n": [{}]} for _ in range(few // 5)],
+        rows=[{"n": [{n}]} for n in range(few // 5)],  # with sets, which are read one by one
     )
     before = tool_change_token(around["act"], max_items=few)
 

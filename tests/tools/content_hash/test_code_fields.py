@@ -11,6 +11,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from nbtool import Approved, Chat, tool
+from nbtool.testing import ScriptedWire, call
+from nbtool.tools.approval import Question
 from nbtool.tools.content_hash.change_token import tool_change_token
 from nbtool.tools.content_hash.source import CODE_FIELDS, code_fingerprint
 from nbtool.tools.functions import source_of
@@ -233,3 +236,23 @@ def test_a_tool_changes_with_one_part_of_it_and_only_then(one: Any, other: Any, 
 
     assert not before.problem
     assert tool_change_token(world.function).digest != before.digest
+
+
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if "async" not in pair])
+def test_a_tool_whose_code_changed_while_it_was_asked_about_is_asked_about_again(pair: str) -> None:
+    one, other = (compiled(source).__code__ for source in PAIRS[pair])
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec("def inner(n): return n\ndef act(n: int) -> str:\n 'Act.'\n return str(inner(n))", names)
+    names["inner"].__code__ = one
+    questions: list[Question] = []
+
+    def approve(question: Question) -> Approved:
+        questions.append(question)
+        if len(questions) == 1:
+            names["inner"].__code__ = other
+        return Approved()
+
+    with ScriptedWire([[call("act", n=1)], "Done."]) as wire:
+        Chat(wire=wire, tools=[tool(names["act"], name="act")], approver=approve).send("Go")
+
+    assert [question.again and question.again.reason for question in questions] == [None, "changed"]
