@@ -63,6 +63,7 @@ UNUSUAL = [
 ]
 
 
+@pytest.mark.promise("one-tool")
 @pytest.mark.parametrize("entry", MALFORMED)
 def test_a_malformed_tool_is_left_out_and_named_and_the_others_work(serve: Serve, entry: Any) -> None:
     servers = serve(tool("first"), entry, tool("last"))
@@ -123,6 +124,7 @@ def test_what_a_server_says_of_itself_may_be_malformed(serve: Serve, start: Any)
     assert list(serve(tool("say"), initialize=start).tools()) == ["it_say"]
 
 
+@pytest.mark.promise("one-tool")
 def test_malformed_prompts_and_resources_are_left_out_and_named(serve: Serve) -> None:
     prompts = [
         5,
@@ -203,6 +205,7 @@ def test_what_came_of_a_call_is_delivered(serve: Serve, result: Any, text: str) 
     assert text in shown(serve(tool("do"), results={"do": result}), "it_do")
 
 
+@pytest.mark.promise("one-tool")
 @pytest.mark.parametrize(
     ("result", "parts"),
     [
