@@ -241,7 +241,7 @@ def test_problems_are_bounded() -> None:
         ("https://x.example/root#/$defs/x", {"$id": "https://x.example/root", "$defs": {"x": A}}),
     ],
 )
-def test_what_a_reference_refers_to_stands_in_its_place(reference: str, where: dict[str, Any]) -> None:
+def test_a_reference_is_replaced_by_what_it_refers_to(reference: str, where: dict[str, Any]) -> None:
     properties = {"a": {"$ref": reference, "description": "It."}, **where.get("properties", {})}
     made = of({**where, "properties": properties})
 

@@ -177,7 +177,7 @@ def test_a_malformed_output_schema_of_one_tool(serve: Serve) -> None:
     assert outcome(servers, "it_mall-order-list").result == {"data": [{"list": [{"type": "x"}]}]}
 
 
-def test_names_that_only_punctuation_tells_apart(serve: Serve) -> None:
+def test_names_that_differ_by_punctuation_only(serve: Serve) -> None:
     """sourcebot-dev/sourcebot#1423, ayunis-core/ayunis-core#973: both are offered, and each reaches its own tool."""
     servers = serve(
         tool("catalog.query"),
