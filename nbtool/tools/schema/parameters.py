@@ -121,10 +121,6 @@ class Parameters:
         """Return what is still missing of validated values, before a call may run."""
         return []
 
-    def find_gaps(self, values: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - only a form has some
-        """Return what is still missing of validated values, before a call may run."""
-        return []
-
     def takes_text(self, name: str, value: Any) -> bool:
         """Whether a parameter takes a text and not this object."""
         from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was created
