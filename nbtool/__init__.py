@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,9 @@ def load_ipython_extension(shell: Any) -> None:
     load(shell)
 
 
-def serve(*tools: Any, read: Any = (), answer_within: float = 300.0, port: int = 0, **variables: Any) -> None:
+def serve(
+    *tools: Any, read: str | Iterable[str] = (), answer_within: float = 300.0, port: int = 0, **variables: Any
+) -> None:
     """Serve tools and objects of this notebook to other programs, as `%chat serve` does.
 
         nbtool.serve(price, df=df)
@@ -65,7 +68,7 @@ def serve(*tools: Any, read: Any = (), answer_within: float = 300.0, port: int =
     """
     from nbtool.magics import serve_objects  # noqa: PLC0415 - IPython is needed only here
 
-    serve_objects(tools, variables, (read,) if isinstance(read, str) else read, answer_within, port)
+    serve_objects(tools, variables, read, answer_within, port)
 
 
 def unload_ipython_extension(shell: Any) -> None:

@@ -55,15 +55,19 @@ _NBTOOL_FRAMES = __file__.removesuffix("errors.py")
 
 
 class NbtoolError(Exception):
-    """Base class of nbtool's errors: `message` says what happened, `fix` what to do.
+    """Base class of nbtool's errors: `message` says what happened, a text or another error; `fix` what to do.
 
     A notebook shows the message and the caller's own lines, without nbtool's frames; elsewhere the traceback is
     complete.
     """
 
-    def __init__(self, message: str, *, fix: str = "") -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str | BaseException, *, fix: str = "") -> None:
+        for name, value in (("message", message), ("fix", fix)):
+            if not isinstance(value, str) and not (name == "message" and isinstance(value, BaseException)):
+                problem = f"{type(self).__name__}: {name} cannot be {value!r:.60}."
+                raise BadUsage(problem, fix=f"Pass a text: {type(self).__name__}(str(…)).")
+        self.message = str(message)
+        super().__init__(self.message)
         self.fix = fix
 
     def __str__(self) -> str:

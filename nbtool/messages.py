@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from nbtool.argument_check import check_arguments
 from nbtool.ids import new_id
 from nbtool.mime import describe_media, media_bundle
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Role = Literal["system", "user", "assistant", "tool"]
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Text:
     """Prose."""
@@ -28,11 +30,13 @@ class Text:
     kind: Literal["text"] = "text"
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class DateText(Text):
     """The date, which nbtool adds to a prompt; not to the system text, whose change would invalidate prompt caches."""
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class ObjectList(Text):
     """The exposed objects that nbtool adds to a prompt, as far as the messages before it do not list them.
@@ -44,6 +48,7 @@ class ObjectList(Text):
     hidden: tuple[str, ...] = ()
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Thinking:
     """The model's reasoning; shown collapsed, never executed."""
@@ -52,6 +57,7 @@ class Thinking:
     kind: Literal["thinking"] = "thinking"
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """The model's refusal to answer."""
@@ -60,6 +66,7 @@ class Refusal:
     kind: Literal["refusal"] = "refusal"
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Media:
     """An image, a sound or a file: either its bytes or its URL.
@@ -86,6 +93,7 @@ class Media:
         return media_bundle(self.mime, self.data, self.url, self.name)
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One tool call requested by the model.
@@ -113,6 +121,7 @@ class ToolCall:
         return self if self.args is None else replace(self, args=deepcopy(dict(self.args)))
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of a call; `id` and `call_id` are those of the call."""
@@ -126,6 +135,7 @@ class ToolResult:
     kind: Literal["result"] = "result"
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Link:
     """The address and the title of a page or a file."""
@@ -134,6 +144,7 @@ class Link:
     title: str = ""
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class ProviderCall:
     """A tool that the provider ran: a search, code, a page that was read. It is no call of the notebook.
@@ -148,6 +159,7 @@ class ProviderCall:
     kind: Literal["provider_call"] = "provider_call"
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Citation:
     """A source of the reply; `text` is the passage that is cited, if the provider names it."""
@@ -160,6 +172,7 @@ class Citation:
 Part = Text | Thinking | Refusal | Media | ToolCall | ToolResult | ProviderCall | Citation
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Native:
     """A message exactly as its provider sent it, to be sent back unchanged.
@@ -176,6 +189,7 @@ class Native:
     prefix: str = ""
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Message:
     """One message of a conversation."""
@@ -215,16 +229,19 @@ class Message:
         return replace(self, parts=tuple(parts), native=None)
 
 
+@check_arguments
 def user(*parts: str | Part) -> Message:
     """Return a user message from texts and parts."""
     return Message("user", tuple(Text(part) if isinstance(part, str) else part for part in parts))
 
 
+@check_arguments
 def assistant(*parts: str | Part) -> Message:
     """Return an assistant message from texts and parts."""
     return Message("assistant", tuple(Text(part) if isinstance(part, str) else part for part in parts))
 
 
+@check_arguments
 def results(*parts: ToolResult) -> Message:
     """Return the message with the results of the calls of one round."""
     return Message("tool", parts)

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 import platformdirs
 
-from nbtool.errors import BadUsage, SettingsError
+from nbtool.errors import SettingsError
 
 T = TypeVar("T")
 
@@ -37,16 +37,6 @@ def resolve_setting(candidates: Iterable[tuple[str, T | None]], default: T) -> S
         if value is not None:
             return Setting(value, source)
     return Setting(default, "default")
-
-
-def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Check that an argument is one of `choices`.
-
-    Raises:
-        BadUsage: it is not.
-    """
-    if value not in choices:
-        raise BadUsage(f"Invalid {name}={value!r}: expected one of {', '.join(choices)}.")
 
 
 def env(name: str) -> str | None:

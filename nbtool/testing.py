@@ -22,6 +22,8 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
+from nbtool.argument_check import check_arguments
+from nbtool.errors import BadUsage
 from nbtool.events import CallDelta, Delta, ProviderDelta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta
 from nbtool.ids import new_id
 from nbtool.loop import run_sync
@@ -49,7 +51,8 @@ class Cut:
 
 
 Step = str | Part | Delta | Cut | BaseException
-ScriptedReply = Step | Sequence[Step] | Callable[[Prompt], "Step | Sequence[Step]"]
+Steps = Step | Sequence[Step]
+ScriptedReply = Steps | Callable[[Prompt], Steps]
 ScriptedDecision = Decision | BaseException | Callable[[Question], Decision]
 
 
@@ -57,19 +60,29 @@ class ScriptError(AssertionError):
     """The requests do not match the script."""
 
 
+@check_arguments
 def say(text: str) -> Text:
     """Return a text of the model."""
     return Text(text)
 
 
+@check_arguments
 def thinking(text: str) -> Thinking:
     """Return thinking of the model."""
     return Thinking(text)
 
 
+@check_arguments
 def call(name: str, /, **arguments: Any) -> ToolCall:
-    """Return a tool call of the model; for invalid arguments use `ToolCall(name, '{"ticker": ')`."""
-    return ToolCall(name, json.dumps(arguments, ensure_ascii=False))
+    """Return a tool call of the model; for invalid arguments use `ToolCall(name, '{"ticker": ')`.
+
+    Raises:
+        BadUsage: an argument is no JSON.
+    """
+    try:
+        return ToolCall(name, json.dumps(arguments, ensure_ascii=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadUsage(f"The arguments of call({name!r}) are no JSON ({error}).", fix="Pass JSON values.") from None
 
 
 def cut() -> Cut:
@@ -124,6 +137,7 @@ class _Script(Generic[T]):
         raise ScriptError(message)
 
 
+@check_arguments
 class ScriptedWire(_Script[ScriptedReply]):
     """A model with scripted replies, one per request; it has the interface of an endpoint.
 
@@ -172,6 +186,7 @@ class ScriptedWire(_Script[ScriptedReply]):
             raise
 
 
+@check_arguments
 class ScriptedApprover(_Script["ScriptedDecision | tuple[str, ScriptedDecision]"]):
     """An approver with scripted decisions, one per question.
 
@@ -215,6 +230,7 @@ class ScriptedApprover(_Script["ScriptedDecision | tuple[str, ScriptedDecision]"
         return self.ask(question)
 
 
+@check_arguments
 def play(endpoint: Endpoint, prompt: Prompt) -> Reply:
     """Send one prompt to an endpoint, scripted or real, and return the whole reply."""
 

@@ -11,9 +11,17 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from nbtool.chain.final_reply import EMPTY_REPLY_PROMPT, FINAL_PROMPT, LIMIT_NOTICE, RequestPurpose, is_empty
+from nbtool.argument_check import check_answer
+from nbtool.chain.final_reply import (
+    EMPTY_REPLY_PROMPT,
+    FINAL_PROMPT,
+    LIMIT_NOTICE,
+    RAISE_LIMIT,
+    RequestPurpose,
+    is_empty,
+)
 from nbtool.chain.hook_calls import Hook, Hooks
-from nbtool.chain.hooks import DeferredMessage, ReplyContext, TurnContext
+from nbtool.chain.hooks import Cleanup, DeferredMessage, ReplyContext, TurnContext
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.price_check import REPORTS_COST
 from nbtool.chain.request import ReplySource, Requests
@@ -156,7 +164,8 @@ class Engine:
         if limit is None:
             return RequestPurpose()
         self._outcome.end_reason = limit.kind
-        await self._turn.emit(Notice(LIMIT_NOTICE.format(reason=limit.text), "warning", limit.kind))
+        advice = RAISE_LIMIT.format(flag=limit.setting.replace("_", "-"), name=limit.setting) if limit.setting else ""
+        await self._turn.emit(Notice(LIMIT_NOTICE.format(reason=limit.text) + advice, "warning", limit.kind))
         return RequestPurpose(FINAL_PROMPT.format(reason=limit.text), is_final=True)
 
     def _require_budget(self) -> None:
@@ -175,8 +184,9 @@ class Engine:
 
     async def _run_start_hooks(self) -> None:
         for hook in self._hooks.get("on_turn_start"):
-            cleanup = await hook.run(self._turn)
-            if callable(cleanup):
+            answer = await hook.run(self._turn)
+            cleanup = check_answer(f"on_turn_start of the plugin {hook.owner}", Cleanup | None, answer)
+            if cleanup:
                 self._cleanups.append(hook.cleanup(cleanup))
 
     async def _run_reply_hooks(self, reply: Reply, purpose: RequestPurpose) -> bool:

@@ -8,6 +8,7 @@ from nbtool.messages import Message
 from nbtool.wire.reply import Reply
 
 LIMIT_NOTICE = "The turn was ended early: {reason}. A final reply without tool calls was requested."
+RAISE_LIMIT = " A larger --{flag} (in Python {name}) raises the limit."
 NO_ROUND_FOR_TOOLS = "The turn is limited to one request, so no tools were offered."
 CALL_IN_FINAL_REPLY = (
     "The final reply contained a tool call; it did not run. To let the model go on, send another prompt, or run the "

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from nbtool.errors import BadUsage
+from nbtool.annotation_kinds import POSITIVE, Count, Seconds
+from nbtool.argument_check import check_arguments
 
 MAX_ROUNDS = 256
 """The upper bound of `max_rounds`; a higher value is reduced to it."""
@@ -28,37 +30,47 @@ DRAIN_SECONDS = 3.0
 """Seconds that a stopped turn waits for its own tasks before it abandons them."""
 
 
+MIN_MAX_CALLS = 128
+"""The default of `max_calls`, unless `max_rounds` is larger: a turn can then make one call in each round."""
+
+Dollars = Annotated[float, POSITIVE]
+
+
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class HookSeconds:
     """The time limits of hooks and clean-ups, and of tasks that are stopped; each is described with its default."""
 
-    call: float = HOOK_SECONDS
-    stop: float = HOOK_STOP_SECONDS
-    end: float = END_SECONDS
-    stopped_end: float = STOPPED_END_SECONDS
-    minimum: float = MIN_SECONDS
-    drain: float = DRAIN_SECONDS
+    call: Seconds = HOOK_SECONDS
+    stop: Seconds = HOOK_STOP_SECONDS
+    end: Seconds = END_SECONDS
+    stopped_end: Seconds = STOPPED_END_SECONDS
+    minimum: Seconds = MIN_SECONDS
+    drain: Seconds = DRAIN_SECONDS
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one turn; None means no limit of that kind.
+    """The limits of one turn; None means no limit of that kind, except of calls.
 
-    `max_rounds` counts requests to the model, including the one for a final reply; `seconds` is for the whole turn,
+    `max_rounds` counts requests to the model, including the one for a final reply; `max_calls` the calls of tools,
+    where None is `MIN_MAX_CALLS`, or `max_rounds` if that is more; `seconds` is for the whole turn,
     `tokens` for input and output together, `cost` in US dollars, for models whose price is known. Once tokens or cost
     are spent no further request is made, not even for a final reply. `hooks` are the time limits of its plugins.
     """
 
-    max_rounds: int = 10
-    max_calls: int = 128
-    seconds: float | None = None
-    tokens: int | None = None
-    cost: float | None = None
+    max_rounds: Count = 10
+    max_calls: Count | None = None
+    seconds: Seconds | None = None
+    tokens: Count | None = None
+    cost: Dollars | None = None
     hooks: HookSeconds = HookSeconds()
 
     def __post_init__(self) -> None:
-        for name in ("max_rounds", "max_calls", "seconds", "tokens", "cost"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise BadUsage(f"{name} must be greater than 0, not {value!r}.")
         object.__setattr__(self, "max_rounds", min(self.max_rounds, MAX_ROUNDS))
+
+    @property
+    def call_limit(self) -> int:
+        """The number of calls that `max_calls` allows."""
+        return max(MIN_MAX_CALLS, self.max_rounds) if self.max_calls is None else self.max_calls

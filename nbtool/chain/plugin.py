@@ -107,3 +107,6 @@ HOOKS = _names(AwaitedHook)
 
 PLAIN_HOOKS = _names(PlainHook)
 """The hooks that must be sync functions."""
+
+OTHER_METHODS = ("mask_text", "may_start", "delay_after")
+"""What an object without a hook can be a plugin by: it masks texts, guards the starts of calls, or delays retries."""

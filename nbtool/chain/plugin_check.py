@@ -6,15 +6,20 @@ import difflib
 import inspect
 from collections.abc import Iterable
 
-from nbtool.chain.plugin import HOOKS, PLAIN_HOOKS
+from nbtool.argument_check import describe_value
+from nbtool.chain.plugin import HOOKS, OTHER_METHODS, PLAIN_HOOKS
 from nbtool.errors import BadUsage
+from nbtool.text import shorten
+
+MAX_SHOWN = 60
+"""Maximum number of characters of a text in an error."""
 
 
 def check_plugins(plugins: Iterable[object]) -> None:
     """Check that each object is a plugin.
 
     Raises:
-        BadUsage: one is a class, or has an `on_…` method that is not a hook; the text says which.
+        BadUsage: one is a class, has no hook, or has an `on_…` method that is not a hook; the text says which.
     """
     for plugin in plugins:
         _check(plugin)
@@ -23,6 +28,12 @@ def check_plugins(plugins: Iterable[object]) -> None:
 def _check(plugin: object) -> None:
     if isinstance(plugin, type):
         raise BadUsage(f"The plugin {plugin.__name__} is a class.", fix=f"Pass an instance: {plugin.__name__}(…).")
+    _check_names(plugin)
+    if not any(callable(getattr(plugin, name, None)) for name in (*HOOKS, *PLAIN_HOOKS, *OTHER_METHODS)):
+        raise BadUsage(f"{_describe(plugin)} is not a plugin: it has no hook.", fix=_plugin_fix(plugin))
+
+
+def _check_names(plugin: object) -> None:
     owner = type(plugin).__name__
     for name in dir(plugin):
         if not name.startswith("on_"):
@@ -35,6 +46,17 @@ def _check(plugin: object) -> None:
             raise BadUsage(f"{name} of the plugin {owner} is not callable.", fix="Make it a method.")
         elif name in PLAIN_HOOKS and inspect.iscoroutinefunction(hook):
             raise BadUsage(f"{name} of the plugin {owner} is async.", fix="Make it a sync function.")
+
+
+def _describe(plugin: object) -> str:
+    shown = f"the text {shorten(repr(plugin), MAX_SHOWN)}" if isinstance(plugin, str) else describe_value(plugin)
+    return shown[:1].upper() + shown[1:]
+
+
+def _plugin_fix(plugin: object) -> str:
+    if isinstance(plugin, str) and (name := plugin.rpartition(".")[2]).isidentifier():
+        return f"Pass an instance, without quotes: {name}(…), of nbtool.plugins for example."
+    return f"Leave it out, or pass an object with one of the hooks {', '.join(HOOKS + PLAIN_HOOKS)}."
 
 
 def _fix(name: str) -> str:

@@ -106,7 +106,7 @@ class Requests:
     async def _read_reply(self, request: RequestContext, purpose: RequestPurpose) -> Reply:
         """Send a request and read its reply; what was received is kept, even if this raises."""
         turn, endpoint, start = self.turn, self.endpoint, time.monotonic()
-        max_calls = max(MAX_REPLY_CALLS, turn.limits.max_calls)
+        max_calls = max(MAX_REPLY_CALLS, turn.limits.call_limit)
         builder = ReplyBuilder(wire=endpoint.dialect, host=endpoint.host, model=endpoint.model, max_calls=max_calls)
         try:
             await self._stream_reply(request, builder)

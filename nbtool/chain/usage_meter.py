@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from nbtool.chain.limits import Limits
+from nbtool.chain.limits import MAX_ROUNDS, Limits
 from nbtool.errors import LimitReached
 from nbtool.events import EndReason
 from nbtool.messages import Usage
@@ -23,11 +23,15 @@ RAISE_BUDGET = "To continue: `%%chat --resume` with a larger `--budget`."
 
 @dataclass(frozen=True, slots=True)
 class ReachedLimit:
-    """A limit that a turn has reached; `text` describes it for the model and the user, `fix` how to raise a budget."""
+    """A limit that a turn has reached; `text` describes it for the model and the user, `fix` how to raise a budget.
+
+    `setting` is the setting that raises the limit, if one does.
+    """
 
     kind: EndReason
     text: str
     fix: str = RAISE_BUDGET
+    setting: str = ""
 
 
 @dataclass(slots=True)
@@ -53,9 +57,11 @@ class Meter:
         limits = self.limits
         if self.rounds >= limits.max_rounds - 1:
             count = "1 round" if limits.max_rounds == 1 else f"{limits.max_rounds} rounds"
-            return ReachedLimit("rounds", f"the limit of {count} was reached")
-        if self.calls >= limits.max_calls:
-            return ReachedLimit("calls", f"the limit of {limits.max_calls} tool calls was reached")
+            setting = "" if limits.max_rounds >= MAX_ROUNDS else "max_rounds"
+            return ReachedLimit("rounds", f"the limit of {count} was reached", setting=setting)
+        if self.calls >= limits.call_limit:
+            text = f"the limit of {limits.call_limit} tool calls was reached"
+            return ReachedLimit("calls", text, setting="max_calls")
         if self._batches and max(self._batches.values()) >= MAX_REPEATED_BATCHES:
             return ReachedLimit("repetition", f"the same calls gave the same results {MAX_REPEATED_BATCHES} times")
         return None
@@ -93,7 +99,7 @@ class Meter:
 
     def remaining_calls(self) -> int:
         """Return how many more calls may run."""
-        return max(0, self.limits.max_calls - self.calls)
+        return max(0, self.limits.call_limit - self.calls)
 
     def record_batch(self, digest: str) -> None:
         """Count a finished batch of calls, by a digest of its calls and results."""

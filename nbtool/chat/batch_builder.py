@@ -59,7 +59,7 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     if isinstance(sink, str | Path):  # a file takes nothing of the turns
         maker.plan = replace(maker.plan, keep="values")
     if maker.parts.tools.tools() and has_rows and is_in_memory():
-        warnings.warn(UNPROTECTED, RuntimeWarning, stacklevel=3)
+        warnings.warn(UNPROTECTED, RuntimeWarning, stacklevel=4)
     # where inputs cannot be compared, no former answer is known to be of the same ones
     is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
     target.open(maker.key.chat_id if is_known else new_id(maker.key.chat_id))

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
+from nbtool.argument_check import check_arguments
 from nbtool.caller_thread import CallerThread
 from nbtool.chain.price_check import REPORTS_COST, model_id
 from nbtool.chat.batch.answers import AnswerSource
@@ -41,7 +42,7 @@ from nbtool.errors import BadUsage, JournalError, MissingKey
 from nbtool.events import Event
 from nbtool.plugins.budget import Budget, Price, find_given_price
 from nbtool.plugins.structured import Structured
-from nbtool.tools.approval import Approver
+from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
@@ -61,6 +62,7 @@ UNPRICED_FIX = (
 """What to do where a map has a limit in dollars, and the price of its model is unknown."""
 
 
+@partial(check_arguments, owner="chat.map")
 class BatchMaker:
     """Creates batches of one chat that share their settings, their budget and their back-off."""
 
@@ -70,7 +72,7 @@ class BatchMaker:
         *,
         as_: Any = None,
         options: Mapping[str, Any] | None = None,
-        approver: Approver | None = None,
+        approver: Approver | AskFunction | None = None,
         settings: TurnSettings | None = None,
         backoff: SharedBackoff | None = None,
         **map_options: Any,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import SecretStr
 
+from nbtool.annotation_kinds import CHECKED_INSIDE, Count, Seconds
+from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.chain.plugin import Plugin
@@ -32,8 +36,7 @@ from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage
 from nbtool.loop import LoopWatch, background_loop
 from nbtool.messages import Message
-from nbtool.settings import check_choice
-from nbtool.tools.approval import ApprovalQueue, Approver
+from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import MAX_BYTES, Variables
@@ -51,6 +54,7 @@ __all__ = ["Chat", "TurnSettings", "wait_for_turn"]
 _builder, _parts, _conversation = map(attrgetter, ("builder", "builder.parts", "builder.conversation"))
 
 
+@check_arguments
 class Chat:
     """A conversation with a model that can use your functions and objects.
 
@@ -81,6 +85,7 @@ class Chat:
         tool_format: the form of calls where tools are in the prompt: `json`, `hermes` or `pythonic`. None: the one
             that suits the provider.
         max_rounds: maximum number of requests to the model in a turn, the one for a final answer included; at most 256.
+        max_calls: maximum number of calls of tools in a turn. None: 128, or `max_rounds` if that is more.
         result_bytes: maximum size of all stored results of calls together, in estimated bytes (256 MiB). Beyond it the
             least recently used ones are removed, but never those of the running turn; one that alone exceeds it is
             removed when the next turn begins. In a map it limits each turn, and all turns that have ended together.
@@ -118,24 +123,22 @@ class Chat:
     model = PartAttribute[Model](
         _parts,
         "The model; another one is used from the next turn on: `chat.model = chat.model.with_changes(id)`.",
-        kind=Model,
         fix="`chat.model = chat.model.with_changes({value!r})`, with the id of a model.",
     )
     tools = PartAttribute[Toolset](
         _parts,
         "The tools that the model may call.",
-        kind=Toolset,
         fix='`chat.tools = nbtool.Toolset("chat", functions)`.',
     )
     variables = PartAttribute[Variables](_parts, "The exposed objects and the stored results.")
     system = PartAttribute[str](_parts, "The user's own part of the system prompt.")
     limits = PartAttribute[Limits](_parts, "The limits of a turn.")
     history = PartAttribute[HistoryMode](_parts, "The form of earlier turns in a request.")
-    window = PartAttribute[int | None](_parts, "How many of the latest turns a request contains; None is no limit.")
+    window = PartAttribute[Count | None](_parts, "How many of the latest turns a request contains; None is no limit.")
     options = PartAttribute[dict[str, Any]](_parts, "The options of every request.")
-    approver = PartAttribute[Approver | None](_parts, "Decides at the approval gates; None denies.")
+    approver = PartAttribute[Approver | AskFunction | None](_parts, "Decides at the approval gates; None denies.")
     check_results = PartAttribute[bool](_parts, "Whether every result needs approval before it is sent.")
-    plugins = PartAttribute[list[object]](_parts, "The plugins of every turn.")
+    plugins = PartAttribute[list[object]](_parts, "The plugins of every turn.", check=check_plugins)
     choose_tools = PartAttribute[Callable[[TurnContext], Iterable[str]] | None](
         _parts, "Returns the names of the tools that a turn may use."
     )
@@ -168,32 +171,32 @@ class Chat:
         self,
         model: str | None = None,
         *,
-        tools: Iterable[Any] = (),
-        system: str = "",
+        tools: Iterable[Any] | None = (),
+        system: str | None = "",
         base_url: str | None = None,
         api_key: str | SecretStr | KeyFunction | None = None,
         wire: str | Endpoint | None = None,
         tool_mode: Literal["auto", "native", "prompted"] = "auto",
         tool_format: PromptFormatName | None = None,
-        max_rounds: int = 10,
-        result_bytes: int = MAX_BYTES,
+        max_rounds: Count = 10,
+        max_calls: Count | None = None,
+        result_bytes: Count = MAX_BYTES,
         history: HistoryMode = "compact",
         options: Mapping[str, Any] | None = None,
         provider_tools: str | Sequence[str | Mapping[str, Any]] | None = None,
-        approver: Approver | None = None,
-        plugins: Sequence[Plugin] = (),
+        approver: Approver | AskFunction | None = None,
+        plugins: Sequence[Annotated[Plugin, CHECKED_INSIDE]] | None = (),
         notebook: Mapping[str, Any] | None = None,
         check_results: bool = False,
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         auth: str | None = None,
         key_command: str | Sequence[str] | None = None,
-        key_seconds: float | None = None,
+        key_seconds: Seconds | None = None,
         proxy: str | None = None,
         verify: str | os.PathLike[str] | None = None,
         client_certificate: str | Sequence[str] | None = None,
     ) -> None:
-        check_choice("history", history, get_args(HistoryMode))
         check_plugins(plugins or ())
         connection = make_connection({
             "headers": headers, "query": query, "auth": auth, "key_command": key_command, "key_seconds": key_seconds,
@@ -216,7 +219,7 @@ class Chat:
             variables,
             variable_tools(variables, writable=False),
             system or "",
-            Limits(max_rounds=max_rounds),
+            Limits(max_rounds=max_rounds, max_calls=max_calls),
             history,
             options={**(options or {}), **chosen_tools},
             approver=approver,
@@ -224,6 +227,16 @@ class Chat:
             plugins=list(plugins or ()),
         )
         self.builder = TurnBuilder(parts, Conversation())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        member = getattr(type(self), name, None)
+        is_read_only = isinstance(member, property) and member.fset is None
+        if is_read_only or (member is None and type(self) is Chat and not name.startswith("_") and name != "builder"):
+            settings = [one for one, kind in vars(Chat).items() if isinstance(kind, PartAttribute)]
+            near = difflib.get_close_matches(name, settings)
+            fix = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(settings)}."
+            raise BadUsage(f"A chat has no setting {name!r}.", fix=fix)
+        super().__setattr__(name, value)
 
     def fork(self, *, chat_id: str = "") -> Self:
         """Return a chat with the same settings, approvals and exposed variables, without turns."""
@@ -253,7 +266,7 @@ class Chat:
         attach: Any = (),
         as_: Any = None,
         options: Mapping[str, Any] | None = None,
-        approver: Approver | None = None,
+        approver: Approver | AskFunction | None = None,
         settings: TurnSettings | None = None,
     ) -> Turn:
         """Send a prompt and wait for the turn; works in a running event loop too.
@@ -281,7 +294,7 @@ class Chat:
         attach: Any = (),
         as_: Any = None,
         options: Mapping[str, Any] | None = None,
-        approver: Approver | None = None,
+        approver: Approver | AskFunction | None = None,
         settings: TurnSettings | None = None,
     ) -> Turn:
         """Send a prompt and return at once: await the turn, or iterate over its events.
@@ -422,6 +435,7 @@ class Chat:
         """
         return map_into(self.builder, sink, prompts, rows, **kwargs)
 
+    @partial(check_arguments, owner="Chat")
     def _run_operation(
         self,
         operation: TurnOperation,
@@ -445,6 +459,7 @@ class Chat:
         self.recorder.open(path, writes=False)
 
 
+@check_arguments
 def wait_for_turn(
     turn: Turn,
     *,

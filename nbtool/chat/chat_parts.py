@@ -13,7 +13,7 @@ from nbtool.chat.prompt_context import HistoryMode
 from nbtool.chat.recording.cache_key import TurnInputs
 from nbtool.chat.recording.recorder import Recorder
 from nbtool.chat.turn import Turn
-from nbtool.tools.approval import ApprovalQueue, Approver
+from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import Variables
@@ -33,7 +33,7 @@ class ChatParts:
     history: HistoryMode = "compact"
     window: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    approver: Approver | None = None
+    approver: Approver | AskFunction | None = None
     check_results: bool = False
     plugins: list[object] = field(default_factory=list)
     choose_tools: Callable[[TurnContext], Iterable[str]] | None = None

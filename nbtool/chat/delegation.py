@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, get_args, overload
 
+from nbtool.argument_check import check_value
 from nbtool.errors import BadUsage
-from nbtool.text import type_of
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -17,11 +17,15 @@ Part = Callable[[Any], object]
 class PartAttribute(Generic[T]):
     """An attribute that is read from a part, under the same name, and set there; `doc` is its docstring.
 
-    With a `kind`, a value of another type is refused; `fix` says what to assign instead of that `{value!r}`.
+    A value of another type than `T` is refused; `fix` says what to assign instead of that `{value!r}`. `check` raises
+    for a value that its type does not tell apart.
     """
 
-    def __init__(self, part: Part, doc: str, *, kind: type[T] | None = None, fix: str = "") -> None:
-        self._part, self._kind, self._fix = part, kind, fix
+    __orig_class__: Any
+    """`PartAttribute[T]`, as it was called: set by `typing`."""
+
+    def __init__(self, part: Part, doc: str, *, fix: str = "", check: Callable[[T], object] = lambda _: None) -> None:
+        self._part, self._fix, self._check = part, fix, check
         self.__doc__ = doc
 
     def __set_name__(self, _: type, name: str) -> None:
@@ -38,10 +42,17 @@ class PartAttribute(Generic[T]):
         return value
 
     def __set__(self, owner: object, value: T) -> None:
-        if self._kind and not isinstance(value, self._kind):
-            expected = f"{self._name} is a {self._kind.__name__}, not {type_of(value)}."
-            raise BadUsage(expected, fix=self._fix.format(value=value))
-        setattr(self._part(owner), self._name, value)
+        try:
+            taken = check_value(type(owner).__name__, self._name, self.annotation, value)
+        except BadUsage as error:
+            raise error.changed(fix=self._fix.format(value=value)) if self._fix else error from None
+        self._check(taken)
+        setattr(self._part(owner), self._name, taken)
+
+    @property
+    def annotation(self) -> Any:
+        """The type of the attribute."""
+        return get_args(self.__orig_class__)[0]
 
 
 def part_method(part: Part, method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:

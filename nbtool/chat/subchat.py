@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
+from nbtool.argument_check import check_arguments
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import Chat
 from nbtool.chat.history_hosts import check_question
@@ -21,11 +22,12 @@ from nbtool.errors import ToolFailed
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
 from nbtool.policy import site_policy
 from nbtool.text import format_number
-from nbtool.tools.approval import Approver, Policy
+from nbtool.tools.approval import Policy
 from nbtool.tools.calls.runtime import RunningCall, current_call
 from nbtool.tools.calls.site_rules import error_text
 from nbtool.tools.execution.threads import STOP_GRACE_SECONDS
 from nbtool.tools.tool import Tool, as_tools, tool
+from nbtool.tools.toolset import Toolset
 
 MAX_DEPTH = 3
 """Maximum nesting of sub-chats."""
@@ -33,6 +35,7 @@ MAX_DEPTH = 3
 _depth: ContextVar[int] = ContextVar("nbtool_subchats", default=0)
 
 
+@check_arguments
 def subchat(
     model: Chat | str | None = None,
     *,
@@ -53,6 +56,7 @@ def subchat(
         chat = Chat("openai:gpt-6.1-terra", tools=[expert])
     """
     tool_list, bounds = list(tools), limits or Limits(max_rounds=5)
+    Toolset(name, tool_list)  # what is no tool is refused here, not at the first question
 
     @tool(run="auto", name=name)
     async def ask(question: str) -> str:
@@ -86,8 +90,7 @@ async def _run_subchat(chat: Chat, question: str, call: RunningCall) -> Turn:
     """Run a turn of the sub-chat to its end, and forward its call events to the parent turn."""
     chat.approvals, chat.check_results = call.runtime.approvals, call.runtime.check_results
     runtime = call.runtime
-    approver: Approver = runtime.approver  # type: ignore[assignment]  # a runtime also accepts a callable
-    turn = chat.compose(question, approver=approver, caller_thread=runtime.caller_thread).start()
+    turn = chat.compose(question, approver=runtime.approver, caller_thread=runtime.caller_thread).start()
     try:
         async for event in turn:
             if forwarded := _forwarded_event(event, call):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
+from nbtool.argument_check import check_arguments
 from nbtool.blocks.question import summarize_request
 from nbtool.caller_thread import CallerThread
 from nbtool.chain.plugin_check import check_plugins
@@ -26,7 +28,7 @@ from nbtool.loop import run_sync
 from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
 from nbtool.policy import site_policy
-from nbtool.tools.approval import Approver
+from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.values.masked_excerpt import masking
 from nbtool.wire.base import Endpoint, Request, Retries
 from nbtool.wire.dialects.options import combine_options
@@ -49,6 +51,7 @@ UNATTACHED = "Leave it out (`--attach`, attach=), and describe it in the prompt.
 """What a person can do with an attachment that may not be sent."""
 
 
+@partial(check_arguments, owner="Chat")
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class TurnBuilder:
     """Builds the turns of one conversation from the parts of its chat."""
@@ -95,7 +98,7 @@ class TurnBuilder:
         attach: Any = (),
         as_: Any = None,
         options: Mapping[str, Any] | None = None,
-        approver: Approver | None = None,
+        approver: Approver | AskFunction | None = None,
         settings: TurnSettings | None = None,
         caller_thread: CallerThread | None = None,
         may_fetch: bool = True,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nbtool.argument_check import check_arguments
 from nbtool.chain.limits import Limits
 from nbtool.chat.prompt_context import HistoryMode
 from nbtool.chat.recording.recorder import ReplayMode
 from nbtool.chat.rerun.operations import TurnOperation
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class TurnSettings:
     """The settings of one turn; None uses the setting of the chat.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, magics_class, no_var_expand
 
+from nbtool.annotation_kinds import Range, Seconds
+from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.notebook.earlier_chat_lookup import describe_earlier_chat
@@ -174,15 +176,20 @@ def load(shell: Any) -> None:
         print(line)  # noqa: T201 - what a person needs before the first cell
 
 
+@partial(check_arguments, owner="nbtool.serve")
 def serve_objects(
-    tools: Iterable[Any], variables: Mapping[str, Any], readable: Iterable[str], seconds: float, port: int
+    tools: Iterable[Any],
+    variables: Mapping[str, Any],
+    read: str | Iterable[str],
+    answer_within: Seconds,
+    port: Annotated[int, Range(at_least=0, at_most=65535)],
 ) -> None:
     """Serve tools and objects of the running notebook; see `nbtool.serve`."""
     from IPython.core.getipython import get_ipython  # noqa: PLC0415 - only here
 
     from nbtool.magics.commands.serve import start_serving  # noqa: PLC0415 - loading the extension has to be fast
 
-    shell, names = get_ipython(), frozenset(readable)
+    shell, names = get_ipython(), frozenset((read,) if isinstance(read, str) else read)
     magics = shell.magics_manager.registry.get(ChatMagics.__name__) if shell else None
     if magics is None:
         raise BadUsage("nbtool is not loaded in this kernel.", fix="Run `%load_ext nbtool` in a cell first.")
@@ -192,12 +199,11 @@ def serve_objects(
         )
 
     def fill(chat: Chat) -> None:
-        for tool in tools:
-            chat.tools.add(tool)
+        chat.tools.add(*tools)
         for name, value in variables.items():
             chat.expose(read=name in names, **{name: value})
 
-    start_serving(magics.kernel_chats, fill, seconds=seconds, port=port)
+    start_serving(magics.kernel_chats, fill, seconds=answer_within, port=port)
 
 
 def _ask_login(shell: Any, magic: str, request: LoginRequest) -> bool:

@@ -18,7 +18,7 @@ from nbtool.events import CallFinished, CallProgress, CallStatus, Event
 from nbtool.mcp_server.endpoint import RETURNED, ClientEndpoint
 from nbtool.mcp_server.totals import ClientTotals
 from nbtool.messages import ToolResult
-from nbtool.tools.approval import BY_NOBODY, ApprovalQueue, Decision, Question
+from nbtool.tools.approval import BY_NOBODY, ApprovalQueue, Question, Undecided
 
 MAX_WAITING = 16
 """Maximum number of calls of one client that run or wait at a time; a further one is refused."""
@@ -71,16 +71,16 @@ class ClientApprover:
     seconds: float = ANSWER_SECONDS
     name: str = "click"
 
-    async def ask(self, question: Question) -> Decision | None:
+    async def ask(self, question: Question) -> Undecided:
         """Leave the question in the queue, and deny it when its time is over."""
         if not self.view.can_ask():
             with suppress(AlreadyDecided):
                 self.approvals.decide(question.digest, question.denial(NOBODY), by=BY_NOBODY)
-            return None
+            return Undecided()
         await asyncio.sleep(self.seconds)
         with suppress(AlreadyDecided):
             self.approvals.expire(question.digest, UNANSWERED.format(seconds=self.seconds))
-        return None
+        return Undecided()
 
 
 @dataclass(slots=True)

@@ -11,9 +11,10 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil, inf
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
+from nbtool.annotation_kinds import NOT_NEGATIVE, POSITIVE, Count
+from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.chain.price_check import model_id, require_known_cost
@@ -41,21 +42,14 @@ EXPECTED_OUTPUT = 1_000
 """Tokens of output that a request is assumed to use at least; more, once a reply was larger."""
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Price:
     """US dollars per million tokens; without `cached`, cached input costs as much as other input."""
 
-    input: float
-    output: float
-    cached: float | None = None
-
-    def __post_init__(self) -> None:
-        values: tuple[tuple[str, Any], ...] = (("input", self.input), ("output", self.output), ("cached", self.cached))
-        for name, value in values:
-            if not (name == "cached" and value is None) and not (_is_number(value) and value >= 0):
-                raise BadUsage(
-                    f"Price({name}={value!r}): expected US dollars per million tokens.", fix="Price(0.25, 2.00)"
-                )
+    input: Annotated[float, NOT_NEGATIVE]
+    output: Annotated[float, NOT_NEGATIVE]
+    cached: Annotated[float, NOT_NEGATIVE] | None = None
 
     def cost_of(self, usage: Usage) -> float:
         """Return the cost of `usage` in US dollars."""
@@ -83,6 +77,7 @@ def find_given_price(prices: Mapping[str, Price], model: str, provider: str) -> 
     return prices.get(model_id(provider, model)) or prices.get(model)
 
 
+@check_arguments
 @dataclass(slots=True)
 class Budget:
     """Stops a chat that has spent its tokens or US dollars, until the same amount is approved again.
@@ -100,8 +95,8 @@ class Budget:
     hook_seconds: ClassVar[float | None] = None  # it waits for a person
     runs_on_loop: ClassVar[bool] = True
 
-    tokens: int | None = None
-    usd: float | None = None
+    tokens: Count | None = None
+    usd: Annotated[float, POSITIVE] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     ask: Approver | AskFunction | None = None
     spent: Usage = field(default_factory=Usage, init=False)
@@ -116,7 +111,6 @@ class Budget:
     def __post_init__(self) -> None:
         if self.tokens is None and self.usd is None:
             raise BadUsage("A budget needs tokens or usd.", fix="Budget(usd=0.50)")
-        check_limits(self.tokens, self.usd, self.prices)
         self._raise_limit()
 
     @property
@@ -245,31 +239,6 @@ class Budget:
         status: CallStatus = "ok" if is_allowed else "denied"
         await turn.emit(CallFinished(call_id, "budget", turn.meter.rounds, status, reason, reason=decision.reason))
         return is_allowed
-
-
-def check_limits(tokens: Any, usd: Any, prices: Any) -> None:
-    """Reject limits and prices that cannot be compared with what is used.
-
-    Raises:
-        BadUsage: a limit is no number or not greater than 0, or a price is no `Price`.
-    """
-    if tokens is not None and not (is_whole_number(tokens) and tokens > 0):
-        raise BadUsage(f"tokens={tokens!r}: expected a whole number greater than 0.", fix="tokens=20_000")
-    if usd is not None and not (_is_number(usd) and usd > 0):
-        raise BadUsage(f"usd={usd!r}: expected a number of US dollars greater than 0.", fix="usd=0.50")
-    if not isinstance(prices, Mapping):
-        raise BadUsage(f"prices={prices!r}: expected a dict of a Price by model.", fix=PRICES_FIX)
-    if wrong := next((model for model, price in prices.items() if not isinstance(price, Price)), None):
-        raise BadUsage(f"prices[{wrong!r}] is {prices[wrong]!r}: expected a Price.", fix=PRICES_FIX)
-
-
-def is_whole_number(value: object) -> bool:
-    """Whether a value is an int, also one of NumPy; a bool is none."""
-    return not isinstance(value, bool) and isinstance(value, Integral)
-
-
-def _is_number(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real)
 
 
 def shared_budget(limits: Limits) -> Budget | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from nbtool.annotation_kinds import Range
+from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import ReplyContext, TurnContext
-from nbtool.errors import BadUsage
 from nbtool.events import Notice
 from nbtool.messages import user
 
@@ -22,6 +24,7 @@ NO_REQUEST_LEFT = "The reply was cut off at its length limit, and the turn's lim
 STILL_TRUNCATED = "The reply was cut off at its length limit, and again after {times} continuations; it is incomplete."
 
 
+@check_arguments
 @dataclass(slots=True)
 class Continuation:
     """Asks the model to continue a reply that was cut off, at most `max_times` in a row.
@@ -33,11 +36,7 @@ class Continuation:
         BadUsage: `max_times` is not between 1 and `MAX_TIMES`.
     """
 
-    max_times: int = DEFAULT_TIMES
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.max_times <= MAX_TIMES:
-            raise BadUsage(f"max_times must be between 1 and {MAX_TIMES}, not {self.max_times!r}.")
+    max_times: Annotated[int, Range(at_least=1, at_most=MAX_TIMES)] = DEFAULT_TIMES
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Ask for the rest of a reply that was cut off, or join its parts."""

@@ -12,6 +12,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from nbtool.annotation_kinds import Count
+from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import EventContext
 from nbtool.errors import BadUsage
 from nbtool.events import CallAsked, CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta
@@ -34,6 +36,7 @@ _SECRET = PII_TYPES["api_key"].pattern
 _Fragment = TextDelta | ThinkingDelta | RefusalDelta | CallDelta
 
 
+@check_arguments
 class EventLog:
     """Writes events to a file that is readable by its owner only; what a link leads to keeps its mode.
 
@@ -46,7 +49,7 @@ class EventLog:
         BadUsage: the file cannot be written.
     """
 
-    def __init__(self, path: str | Path, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, max_bytes: Count = MAX_BYTES) -> None:
         self.path = Path(path)
         self.max_bytes = max_bytes
         self._open_fragments: dict[str, tuple[_Fragment, list[str]]] = {}

@@ -136,7 +136,9 @@ PII_TYPES = {
 """The built-in types, by the names that `Privacy` accepts."""
 
 
-def select_types(built_in: Iterable[str], names: Iterable[str], patterns: Mapping[str, str]) -> list[PiiType]:
+def select_types(
+    built_in: Iterable[str], names: Iterable[str], patterns: Mapping[str, str | re.Pattern[str]]
+) -> list[PiiType]:
     """Return the selected types: built-in types by name, names of people and things, and custom patterns.
 
     Raises:
@@ -157,7 +159,7 @@ def _name_pattern(name: str) -> str:
     return r"[\s._-]{1,3}".join(re.escape(word) for word in normalize(name).text.split())
 
 
-def _custom_type(name: str, pattern: str) -> PiiType:
+def _custom_type(name: str, pattern: str | re.Pattern[str]) -> PiiType:
     if len(name) > MAX_TYPE or not _TYPE.fullmatch(name.upper()):
         raise BadUsage(f"Invalid type name {name!r}.", fix=f"Use up to {MAX_TYPE} letters, digits and single `_`.")
     try:

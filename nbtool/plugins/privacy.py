@@ -11,12 +11,14 @@ partial mask is not shown.
 from __future__ import annotations
 
 import json
+import re
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import JournalContext, RequestContext, StreamContext, TurnContext
 from nbtool.events import CallDelta, CallPending, Notice, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Message
@@ -44,6 +46,7 @@ class _PendingText:
     calls: dict[str, str] = field(default_factory=dict)
 
 
+@check_arguments
 class Privacy:
     r"""Masks private values in every request, and restores them in replies and in the arguments of tools.
 
@@ -63,7 +66,7 @@ class Privacy:
         types: Iterable[str] = tuple(PII_TYPES),
         *,
         names: Iterable[str] = (),
-        patterns: Mapping[str, str] | None = None,
+        patterns: Mapping[str, str | re.Pattern[str]] | None = None,
         journal: bool = False,
     ) -> None:
         self.masks = Masks(select_types(types, names, patterns or {}))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal
 
+from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import RequestContext
-from nbtool.messages import Media, Message, Part, Role, Text, ToolCall, ToolResult
+from nbtool.messages import Media, Message, Part, Text, ToolCall, ToolResult
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class FallbackRoles:
     """Replaces roles in requests; put it last of all plugins.
@@ -53,7 +55,9 @@ def _with_heading(text: str, role: Literal["developer", "user"], messages: list[
         first = messages[0]
         return [first.with_parts([Text(f"{text}\n\n"), *first.parts]), *messages[1:]]
     # `developer` is not a `Role`: it exists in the request only, and wires write roles unchanged.
-    return [Message(cast("Role", role), (Text(text),)), *messages]
+    heading = Message("system", (Text(text),))
+    object.__setattr__(heading, "role", role)
+    return [heading, *messages]
 
 
 def _as_plain_message(message: Message) -> Message:

@@ -11,10 +11,12 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+from nbtool.annotation_kinds import NOT_NEGATIVE
+from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
-from nbtool.errors import BadUsage, InvalidAnswer
+from nbtool.errors import InvalidAnswer
 from nbtool.json_schema.dialects import is_strict
 from nbtool.messages import user
 from nbtool.plugins.structured_schema import response_format, schema_for
@@ -44,6 +46,7 @@ class _State:
     pieces: list[str] = field(default_factory=list)
 
 
+@check_arguments
 class Structured:
     """Parses the answer of a turn as a value of a type, and stores it as `value`.
 
@@ -62,9 +65,7 @@ class Structured:
 
     runs_on_loop = True
 
-    def __init__(self, type_: Any, *, retries: int = RETRIES) -> None:
-        if retries < 0:
-            raise BadUsage(f"retries must be 0 or more, not {retries!r}.")
+    def __init__(self, type_: Any, *, retries: Annotated[int, NOT_NEGATIVE] = RETRIES) -> None:
         self.name = getattr(type_, "__name__", "") if isinstance(type_, type) else str(type_)
         self.validator, self.schema, self._is_wrapped = schema_for(type_)
         self.retries, self._is_text = retries, type_ is str

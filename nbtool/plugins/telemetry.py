@@ -8,17 +8,27 @@ https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nbtool import events
+from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import EventContext, RequestContext
 from nbtool.errors import BadUsage
 from nbtool.plugins import semconv
 from nbtool.text import shorten
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Span, Tracer, TracerProvider
+    from opentelemetry.trace import Span, Tracer
+
+
+class TracerSource(Protocol):
+    """A tracer provider of OpenTelemetry."""
+
+    @property
+    def get_tracer(self) -> Callable[..., Tracer]:
+        """Return the function that returns the tracer of a library."""
 
 
 @dataclass(slots=True)
@@ -35,6 +45,7 @@ class _TurnSpans:
     ready: dict[str, events.CallReady] = field(default_factory=dict)
 
 
+@check_arguments
 class Telemetry:
     """Records spans with `tracer_provider`, or with the global tracer provider.
 
@@ -47,13 +58,13 @@ class Telemetry:
 
     runs_on_loop = True
 
-    def __init__(self, *, content: bool = False, tracer_provider: TracerProvider | None = None) -> None:
+    def __init__(self, *, content: bool = False, tracer_provider: TracerSource | None = None) -> None:
         try:
             from opentelemetry import trace  # noqa: PLC0415 - an optional dependency
         except ImportError:
             raise BadUsage("Telemetry needs OpenTelemetry.", fix="Run `%pip install opentelemetry-api`.") from None
         self._trace = trace
-        self._tracer: Tracer = trace.get_tracer("nbtool", tracer_provider=tracer_provider)
+        self._tracer: Tracer = (tracer_provider or trace).get_tracer("nbtool")
         self._content = content
         self._turns: dict[str, _TurnSpans] = {}
         self._request_content: dict[str, dict[str, Any]] = {}

@@ -12,6 +12,7 @@ from functools import partial
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
+from nbtool.argument_check import check_answer
 from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import CallContext, CallsContext, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.repair import NO_RESULT
@@ -81,7 +82,8 @@ class ToolCalling:
         """Let other plugins ask for approvals, and select the tools."""
         turn.approvals = self.runtime
         if self.select:
-            self.runtime.tools = Toolset("chosen", [self.runtime.tools.filtered(tuple(self.select(turn)))])
+            names = check_answer("choose_tools", Iterable[str], self.select(turn))
+            self.runtime.tools = Toolset("chosen", [self.runtime.tools.filtered(tuple(names))])
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Offer the tools in the order of the toolset, which keeps prompt caches valid."""
@@ -188,7 +190,7 @@ class ToolCalling:
         context = CallContext(reply.turn, reply.round, call.copy())
         await self._hooks.call_all("on_call_start", context)
         if is_over_limit:
-            reason = CALL_LIMIT_REACHED.format(limit=reply.turn.limits.max_calls)
+            reason = CALL_LIMIT_REACHED.format(limit=reply.turn.limits.call_limit)
             record = await skip_call(call, runtime, round=reply.round, reason=reason)
             self.records.append(record)
         else:

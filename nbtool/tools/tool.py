@@ -12,8 +12,10 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Annotated, Any, Literal, TypeVar, cast, overload
 
+from nbtool.annotation_kinds import Range, Seconds
+from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage
 from nbtool.text import clean_text, with_article
 from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, make_digest
@@ -50,6 +52,7 @@ class Options:
         return Options, (policy, self.timeout, self.thread, self.name, self.store_as)
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Yielded by a generator tool to report progress; not part of the result.
@@ -58,9 +61,10 @@ class Progress:
     """
 
     text: str = ""
-    fraction: float | None = None
+    fraction: Annotated[float, Range(at_least=0, at_most=1)] | None = None
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool:
     """A function that the model may call.
@@ -178,13 +182,14 @@ def tool(
 ) -> Callable[[F], F]: ...
 
 
+@check_arguments
 def tool(  # noqa: PLR0913 - the options of a tool are keyword arguments
     function: F | None = None,
     /,
     *,
     run: RunPolicy = "ask_always",
     result: ResultPolicy = "never",
-    timeout: float | None = None,
+    timeout: Seconds | None = None,
     thread: bool = False,
     name: str = "",
     sensitive: bool = False,
@@ -227,7 +232,9 @@ def as_tools(obj: Any) -> list[Tool]:
     if isinstance(obj, Tool):
         return [obj]
     if inspect.isclass(obj):
-        return [_make_tool(method, options) for method, options in _marked_methods(_make_instance(obj))]
+        if not (tools := [_make_tool(method, options) for method, options in _marked_methods(_make_instance(obj))]):
+            raise BadUsage(f"The class {obj.__name__} has no public method to call.", fix="Pass one that has.")
+        return tools
     if callable(obj):
         return [_make_tool(obj, getattr(obj, TOOL_ATTRIBUTE, None) or Options())]
     is_own = type(obj).__module__ != "builtins"
@@ -328,15 +335,8 @@ def _check_name(name: str) -> None:
 
 
 def _check_options(options: Options) -> None:
-    if options.timeout is not None and not options.timeout > 0:
-        raise BadUsage(f"timeout={options.timeout!r}: expected seconds greater than 0.")
-    if not isinstance(options.thread, bool):
-        raise BadUsage(f"thread={options.thread!r}: expected True (a worker thread) or False (the notebook's own).")
-    if options.executor is not None and (options.thread or not isinstance(options.executor, Executor)):
-        raise BadUsage(
-            f"executor={type(options.executor).__name__}: expected a concurrent.futures.Executor, without thread=True.",
-            fix="Pass a pool, client.get_executor(pure=False) of Dask, or view.executor of ipyparallel.",
-        )
+    if options.executor is not None and options.thread:
+        raise BadUsage("A tool cannot run both in an executor and in a worker thread.", fix="Remove thread=True.")
     if options.name:
         _check_name(options.name)
     if options.store_as and not NAME.fullmatch(options.store_as):

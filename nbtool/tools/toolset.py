@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from nbtool.argument_check import check_answer, check_arguments
 from nbtool.errors import BadUsage, UnknownTool
 from nbtool.text import list_names, shorten
 from nbtool.tools.approval import Policy, make_digest
@@ -30,6 +32,7 @@ More rules are kept as variables; read one with ReadVar when it applies:
 """
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule that is too long for every prompt: the prompt lists it, and the model reads it as the variable `name`."""
@@ -59,6 +62,7 @@ class ToolSource(Protocol):
         """Return the prompt text about the tools; empty for none."""
 
 
+@check_arguments
 class Toolset:
     """A named set of tools; added to another set, it replaces the one of the same `name` there.
 
@@ -79,8 +83,7 @@ class Toolset:
         self._own_tools: dict[str, Tool] = {}
         self._sources: list[ToolSource] = []
         self._disabled: set[str] = set()
-        for item in tools:
-            self.add(item)
+        self.add(*tools)
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that restores the tools to their current state."""
@@ -104,22 +107,33 @@ class Toolset:
         """Return all tools by name, including disabled ones."""
         return self._merge_tools()
 
-    def add(self, item: Any) -> tuple[str, ...]:
-        """Add the tools of `item` and return their names; a redefined function replaces its previous version.
+    def add(self, *items: Any) -> tuple[str, ...]:
+        """Add the tools of `items` and return their names; a redefined function replaces its previous version.
+
+        Of the items none replaces another one.
 
         Raises:
-            BadUsage: the name belongs to another tool, or `item` is not a tool.
+            BadUsage: the name belongs to another tool, two items have different tools of one name, or one is no tool.
         """
-        source = as_tool_source(item)
-        if source is not None:
-            return self._add_source(source)
+        names: list[str] = []
+        beside: list[ToolSource] = []
+        for position, item in enumerate(items):
+            if any(item is other for other in items[:position]):
+                continue
+            source = as_tool_source(item)
+            names += self._add_own(item, names) if source is None else self._add_source(source, beside)
+            beside += [source] if source else []
+        return tuple(dict.fromkeys(names))
+
+    def _add_own(self, item: Any, taken: Collection[str]) -> list[str]:
+        """Add tools to this set itself; one that has a `taken` name is not replaced."""
         added = as_tools(item)
         for tool in added:
-            self._check_name_free(tool)
+            self._check_name_free(tool, taken)
         if isinstance(item, type) or not (callable(item) or isinstance(item, Tool)):
             self._drop_class(added[0].origin.rpartition(".")[0])
         self._own_tools.update((tool.name, tool) for tool in added)
-        return tuple(tool.name for tool in added)
+        return [tool.name for tool in added]
 
     def remove(self, name: str) -> None:
         """Remove a tool, or a whole source by its name.
@@ -158,16 +172,17 @@ class Toolset:
     def rules(self) -> str:
         """Return the rules of this set and of the contained sets that have an enabled tool."""
         names = tuple(name for name in self._own_tools if name not in self._disabled)
-        own_rules = (self._rules(names) if callable(self._rules) else self._rules) if self.tools() else ""
+        own_rules = self._own_rules(names) if self.tools() else ""
         index = _INDEX + "\n".join(rule.row for rule in self._on_demand) if self._on_demand and self.tools() else ""
-        return "\n\n".join(text for text in (own_rules, index, *(source.rules() for source in self._sources)) if text)
+        texts = (own_rules, index, *(source.rules() for source in self._sources))
+        return "\n\n".join(dict.fromkeys(text for text in texts if text))  # two views of one set have the same
 
     def on_demand(self) -> tuple[Rule, ...]:
         """Return the on-demand rules of this set and of the contained sets, as `rules` does."""
         own_rules = self._on_demand if self.tools() else ()
         return (*own_rules, *(rule for source in self._sources for rule in on_demand_rules(source)))
 
-    def filtered(self, keep: Callable[[Tool], bool] | Iterable[str]) -> FilteredTools:
+    def filtered(self, keep: Callable[[Tool], bool] | str | Iterable[str]) -> FilteredTools:
         """Return a view of this set with the tools of these names (`read_*` too), or those `keep` accepts."""
         return FilteredTools(self, keep)
 
@@ -191,12 +206,18 @@ class Toolset:
     def __repr__(self) -> str:
         return f"Toolset({self.name!r}, {', '.join(self.tools()) or 'empty'})"
 
+    def _own_rules(self, names: tuple[str, ...]) -> str:
+        if isinstance(self._rules, str):
+            return self._rules
+        text: str = check_answer(f"The function rules= of the toolset {self.name!r}", str, self._rules(names))
+        return text
+
     def _merge_tools(self) -> dict[str, Tool]:
         merged = dict(self._own_tools)
         for source in self._sources:
             for name, tool in source.tools().items():
-                if merged.setdefault(name, tool) is not tool:
-                    raise _collision(name, self.name)
+                if (existing := merged.setdefault(name, tool)) is not tool and not _is_same(existing, tool):
+                    raise _collision(existing, tool, self.name)
         return merged
 
     def _check_names(self, names: Iterable[str]) -> Iterator[str]:
@@ -206,12 +227,13 @@ class Toolset:
                 raise unknown_tool(name, tools)
             yield name
 
-    def _add_source(self, source: ToolSource) -> tuple[str, ...]:
-        others = [other for other in self._sources if other.name != source.name]
+    def _add_source(self, source: ToolSource, beside: Sequence[ToolSource]) -> tuple[str, ...]:
+        """Add a source in place of the one with its name, unless that is one of `beside`."""
+        others = [other for other in self._sources if other.name != source.name or any(other is one for one in beside)]
         existing = {**self._own_tools, **{name: tool for other in others for name, tool in other.tools().items()}}
         for name, tool in source.tools().items():
-            if existing.get(name, tool) is not tool:
-                raise _collision(name, self.name)
+            if name in existing and not _is_same(existing[name], tool):
+                raise _collision(existing[name], tool, self.name)
         self._sources = [*others, source]
         return tuple(source.tools())
 
@@ -221,18 +243,20 @@ class Toolset:
             name: tool for name, tool in self._own_tools.items() if tool.origin.rpartition(".")[0] != origin
         }
 
-    def _check_name_free(self, tool: Tool) -> None:
+    def _check_name_free(self, tool: Tool, taken: Collection[str]) -> None:
         existing = self._merge_tools().get(tool.name)
-        if existing is None or existing is tool:
+        if existing is None or _is_same(existing, tool):
             return
-        if tool.name not in self._own_tools or existing.origin != tool.origin:
-            raise _collision(tool.name, self.name)
+        is_own = tool.name in self._own_tools and tool.name not in taken
+        if not is_own or existing.origin != tool.origin:
+            raise _collision(existing, tool, self.name)
 
 
+@check_arguments
 class FilteredTools:
     """A subset of a source's tools."""
 
-    def __init__(self, source: ToolSource, keep: Callable[[Tool], bool] | Iterable[str]) -> None:
+    def __init__(self, source: ToolSource, keep: Callable[[Tool], bool] | str | Iterable[str]) -> None:
         self.name = source.name
         self._source = source
         self._is_kept = keep if callable(keep) else _name_filter((keep,) if isinstance(keep, str) else tuple(keep))
@@ -250,6 +274,7 @@ class FilteredTools:
         return on_demand_rules(self._source) if self.tools() else ()
 
 
+@check_arguments
 class PrefixedTools:
     """The tools of a source with a prefix before their names."""
 
@@ -286,6 +311,7 @@ class PrefixedTools:
         return self._cache[tool]
 
 
+@check_arguments
 class ApprovedTools:
     """The tools of a source with another policy."""
 
@@ -340,10 +366,33 @@ def unknown_tool(name: str, tools: Iterable[str]) -> UnknownTool:
     return UnknownTool(f"There is no tool {shorten(name, 64)!r}.", fix=fix)
 
 
-def _collision(name: str, toolset_name: str) -> BadUsage:
+def _is_same(first: Tool, second: Tool) -> bool:
+    """Whether two tools are one: the same function, object and options."""
+    if first is second:
+        return True
+    if first.is_builtin and second.is_builtin:
+        return (first.identity, first.digest, first.policy) == (second.identity, second.digest, second.policy)
+    options = (first.policy, first.timeout, first.thread, first.executor, first.store_as)
+    return _same_function(first.function, second.function) and options == (
+        second.policy, second.timeout, second.thread, second.executor, second.store_as
+    )  # fmt: skip
+
+
+def _same_function(first: Any, second: Any) -> bool:
+    if isinstance(first, partial) and isinstance(second, partial):
+        arguments = (*first.args, *first.keywords.items()), (*second.args, *second.keywords.items())
+        return arguments == ((), ()) and _same_function(first.func, second.func)
+    owners = getattr(first, "__self__", None), getattr(second, "__self__", None)
+    functions = getattr(first, "__func__", first), getattr(second, "__func__", second)
+    return owners[0] is owners[1] and functions[0] is functions[1]
+
+
+def _collision(first: Tool, second: Tool, toolset_name: str) -> BadUsage:
+    one, other = first.qualified_name or first.origin, second.qualified_name or second.origin
+    both = f"{one} and {other}" if one != other else f"{one}, of two objects or definitions"
     return BadUsage(
-        f"Two tools are named {name!r} in the toolset {toolset_name!r}.",
-        fix="Rename one with tool(name=...), or use toolset.prefixed(...).",
+        f"Two tools are named {first.name!r} in the toolset {toolset_name!r}: {both}.",
+        fix='Rename one with tool(name=...), or use toolset.prefixed(...): Toolset("b", [b]).prefixed("b_").',
     )
 
 

@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage
 from nbtool.text import shorten
 
@@ -38,6 +39,7 @@ STANDARD = ("files", "inspection", "notebook", "python", "web")
 """Names for `-t nbtool:NAME`."""
 
 
+@check_arguments
 @cache
 def standard(name: str) -> Toolset:
     """Return the standard toolset of this name with its default arguments: one of `STANDARD`.

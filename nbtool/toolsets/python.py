@@ -5,6 +5,7 @@ The `CodeRunner` is provided from outside: the extension registers one when it i
 
 from __future__ import annotations
 
+from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, ToolFailed
 from nbtool.text import format_number
 from nbtool.tools.approval import Policy
@@ -50,6 +51,7 @@ exposes them.""",
 
 
 @toolset_factory
+@check_arguments
 def notebook_python(runner: CodeRunner | None = None) -> Toolset:
     """Return the tool that runs Python in the notebook; it always asks for approval, under any policy.
 

@@ -9,6 +9,7 @@ import secrets
 import subprocess
 import sys
 
+from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, ToolFailed
 from nbtool.text import format_number, shorten
 from nbtool.tools.approval import Policy
@@ -34,6 +35,7 @@ _TEXT = ("application/json", "application/xml", "application/javascript", "appli
 
 
 @toolset_factory
+@check_arguments
 def web(fetcher: Fetcher | None = None) -> Toolset:
     """Return the tool that fetches a page; it asks each time, because an address leaves the machine.
 

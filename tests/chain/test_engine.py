@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from nbtool.chain.cancel_signal import CancelSignal
-from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, LIMIT_NOTICE, NO_REPLY
+from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, LIMIT_NOTICE, NO_REPLY, RAISE_LIMIT
 from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.errors import HookFailed, IncompleteReply, InvalidReply, NbtoolError
@@ -125,7 +125,11 @@ def test_a_call_in_the_final_reply_is_dropped_and_the_missing_answer_is_reported
 
     assert ran.turn.chain[-1].calls == ()
     assert [(event.topic, event.text) for event in ran.of("notice")] == [
-        ("rounds", LIMIT_NOTICE.format(reason="the limit of 2 rounds was reached")),
+        (
+            "rounds",
+            f"{LIMIT_NOTICE.format(reason='the limit of 2 rounds was reached')}"
+            f"{RAISE_LIMIT.format(flag='max-rounds', name='max_rounds')}",
+        ),
         ("", CALL_IN_FINAL_REPLY),
         ("empty", NO_REPLY),
     ]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from nbtool import Chat, tool
 from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.chain.limits import MAX_ROUNDS, Limits
@@ -10,7 +11,7 @@ from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import ReplyEnd, UsageDelta
 from nbtool.messages import ToolResult, Usage, results, user
 from nbtool.plugins.continuation import Continuation
-from nbtool.testing import call
+from nbtool.testing import ScriptedWire, call
 from tests.chain.running import run
 
 
@@ -33,8 +34,44 @@ def test_no_turn_makes_more_rounds_than_the_ceiling_whatever_was_asked() -> None
 
 @pytest.mark.parametrize("name", ["max_rounds", "max_calls", "seconds", "tokens", "cost"])
 def test_a_limit_of_nothing_makes_no_sense(name: str) -> None:
-    with pytest.raises(BadUsage, match=f"{name} must be greater than 0"):
+    with pytest.raises(BadUsage, match=f"{name} cannot be 0"):
         Limits(**{name: 0})
+
+
+@pytest.mark.parametrize(
+    ("limits", "calls"),
+    [(Limits(), 128), (Limits(max_rounds=256), 256), (Limits(max_calls=5), 5), (Limits(256, max_calls=5), 5)],
+)
+def test_the_limit_of_calls_grows_with_that_of_rounds_unless_it_is_set(limits: Limits, calls: int) -> None:
+    assert limits.call_limit == calls
+
+
+def test_a_turn_of_256_rounds_may_make_a_call_in_each_of_them() -> None:
+    @tool(run="auto")
+    def step(n: int) -> int:
+        """Step."""
+        return n
+
+    with ScriptedWire([*(call("step", n=n) for n in range(255)), "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[step], max_rounds=256).send("Go.")
+
+    assert (len(wire.prompts), len(turn.calls), turn.text) == (256, 255, "Done.")
+
+
+def test_the_notice_of_a_limit_names_the_setting_that_raises_it() -> None:
+    @tool(run="auto")
+    def step(n: int) -> int:
+        """Step."""
+        return n
+
+    def send(**limits: int) -> str:
+        replies = [*(call("step", n=n) for n in range(limits.get("max_calls", limits["max_rounds"] - 1))), "Done."]
+        (notice,) = Chat(wire=ScriptedWire(replies), tools=[step], **limits).send("Go.").notices
+        return notice.text
+
+    assert send(max_rounds=9, max_calls=2).endswith("A larger --max-calls (in Python max_calls) raises the limit.")
+    assert send(max_rounds=2).endswith("A larger --max-rounds (in Python max_rounds) raises the limit.")
+    assert "larger" not in send(max_rounds=256)  # which is the most
 
 
 @pytest.mark.promise("bounded")

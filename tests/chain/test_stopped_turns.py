@@ -25,6 +25,7 @@ from nbtool.events import Event
 from nbtool.messages import user
 from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedReply, ScriptedWire, call, cut, thinking
+from nbtool.tools.approval import Undecided
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
@@ -150,7 +151,7 @@ async def run_and_stop(shape: str, way: str, steps: int, hook: str = "", fault: 
 
     cancel = CancelSignal()
     turn = TurnContext("turn_1", user("Go"), (), SHORT, emit, cancel, Meter(SHORT))
-    tool_runtime = ToolRuntime(Toolset("all", tools(effects)), Variables(), emit, approver=lambda _: None)
+    tool_runtime = ToolRuntime(Toolset("all", tools(effects)), Variables(), emit, approver=lambda _: Undecided())
     plugins = (faulty(hook, fault),) if hook else ()
     calling = ToolCalling(tool_runtime, plugins)
     running = asyncio.ensure_future(Engine(turn, ScriptedWire(SHAPES[shape]), [calling, *plugins]).run())

@@ -24,9 +24,9 @@ def test_an_unknown_model_is_refused_before_anything_happens() -> None:
 @pytest.mark.parametrize(
     ("odd", "actual"),
     [
-        ({"history": "all"}, "Invalid history='all': expected one of compact, native, results, text, none"),
-        ({"tool_mode": "text"}, "Invalid tool_mode='text': expected one of auto, native, prompted"),
-        ({"model": 3}, "model=3: expected an id of the form `provider:model`"),
+        ({"history": "all"}, "history cannot be 'all'. Pass one of 'compact', 'native', 'results', 'text', 'none'."),
+        ({"tool_mode": "text"}, "tool_mode cannot be 'text'. Pass one of 'auto', 'native', 'prompted'."),
+        ({"model": 3}, "model cannot be 3. Pass a text or None."),
     ],
 )
 def test_an_argument_of_a_chat_that_makes_no_sense_is_reported_at_once(odd: dict[str, Any], actual: str) -> None:
@@ -44,7 +44,7 @@ def test_nothing_in_the_place_of_tools_and_texts_is_nothing() -> None:
 def test_a_prompt_is_a_text() -> None:
     odd: Any = ["Hello"]
 
-    with pytest.raises(BadUsage, match=r"A prompt has to be a string, not list\. Pass other objects with attach=…\."):
+    with pytest.raises(BadUsage, match=r"prompt cannot be a list\. Pass a text or a Message\."):
         Chat(wire=ScriptedWire([])).send(odd)
 
 

@@ -28,8 +28,8 @@ def test_an_attribute_of_a_chat_is_that_of_its_part(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("model", "m2", "model is a Model, not a str. `chat.model = chat.model.with_changes('m2')`"),
-        ("tools", [print], 'tools is a Toolset, not a list. `chat.tools = nbtool.Toolset("chat", functions)`.'),
+        ("model", "m2", "Chat: model cannot be a str. `chat.model = chat.model.with_changes('m2')`"),
+        ("tools", [print], 'Chat: tools cannot be a list. `chat.tools = nbtool.Toolset("chat", functions)`.'),
     ],
 )
 def test_a_value_of_another_type_is_refused_with_what_to_assign(name: str, value: object, message: str) -> None:

@@ -123,7 +123,7 @@ def test_edits_that_make_no_sense_are_refused_in_one_line(asked_tickers: list[st
         chat.rerun(results={"call_": "1"})
     with pytest.raises(BadUsage, match="A call is edited twice"):
         chat.rerun(results={one: "1"}, arguments={one: {}})
-    with pytest.raises(BadUsage, match="has to be a string, not int"):
+    with pytest.raises(BadUsage, match="results cannot be a dict with 1 under"):
         chat.rerun(results={one: 1})  # type: ignore[dict-item]  # what a person may write
     with pytest.raises(BadUsage, match="a mapping of JSON values"):
         chat.rerun(arguments={one: {"ticker": object()}})

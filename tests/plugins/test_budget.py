@@ -140,16 +140,16 @@ def test_a_reply_that_breaks_off_counts_as_far_as_it_was_reported() -> None:
 
 @pytest.mark.parametrize("how", [{}, {"tokens": 0}, {"usd": -1}])
 def test_a_budget_of_nothing_is_refused(how: dict[str, Any]) -> None:
-    with pytest.raises(BadUsage, match=r"budget needs tokens or usd|greater than 0"):
+    with pytest.raises(BadUsage, match=r"budget needs tokens or usd|greater than 0|at least 1"):
         Budget(**how)
 
 
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"tokens": 1.5}, r"tokens=1\.5: expected a whole number greater than 0\."),
-        ({"usd": "1"}, r"usd='1': expected a number of US dollars greater than 0\."),
-        ({"usd": 1, "prices": {"tiny": 1}}, r"prices\['tiny'\] is 1: expected a Price\."),
+        ({"tokens": 1.5}, r"tokens cannot be 1\.5\. Pass a whole number"),
+        ({"usd": "1"}, r"usd cannot be a str\. Pass a number .* usd=1"),
+        ({"usd": 1, "prices": {"tiny": 1}}, r"prices cannot be a dict with 1 under 'tiny'\. Pass a dict of Price"),
     ],
 )
 def test_a_limit_or_a_price_of_another_type_is_refused_in_a_line(how: dict[str, Any], said: str) -> None:
@@ -159,7 +159,7 @@ def test_a_limit_or_a_price_of_another_type_is_refused_in_a_line(how: dict[str, 
 
 @pytest.mark.parametrize("how", [{"input": "1"}, {"input": -1}, {"cached": True}, {"output": None}])
 def test_a_price_is_dollars_of_a_number(how: dict[str, Any]) -> None:
-    with pytest.raises(BadUsage, match="expected US dollars per million tokens"):
+    with pytest.raises(BadUsage, match=f"{next(iter(how))} cannot be"):
         Price(**{"input": 1, "output": 1, **how})
 
 

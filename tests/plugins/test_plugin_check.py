@@ -57,7 +57,8 @@ def test_a_class_in_place_of_an_object_is_refused() -> None:
 
 def test_an_attribute_that_only_begins_like_a_hook_and_is_no_function_is_none_of_ours() -> None:
     with ScriptedWire(["Hello"]) as wire:
-        turn = Chat(wire=wire, plugins=[plugin_with("on_duty", True)]).send("Hi")
+        plugin = type("Mine", (), {"on_duty": True, "on_event": lambda *_: None})()
+        turn = Chat(wire=wire, plugins=[plugin]).send("Hi")
 
     assert turn.status == "completed"
 

@@ -29,6 +29,7 @@ from nbtool.messages import Media
 from nbtool.plugins.privacy import Privacy
 from nbtool.settings import data_dir
 from nbtool.testing import call
+from nbtool.tools.approval import Undecided
 from nbtool.tools.mcp.catalog.resources import RemoteResource
 from nbtool.tools.mcp.resource_tool import make_resource_tool
 from nbtool.tools.script.tool import script_tools
@@ -228,7 +229,7 @@ def by_a_turn_that_waited(secret: str) -> str:
         """Look."""
         return secret
 
-    with chat_at(call("look"), "Ok.", tools=[look], approver=lambda _: None) as (chat, server):
+    with chat_at(call("look"), "Ok.", tools=[look], approver=lambda _: Undecided()) as (chat, server):
         turn = chat.start(f"For {secret}?")
         while not chat.approvals.pending():
             turn.done.exception(0.01) if turn.done.done() else None

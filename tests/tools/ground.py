@@ -21,7 +21,7 @@ from nbtool.errors import ApprovalError
 from nbtool.events import Event
 from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Released, tool
-from nbtool.tools.approval import Question, ResultMode, RunMode, RunPolicy
+from nbtool.tools.approval import Question, ResultMode, RunMode, RunPolicy, Undecided
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import ToolRuntime, current_call
@@ -103,7 +103,7 @@ class GateMachine(RuleBasedStateMachine):
         self.variables.expose("x")
         self.variables.expose("y")
         self.tools = Toolset("gates", [self.make(name) for name in self.versions])
-        self.runtime = ToolRuntime(self.tools, self.variables, emit, approver=lambda _: None)
+        self.runtime = ToolRuntime(self.tools, self.variables, emit, approver=lambda _: Undecided())
         self.runtime.approvals.add_listener(self.received)
 
     # --- the tools -------------------------------------------------------------------------------------------------

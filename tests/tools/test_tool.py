@@ -209,7 +209,7 @@ def test_a_policy_may_be_a_function_of_the_arguments() -> None:
 
     assert (policy.run_mode({"n": 1}), policy.run_mode({"n": 5})) == ("auto", "ask_always")
     assert (policy.result_mode({"n": 1}), policy.result_mode({"n": 0})) == ("always", "never")
-    with pytest.raises(BadUsage, match="is not a policy"):
+    with pytest.raises(BadUsage, match="Return one of"):
         Policy(run=lambda _: "sure").run_mode({})  # type: ignore[arg-type,return-value]
-    with pytest.raises(BadUsage, match="is not a policy"):
+    with pytest.raises(BadUsage, match="Return one of"):
         Policy(result=lambda _: None).result_mode({})  # type: ignore[arg-type,return-value]

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
 
+from nbtool.argument_check import check_arguments
 from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.batch_driver import BatchDriver
@@ -31,6 +32,7 @@ from nbtool.messages import Usage
 from nbtool.threadless import new_queue
 
 
+@check_arguments
 class Batch:
     """A batch of prompts that are running, each as a turn of its own.
 

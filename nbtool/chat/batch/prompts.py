@@ -97,7 +97,7 @@ def _check_prompts(prompts: Any) -> None:
             f"{type(prompts).__name__} objects have rows, not prompts.",
             fix=f'Pass a template before it, such as "Classify {{{column}}}".',
         )
-    if isinstance(prompts, str | Message | Mapping) or not isinstance(prompts, Iterable):
+    if isinstance(prompts, str | bytes | Message | Mapping | type) or not isinstance(prompts, Iterable):
         raise BadUsage(f"This takes many prompts, not {type_of(prompts)}.", fix="Pass a list or a column, or add rows.")
 
 

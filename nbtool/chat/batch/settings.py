@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Self
+from functools import partial
+from typing import Annotated, Any, Literal, Self
 
+from nbtool.annotation_kinds import POSITIVE, Count
+from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage
-from nbtool.plugins.budget import Budget, GivenPrices, Price, check_limits, is_whole_number
+from nbtool.plugins.budget import Budget, GivenPrices, Price
 from nbtool.tools.approval import Decision, Denied, Question
 
 MAX_CONCURRENCY = 64
@@ -30,6 +33,7 @@ BUDGET_FIX = "Map again to go on: each map has a budget of its own. Prompts with
 """What to do when the budget of a map is used up."""
 
 
+@partial(check_arguments, owner="chat.map")
 @dataclass(frozen=True, slots=True)
 class MapSettings:
     """The settings of `Chat.map`, which `Chat.start_map` lists too.
@@ -61,8 +65,8 @@ class MapSettings:
     concurrency: int = 8
     retries: int = 3
     per_minute: int | None = None
-    tokens: int | None = None
-    usd: float | None = None
+    tokens: Count | None = None
+    usd: Annotated[float, POSITIVE] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     tools: Iterable[Any] | None = None
     executor: Executor | None = None
@@ -93,18 +97,10 @@ class MapSettings:
             ("retries", self.retries, 0, MAX_RETRIES),
             ("per_minute", 1 if self.per_minute is None else self.per_minute, 1, MAX_PER_MINUTE),
         ):
-            if not is_whole_number(value) or not minimum <= value <= maximum:
+            if not minimum <= value <= maximum:
                 raise BadUsage(f"{name}={value!r}: expected {minimum} to {maximum}, as a whole number.")
-        if self.keep not in ("turns", "values"):
-            raise BadUsage(f"keep={self.keep!r}: expected 'turns' or 'values'.")
-        if self.executor is not None and not isinstance(self.executor, Executor):
-            raise BadUsage(
-                f"executor={type(self.executor).__name__}: expected a concurrent.futures.Executor.",
-                fix="Pass a pool, or client.get_executor(pure=False) of Dask.",
-            )
         if self.on is not None:
             self._check_remote()
-        check_limits(self.tokens, self.usd, self.prices)
 
     def _check_remote(self) -> None:
         """Refuse what needs this process."""

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 from uuid import uuid4
 
 from pydantic import SecretStr
 
 from nbtool import practice
+from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, NbtoolError, UnknownModel
 from nbtool.loop import background_loop, run_sync
 from nbtool.policy import site_policy
 from nbtool.server_url import parse_server_url
-from nbtool.settings import check_choice
 from nbtool.text import shorten
 from nbtool.wire.base import Endpoint, Retries
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
@@ -61,6 +61,7 @@ BY_USER = "set by you"
 """The source of a model that is named by a cell or an argument."""
 
 
+@check_arguments
 @dataclass(frozen=True)
 class Model:
     """The model of a chat.
@@ -82,13 +83,6 @@ class Model:
     connection: Connection = field(default_factory=Connection)
     tool_format: PromptFormatName | None = None
     is_unnamed: bool = False
-
-    def __post_init__(self) -> None:
-        check_choice("tool_mode", self.tool_mode, get_args(ToolMode))
-        if self.tool_format is not None:
-            check_choice("tool_format", self.tool_format, get_args(PromptFormatName))
-        if not isinstance(self.model_id, str | None):
-            raise BadUsage(f"model={self.model_id!r}: expected an id of the form `provider:model`.")
 
     @cached_property
     def fence(self) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbtool.argument_check import check_arguments
 from nbtool.chat.conversation import Conversation, TurnRef
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.rerun.carry_over import CarryOver, carry_over
@@ -61,6 +62,7 @@ class TurnPlan:
         return self.prompt
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Edit:
     """Replace the prompt of a turn, on a new branch; later turns stay on the old branch."""
@@ -73,6 +75,7 @@ class Edit:
         return TurnPlan(conversation.tree.new_sibling(node, cell_id))
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Insert:
     """Insert a turn after one of the active branch; later turns follow the new one."""
@@ -85,6 +88,7 @@ class Insert:
         return TurnPlan(conversation.tree.insert_after(node, cell_id))
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Rerun:
     """Send the prompt again, from a round on; earlier rounds are reused, and nothing in them runs.
@@ -131,6 +135,7 @@ class Rerun:
         return edited
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Resume:
     """Finish an interrupted turn: it continues after its last complete reply.
@@ -171,6 +176,7 @@ class Resume:
         return 0 if has_later else first
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Reexecute:
     """Run the tools of a turn again, from a round on, with the recorded or edited arguments.

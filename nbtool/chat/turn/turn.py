@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
+from nbtool.argument_check import CheckedAttributes, check_arguments
 from nbtool.blocks.display_limits import DISPLAY_LIMITS, Limits
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.mimebundle import turn_mimebundle
@@ -45,21 +46,21 @@ from nbtool.ids import new_id
 from nbtool.loop import background_loop, reset_after_fork
 from nbtool.messages import Citation, Media, Message, ProviderCall, Usage
 from nbtool.text import shorten
+from nbtool.tools.approval import Approver, AskFunction
+from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.stops import CallStops
+from nbtool.wire.reply import Reply
 
 if TYPE_CHECKING:
     from nbtool.chain.outcome import Outcome
     from nbtool.chat.turn.version_diff import VersionDiff
     from nbtool.plugins.structured import Structured
-    from nbtool.tools.approval import Approver
-    from nbtool.tools.calls.record import CallRecord
-    from nbtool.wire.reply import Reply
 
 Listener = Callable[[Event], None]
 
 
 @dataclass(eq=False)
-class Turn:
+class Turn(CheckedAttributes):
     """One turn of a chat.
 
     Await it, iterate over its events (`async for`), or let `Chat.send` wait; when it has ended, its attributes have the
@@ -91,7 +92,7 @@ class Turn:
     log: list[Event] = field(default_factory=list, repr=False)
     event_times: list[float] = field(default_factory=list, repr=False)
     work: Callable[[Turn], Coroutine[Any, Any, None]] | None = field(default=None, repr=False)
-    approver: Approver | None = field(default=None, repr=False)
+    approver: Approver | AskFunction | None = field(default=None, repr=False)
     answer: Structured | None = field(default=None, repr=False)
     difference: VersionDiff | None = field(default=None, repr=False)
     is_rerun: bool = field(default=False, repr=False)
@@ -246,6 +247,7 @@ class Turn:
         await self.parking.wait_thread_free()
         _resolve(idle, self)
 
+    @check_arguments
     def add_listener(self, listener: Listener) -> None:
         """Call `listener` with every event from now on, on nbtool's thread; a listener that raises is removed."""
         self._listeners.append(listener)
@@ -255,6 +257,7 @@ class Turn:
         self.cancel()
         self.caller_thread.interrupt()
 
+    @check_arguments
     def stop_call(self, call_id: str) -> None:
         """Stop one running call; the turn goes on, and the model reads that the user stopped it.
 
@@ -324,6 +327,7 @@ class Turn:
         self.usage = ended.usage
         self.stats = Stats(ended.rounds, ended.calls, ended.seconds)
 
+    @check_arguments
     def transcript(self, limits: Limits = DISPLAY_LIMITS) -> Transcript:
         """Return the turn as blocks, from its log."""
         transcript = Transcript(limits)

@@ -27,12 +27,14 @@ from nbtool.tools.approval import (
     BY_INPUT,
     BY_NOBODY,
     BY_POLICY,
+    Answer,
     ApprovalQueue,
     Approved,
     Decision,
     Denied,
     Question,
     Released,
+    Undecided,
     Withheld,
 )
 from nbtool.tools.calls.approval_request import request_event
@@ -96,17 +98,17 @@ class CellApprover:
         """Return whether remembered approvals apply: not when everything is denied."""
         return self.mode != "deny"
 
-    async def ask(self, question: Question) -> Decision | None:
-        """Answer with the best available option; None leaves the question in the queue, for a click.
+    async def ask(self, question: Question) -> Answer:
+        """Answer with the best available option; `Undecided` leaves the question in the queue, for a click.
 
         An interrupt while it asks is no answer: it stops the turn, which withdraws the question.
         """
         try:
             return await self._answer(question)
         except Cancelled:
-            return None
+            return Undecided()
 
-    async def _answer(self, question: Question) -> Decision | None:
+    async def _answer(self, question: Question) -> Answer:
         if self.mode == "deny":
             return self._record(BY_POLICY, question.denial(DENIED_BY_FLAG))
         if self.mode == "auto" and not (question.sensitive or question.person_rule):
@@ -124,7 +126,7 @@ class CellApprover:
                 return self._record(BY_INPUT, decision)
             with suppress(AlreadyDecided):  # what an approver returns cannot approve it
                 self.approvals.decide(question.digest, decision, by=BY_INPUT)
-            return self._record(BY_INPUT, None)
+            return self._record(BY_INPUT, Undecided())
         return await self._park(question)
 
     async def _wait_for_page(self, page_ready: WaitEvent) -> bool:
@@ -149,7 +151,7 @@ class CellApprover:
             self.has_waited_for_page = True
             return page_ready.is_set()
 
-    async def _park(self, question: Question) -> Decision | None:
+    async def _park(self, question: Question) -> Answer:
         """Let the cell end and leave the question in the queue, if somebody could answer it later."""
         if not self.can_park or (self.mode == "input" and self.turn.caller_thread.is_attached):
             if question.person_rule:
@@ -163,13 +165,13 @@ class CellApprover:
         await self.turn.park(question.digest, timeout)
         return await self._wait_for_click(question, timeout)
 
-    async def _wait_for_click(self, question: Question, timeout: float | None) -> Decision | None:
+    async def _wait_for_click(self, question: Question, timeout: float | None) -> Answer:
         """Leave a question in the queue and deny it when its time is over; an earlier decision ends this wait."""
         if timeout is not None:
             await asyncio.sleep(timeout)
             with suppress(AlreadyDecided):
                 self.approvals.expire(question.digest)
-        return None
+        return Undecided()
 
     async def _ask_by_input(self, question: Question) -> Decision:
         """Ask with a line of input, which shows the question; a decision by another option closes the line."""
@@ -190,7 +192,7 @@ class CellApprover:
             raise outcome.error
         return outcome.value
 
-    def _record(self, method: str, decision: Decision | None) -> Decision | None:
+    def _record(self, method: str, decision: Answer) -> Answer:
         self.methods.append(method)
         return decision
 

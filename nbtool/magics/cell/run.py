@@ -295,7 +295,10 @@ def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]
 def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
     """Build the settings of a turn from its flags."""
     tokens, dollars = budget(flags.budget)
-    flag_values = {"max_rounds": flags.max_rounds, "seconds": flags.timeout, "tokens": tokens, "cost": dollars}
+    flag_values = {
+        "max_rounds": flags.max_rounds, "max_calls": flags.max_calls, "seconds": flags.timeout, "tokens": tokens,
+        "cost": dollars,
+    }  # fmt: skip
     limits = replace(chat.limits, **{name: value for name, value in flag_values.items() if value is not None})
     return TurnSettings(
         cell_id=cell_id(shell),

@@ -30,7 +30,17 @@ SECRETS = (*CONNECTION_SETTINGS, "api_key")
 _OF_SERVER = ("api_key", "headers", "query", "key_command", "client_certificate")
 """The settings that give access to one server, and are unset when `model` or `base_url` names another one."""
 _AS_GIVEN = ("plugins",)
-FLAGS = ("approve", "answer_within", "replay", "history", "max_rounds", "timeout", "budget", "check_results")
+FLAGS = (
+    "approve",
+    "answer_within",
+    "replay",
+    "history",
+    "max_rounds",
+    "max_calls",
+    "timeout",
+    "budget",
+    "check_results",
+)
 """The flags that are filled from here when a cell does not set them."""
 
 
@@ -53,6 +63,9 @@ class NbTool(Configurable):
     max_rounds = Integer(None, min=1, allow_none=True, help="Maximum requests to the model in a turn; None: 10.").tag(
         config=True
     )
+    max_calls = Integer(
+        None, min=1, allow_none=True, help="Maximum calls of tools in a turn; None: 128, or max_rounds if it is more."
+    ).tag(config=True)
     timeout = Float(None, min=0.001, allow_none=True, help="Maximum duration of a turn, in seconds.").tag(config=True)
     budget = Unicode(
         None,

@@ -211,6 +211,7 @@ def _add_model(parser: Parser) -> None:
     add("--tool-mode", choices=("auto", "native", "prompted"), help="native tool calls, or tools in the prompt")
     add("--tool-format", choices=("json", "hermes", "pythonic"), help="form of calls where tools are in the prompt")
     add("--max-rounds", metavar="N", type=int, help="maximum number of requests to the model in this turn")
+    add("--max-calls", metavar="N", type=int, help="maximum number of calls of tools in this turn")
     add("--timeout", metavar="S", type=_seconds, help="maximum duration of the turn, in seconds")
     add(
         "--budget",

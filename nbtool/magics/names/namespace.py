@@ -108,7 +108,13 @@ class NotebookNamespace:
         return wanted
 
     def add_tools(self, chat: Chat, args: Iterable[str]) -> None:
-        """Add functions, toolsets, and single tools of toolsets (`NAME.TOOL`, patterns) to a chat."""
+        """Add functions, toolsets, and single tools of toolsets (`NAME.TOOL`, patterns) to a chat.
+
+        Raises:
+            BadUsage: an argument selects no tool, or two select different tools of one name.
+        """
+        args = tuple(args)
+        self._check_distinct(chat, args)
         for arg in args:
             if arg == NOTES:
                 chat.keeps_notes = True
@@ -176,6 +182,13 @@ class NotebookNamespace:
         self._offers(chat)[name] = _add_to_chat(chat, things, patterns)
         coming = Toolset(tools=choose_tools(name, self._find_tool_object(name), [pattern]) if pattern else things)
         chat.tools.enable(*coming.tools())
+
+    def _check_distinct(self, chat: Chat, args: tuple[str, ...]) -> None:
+        """Check that no argument replaces a tool that another one adds; one of a later cell may."""
+        names = [self._split(arg) for arg in dict.fromkeys(args) if arg != NOTES and not self._is_disabled(chat, arg)]
+        if len(names) > 1:
+            chosen = (choose_tools(name, self._find_tool_object(name), [part] if part else []) for name, part in names)
+            Toolset("cell", [thing for things in chosen for thing in things])
 
     def _disable(self, chat: Chat, arg: str) -> None:
         """Disable the tools that an argument selects, so that they stay disabled when their toolset is reloaded."""

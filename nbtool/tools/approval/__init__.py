@@ -22,11 +22,12 @@ from nbtool.tools.approval.decisions import (
     Released,
     Resolution,
     Scope,
+    Undecided,
     Withheld,
 )
 from nbtool.tools.approval.digest import canonical_json, make_digest
 from nbtool.tools.approval.policy import Policy, ResultMode, ResultPolicy, RunMode, RunPolicy
-from nbtool.tools.approval.question import Approver, AskFunction, Question
+from nbtool.tools.approval.question import Answer, Approver, AskFunction, Question
 from nbtool.tools.approval.queue import NEEDS_PERSON, ApprovalQueue, PendingQuestion, QueueChange
 from nbtool.tools.approval.remembered_approvals import RememberedApproval
 
@@ -41,6 +42,7 @@ __all__ = [
     "BY_POLICY",
     "BY_REMEMBERED",
     "NEEDS_PERSON",
+    "Answer",
     "ApprovalQueue",
     "Approved",
     "Approver",
@@ -59,6 +61,7 @@ __all__ = [
     "RunMode",
     "RunPolicy",
     "Scope",
+    "Undecided",
     "Withheld",
     "canonical_json",
     "make_digest",

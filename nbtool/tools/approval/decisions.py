@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from nbtool.argument_check import check_arguments
 from nbtool.tools.approval.digest import json_copy
 
 Scope = Literal["call", "tool"]
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Approved:
     """The call may run, with `arguments` in place of its own if set.
@@ -22,6 +24,7 @@ class Approved:
     remember: Literal["", "call", "tool"] = ""
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Denied:
     """The call must not run; the reason is sent to the model, and only the person is told `fix`."""
@@ -30,6 +33,7 @@ class Denied:
     fix: str = ""
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Released:
     """The result may be sent to the model, with `text` in place of its own if set."""
@@ -37,6 +41,7 @@ class Released:
     text: str | None = None
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Withheld:
     """The result must not reach the model in any form; `reason` and `fix` as in `Denied`."""
@@ -46,6 +51,15 @@ class Withheld:
 
 
 Decision = Approved | Denied | Released | Withheld
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """No decision of this approver: the question stays in the queue, for `chat.approvals.decide`, until its turn ends.
+
+    Whatever else an approver returns that is no decision, such as None, denies the call.
+    """
+
 
 BY_POLICY = "policy"
 """The `by` of a resolution made by nbtool's own rules, without a person or an approver."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from nbtool.errors import BadUsage
+from nbtool.argument_check import check_answer, check_arguments
 from nbtool.tools.approval.digest import json_copy
 
 RunMode = Literal["auto", "ask_once", "ask_always"]
@@ -15,6 +15,7 @@ RunPolicy = RunMode | Callable[[Mapping[str, Any]], RunMode]
 ResultPolicy = ResultMode | Callable[[Mapping[str, Any]], ResultMode]
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class Policy:
     """When approval is required.
@@ -29,27 +30,20 @@ class Policy:
     result: ResultPolicy = "never"
     sensitive: bool = False
 
-    def __post_init__(self) -> None:
-        _check_mode("run", self.run, get_args(RunMode))
-        _check_mode("result", self.result, get_args(ResultMode))
-
     def run_mode(self, arguments: Mapping[str, Any]) -> RunMode:
         """Return the mode for this call; exceptions of a callable propagate.
 
         Raises:
             BadUsage: a callable returned something else than a mode.
         """
-        mode = self.run(json_copy(arguments)) if callable(self.run) else self.run
-        _check_mode("run", mode, get_args(RunMode))
+        if not callable(self.run):
+            return "ask_always" if self.sensitive else self.run
+        mode: RunMode = check_answer("The function run=", RunMode, self.run(json_copy(arguments)))
         return "ask_always" if self.sensitive else mode
 
     def result_mode(self, arguments: Mapping[str, Any]) -> ResultMode:
         """Return the mode for this call's result; raises as `run_mode`."""
-        mode = self.result(json_copy(arguments)) if callable(self.result) else self.result
-        _check_mode("result", mode, get_args(ResultMode))
+        if not callable(self.result):
+            return self.result
+        mode: ResultMode = check_answer("The function result=", ResultMode, self.result(json_copy(arguments)))
         return mode
-
-
-def _check_mode(name: str, mode: object, modes: tuple[str, ...]) -> None:
-    if not callable(mode) and mode not in modes:
-        raise BadUsage(f"{name}={mode!r} is not a policy: expected one of {', '.join(modes)}.")

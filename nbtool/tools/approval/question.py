@@ -9,8 +9,11 @@ from typing import Any, Protocol
 from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
 from nbtool.messages import Media
 from nbtool.sign_in import sign_in_page
-from nbtool.tools.approval.decisions import Decision, Denied, Scope, Withheld
+from nbtool.tools.approval.decisions import Decision, Denied, Scope, Undecided, Withheld
 from nbtool.tools.approval.digest import json_copy
+
+Answer = Decision | Undecided
+"""What an approver answers."""
 
 RESULT_PREVIEW = "result"
 """The name of a result in the previews of the question about it."""
@@ -94,11 +97,11 @@ class Question:
 class Approver(Protocol):
     """Answers questions; a callable with the signature of `ask` works too.
 
-    None means that the decision will be passed to the queue in another way.
+    `Undecided` leaves the decision to others; what is no answer, such as None, denies.
     """
 
-    def ask(self, question: Question) -> Decision | Awaitable[Decision | None] | None:
+    def ask(self, question: Question) -> Answer | Awaitable[Answer]:
         """Answer one question."""
 
 
-AskFunction = Callable[[Question], Decision | Awaitable[Decision | None] | None]
+AskFunction = Callable[[Question], Answer | Awaitable[Answer]]

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
+from nbtool.argument_check import describe_value
 from nbtool.errors import AlreadyDecided, ApprovalError
 from nbtool.text import clean_text
 from nbtool.tools.approval.decisions import (
@@ -217,7 +218,7 @@ def _copy_decision(question: Question, decision: Decision) -> Decision:
     kind = next((kind for kind in allowed if isinstance(decision, kind)), None)
     if kind is None:
         names = " or ".join(kind.__name__ for kind in allowed)
-        raise ApprovalError(f"The {question.gate} gate takes {names}, not {type(decision).__name__}.")
+        raise ApprovalError(f"The {question.gate} gate takes {names}, not {describe_value(decision)}.")
     decision = kind(**{one.name: getattr(decision, one.name) for one in fields(kind)})
     if isinstance(decision, Denied | Withheld):
         return replace(decision, reason=clean_text(str(decision.reason)))

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Literal
 
+from nbtool.argument_check import describe_value
 from nbtool.caller_thread import CallerThread
-from nbtool.errors import AlreadyDecided, Cancelled, NbtoolError
+from nbtool.errors import AlreadyDecided, BadUsage, Cancelled, NbtoolError
 from nbtool.events import CallAsked, CallDecided, CallStatus, Emit, Gate, Notice
 from nbtool.loop import is_cancelling
 from nbtool.text import shorten
@@ -20,6 +21,7 @@ from nbtool.tools.approval import (
     BY_POLICY,
     BY_REMEMBERED,
     NEEDS_PERSON,
+    Answer,
     ApprovalQueue,
     Approved,
     Approver,
@@ -31,6 +33,7 @@ from nbtool.tools.approval import (
     Resolution,
     ResultMode,
     RunMode,
+    Undecided,
     Withheld,
 )
 from nbtool.tools.calls.bound_call import BoundCall
@@ -47,7 +50,7 @@ SIGN_IN_FIX = 'No approver function can. Sign in before, with `servers["NAME"].l
 
 RETURNS = (
     'It may return Approved() or Denied("why") for a call, Released() or Withheld("why") for a result (all from '
-    "nbtool), or None to leave the decision to somebody else."
+    "nbtool), or Undecided() of nbtool.tools.approval to leave the decision to somebody else."
 )
 MAX_SHOWN_VALUE = 60
 """Characters of a wrong return value in the notice about it."""
@@ -91,8 +94,10 @@ async def request_decision(
         approvals.withdraw(question.digest)
 
 
-async def gate_mode(bound: BoundCall, gate: Gate, seconds: float) -> RunMode | ResultMode:
+async def gate_mode(bound: BoundCall, gate: Gate, seconds: float, emit: Emit) -> RunMode | ResultMode:
     """Return the mode of the tool's policy for a gate, calling a function off the event loop.
+
+    A person is told of an answer that is no mode.
 
     Raises:
         CallEnded: the policy raised or took too long.
@@ -106,6 +111,9 @@ async def gate_mode(bound: BoundCall, gate: Gate, seconds: float) -> RunMode | R
         return mode
     denial = Denied if gate == "run" else Withheld
     if outcome and outcome.error:
+        if isinstance(outcome.error, BadUsage):
+            effect = "the call was denied" if gate == "run" else "its result was withheld"
+            await emit(Notice(f"`{bound.tool.name}`: {effect}. {outcome.error}", "warning", "wrong_answer"))
         refusal = denial(*failure_reasons(POLICY_FAILED, outcome.error))
     else:
         refusal = denial(f"{POLICY_FAILED}: it took longer than {seconds:g} s")
@@ -145,8 +153,8 @@ async def _ask_approver(
     caller_thread: CallerThread,
     emit: Emit,
 ) -> None:
-    """Ask the approver and pass its decision to the queue; if it returns None, wait for another decision."""
-    decision: Decision | None
+    """Ask the approver and pass its decision to the queue; if it leaves that to others, wait for another decision."""
+    decision: Answer
     try:
         if approver is None:
             decision, by = _denial_without_approver(question), BY_NOBODY
@@ -159,7 +167,7 @@ async def _ask_approver(
             return
         reason, whole_text = failure_reasons(APPROVER_FAILED, error)
         decision, by = question.denial(reason, fix=whole_text), BY_ERROR
-    if decision is None:
+    if isinstance(decision, Undecided):
         return
     if question.needs_person and isinstance(decision, Approved):  # whatever the approver calls itself
         decision, by = question.denial(NEEDS_PERSON, fix=SIGN_IN_FIX), BY_NOBODY
@@ -192,15 +200,14 @@ def _denial_without_approver(question: Question) -> Decision:
 def _describe_wrong_return(approver: object, value: object, question: Question, error: NbtoolError) -> str:
     """Describe what an approver returned in place of a fitting decision, and what it may return."""
     name = getattr(approver, "__qualname__", type(approver).__qualname__)
-    is_plain = isinstance(value, str | int | float)
-    shown = f"{shorten(repr(value), MAX_SHOWN_VALUE)} ({type(value).__name__})" if is_plain else type(value).__name__
+    shown = describe_value(value) if value is None or isinstance(value, type) else type(value).__name__
+    if isinstance(value, str | int | float):
+        shown = f"{shorten(repr(value), MAX_SHOWN_VALUE)} ({type(value).__name__})"
     effect = "denied" if question.gate == "run" else "withheld"
     return f"The approver {name} returned {shown}, so `{question.tool}` was {effect}: {error} {RETURNS}"
 
 
-async def _call_approver(
-    approver: Approver | AskFunction, question: Question, caller_thread: CallerThread
-) -> Decision | None:
+async def _call_approver(approver: Approver | AskFunction, question: Question, caller_thread: CallerThread) -> Answer:
     question = question.copy()
     ask: AskFunction = getattr(approver, "ask", None) or approver  # type: ignore[assignment]  # without `ask` it is a function
     if inspect.iscoroutinefunction(ask):
@@ -209,14 +216,14 @@ async def _call_approver(
     return await _await_answer(lambda: answer, ask) if inspect.isawaitable(answer) else answer
 
 
-async def _await_answer(answer: Callable[[], Awaitable[Decision | None]], ask: AskFunction) -> Decision | None:
+async def _await_answer(answer: Callable[[], Awaitable[Answer]], ask: AskFunction) -> Answer:
     """Await a decision: nbtool's own code here, a user's function on the tool loop, where it may block."""
     if str(getattr(ask, "__module__", "")).startswith("nbtool."):
         return await answer()
     outcome, _ = await run_on_tool_loop(answer, "approver")
     if outcome.error:
         raise outcome.error
-    decision: Decision | None = outcome.value
+    decision: Answer = outcome.value
     return decision
 
 

@@ -168,7 +168,7 @@ class ResultDelivery:
         return (
             "always"
             if self.runtime.check_results
-            else await gate_mode(self.bound, "result", self.runtime.policy_seconds)
+            else await gate_mode(self.bound, "result", self.runtime.policy_seconds, self.runtime.emit)
         )
 
     def _with_edit_notice(self, text: str) -> str:

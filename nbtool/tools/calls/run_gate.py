@@ -35,7 +35,7 @@ class RunGate:
         if not bound.tool.runs_in_order:
             self.slot.mark_ran()
         while not self._questions.is_over:
-            mode = await gate_mode(bound, "run", self.runtime.policy_seconds)
+            mode = await gate_mode(bound, "run", self.runtime.policy_seconds, self.runtime.emit)
             mode = "ask_always" if bound.discloses_values else mode
             bound = bound if mode == "auto" else await self._read_tool_token(bound)
             await self.slot.wait_to_ask()
@@ -88,7 +88,7 @@ class RunGate:
     async def _keeps_mode(self, bound: BoundCall, current: BoundCall, mode: RunMode) -> bool:
         """Whether the policy has the same mode for the call as it is now: edited, or of a tool with another policy."""
         is_same = current.tool.policy == bound.tool.policy and current.arguments_json == bound.arguments_json
-        return is_same or await gate_mode(current, "run", self.runtime.policy_seconds) == mode
+        return is_same or await gate_mode(current, "run", self.runtime.policy_seconds, self.runtime.emit) == mode
 
     def _ignore_changing_tool(self, approved: BoundCall, current: BoundCall) -> BoundCall:
         """Note whether only the data that the tool uses changed; once the person was informed of it, ignore that."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from nbtool.argument_check import check_answer
 from nbtool.caller_thread import CallerThread
 from nbtool.errors import ToolFailed
 from nbtool.events import CallDecided, Emit
@@ -122,7 +123,7 @@ class ToolRuntime:
         """
         for guard in [guard for plugin in self.plugins if (guard := getattr(plugin, "may_start", None))]:
             try:
-                may_start = await asyncio.to_thread(guard, name)
+                may_start = check_answer("may_start", bool, await asyncio.to_thread(guard, name))
             except Exception as error:
                 reason, whole_text = failure_reasons("A plugin failed", error)
                 message = f"This call did not run. Reason: {reason}"

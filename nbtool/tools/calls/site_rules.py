@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from nbtool.policy import site_policy
-from nbtool.tools.approval import Approved, Approver, AskFunction, Decision, Question, Released
+from nbtool.tools.approval import Answer, Approved, Approver, AskFunction, Question, Released
 from nbtool.tools.tool import Tool
 from nbtool.tools.values.model_text import format_error
 from nbtool.tools.values.type_names import declared_name
@@ -42,9 +42,7 @@ def person_rule(tool: Tool) -> str:
     return rule_to_ask(tool) or site_policy().rule_of_person
 
 
-def refuse_automatic(
-    question: Question, decision: Decision | None, approver: Approver | AskFunction
-) -> Decision | None:
+def refuse_automatic(question: Question, decision: Answer, approver: Approver | AskFunction) -> Answer:
     """Return a decision, or a denial in place of an approval that no person gave though a policy requires it."""
     if not question.person_rule or not isinstance(decision, Approved | Released) or asks_person(approver):
         return decision

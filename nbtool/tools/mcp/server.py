@@ -14,6 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from nbtool.annotation_kinds import Seconds
+from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import background_loop
 from nbtool.sign_in import AskLogin
@@ -56,11 +58,12 @@ CALL_SECONDS = 120.0
 """Seconds that a call of a server's tool may take."""
 
 
+@check_arguments
 def mcp_servers(
     config: Mapping[str, Any] | str | Path,
     *,
-    connect_seconds: float = CONNECT_SECONDS,
-    call_seconds: float = CALL_SECONDS,
+    connect_seconds: Seconds = CONNECT_SECONDS,
+    call_seconds: Seconds = CALL_SECONDS,
     limits: ServerLimits = DEFAULT_LIMITS,
     ask_login: AskLogin = ask_person,
 ) -> McpServers:
@@ -88,10 +91,11 @@ def mcp_servers(
     if failures and len(failures) == len(servers):
         raise failures[0] if len(failures) == 1 else McpFailed(" ".join(map(str, failures)))
     for failure in failures:
-        warnings.warn(str(failure), RuntimeWarning, stacklevel=2)
+        warnings.warn(str(failure), RuntimeWarning, stacklevel=3)
     return McpServers([server for server in servers if not server.error])
 
 
+@check_arguments
 class McpServer:
     """The tools of one MCP server; also a tool source by itself.
 
@@ -323,6 +327,7 @@ class McpServer:
             self._accepted = {**self._accepted, approved.name: approved}
 
 
+@check_arguments
 class McpServers(Toolset):
     """The tools of several MCP servers; `servers["name"]` is one of them, and as a context manager it closes them."""
 

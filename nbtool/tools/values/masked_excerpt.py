@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from nbtool.argument_check import check_answer
+
 _masking: ContextVar[tuple[object, ...]] = ContextVar("nbtool_masking", default=())
 
 
@@ -26,14 +28,16 @@ def masking(plugins: Sequence[object]) -> Iterator[None]:
 def mask_text(text: str) -> str:
     """Return a text masked for cutting."""
     for plugin in _masking.get():
-        text = plugin.mask_text(text)  # type: ignore[attr-defined]  # plugins without it were filtered out
+        masked = plugin.mask_text(text)  # type: ignore[attr-defined]  # plugins without it were filtered out
+        text = check_answer(f"mask_text of the plugin {type(plugin).__name__}", str, masked)
     return text
 
 
 def restore_text(text: str) -> str:
     """Return an excerpt of a masked text with the values that are whole in it restored."""
     for plugin in reversed(_masking.get()):
-        text = plugin.restore_text(text)  # type: ignore[attr-defined]  # plugins with mask_text have it
+        restored = plugin.restore_text(text)  # type: ignore[attr-defined]  # plugins with mask_text have it
+        text = check_answer(f"restore_text of the plugin {type(plugin).__name__}", str, restored)
     return text
 
 

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from nbtool.annotation_kinds import Count
+from nbtool.argument_check import check_value
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.policy import site_policy
 from nbtool.text import shorten
@@ -82,9 +84,7 @@ class Variables:
 
     @max_bytes.setter
     def max_bytes(self, count: int) -> None:
-        if count < 1:
-            raise BadUsage(f"result_bytes={count} is invalid.", fix="Use a number of bytes greater than 0.")
-        self._stored.max_bytes = count
+        self._stored.max_bytes = check_value("Variables", "max_bytes", Count, count)
 
     @property
     def evicted_count(self) -> int:

@@ -26,7 +26,7 @@ from nbtool.chat.journal import journal, queries
 from nbtool.chat.turn import Turn
 from nbtool.errors import ApprovalError, NbtoolError, ServerOverloaded
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.approval import Approved
+from nbtool.tools.approval import Approved, Undecided
 from nbtool.wire import Prompt
 
 AT_ONCE = 5
@@ -113,7 +113,7 @@ def tools(lines: int) -> list[Any]:
 
 def approving(chat: Chat) -> Callable[[], None]:
     """Let two clients approve everything at once, each on its own thread; gives what ends them."""
-    chat.approver = lambda _: None  # the decision comes by another road
+    chat.approver = lambda _: Undecided()  # the decision comes by another road
     over, asked = threading.Event(), threading.Condition()
 
     def client(name: str) -> None:

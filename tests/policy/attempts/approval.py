@@ -11,7 +11,7 @@ from typing import Any
 from nbtool import Approved, Chat, Toolset, tool
 from nbtool.chat.subchat import subchat
 from nbtool.messages import ToolCall
-from nbtool.tools.approval import Policy
+from nbtool.tools.approval import Policy, Undecided
 from nbtool.tools.mcp import mcp_servers
 from nbtool.tools.script.tool import script_tools
 from tests.mcp_server.clients import ListView, connect, serve, texts
@@ -59,7 +59,7 @@ def control_a_person_approves_from_the_queue(world: World) -> str:
             threading.Thread(target=lambda: chat.approvals.decide(digest, Approved(), by="button")).start()
 
     with world.model(CALL, "done") as url:
-        chat = chat_with(url, tools=[delete_rows], approver=lambda _: None)
+        chat = chat_with(url, tools=[delete_rows], approver=lambda _: Undecided())
         chat.approvals.add_listener(click)
         return run_count(outcome_of(chat.send("Go.")))
 
@@ -116,7 +116,7 @@ def a_remembered_approval(world: World) -> str:
             threading.Thread(target=decide).start()
 
     with world.model(CALL, "done") as url:
-        chat = chat_with(url, tools=[delete_rows], approver=lambda _: None)
+        chat = chat_with(url, tools=[delete_rows], approver=lambda _: Undecided())
         chat.approvals.add_listener(click)
         return run_count(outcome_of(chat.send("Go.")))
 

@@ -14,7 +14,7 @@ from nbtool.caller_thread import CallerThread
 from nbtool.events import Event
 from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
-from nbtool.tools.approval import BY_NOBODY, ApprovalQueue, Question, Resolution
+from nbtool.tools.approval import BY_NOBODY, ApprovalQueue, Question, Resolution, Undecided
 from nbtool.tools.calls import approval_request
 from nbtool.tools.calls.bound_call import bind
 from nbtool.tools.calls.call_run import run_call
@@ -46,6 +46,10 @@ def yes(question: Question) -> Approved | Released:
 
 class Custom(BaseException):
     pass
+
+
+async def ignore(event: Event) -> None:
+    assert event
 
 
 def test_an_approved_call_runs_once_and_the_decision_is_reported() -> None:
@@ -161,7 +165,7 @@ asked = tool(lambda: "done", name="called")
 FAILURES: dict[str, tuple[Any, Any, str, str]] = {
     "approver": (asked, raise_value, "This call did not run.", "The approver failed (ValueError)."),
     "answer": (asked, lambda _: Approved(remember="DE89"), "This call did not run.",
-               "The approver's answer does not fit."),  # type: ignore[arg-type]  # what an approver may return
+               "The approver failed (BadUsage)."),  # type: ignore[arg-type]  # what an approver may return
     "approver of a result": (tool(lambda: "done", name="called", run="auto", result="always"), raise_value,
                              "Its result was withheld.", "The approver failed (ValueError)."),
     "approver of an error": (tool(lambda: 1 / 0, name="called", run="auto", result="on_error"), raise_value,
@@ -417,11 +421,12 @@ def test_an_approval_that_is_remembered_settles_the_questions_that_wait(place: i
     def other(ticker: str) -> str:
         return ticker
 
-    def decide(question: Question) -> None:
+    def decide(question: Question) -> Undecided:
         asked.append(question)
         if len(asked) == 4:
             queue.decide(asked[place].digest, Approved(remember="tool"), by="button")
             queue.decide(asked[3].digest, Denied(), by="button")
+        return Undecided()
 
     harness = make_harness(price, other, approver=decide)
     queue = harness.runtime.approvals
@@ -446,11 +451,12 @@ def test_where_nobody_can_be_asked_a_denial_names_the_policy_that_asks(tmp_path:
 def test_an_approval_that_is_remembered_for_one_call_settles_no_other_arguments() -> None:
     asked: list[Question] = []
 
-    def decide(question: Question) -> None:
+    def decide(question: Question) -> Undecided:
         asked.append(question)
         if len(asked) == 3:
             queue.decide(asked[0].digest, Approved(remember="call"), by="button")
             queue.decide(asked[2].digest, Denied(), by="button")
+        return Undecided()
 
     harness = make_harness(double_if_allowed, approver=decide)
     queue = harness.runtime.approvals
@@ -646,9 +652,6 @@ def test_an_approver_that_answers_after_somebody_else_did_changes_nothing() -> N
 
 
 def test_an_answer_that_comes_after_the_decision_is_no_error() -> None:
-    async def ignore(event: Event) -> None:
-        assert event
-
     async def asked() -> tuple[object, object]:
         harness = ApprovalQueue()
         pending = harness.add(Question("c1", "run", "d1", "look", "{}"))
@@ -667,6 +670,6 @@ def test_a_policy_that_is_a_word_needs_no_thread_and_no_time() -> None:
     bound = bind(as_tools(double_if_allowed)[0], {"n": 2}, Variables())
     asked = bind(as_tools(tool(lambda n: n, name="asked", run=lambda **_: "auto"))[0], {"n": 2}, Variables())
 
-    assert asyncio.run(approval_request.gate_mode(bound, "run", 0.0)) == "ask_always"
+    assert asyncio.run(approval_request.gate_mode(bound, "run", 0.0, ignore)) == "ask_always"
     with pytest.raises(CallEnded):
-        asyncio.run(approval_request.gate_mode(asked, "run", 0.0))
+        asyncio.run(approval_request.gate_mode(asked, "run", 0.0, ignore))

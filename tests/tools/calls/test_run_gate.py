@@ -63,7 +63,7 @@ def test_a_tool_whose_policy_became_stricter_before_its_turn_is_asked_about() ->
 
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize("run", ["ask_once", "ask_always"])
-@pytest.mark.parametrize("remember", [None, "call", "tool"])
+@pytest.mark.parametrize("remember", ["", "call", "tool"])
 def test_an_edit_that_sends_closed_values_to_a_server_is_asked_about_as_such(run: Any, remember: Any) -> None:
     sent: list[object] = []
     (upload,) = as_tools(tool(sent.append, name="upload", run=run))
@@ -120,7 +120,7 @@ def test_a_decision_with_an_unknown_scope_is_a_denial_with_the_reason() -> None:
     with ScriptedWire([call("pay", amount=1), "Done."]) as wire:
         turn = Chat(wire=wire, tools=[pay], approver=ask).send("Go.")
 
-    assert (turn.calls[0].status, "'forever' is not a scope" in turn.calls[0].reason) == ("denied", True)
+    assert (turn.calls[0].status, "remember cannot be 'forever'" in turn.calls[0].reason) == ("denied", True)
 
 
 @pytest.mark.promise("typed-errors")

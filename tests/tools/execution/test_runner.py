@@ -17,6 +17,7 @@ from nbtool.loop import background_loop, run_sync
 from nbtool.messages import ToolCall
 from nbtool.thread_pool import run_in_worker
 from nbtool.tools import Progress, tool
+from nbtool.tools.approval import Undecided
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.result import CANCELLED_RUN
@@ -419,7 +420,7 @@ def test_a_person_who_interrupts_a_tool_cancels_the_turn() -> None:
 
 def test_a_turn_cancelled_while_a_result_waits_says_that_the_tool_ran() -> None:
     started = threading.Event()
-    harness = make_harness(secret_if_released, approver=lambda _: started.set())
+    harness = make_harness(secret_if_released, approver=lambda _: started.set() or Undecided())
     record = cancelled_record(harness, ask_for("secret_if_released"), started)
 
     assert record.status == "cancelled"

@@ -236,7 +236,7 @@ def test_of_many_evicted_results_the_latest_are_reported() -> None:
 
 
 def test_a_bound_of_nothing_is_refused() -> None:
-    with pytest.raises(BadUsage, match="result_bytes=0 is invalid"):
+    with pytest.raises(BadUsage, match="result_bytes cannot be 0"):
         Chat(wire=ScriptedWire([]), result_bytes=0)
 
 

@@ -94,7 +94,7 @@ def has_more_room(turn: Turn, limits: Limits) -> bool:
         return False
     if turn.end_reason == "rounds":
         return limits.max_rounds > turn.stats.rounds
-    return turn.end_reason == "calls" and limits.max_calls > turn.stats.calls
+    return turn.end_reason == "calls" and limits.call_limit > turn.stats.calls
 
 
 def needs_new_answer(turn: Turn) -> bool:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from nbtool.annotation_kinds import is_async
+from nbtool.argument_check import describe_value
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.sinks.columnar_export import FORMATS, check_writer, export_answers
 from nbtool.chat.batch.sinks.file_lock import check_place
 from nbtool.chat.batch.sinks.sqlite_sink import SqliteSink
 from nbtool.chat.batch.write_failure import explained_failure
 from nbtool.errors import BadUsage
-from nbtool.text import with_article
 
 if TYPE_CHECKING:
     import os
@@ -153,11 +154,13 @@ def as_sink(sink: object) -> AnswerSink:
         if (suffix := Path(sink).suffix.lower()) in OTHER_FORMATS:
             raise BadUsage(f"A map does not write {suffix} files.", fix="Use `.sqlite`, `.parquet` or `.arrow`.")
         return ColumnarSink(sink) if suffix in FORMATS else SqliteSink(sink)
-    if all(hasattr(sink, name) for name in ("open", "unanswered", "write", "close")):
+    is_sink = all(hasattr(sink, name) for name in ("open", "unanswered", "write", "close"))
+    if is_sink and not isinstance(sink, type):
         return sink  # type: ignore[return-value]  # a sink of the user, by its methods
-    if callable(sink):
+    if callable(sink) and not isinstance(sink, type) and not is_async(sink):
         return FunctionSink(sink)
+    shown = describe_value(sink)
     raise BadUsage(
-        f"{with_article(type(sink).__name__, capital=True)} cannot receive answers.",
-        fix="Pass the path of an SQLite, .parquet or .arrow file, or a function.",
+        f"{shown[:1].upper()}{shown[1:]} cannot receive answers.",
+        fix="Pass the path of an SQLite, .parquet or .arrow file, or a sync function.",
     )

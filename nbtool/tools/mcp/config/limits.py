@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nbtool.annotation_kinds import Count, Seconds
+from nbtool.argument_check import check_arguments
 from nbtool.tools.mcp.stdio.stdio_messages import MAX_MESSAGE
 
 LIST_SECONDS = 10.0
@@ -19,15 +21,16 @@ MAX_DELAY = 5.0
 """Maximum seconds between two attempts."""
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
     """The limits of the sessions with a server; `max_message` is in bytes, the others are in seconds."""
 
-    list_seconds: float = LIST_SECONDS
-    close_seconds: float = CLOSE_SECONDS
-    initial_delay: float = INITIAL_DELAY
-    max_delay: float = MAX_DELAY
-    max_message: int = MAX_MESSAGE
+    list_seconds: Seconds = LIST_SECONDS
+    close_seconds: Seconds = CLOSE_SECONDS
+    initial_delay: Seconds = INITIAL_DELAY
+    max_delay: Seconds = MAX_DELAY
+    max_message: Count = MAX_MESSAGE
 
 
 DEFAULT_LIMITS = ServerLimits()

@@ -12,7 +12,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import WorkerLost
-from nbtool.tools.approval import Approved, Decision, Denied, Question, QueueChange, Released, Withheld
+from nbtool.tools.approval import Approved, Decision, Denied, Question, QueueChange, Released, Undecided, Withheld
 from tests.chaos import serve_by
 from tests.chat.batch.remote.dask_queues import count_queues
 from tests.chat.batch.remote.far_tools import checked, note_asked
@@ -64,12 +64,12 @@ def test_the_question_of_a_lost_worker_is_withdrawn_and_asked_again_by_the_next_
 ) -> None:
     path, changes = tmp_path / "notes", []
 
-    def decide(_: Question) -> Decision | None:
+    def decide(_: Question) -> Decision | Undecided:
         if sum(kind == "asked" for kind, _ in changes) > 1:
             return Approved()
         worker = next(address for address, tasks in client.processing().items() if tasks)
         os.kill(client.run(os.getpid, workers=[worker])[worker], signal.SIGKILL)
-        return None
+        return Undecided()
 
     with serve_by(use("note_asked", path=str(path))) as server:
         chat = Chat("tiny", base_url=server.url, tools=[note_asked], approver=decide)  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def test_an_open_question_ends_with_the_client_and_its_call_does_not_run(client:
             threading.Thread(target=other.close).start()
 
     with serve_by(use("note_asked", path=str(path))) as server:
-        chat = Chat("tiny", base_url=server.url, tools=[note_asked], approver=lambda _: None)  # type: ignore[arg-type]
+        chat = Chat("tiny", base_url=server.url, tools=[note_asked], approver=lambda _: Undecided())
         chat.approvals.add_listener(close)
         batch = chat.map(["p1"], on=other)
 

@@ -25,7 +25,17 @@ from nbtool.chat.batch.remote.executor_engine import UNREACHABLE, ExecutorEngine
 from nbtool.errors import ApprovalError, BadUsage, NbtoolError
 from nbtool.events import CallDecided
 from nbtool.loop import run_sync
-from nbtool.tools.approval import Approved, Decision, Denied, Question, QueueChange, Released, Resolution, Withheld
+from nbtool.tools.approval import (
+    Approved,
+    Decision,
+    Denied,
+    Question,
+    QueueChange,
+    Released,
+    Resolution,
+    Undecided,
+    Withheld,
+)
 from tests.chaos import serve_by
 from tests.chat.batch.remote.far_tools import asked, checked, result_in
 from tests.chat.batch.remote.test_pool import use
@@ -82,7 +92,7 @@ def test_a_result_is_released_or_withheld_at_home(pool: Executor) -> None:
 
 def test_a_question_left_open_by_the_approver_is_decided_in_the_queue_of_the_chat(pool: Executor) -> None:
     with serve_by(use("asked")) as server:
-        chat = Chat("tiny", base_url=server.url, tools=[asked], approver=lambda _: None)  # type: ignore[arg-type]
+        chat = Chat("tiny", base_url=server.url, tools=[asked], approver=lambda _: Undecided())
 
         def approve(change: QueueChange) -> None:
             if change.kind == "asked":
@@ -136,7 +146,7 @@ def test_an_approver_that_fails_or_answers_something_else_denies(pool: Executor)
 def test_an_open_question_is_withdrawn_when_the_map_is_stopped_and_its_call_does_not_run(pool: Executor) -> None:
     changes: list[str] = []
     with serve_by(use("asked")) as server:
-        chat = Chat("tiny", base_url=server.url, tools=[asked], approver=lambda _: None)  # type: ignore[arg-type]
+        chat = Chat("tiny", base_url=server.url, tools=[asked], approver=lambda _: Undecided())
         is_asked = threading.Event()
         chat.approvals.add_listener(lambda change: (changes.append(change.kind), is_asked.set()))
         batch = chat.start_map(["p1"], on=pool, resume=False)

@@ -18,7 +18,7 @@ from nbtool.errors import McpFailed
 from nbtool.events import CallAsked, Notice
 from nbtool.loop import background_loop
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.approval import Decision, Question
+from nbtool.tools.approval import Decision, Question, Undecided
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.connection.reconnection import _CallProgress
@@ -51,9 +51,9 @@ def newer() -> Iterator[McpServers]:
         yield servers
 
 
-async def leave_forms(question: Question) -> Decision | None:
+async def leave_forms(question: Question) -> Decision | Undecided:
     """Approve calls, and leave forms to somebody else."""
-    return None if question.is_form else Approved()
+    return Undecided() if question.is_form else Approved()
 
 
 def answering(*decisions: Decision) -> tuple[Callable[[Question], Decision], list[Question]]:
