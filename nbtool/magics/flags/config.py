@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace as Flags
+from math import isfinite
 from typing import Any
 
 from pydantic import SecretStr
@@ -146,6 +147,24 @@ class NbTool(Configurable):
         except BadUsage as error:
             problem = str(error)
         raise TraitError(problem)  # outside of `except`, so that no traceback holds the value
+
+    @validate("max_rounds", "max_calls", "timeout", "answer_within")
+    def _check_number(self, proposal: Any) -> Any:
+        """Refuse what traitlets takes for a number, and is none."""
+        name, value = proposal["trait"].name, proposal["value"]
+        if isinstance(value, bool) or (isinstance(value, float) and not isfinite(value)):
+            raise TraitError(f"{name} cannot be {value!r}. Pass a number, or None.")
+        return value
+
+    @validate("plugins")
+    def _check_plugins(self, proposal: Any) -> Any:
+        from nbtool.chain.plugin_check import check_plugins  # noqa: PLC0415 - loading the extension has to be fast
+
+        try:
+            check_plugins(proposal["value"])
+        except BadUsage as error:
+            raise TraitError(str(error)) from None
+        return proposal["value"]
 
     @validate("api_key")
     def _check_key(self, proposal: Any) -> Any:

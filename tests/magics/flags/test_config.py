@@ -105,3 +105,34 @@ def test_what_ipython_config_says_counts_from_the_start(
 def test_an_unknown_setting_names_those_that_exist() -> None:
     with pytest.raises(BadUsage, match="Settings: answer_within, api_key, approve"):
         NbTool().setting("tools")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in ("max_rounds", "max_calls") for value in ("True", "2.5", "'3'", "-1", "[1]")),
+        *((name, value) for name in ("timeout", "answer_within") for value in ("float('nan')", "float('inf')", "'3'")),
+        *(("plugins", value) for value in ("'Privacy'", "['Privacy']", "[None]", "[object()]", "[int]", "5")),
+        *((name, "5") for name in ("privacy", "api_key", "options", "headers", "quiet", "system", "history", "budget")),
+    ],
+)
+def test_a_setting_refuses_a_value_of_a_wrong_type_and_keeps_its_own(
+    shell: Any, name: str, value: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = shell.magics_manager.registry["ChatMagics"].settings
+    former = getattr(settings, name)
+
+    shell.run_cell(f"%config NbTool.{name} = {value}")
+
+    assert getattr(settings, name) == former
+    (refused,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert "\n" not in refused
+
+
+def test_the_flag_and_the_setting_of_calls_limit_them(shell: Any) -> None:
+    shell.run_cell("%config NbTool.model = 'practice:fast'\n%config NbTool.max_calls = 7")
+    shell.run_cell("%%chat -q -t double -o set\nDouble 3 with &`double`.")
+    shell.run_cell("%%chat -q -t double --max-calls 1 -o capped\nDouble 3 with &`double`, then double the result.")
+
+    assert len(shell.user_ns["capped"].calls) <= 1
+    assert len(shell.user_ns["set"].calls) == 1
