@@ -80,9 +80,9 @@ def test_two_tools_of_one_name_in_one_cell_are_refused_and_in_two_cells_the_late
     for flags in ("-t prod test", "-t prod -t test", "-t prod -t test.query"):
         capsys.readouterr()
         result = shell.run_cell(f"%%chat -m practice:fast {flags}\nHello.")
-        told = capsys.readouterr()
+        printed = capsys.readouterr()
         assert not result.success, flags
-        assert "Two tools are named 'query'" in told.out + told.err
+        assert "Two tools are named 'query'" in printed.out + printed.err
     assert shell.run_cell("%%chat -m practice:fast -t prod prod\nHello.").success
     assert shell.run_cell("%%chat -m practice:fast -t test\nHello.").success
     assert "query" in run_command(shell, "tools", capsys)
@@ -94,5 +94,5 @@ def test_serving_two_tools_of_one_name_is_refused(shell: Any, capsys: pytest.Cap
 
     assert not shell.run_cell("import nbtool\nnbtool.serve(prod, test)").success
 
-    told = capsys.readouterr()
-    assert "Two tools are named 'query'" in told.out + told.err
+    printed = capsys.readouterr()
+    assert "Two tools are named 'query'" in printed.out + printed.err

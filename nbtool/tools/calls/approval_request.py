@@ -97,7 +97,7 @@ async def request_decision(
 async def gate_mode(bound: BoundCall, gate: Gate, seconds: float, emit: Emit) -> RunMode | ResultMode:
     """Return the mode of the tool's policy for a gate, calling a function off the event loop.
 
-    A person is told of an answer that is no mode.
+    An answer that is no mode becomes a notice too.
 
     Raises:
         CallEnded: the policy raised or took too long.
