@@ -74,5 +74,5 @@ def test_two_turns_of_a_chat_do_not_run_into_each_other() -> None:
 
 @pytest.mark.parametrize("times", [0, 21])
 def test_a_number_that_makes_no_sense_is_refused(times: int) -> None:
-    with pytest.raises(BadUsage, match="between 1 and 20"):
+    with pytest.raises(BadUsage, match="at least 1 and of at most 20"):
         Continuation(times)
