@@ -25,7 +25,7 @@ from nbtool.chat.recording.recorder import TurnRecorder
 from nbtool.chat.rerun.operations import Reexecute, Rerun, Resume, TurnPlan
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_settings import TurnSettings
-from nbtool.events import Emit, Event, Notice, TurnEnded, TurnStarted
+from nbtool.events import Emit, Event, Notice, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.messages import Message
 from nbtool.plugins.budget import shared_budget
 from nbtool.plugins.media_variables import MediaVariables
@@ -37,6 +37,7 @@ from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.masked_excerpt import masking
 from nbtool.tools.variables.turn_results import TurnResults
 from nbtool.wire.base import Endpoint
+from nbtool.wire.framing.known_secrets import remember_secrets
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.providers.provider_tools import without_provider_tools
 
@@ -222,6 +223,8 @@ class TurnRun:
         sink = EventSink(writer, turn.dispatch, only_builtin_plugins=not plugins)
 
         async def emit(event: Event) -> None:
+            if isinstance(event, TurnStarted | ReplyFinished):  # a key that expires is renewed by a request
+                remember_secrets(self.endpoint)
             if isinstance(event, TurnEnded):
                 event = replace(event, waited=turn.parking.waited)
                 if text := results.end():

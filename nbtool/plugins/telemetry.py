@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nbtool import events
+from nbtool.audience import for_audience
 from nbtool.chain.hooks import EventContext, RequestContext
 from nbtool.errors import BadUsage
+from nbtool.event_filter import EventFilter
 from nbtool.plugins import semconv
 from nbtool.text import shorten
+from nbtool.wire.framing.known_secrets import hide_secrets
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer, TracerProvider
@@ -31,6 +34,7 @@ class _TurnSpans:
     start: float = 0.0
     is_waiting: bool = True
     error: str = ""
+    filter: EventFilter = field(default_factory=lambda: EventFilter("span", hide_secrets))
     calls: dict[str, Span] = field(default_factory=dict)
     ready: dict[str, events.CallReady] = field(default_factory=dict)
 
@@ -39,7 +43,7 @@ class Telemetry:
     """Records spans with `tracer_provider`, or with the global tracer provider.
 
     `content` adds the content in clear text: the messages of a request as they reach this plugin, the reply, and the
-    arguments and results of calls.
+    arguments and results of calls. What only the person sees, and known secrets, are in no span.
 
     Raises:
         BadUsage: the package `opentelemetry-api` is not installed.
@@ -62,8 +66,10 @@ class Telemetry:
         """Store the content of the request until its span starts."""
         if self._content:
             self._request_content[request.turn.turn_id] = {
-                "gen_ai.input.messages": semconv.messages_attribute(request.messages),
-                "gen_ai.system_instructions": semconv.system_attribute(request.system),
+                "gen_ai.input.messages": semconv.messages_attribute(
+                    for_audience(message, "span", hide=hide_secrets) for message in request.messages
+                ),
+                "gen_ai.system_instructions": semconv.system_attribute(hide_secrets(request.system)),
             }
 
     def on_event(self, context: EventContext) -> None:
@@ -77,7 +83,8 @@ class Telemetry:
                     spans.is_waiting = False
                     spans.request.set_attribute("gen_ai.response.time_to_first_chunk", time.monotonic() - spans.start)
                 return
-            self._handle_event(spans, event, turn_id)
+            if shown := spans.filter.feed(event):
+                self._handle_event(spans, shown, turn_id)
 
     def _begin_turn(self, event: events.TurnStarted) -> _TurnSpans:
         model_attributes = semconv.model_attributes(event.model)

@@ -72,6 +72,7 @@ def _folder(package: Path, module: str) -> str:
 def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
     assert rules.allowed["errors"] == frozenset()
     assert rules.allowed["chain"] == {
+        "audience", "event_filter",
         "errors", "ids", "messages", "events", "event_json", "json_schema", "settings", "loop", "policy", "sign_in",
         "thread_pool", "threadless", "text", "wire.base", "wire.reply",
     }  # fmt: skip

@@ -12,6 +12,7 @@ from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import DecisionData, MediaData, Patch, ResolvedShape
 from nbtool.blocks.question import preview_data, question_data
 from nbtool.blocks.sanitize import without_controls
+from nbtool.event_filter import is_delivered, is_withdrawal
 from nbtool.events import (
     CallAsked,
     CallDecided,
@@ -38,6 +39,8 @@ class CallFolds:
     def __init__(self, blocks: DocumentBuilder) -> None:
         self._blocks = blocks
         self._waiting: set[str] = set()
+        self._guarded: set[str] = set()
+        self._withdrawn: set[str] = set()
         self._is_parked = False
         self.qualified_names: Mapping[str, str] = {}
         self.question_media: dict[str, dict[str, Media]] = {}
@@ -94,6 +97,8 @@ class CallFolds:
         }  # fmt: skip
         if event.remember:
             decision["remember"] = event.remember
+        if is_withdrawal(event):
+            self._withdrawn.add(event.call_id)
         states = {"denied": "denied", "withheld": "withheld", "approved": "ready", "released": "ready"}
         self._waiting.discard(entry.id)
         self.question_media.pop(entry.id, None)
@@ -107,6 +112,8 @@ class CallFolds:
     def _call_started(self, event: CallStarted) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._blocks.head["round"])
         patches += _apply_edit(entry, event.edited)
+        if event.guarded:
+            self._guarded.add(event.call_id)
         stands_for = {"resolved": self._resolved(event.resolved)} if event.resolved else {}
         return patches + entry.update(state="running", started=event.started, **stands_for) + self._update_status()
 
@@ -125,6 +132,8 @@ class CallFolds:
         if not is_beginning:
             changed += entry.replace("shown", without_controls(event.shown))
         reason = self._blocks.notice_text(event.reason)
+        if str(entry.texts["progress"]) and self._is_output_withheld(event):
+            changed += entry.replace("progress", "")
         if event.traceback:
             changed += entry.replace("traceback", without_controls(event.traceback))
         changed += entry.update(
@@ -134,6 +143,11 @@ class CallFolds:
             **({"whole": self._blocks.notice_text(event.whole)} if event.whole else {}),
         )  # fmt: skip
         return patches + changed + self._update_status()
+
+    def _is_output_withheld(self, event: CallFinished) -> bool:
+        """Whether the output of a call goes with its result: a saved notebook has neither."""
+        is_released = is_delivered(event) and event.call_id not in self._withdrawn
+        return event.call_id in self._guarded and not is_released
 
     def _qualified(self, event: CallFinished) -> dict[str, Any]:
         name = event.qualified_name or self.qualified_names.get(event.name)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from nbtool.blocks.history.protocol import SearchHit
 from nbtool.blocks.sanitize import one_line
+from nbtool.event_filter import filter_events
 from nbtool.events import CallFinished, CallReady, ReplyFinished
 from nbtool.turn_view import TurnView
 
@@ -57,7 +58,7 @@ def _snippet(parts: list[tuple[str, str]], words: list[str]) -> str:
 def _searchable_parts(turn: TurnView) -> list[tuple[str, str]]:
     """Return the texts of a turn, the prompt first, each with a label."""
     parts = [("prompt", turn.prompt.text), ("turn", turn.turn_id)]
-    for event in list(turn.log):
+    for event in filter_events(list(turn.log), "notebook"):
         match event:
             case ReplyFinished():
                 parts.append(("reply", event.message.text))
