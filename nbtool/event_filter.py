@@ -21,6 +21,7 @@ from nbtool.events import (
     CallStarted,
     Event,
     Notice,
+    TurnStarted,
 )
 
 REFUSED_STATUSES = frozenset(("denied", "withheld", "not_run"))
@@ -35,7 +36,7 @@ class EventFilter:
     """Returns the events of one turn, in order, as an audience gets them.
 
     `released` are the calls whose results are known to be released, and `reasons` what was sent of refused calls, for a
-    turn that has ended.
+    turn that has ended. Logs and spans get no content of a turn that runs inside a call whose result may be withheld.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class EventFilter:
         self._inside: dict[str, str] = {}
         self._refused: set[str] = set()
         self._reasons = reasons or {}
+        self.has_no_content = False
 
     def release(self, call_id: str) -> None:
         """Note that the result of a call was released, and with it what it printed."""
@@ -65,6 +67,8 @@ class EventFilter:
             return event
         if isinstance(event, Notice) and event.topic == "wrong_answer" and "told" not in self._kinds:
             return None
+        if isinstance(event, TurnStarted) and event.guarded and self.audience in ("log", "span"):
+            self.hide, self.has_no_content = _hide_all, True
         seen = self._seen(event) if isinstance(event, _OfCall) else event
         shown = for_audience(seen, self.audience, hide=self.hide)
         is_empty = isinstance(shown, CallProgress) and not shown.text and shown.fraction is None
@@ -76,7 +80,7 @@ class EventFilter:
             self._inside[event.call_id] = event.inside
         if isinstance(event, CallStarted) and event.guarded:
             self._guarded.add(event.call_id)
-        if self._is_inside_guarded(event.call_id):
+        if self.is_inside_guarded(event.call_id):
             return _outline(event)
         match event:
             case CallProgress():
@@ -105,7 +109,13 @@ class EventFilter:
             return replace(event, media=(), media_unsaved=event.media_unsaved + len(event.media))
         return event
 
-    def _is_inside_guarded(self, call_id: str) -> bool:
+    @property
+    def inner_calls(self) -> frozenset[str]:
+        """The calls so far that other calls made."""
+        return frozenset(self._inside)
+
+    def is_inside_guarded(self, call_id: str) -> bool:
+        """Return whether a call was made inside one whose result may still be withheld, or was."""
         around, seen = self._inside.get(call_id, ""), {call_id}
         while around and around not in seen:
             if around in self._guarded and around not in self._released:
@@ -138,6 +148,18 @@ def is_withdrawal(event: Event) -> TypeGuard[CallDecided]:
 def is_delivered(event: CallFinished) -> bool:
     """Whether the model got the outcome of a call, and not a description of it."""
     return event.status in ("ok", "error") and not event.is_described
+
+
+def hidden_calls(log: Sequence[Event]) -> set[str]:
+    """Return the calls that were made inside one whose result was not released."""
+    only = EventFilter("export", released=released_calls(log))
+    for event in log:
+        only.feed(event)
+    return {call_id for call_id in only.inner_calls if only.is_inside_guarded(call_id)}
+
+
+def _hide_all(_: str) -> str:
+    return ""
 
 
 def _outline(event: _OfCall) -> _OfCall:

@@ -32,7 +32,7 @@ from nbtool.plugins.media_variables import MediaVariables
 from nbtool.plugins.site_budget import is_limited, site_budget
 from nbtool.plugins.tools import ToolCalling
 from nbtool.policy import site_policy
-from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.calls.runtime import ToolRuntime, is_guarded
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.masked_excerpt import masking
 from nbtool.tools.variables.turn_results import TurnResults
@@ -253,6 +253,7 @@ class TurnRun:
             qualified_names={name: tool.qualified_name for name, tool in tools.items() if tool.qualified_name},
             exposed=tuple(entry.name for entry in self.parts.exposed_variables() if entry.is_live),
             is_rerun=turn.is_rerun,
+            guarded=is_guarded(),
         )
 
 

@@ -41,7 +41,8 @@ class TurnStarted:
     that it is replayed from; empty if a model is called. `told_from` is the version whose first `told_rounds` rounds
     are carried over. `tools` and `exposed` are the names of the chat's tools and of the notebook's objects that
     references can point to; None if they were not recorded. `qualified_names` has the names for the user of those
-    tools whose names for the model differ. `is_rerun`: the turn was run again as it is, for another version.
+    tools whose names for the model differ. `is_rerun`: the turn was run again as it is, for another version. A `guarded`
+    turn runs inside a call whose result may still be withheld.
     """
 
     turn_id: str = field(metadata=RUN)
@@ -59,6 +60,7 @@ class TurnStarted:
     exposed: tuple[str, ...] | None = field(default=None, metadata=TEXT)
     qualified_names: dict[str, str] = field(default_factory=dict, metadata=FREE)
     is_rerun: bool = field(default=False, metadata=OWN)
+    guarded: bool = field(default=False, metadata=OWN)
     kind: Literal["turn_started"] = field(default="turn_started", metadata=OWN)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nbtool.audience import for_audience
+from nbtool.audience import Hide, for_audience
 from nbtool.chain.hooks import EventContext
 from nbtool.errors import BadUsage
 from nbtool.event_filter import EventFilter
@@ -74,7 +74,7 @@ class EventLog:
         else:
             self._open_fragments.pop(turn_id, None)
         if pending:
-            self._write(_line(pending[0], turn_id, "".join(pending[1])))
+            self._write(_line(pending[0], turn_id, "".join(pending[1]), self._filter_of(turn_id).hide))
         if not isinstance(event, _Fragment) and (shown := self._filter_of(turn_id).feed(event)):
             self._write(_line(shown, turn_id))
         if isinstance(event, TurnEnded):
@@ -112,12 +112,12 @@ def _text(event: _Fragment) -> str:
     return event.arguments if isinstance(event, CallDelta) else event.text
 
 
-def _line(event: Event, turn_id: str, text: str | None = None) -> str:
+def _line(event: Event, turn_id: str, text: str | None = None, hide: Hide | None = None) -> str:
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only where a log is kept
 
     if text is not None:
         joined: Any = {"arguments" if isinstance(event, CallDelta) else "text": text}
-        event = for_audience(replace(event, **joined), "log", hide=hide_secrets)
+        event = for_audience(replace(event, **joined), "log", hide=hide)
     plain = to_jsonable_python(event, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True)
     line = {"at": round(time.time(), 3), "turn_id": turn_id, "kind": plain.pop("kind"), **map_text(plain, _shorten)}
     return json.dumps(line, ensure_ascii=False) + "\n"

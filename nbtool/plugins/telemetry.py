@@ -76,7 +76,8 @@ class Telemetry:
         """Start and end spans."""
         event, turn_id = context.event, context.turn_id
         if isinstance(event, events.TurnStarted):
-            self._turns[turn_id] = self._begin_turn(event)
+            begun = self._turns[turn_id] = self._begin_turn(event)
+            begun.filter.feed(event)
         elif spans := self._turns.get(turn_id):
             if type(event) in events.DELTAS:
                 if spans.is_waiting and spans.request:
@@ -95,7 +96,8 @@ class Telemetry:
         match event:
             case events.RequestStarted() if not event.given:
                 spans.start, spans.is_waiting = time.monotonic(), True
-                spans.request = self._start_request(spans, event, self._request_content.pop(turn_id, {}))
+                content = self._request_content.pop(turn_id, {})
+                spans.request = self._start_request(spans, event, {} if spans.filter.has_no_content else content)
             case events.ReplyFinished() if spans.request:
                 self._end_request(spans, spans.request, event)
             case events.CallReady():

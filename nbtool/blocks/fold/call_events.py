@@ -41,6 +41,7 @@ class CallFolds:
         self._waiting: set[str] = set()
         self._guarded: set[str] = set()
         self._withdrawn: set[str] = set()
+        self._inside: dict[str, str] = {}
         self._is_parked = False
         self.qualified_names: Mapping[str, str] = {}
         self.question_media: dict[str, dict[str, Media]] = {}
@@ -72,6 +73,8 @@ class CallFolds:
             patches += entry.replace("arguments", clean_text(event.arguments))
         patches += _apply_edit(entry, event.edited)
         resolved, previews = self._resolved(event.resolved), _previews(event.glances)
+        if event.inside and event.inside != event.call_id and event.call_id not in self._inside:
+            self._inside[event.call_id] = event.inside
         return patches + entry.update(
             name=without_controls(event.display_name),
             resolved=resolved,
@@ -132,8 +135,6 @@ class CallFolds:
         if not is_beginning:
             changed += entry.replace("shown", without_controls(event.shown))
         reason = self._blocks.notice_text(event.reason)
-        if str(entry.texts["progress"]) and self._is_output_withheld(event):
-            changed += entry.replace("progress", "")
         if event.traceback:
             changed += entry.replace("traceback", without_controls(event.traceback))
         changed += entry.update(
@@ -142,12 +143,25 @@ class CallFolds:
             **self._qualified(event), **({"table": preview_data(event.table)} if event.table else {}),
             **({"whole": self._blocks.notice_text(event.whole)} if event.whole else {}),
         )  # fmt: skip
-        return patches + changed + self._update_status()
+        return patches + changed + self._without_withheld(event, entry) + self._update_status()
 
-    def _is_output_withheld(self, event: CallFinished) -> bool:
-        """Whether the output of a call goes with its result: a saved notebook has neither."""
+    def _without_withheld(self, event: CallFinished, entry: BlockBuilder) -> list[Patch]:
+        """Remove what goes with a withheld result, which a saved notebook has no more than it: output, inner calls."""
         is_released = is_delivered(event) and event.call_id not in self._withdrawn
-        return event.call_id in self._guarded and not is_released
+        if is_released or event.call_id not in self._guarded:
+            return []
+        inner = [one for call_id in self._inside_of(event.call_id) if (one := self._blocks.entries.get(call_id))]
+        output = entry.replace("progress", "") if str(entry.texts["progress"]) else []
+        return output + [patch for one in inner for patch in _outline(one)]
+
+    def _inside_of(self, call_id: str) -> list[str]:
+        """Return the calls that code of a call made, directly or by another call."""
+        found = {call_id: None}
+        for around in (waiting := [call_id]):
+            inner = [one for one, other in self._inside.items() if other == around and one not in found]
+            found |= dict.fromkeys(inner)
+            waiting += inner
+        return list(found)[1:]
 
     def _qualified(self, event: CallFinished) -> dict[str, Any]:
         name = event.qualified_name or self.qualified_names.get(event.name)
@@ -213,6 +227,15 @@ def _apply_edit(entry: BlockBuilder, edited: str) -> list[Patch]:
 
 def _previews(previews: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {"glances": {key: preview_data(one) for key, one in previews.items()}} if previews else {}
+
+
+def _outline(entry: BlockBuilder) -> list[Patch]:
+    """Leave that a call was made, and not what it took and returned."""
+    texts = [name for name in ("progress", "result", "shown", "traceback") if str(entry.texts.get(name, ""))]
+    patches = [patch for name in texts for patch in entry.replace(name, "")] + entry.replace("arguments", "{}")
+    empty: dict[str, Any] = {"media": [], "glances": {}, "table": {"columns": [], "rows": []}, "asked_arguments": ""}
+    present = {name: value for name, value in empty.items() if name in entry.fields}
+    return patches + entry.update(resolved={}, reason="", decisions=[], whole="", **present)
 
 
 def _not_counted(entry: BlockBuilder, reask: RepeatedQuestion | None) -> dict[str, Any]:

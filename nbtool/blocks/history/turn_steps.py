@@ -23,6 +23,7 @@ from nbtool.events import DELTAS, Event, TurnStarted
 from nbtool.messages import Media
 from nbtool.text import map_text
 from nbtool.turn_view import TurnView
+from nbtool.wire.framing.known_secrets import secret_hider
 
 MAX_STEPS = 500
 """Steps of one turn; everything after them is one more step."""
@@ -48,7 +49,7 @@ def detail(
 def media(turn: TurnView) -> Mapping[str, Media]:
     """Return the images and sounds in a turn's steps, by key."""
     transcript = Transcript()
-    for event in filter_events(list(turn.log), "notebook"):
+    for event in filter_events(list(turn.log), "notebook", secret_hider()):
         transcript.feed(event)
     return transcript.media
 
@@ -58,7 +59,7 @@ def _steps(log: TimedLog, max_steps: int) -> list[Step]:
     began = next((event.started for _, event in log if isinstance(event, TurnStarted)), 0.0)
     steps: list[Step] = []
     last = ""
-    shown_events = EventFilter("notebook", released=released_calls([event for _, event in log]))
+    shown_events = EventFilter("notebook", secret_hider(), released=released_calls([event for _, event in log]))
     for at, event in log:
         shown = shown_events.feed(event)
         patches = transcript.feed(shown) if shown else []

@@ -40,7 +40,8 @@ from nbtool.blocks.render.omission import mark_truncated
 from nbtool.blocks.render.static_html import HTML_LIMIT, STATIC_QUESTION_NOTE, TEXT_LIMIT, to_html, to_text
 from nbtool.events import CallFinished, CallReady
 from nbtool.messages import Media
-from nbtool.text import clean_text
+from nbtool.text import clean_text, map_text
+from nbtool.wire.framing.known_secrets import secret_hider
 
 _T = TypeVar("_T")
 
@@ -84,12 +85,14 @@ def turn_data(document: Document) -> Document:
 
 
 def without_person_only(document: Document) -> Document:
-    """Return a document without what is for the person at the screen only: nobody else reads it in a file.
+    """Return a document without known secrets and what is for the person at the screen only: a file is read by others.
 
-    These are the first rows of referenced objects, and the output of a call whose result may still be withheld.
+    The latter are the first rows of referenced objects, and the output of a call whose result may still be withheld.
     """
     blocks = [_without_person_only(block) if block["kind"] == "call" else block for block in document["blocks"]]
-    return cast("Document", {**document, "blocks": blocks})
+    saved = {**document, "blocks": blocks}
+    hide = secret_hider()
+    return cast("Document", map_text(saved, hide, keys=hide) if hide else saved)
 
 
 def _without_person_only(block: CallBlock) -> CallBlock:

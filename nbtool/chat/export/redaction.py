@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from nbtool.audience import Hide, hide_content
 from nbtool.chat.journal import redactor_for, with_secrets_hidden
 from nbtool.chat.turn import Turn
+from nbtool.event_filter import hidden_calls
 from nbtool.tools.calls.record import CallRecord
 
 
@@ -32,11 +33,13 @@ class Redaction:
 
     def calls(self, turn: Turn) -> list[CallRecord]:
         """Return the calls of a turn, without private values in their arguments."""
+        hidden = hidden_calls(turn.log)  # made inside a call whose result was withheld
+        calls = [call for call in turn.calls if call.call_id not in hidden]
         if self._hide(turn) is None:
-            return list(turn.calls)
+            return calls
         return [
             replace(call, arguments=self._arguments(call.arguments, turn), edited=self._arguments(call.edited, turn))
-            for call in turn.calls
+            for call in calls
         ]
 
     def _hide(self, turn: Turn | None) -> Hide | None:

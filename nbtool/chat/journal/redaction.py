@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nbtool.audience import Hide
 from nbtool.chain.hooks import JournalContext
-from nbtool.wire.framing.known_secrets import has_secrets, hide_secrets
+from nbtool.wire.framing.known_secrets import secret_hider
 
 HOOK_FAILED = "[kept out: a plugin's on_journal failed]"
 """Replaces a text when a plugin's hook fails."""
@@ -30,6 +30,7 @@ def redactor_for(plugins: Sequence[object], turn_id: str) -> Hide | None:
 
 def with_secrets_hidden(hide: Hide | None = None) -> Hide | None:
     """Return a function that hides the known secrets too; None if there is nothing to hide."""
-    if not has_secrets():
-        return hide
-    return hide_secrets if hide is None else lambda text: hide(hide_secrets(text))
+    without_secrets = secret_hider()
+    if hide is None or without_secrets is None:
+        return hide or without_secrets
+    return lambda text: hide(without_secrets(text))

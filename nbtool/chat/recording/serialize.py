@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from nbtool.audience import map_content
+from nbtool.audience import for_audience, map_content
 from nbtool.chat.recording.file import RecordedCall, RecordedTurn
 from nbtool.chat.recording.key_part import Part
 from nbtool.chat.recording.redaction import Redactor
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
-from nbtool.event_filter import filter_events
+from nbtool.event_filter import filter_events, hidden_calls
 from nbtool.event_json import load_events
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, Notice, TurnEnded
 from nbtool.ids import new_id
@@ -48,9 +48,14 @@ def serialize_turn(turn: Turn, key: Mapping[Part, str], variables: Variables, re
         BadRecording: it cannot be recorded.
     """
     ids: dict[str, str] = {}
-    inner = _with_calls_inside(turn.log)
+    inner, hidden = _with_calls_inside(turn.log), hidden_calls(turn.log)
     calls = {
-        _short_id(record.call_id, ids): _recorded_call(record, variables, redactor, inner) for record in turn.calls
+        _short_id(record.call_id, ids): for_audience(
+            RecordedCall() if record.call_id in hidden else _recorded_call(record, variables, redactor, inner),
+            "recording",
+            hide=redactor.hide,
+        )
+        for record in turn.calls
     }
     events = [event for event in filter_events(turn.log, "recording", redactor.hide) if _is_recorded(event)]
     items = [_plain(event, ids) for event in events]
@@ -149,7 +154,7 @@ def _deduplicated(items: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _recorded_call(record: CallRecord, variables: Variables, redactor: Redactor, inner: set[str]) -> RecordedCall:
     """Return the recorded form of a call; one that made calls itself never runs again."""
-    edited = redactor.hide(record.edited)
+    edited = record.edited
     if record.status != "ok":
         return RecordedCall(edited=edited)
     is_changed = any(decided.gate == "result" and decided.edited for decided in record.decisions)

@@ -197,6 +197,12 @@ def current_call() -> RunningCall:
         raise ToolFailed("This works only as a tool of a chat.") from None
 
 
+def is_guarded() -> bool:
+    """Return whether the caller runs in a call whose result may still be withheld."""
+    around = _current_call.get(None)
+    return bool(around and around.record.is_guarded)
+
+
 @contextmanager
 def running(call: RunningCall) -> Iterator[None]:
     """Make a call the one in which the caller's task runs; what holds back the one around it holds back this one."""

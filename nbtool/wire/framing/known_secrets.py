@@ -6,7 +6,7 @@ A tool may return the key of the chat that calls it, or of another one, so they 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +43,9 @@ def remember_secrets(endpoint: object) -> None:
                 _known.popitem(last=False)
 
 
-def has_secrets() -> bool:
-    """Return whether any secret is known."""
-    return bool(_known)
+def secret_hider() -> Callable[[str], str] | None:
+    """Return `hide_secrets`, or None while no secret is known."""
+    return hide_secrets if _known else None
 
 
 def hide_secrets(text: str) -> str:
