@@ -52,11 +52,6 @@ def redact(text: str, keys: Iterable[SecretStr | None] = ()) -> str:
     return _redact(text, _spellings(keys))
 
 
-def redact_known(text: str, keys: Iterable[SecretStr | None]) -> str:
-    """Replace `keys`, in every spelling, by dots, and nothing that only looks like a key."""
-    return _replace(text, _spellings(keys))
-
-
 def redact_error(error: Failure, keys: Iterable[SecretStr | None]) -> Failure:
     """Return the error with `keys` redacted in all of its texts, also a key of which only the start was kept."""
     spellings = _spellings(keys)
@@ -71,13 +66,9 @@ def redact_error(error: Failure, keys: Iterable[SecretStr | None]) -> Failure:
 
 
 def _redact(text: str, spellings: Iterable[str]) -> str:
-    return _SECRET_PATTERNS.sub(HIDDEN, _replace(text, spellings))
-
-
-def _replace(text: str, spellings: Iterable[str]) -> str:
     for spelling in spellings:
         text = re.sub(_pattern(spelling), HIDDEN, text) if _ESCAPED.search(spelling) else text.replace(spelling, HIDDEN)
-    return text
+    return _SECRET_PATTERNS.sub(HIDDEN, text)
 
 
 def _pattern(spelling: str) -> str:
