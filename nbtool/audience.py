@@ -100,25 +100,26 @@ def map_content(value: T, change: Hide) -> T:
     return for_audience(value, "person", hide=change)
 
 
-def hide_content(value: Any, hide: Hide) -> Any:
+def hide_content(value: Any, hide: Hide, *, numbers: bool = True) -> Any:
     """Return content of any form with `hide` applied to every key, text and number; itself if nothing changes."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         return _hide_text(value, hide)
     if isinstance(value, int | float):
-        hidden = hide(text := str(value))
+        text = str(value)
+        hidden = hide(text) if numbers else text
         return value if hidden == text else hidden
     if isinstance(value, bytes):
         return map_media_text(value, "", hide)
     if isinstance(value, Mapping):
-        pairs = {_hide_key(key, hide): hide_content(inner, hide) for key, inner in value.items()}
+        pairs = {_hide_key(key, hide): hide_content(inner, hide, numbers=numbers) for key, inner in value.items()}
         is_same = len(pairs) == len(value) and all(
             key is other and value[key] is inner for (key, inner), other in zip(pairs.items(), value, strict=True)
         )
         return value if is_same else pairs
     if isinstance(value, list | tuple):
-        return _map_items(value, lambda inner: hide_content(inner, hide))
+        return _map_items(value, lambda inner: hide_content(inner, hide, numbers=numbers))
     return value
 
 
@@ -159,16 +160,19 @@ def _hide_key(key: Any, hide: Hide) -> Any:
 
 
 def _hide_text(text: str, hide: Hide) -> str:
-    """Redact a text; one that is JSON in its decoded values too, so that it stays JSON."""
-    if text.lstrip()[:1] in ("{", "[", '"'):
-        try:
-            value = json.loads(text)
-            hidden = hide_content(value, hide)
-            if hidden is not value:
-                return json.dumps(hidden, ensure_ascii=False)
-        except (ValueError, RecursionError):
-            pass
-    return hide(text)
+    """Redact a text; one that is JSON in its decoded values, so that it stays JSON.
+
+    Without an escape, a value that is redacted is redacted in the text too: then there is nothing to decode.
+    """
+    hidden = text if (hidden := hide(text)) == text else hidden
+    if text.lstrip()[:1] not in ("{", "[", '"') or (hidden == text and "\\" not in text):
+        return hidden
+    try:
+        value = json.loads(text)
+        decoded = hide_content(value, hide, numbers=hidden != text)
+        return hidden if decoded is value else json.dumps(decoded, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return hidden
 
 
 def _with_hidden_data(value: Any, hide: Hide) -> Any:

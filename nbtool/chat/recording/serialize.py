@@ -34,6 +34,9 @@ RECORDED_KINDS = frozenset(
 )  # fmt: skip
 """The kinds of events in a recording."""
 
+CALL_IDS = frozenset({"call_id", "inside"})
+"""The fields with ids of calls, which differ in each run."""
+
 MAX_VALUE = 64 * 1024
 """Maximum characters of a result that is recorded; for a larger one the call runs again on replay."""
 
@@ -114,7 +117,7 @@ def _plain(value: Any, ids: dict[str, str]) -> dict[str, Any]:
     for one in fields(value):
         field = getattr(value, one.name)
         if one.name == "kind" or not _is_left_out(one, field):
-            brief[one.name] = _short_id(field, ids) if one.name == "call_id" and field else _plain_field(field, ids)
+            brief[one.name] = _short_id(field, ids) if one.name in CALL_IDS and field else _plain_field(field, ids)
     return {"kind": brief.pop("kind"), **brief} if "kind" in brief else brief
 
 
@@ -255,7 +258,7 @@ def _with_new_ids(value: T, ids: dict[str, str]) -> T:
     changes: dict[str, Any] = {}
     for one in fields(value):  # type: ignore[arg-type]  # every event and part is a dataclass
         field = getattr(value, one.name)
-        if one.name == "call_id" and field:
+        if one.name in CALL_IDS and field:
             changes[one.name] = ids.setdefault(field, new_id("call"))
         elif is_dataclass(field):
             changes[one.name] = _with_new_ids(field, ids)
