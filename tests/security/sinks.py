@@ -16,6 +16,9 @@ from nbtool.blocks.history import static_history, turn_steps
 from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.history.tree_rows import tree_rows
 from nbtool.blocks.history.usage_totals import totals
+from nbtool.blocks.render import whole_conversation
+from nbtool.blocks.render.whole_conversation import ConversationTurn
+from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.chat.export import document
 from nbtool.chat.export.call_code import ExportContext
 from nbtool.chat.export.markdown import as_markdown
@@ -61,6 +64,9 @@ class Sinks:
         context = ExportContext(chat.tools.tools(), chat.variables, {}, plugins=plugins)
         yield "export ipynb", as_notebook([turn], context, plugins)
         yield "saved notebook", json.dumps(turn._repr_mimebundle_(), ensure_ascii=False)
+        conversation = [ConversationTurn(turn.prompt.text, turn.transcript().document(), {})]
+        yield "shown conversation", json.dumps(whole_conversation.mimebundle(conversation), ensure_ascii=False)
+        yield "whole text", to_whole_text(turn.transcript().document())
         yield "explorer", json.dumps(turn_steps.detail(turn), ensure_ascii=False)
         index = tree_rows(chat.tree.roots, {node.node_id for node in chat.tree.active_path})
         page = static_history.to_html(index, totals([turn]), {turn.turn_id: turn})

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
-from nbtool.audience import person_fields
 from nbtool.blocks.display_limits import omitted_marker, truncate
 from nbtool.blocks.media import embed_media
 from nbtool.blocks.protocol import (
@@ -37,11 +36,10 @@ from nbtool.blocks.protocol_schema import (
 from nbtool.blocks.question import question_summary, remarks
 from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.omission import mark_truncated
+from nbtool.blocks.render.saved_document import without_person_only
 from nbtool.blocks.render.static_html import HTML_LIMIT, STATIC_QUESTION_NOTE, TEXT_LIMIT, to_html, to_text
-from nbtool.events import CallFinished, CallReady
 from nbtool.messages import Media
-from nbtool.text import clean_text, map_text
-from nbtool.wire.framing.known_secrets import secret_hider
+from nbtool.text import clean_text
 
 _T = TypeVar("_T")
 
@@ -82,27 +80,6 @@ def turn_data(document: Document) -> Document:
     blocks = [part for block in without_person_only(document)["blocks"] for part in _block(block, clipper)]
     part: Document = {"v": VERSION, "head": _head(document["head"], clipper), "blocks": blocks}
     return mark_truncated(part) if clipper.has_cut else part
-
-
-def without_person_only(document: Document) -> Document:
-    """Return a document without known secrets and what is for the person at the screen only: a file is read by others.
-
-    The latter are the first rows of referenced objects, and the output of a call whose result may still be withheld.
-    """
-    blocks = [_without_person_only(block) if block["kind"] == "call" else block for block in document["blocks"]]
-    saved = {**document, "blocks": blocks}
-    hide = secret_hider()
-    return cast("Document", map_text(saved, hide, keys=hide) if hide else saved)
-
-
-def _without_person_only(block: CallBlock) -> CallBlock:
-    shown = {name: value for name, value in block.items() if name not in _PERSON_ONLY}
-    if block["question"] and block["question"]["gate"] == "result":
-        shown["progress"] = ""
-    return cast("CallBlock", shown)
-
-
-_PERSON_ONLY = person_fields(CallReady) | person_fields(CallFinished)
 
 
 class _Truncator:
