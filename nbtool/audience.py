@@ -83,7 +83,9 @@ def for_audience(value: T, audience: Audience, *, hide: Hide | None = None) -> T
     changes: dict[str, Any] = {}
     for name, blank, condition in _left_out(kind, audience):
         if condition is None or getattr(value, condition[0]) == condition[1]:
-            changes[name] = blank() if callable(blank) else blank
+            empty = blank() if callable(blank) else blank
+            if getattr(value, name) != empty:
+                changes[name] = empty
     for name, is_content in _inner(kind):
         if name in changes or not (hide or not is_content):
             continue

@@ -86,7 +86,7 @@ def test_a_turn_inside_a_guarded_call_has_no_content_in_logs_and_spans(audience:
 
 
 @pytest.mark.parametrize("audience", SHARED)
-def test_the_text_of_an_approver_s_error_is_told_here_only(audience: Audience) -> None:
+def test_the_text_of_an_approver_s_error_stays_on_this_machine(audience: Audience) -> None:
     events: list[Event] = [
         CallDecided("c", "run", "d", "denied", BY_ERROR, "private"), Notice("private", topic="wrong_answer"),
         CallFinished("c", "f", 1, "denied", "said", reason="private"),

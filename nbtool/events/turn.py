@@ -41,8 +41,8 @@ class TurnStarted:
     that it is replayed from; empty if a model is called. `told_from` is the version whose first `told_rounds` rounds
     are carried over. `tools` and `exposed` are the names of the chat's tools and of the notebook's objects that
     references can point to; None if they were not recorded. `qualified_names` has the names for the user of those
-    tools whose names for the model differ. `is_rerun`: the turn was run again as it is, for another version. A `guarded`
-    turn runs inside a call whose result may still be withheld.
+    tools whose names for the model differ. `is_rerun`: the turn was run again as it is, for another version. A
+    `guarded` turn runs inside a call whose result may still be withheld.
     """
 
     turn_id: str = field(metadata=RUN)

@@ -76,8 +76,8 @@ class Telemetry:
         """Start and end spans."""
         event, turn_id = context.event, context.turn_id
         if isinstance(event, events.TurnStarted):
-            begun = self._turns[turn_id] = self._begin_turn(event)
-            begun.filter.feed(event)
+            new_spans = self._turns[turn_id] = self._begin_turn(event)
+            new_spans.filter.feed(event)
         elif spans := self._turns.get(turn_id):
             if type(event) in events.DELTAS:
                 if spans.is_waiting and spans.request:

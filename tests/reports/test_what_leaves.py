@@ -131,7 +131,7 @@ def test_spans_have_no_key_in_the_input_or_the_output_of_a_tool(tmp_path: Path) 
 
 
 @pytest.mark.promise("no-secret-told")
-def test_the_error_of_a_tool_tells_no_key(tmp_path: Path) -> None:
+def test_the_error_of_a_tool_contains_no_key(tmp_path: Path) -> None:
     """grafana/agento11y#164: arguments and results are redacted, and the message of an error is not."""
 
     @tool(run="auto")
