@@ -14,6 +14,8 @@ from tests.chaos import DONE, head, serve_each
 from tests.security.model import _stream_reply
 from tests.security.sinks import Sinks, found_in
 
+pytestmark = pytest.mark.timeout(240)  # the first export of a notebook compiles the grammars of its schema
+
 KEY = "sk-report-4f9a8b7c6d5e4f3a2b1c"
 NUMBER = 4938271605493827
 

@@ -34,6 +34,8 @@ from tests.security.model import _stream_reply
 from tests.security.sinks import Sinks, found_in, person_log
 from tests.security.test_audiences import SHARED, written
 
+pytestmark = pytest.mark.timeout(240)  # the first export of a notebook compiles the grammars of its schema
+
 OUTPUT, RESULT, INNER = "canary-output", "canary-result", "canary-inner"
 KEY = 'sk-live-"AbCd/Ef+Gh=0123456789'
 """A key with what JSON, addresses and HTML escape."""
