@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from nbtool.argument_check import check_arguments
+from nbtool.audience import FREE, NATIVE, NESTED, OWN, RUN, TEXT
 from nbtool.ids import new_id
 from nbtool.mime import describe_media, media_bundle
 
@@ -26,8 +27,8 @@ Role = Literal["system", "user", "assistant", "tool"]
 class Text:
     """Prose."""
 
-    text: str
-    kind: Literal["text"] = "text"
+    text: str = field(metadata=TEXT)
+    kind: Literal["text"] = field(default="text", metadata=OWN)
 
 
 @check_arguments
@@ -44,8 +45,8 @@ class ObjectList(Text):
     `objects` are names with descriptions, and `hidden` the names that were listed before and are no longer exposed.
     """
 
-    objects: tuple[tuple[str, str], ...] = ()
-    hidden: tuple[str, ...] = ()
+    objects: tuple[tuple[str, str], ...] = field(default=(), metadata=FREE)
+    hidden: tuple[str, ...] = field(default=(), metadata=TEXT)
 
 
 @check_arguments
@@ -53,8 +54,8 @@ class ObjectList(Text):
 class Thinking:
     """The model's reasoning; shown collapsed, never executed."""
 
-    text: str
-    kind: Literal["thinking"] = "thinking"
+    text: str = field(metadata=TEXT)
+    kind: Literal["thinking"] = field(default="thinking", metadata=OWN)
 
 
 @check_arguments
@@ -62,8 +63,8 @@ class Thinking:
 class Refusal:
     """The model's refusal to answer."""
 
-    text: str
-    kind: Literal["refusal"] = "refusal"
+    text: str = field(metadata=TEXT)
+    kind: Literal["refusal"] = field(default="refusal", metadata=OWN)
 
 
 @check_arguments
@@ -74,11 +75,11 @@ class Media:
     `mime` is an IANA media type; exactly one of `data` and `url` is set.
     """
 
-    mime: str
-    data: bytes | None = field(default=None, repr=False)
-    url: str | None = None
-    name: str = ""
-    kind: Literal["media"] = "media"
+    mime: str = field(metadata=TEXT)
+    data: bytes | None = field(default=None, repr=False, metadata=FREE)
+    url: str | None = field(default=None, metadata=TEXT)
+    name: str = field(default="", metadata=TEXT)
+    kind: Literal["media"] = field(default="media", metadata=OWN)
 
     # What pydantic documents for plain dataclasses: bytes are base64 in JSON, with the alphabet of RFC 4648 section 5.
     __pydantic_config__: ClassVar[dict[str, str]] = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
@@ -105,16 +106,16 @@ class ToolCall:
     it never runs, and `arguments` is the text that the model wrote.
     """
 
-    name: str
-    arguments: str
-    id: str = ""
-    call_id: str = ""
-    args: Mapping[str, Any] | None = None
-    error: str | None = None
-    runnable: bool = False
-    repaired: tuple[str, ...] = ()
-    is_malformed: bool = False
-    kind: Literal["call"] = "call"
+    name: str = field(metadata=TEXT)
+    arguments: str = field(metadata=TEXT)
+    id: str = field(default="", metadata=OWN)
+    call_id: str = field(default="", metadata=OWN)
+    args: Mapping[str, Any] | None = field(default=None, metadata=FREE)
+    error: str | None = field(default=None, metadata=TEXT)
+    runnable: bool = field(default=False, metadata=OWN)
+    repaired: tuple[str, ...] = field(default=(), metadata=TEXT)
+    is_malformed: bool = field(default=False, metadata=OWN)
+    kind: Literal["call"] = field(default="call", metadata=OWN)
 
     def copy(self) -> ToolCall:
         """Return a copy of the call with a deep copy of its arguments."""
@@ -126,13 +127,13 @@ class ToolCall:
 class ToolResult:
     """The result of a call; `id` and `call_id` are those of the call."""
 
-    name: str
-    text: str
-    id: str = ""
-    call_id: str = ""
-    is_error: bool = False
-    media: tuple[Media, ...] = ()
-    kind: Literal["result"] = "result"
+    name: str = field(metadata=TEXT)
+    text: str = field(metadata=TEXT)
+    id: str = field(default="", metadata=OWN)
+    call_id: str = field(default="", metadata=OWN)
+    is_error: bool = field(default=False, metadata=OWN)
+    media: tuple[Media, ...] = field(default=(), metadata=NESTED)
+    kind: Literal["result"] = field(default="result", metadata=OWN)
 
 
 @check_arguments
@@ -140,8 +141,8 @@ class ToolResult:
 class Link:
     """The address and the title of a page or a file."""
 
-    url: str
-    title: str = ""
+    url: str = field(metadata=TEXT)
+    title: str = field(default="", metadata=TEXT)
 
 
 @check_arguments
@@ -152,11 +153,11 @@ class ProviderCall:
     `text` is what the model asked for (a query, the code), `output` what came of it, and `links` the pages found.
     """
 
-    tool: str
-    text: str = ""
-    output: str = ""
-    links: tuple[Link, ...] = ()
-    kind: Literal["provider_call"] = "provider_call"
+    tool: str = field(metadata=TEXT)
+    text: str = field(default="", metadata=TEXT)
+    output: str = field(default="", metadata=TEXT)
+    links: tuple[Link, ...] = field(default=(), metadata=NESTED)
+    kind: Literal["provider_call"] = field(default="provider_call", metadata=OWN)
 
 
 @check_arguments
@@ -164,9 +165,9 @@ class ProviderCall:
 class Citation:
     """A source of the reply; `text` is the passage that is cited, if the provider names it."""
 
-    link: Link
-    text: str = ""
-    kind: Literal["citation"] = "citation"
+    link: Link = field(metadata=NESTED)
+    text: str = field(default="", metadata=TEXT)
+    kind: Literal["citation"] = field(default="citation", metadata=OWN)
 
 
 Part = Text | Thinking | Refusal | Media | ToolCall | ToolResult | ProviderCall | Citation
@@ -182,11 +183,11 @@ class Native:
     request that it answers, on wires where a part of it holds only after the same request.
     """
 
-    wire: str
-    host: str
-    model: str
-    payload: Any
-    prefix: str = ""
+    wire: str = field(metadata=OWN)
+    host: str = field(metadata=RUN)
+    model: str = field(metadata=TEXT)
+    payload: Any = field(metadata=FREE)
+    prefix: str = field(default="", metadata=RUN)
 
 
 @check_arguments
@@ -194,10 +195,10 @@ class Native:
 class Message:
     """One message of a conversation."""
 
-    role: Role
-    parts: tuple[Part, ...] = ()
-    native: Native | None = None
-    message_id: str = field(default_factory=lambda: new_id("m"), compare=False)
+    role: Role = field(metadata=OWN)
+    parts: tuple[Part, ...] = field(default=(), metadata=NESTED)
+    native: Native | None = field(default=None, metadata=NATIVE)
+    message_id: str = field(default_factory=lambda: new_id("m"), compare=False, metadata=RUN)
 
     @property
     def text(self) -> str:
@@ -260,17 +261,17 @@ class Usage:
     computed cost lacks what the provider charges for tools that it runs, such as searches.
     """
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    thinking_tokens: int = 0
-    cost: float | None = None
-    cache_write_tokens: int = 0
-    is_cost_estimated: bool = False
-    is_cost_unknown: bool = False
-    lacks_tool_cost: bool = False
-    extra_input_tokens: int = 0
-    extra_output_tokens: int = 0
+    input_tokens: int = field(default=0, metadata=OWN)
+    output_tokens: int = field(default=0, metadata=OWN)
+    cached_tokens: int = field(default=0, metadata=OWN)
+    thinking_tokens: int = field(default=0, metadata=OWN)
+    cost: float | None = field(default=None, metadata=OWN)
+    cache_write_tokens: int = field(default=0, metadata=OWN)
+    is_cost_estimated: bool = field(default=False, metadata=OWN)
+    is_cost_unknown: bool = field(default=False, metadata=OWN)
+    lacks_tool_cost: bool = field(default=False, metadata=OWN)
+    extra_input_tokens: int = field(default=0, metadata=OWN)
+    extra_output_tokens: int = field(default=0, metadata=OWN)
 
     @property
     def total_tokens(self) -> int:

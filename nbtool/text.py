@@ -90,6 +90,36 @@ def map_text(
     return walk(value)
 
 
+def as_text(data: bytes) -> tuple[str, str] | None:
+    """Return bytes as text, with the encoding that restores the same bytes; None if they are not text."""
+    for bom, encoding in ((b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be")):
+        if data.startswith(bom):
+            return _decode_strict(data, encoding)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return _decode_strict(data, "utf-16-le" if data[0] == 0xFF else "utf-16-be")
+    head = data[:4_096]
+    if head.count(0) * 4 > len(head):  # every second byte of Latin text is zero
+        return _decode_strict(data, "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be")
+    return _decode_strict(data, "utf-8") if 0 not in head else None
+
+
+def map_media_text(data: bytes, mime: str, change: Callable[[str], str]) -> bytes:
+    """Return data with its text changed, whatever its declared type and encoding; other bytes as they are."""
+    says_text = mime.startswith("text/") or mime.endswith(("json", "xml"))
+    if mime.startswith(("image/", "audio/", "video/")) and not says_text:
+        return data
+    text, encoding = as_text(data) or ((data.decode("latin-1"), "latin-1") if says_text else ("", ""))
+    changed = change(text)
+    return data if changed == text else changed.encode(encoding, "replace")
+
+
+def _decode_strict(data: bytes, encoding: str) -> tuple[str, str] | None:
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError:
+        return None
+
+
 def leaves(value: Any) -> Iterator[Any]:
     """Yield every value in JSON data that is no container, in any order."""
     waiting = [value]

@@ -25,18 +25,19 @@ from nbtool.chat.recording.recorder import TurnRecorder
 from nbtool.chat.rerun.operations import Reexecute, Rerun, Resume, TurnPlan
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_settings import TurnSettings
-from nbtool.events import Emit, Event, Notice, TurnEnded, TurnStarted
+from nbtool.events import Emit, Event, Notice, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.messages import Message
 from nbtool.plugins.budget import shared_budget
 from nbtool.plugins.media_variables import MediaVariables
 from nbtool.plugins.site_budget import is_limited, site_budget
 from nbtool.plugins.tools import ToolCalling
 from nbtool.policy import site_policy
-from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.calls.runtime import ToolRuntime, is_guarded
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.masked_excerpt import masking
 from nbtool.tools.variables.turn_results import TurnResults
 from nbtool.wire.base import Endpoint
+from nbtool.wire.framing.known_secrets import remember_secrets
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.providers.provider_tools import without_provider_tools
 
@@ -222,6 +223,8 @@ class TurnRun:
         sink = EventSink(writer, turn.dispatch, only_builtin_plugins=not plugins)
 
         async def emit(event: Event) -> None:
+            if isinstance(event, TurnStarted | ReplyFinished):  # a key that expires is renewed by a request
+                remember_secrets(self.endpoint)
             if isinstance(event, TurnEnded):
                 event = replace(event, waited=turn.parking.waited)
                 if text := results.end():
@@ -250,6 +253,7 @@ class TurnRun:
             qualified_names={name: tool.qualified_name for name, tool in tools.items() if tool.qualified_name},
             exposed=tuple(entry.name for entry in self.parts.exposed_variables() if entry.is_live),
             is_rerun=turn.is_rerun,
+            guarded=is_guarded(),
         )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 
 # isort: off
 from nbtool.events.calls import (
-    CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, CallStatus, Difference, Gate,
+    BY_ERROR, CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, CallStatus, Difference, Gate,
     RepeatedQuestion, ResolvedArgument, ResolvedReference,
 )  # fmt: skip
 from nbtool.events.deltas import (
@@ -27,7 +27,7 @@ from nbtool.events.turn import (
 )  # fmt: skip
 
 __all__ = [
-    "DELTAS", "CallAsked", "CallDecided", "CallDelta", "CallFinished", "CallPending", "CallProgress",
+    "BY_ERROR", "DELTAS", "CallAsked", "CallDecided", "CallDelta", "CallFinished", "CallPending", "CallProgress",
     "CallReady", "CallStarted", "CallStatus", "Delta", "Difference", "Emit", "EndReason", "ErrorRaised", "Event",
     "Gate", "MediaDelta", "MessageAppended", "Notice", "NoticeTopic", "Phase", "ProviderDelta", "RefusalDelta",
     "RepeatedQuestion", "ReplyEnd", "ReplyFinished", "RequestStarted", "ResolvedArgument", "ResolvedReference",

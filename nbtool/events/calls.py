@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from nbtool.audience import FREE, NESTED, OWN, PERSON, RUN, TEXT, TRACE, VIEW, unless
 from nbtool.messages import Media
 
 CallStatus = Literal[
@@ -12,6 +13,12 @@ CallStatus = Literal[
     "stopped", "not_run", "unknown",
 ]  # fmt: skip
 Gate = Literal["run", "result"]
+
+BY_ERROR = "error"
+"""The `by` of a denial, or of a withheld result, because the approver failed or its answer does not fit.
+
+Its `reason` is sent to the model and has no text of the error; its `fix` is the whole text, for the person.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +28,9 @@ class ResolvedReference:
     `summary` is `text` without the parts that may be long, such as the columns of a table.
     """
 
-    name: str
-    text: str
-    summary: str = ""
+    name: str = field(metadata=TEXT)
+    text: str = field(metadata=TEXT)
+    summary: str = field(default="", metadata=TEXT)
 
     def __str__(self) -> str:
         return f"$VAR_REF{{{{{self.name}}}}}: {self.text}"
@@ -36,9 +43,9 @@ class ResolvedArgument:
     If `is_reference`, the argument is the object of its only reference.
     """
 
-    text: str
-    references: tuple[ResolvedReference, ...] = ()
-    is_reference: bool = False
+    text: str = field(metadata=TEXT)
+    references: tuple[ResolvedReference, ...] = field(default=(), metadata=NESTED)
+    is_reference: bool = field(default=False, metadata=OWN)
 
     def __str__(self) -> str:
         references = "; ".join(map(str, self.references))
@@ -51,19 +58,21 @@ class CallReady:
 
     `resolved` describes each argument as the tool receives it. `glances` are shown to the user only: the first rows
     (`columns`, `rows`) of the objects opened for reading. `edited` is as in `CallStarted`, for a call whose recorded
-    outcome is reused. `qualified_name` is the tool's name for the user, if it differs, such as `server.tool`.
+    outcome is reused. `qualified_name` is the tool's name for the user, if it differs, such as `server.tool`. `inside`
+    is the call whose code made this one, if one did.
     """
 
-    call_id: str
-    name: str
-    round: int
-    arguments: str
-    resolved: dict[str, ResolvedArgument] = field(default_factory=dict)
-    repaired: tuple[str, ...] = ()
-    glances: dict[str, dict[str, Any]] = field(default_factory=dict)
-    edited: str = ""
-    qualified_name: str = ""
-    kind: Literal["call_ready"] = "call_ready"
+    call_id: str = field(metadata=OWN)
+    name: str = field(metadata=TEXT)
+    round: int = field(metadata=OWN)
+    arguments: str = field(metadata=TEXT)
+    resolved: dict[str, ResolvedArgument] = field(default_factory=dict, metadata=NESTED)
+    repaired: tuple[str, ...] = field(default=(), metadata=TEXT)
+    glances: dict[str, dict[str, Any]] = field(default_factory=dict, metadata=PERSON)
+    edited: str = field(default="", metadata=TEXT)
+    qualified_name: str = field(default="", metadata=TEXT)
+    inside: str = field(default="", metadata=OWN)
+    kind: Literal["call_ready"] = field(default="call_ready", metadata=OWN)
 
     @property
     def display_name(self) -> str:
@@ -78,14 +87,10 @@ class Difference:
     If `is_content`, the texts are values of the notebook: shown to the user only, and not written to the journal.
     """
 
-    what: str
-    before: str = ""
-    after: str = ""
-    is_content: bool = False
-
-    def without_content(self) -> Difference:
-        """Return the change without values of the notebook."""
-        return Difference(self.what) if self.is_content else self
+    what: str = field(metadata=TEXT)
+    before: str = field(default="", metadata=unless(TEXT, "is_content", True))
+    after: str = field(default="", metadata=unless(TEXT, "is_content", True))
+    is_content: bool = field(default=False, metadata=OWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +102,10 @@ class RepeatedQuestion:
     the schema, see `problem`.
     """
 
-    reason: Literal["changed", "unwatched", "invalid"]
-    differences: tuple[Difference, ...] = ()
-    problem: str = ""
-    edited: str = ""
-
-    def without_content(self) -> RepeatedQuestion:
-        """Return the reason without values of the notebook."""
-        differences = tuple(difference.without_content() for difference in self.differences)
-        return RepeatedQuestion(self.reason, differences, self.problem, self.edited)
+    reason: Literal["changed", "unwatched", "invalid"] = field(metadata=OWN)
+    differences: tuple[Difference, ...] = field(default=(), metadata=NESTED)
+    problem: str = field(default="", metadata=TEXT)
+    edited: str = field(default="", metadata=TEXT)
 
 
 @dataclass(slots=True)
@@ -122,27 +122,27 @@ class CallAsked:
     model.
     """
 
-    call_id: str
-    gate: Gate
-    digest: str
-    tool: str
-    shown: str
-    description: str = ""
-    schema: dict[str, Any] = field(default_factory=dict)
-    can_remember: bool = True
-    sensitive: bool = False
-    effect: str = ""
-    media: tuple[Media, ...] = ()
-    notice: str = ""
-    resolved: dict[str, ResolvedArgument] = field(default_factory=dict)
-    glances: dict[str, dict[str, Any]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    again: RepeatedQuestion | None = None
-    can_remember_call: bool = True
-    qualified_name: str = ""
-    is_form: bool = False
-    recipient: str = ""
-    kind: Literal["call_asked"] = "call_asked"
+    call_id: str = field(metadata=OWN)
+    gate: Gate = field(metadata=OWN)
+    digest: str = field(metadata=RUN)
+    tool: str = field(metadata=TEXT)
+    shown: str = field(metadata=unless(TEXT, "gate", "result"))
+    description: str = field(default="", metadata=TEXT)
+    schema: dict[str, Any] = field(default_factory=dict, metadata=FREE)
+    can_remember: bool = field(default=True, metadata=OWN)
+    sensitive: bool = field(default=False, metadata=OWN)
+    effect: str = field(default="", metadata=PERSON)
+    media: tuple[Media, ...] = field(default=(), metadata=PERSON)
+    notice: str = field(default="", metadata=TEXT)
+    resolved: dict[str, ResolvedArgument] = field(default_factory=dict, metadata=NESTED)
+    glances: dict[str, dict[str, Any]] = field(default_factory=dict, metadata=PERSON)
+    notes: tuple[str, ...] = field(default=(), metadata=TEXT)
+    again: RepeatedQuestion | None = field(default=None, metadata=NESTED)
+    can_remember_call: bool = field(default=True, metadata=OWN)
+    qualified_name: str = field(default="", metadata=TEXT)
+    is_form: bool = field(default=False, metadata=OWN)
+    recipient: str = field(default="", metadata=TEXT)
+    kind: Literal["call_asked"] = field(default="call_asked", metadata=OWN)
 
     @property
     def display_name(self) -> str:
@@ -158,15 +158,15 @@ class CallDecided:
     the tool.
     """
 
-    call_id: str
-    gate: Gate
-    digest: str
-    verdict: Literal["approved", "denied", "released", "withheld"]
-    by: str
-    reason: str = ""
-    edited: bool = False
-    remember: Literal["", "call", "tool"] = ""
-    kind: Literal["call_decided"] = "call_decided"
+    call_id: str = field(metadata=OWN)
+    gate: Gate = field(metadata=OWN)
+    digest: str = field(metadata=RUN)
+    verdict: Literal["approved", "denied", "released", "withheld"] = field(metadata=OWN)
+    by: str = field(metadata=TEXT)
+    reason: str = field(default="", metadata=TEXT)
+    edited: bool = field(default=False, metadata=OWN)
+    remember: Literal["", "call", "tool"] = field(default="", metadata=OWN)
+    kind: Literal["call_decided"] = field(default="call_decided", metadata=OWN)
 
 
 @dataclass(slots=True)
@@ -175,26 +175,30 @@ class CallStarted:
 
     `edited` is the JSON of the arguments if a user changed the model's, else empty. `resolved` describes the arguments
     if they differ from those of `CallReady`. The result of a `guarded` call may still be withheld, and with it the
-    output of the call.
+    output of the call, and what calls inside it take and return.
     """
 
-    call_id: str
-    started: float
-    thread: str = ""
-    edited: str = ""
-    guarded: bool = False
-    resolved: dict[str, ResolvedArgument] = field(default_factory=dict)
-    kind: Literal["call_started"] = "call_started"
+    call_id: str = field(metadata=OWN)
+    started: float = field(metadata=RUN)
+    thread: str = field(default="", metadata=RUN)
+    edited: str = field(default="", metadata=TEXT)
+    guarded: bool = field(default=False, metadata=OWN)
+    resolved: dict[str, ResolvedArgument] = field(default_factory=dict, metadata=NESTED)
+    kind: Literal["call_started"] = field(default="call_started", metadata=OWN)
 
 
 @dataclass(slots=True)
 class CallProgress:
-    """Progress or printed output of a running call."""
+    """Progress or printed output of a running call.
 
-    call_id: str
-    text: str
-    fraction: float | None = None
-    kind: Literal["call_progress"] = "call_progress"
+    The text of a `guarded` call is for the person only: its result, or that of a call around it, may still be withheld.
+    """
+
+    call_id: str = field(metadata=OWN)
+    text: str = field(metadata=unless(TEXT, "guarded", True))
+    fraction: float | None = field(default=None, metadata=OWN)
+    guarded: bool = field(default=False, metadata=OWN)
+    kind: Literal["call_progress"] = field(default="call_progress", metadata=OWN)
 
 
 @dataclass(slots=True)
@@ -206,26 +210,28 @@ class CallFinished:
     were too large or too many, `media_unsaved` those that the journal does not have. `qualified_name` is as in
     `CallReady`. `whole` describes the whole result if `shown` has
     a part of its text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to
-    the user only, and not written to the journal or to a recording.
+    the user only, and not written to the journal or to a recording. If it `is_described`, the model got a description
+    in place of the result.
     """
 
-    call_id: str
-    name: str
-    round: int
-    status: CallStatus
-    shown: str
-    preview: str = ""
-    reason: str = ""
-    reference: str = ""
-    seconds: float = 0.0
-    media: tuple[Media, ...] = ()
-    media_left_out: int = 0
-    media_unsaved: int = 0
-    traceback: str = ""
-    qualified_name: str = ""
-    whole: str = ""
-    table: dict[str, Any] = field(default_factory=dict)
-    kind: Literal["call_finished"] = "call_finished"
+    call_id: str = field(metadata=OWN)
+    name: str = field(metadata=TEXT)
+    round: int = field(metadata=OWN)
+    status: CallStatus = field(metadata=OWN)
+    shown: str = field(metadata=TEXT)
+    preview: str = field(default="", metadata=PERSON)
+    reason: str = field(default="", metadata=TEXT)
+    reference: str = field(default="", metadata=TEXT)
+    seconds: float = field(default=0.0, metadata=RUN)
+    media: tuple[Media, ...] = field(default=(), metadata=VIEW)
+    media_left_out: int = field(default=0, metadata=OWN)
+    media_unsaved: int = field(default=0, metadata=RUN)
+    traceback: str = field(default="", metadata=TRACE)
+    qualified_name: str = field(default="", metadata=TEXT)
+    whole: str = field(default="", metadata=TEXT)
+    table: dict[str, Any] = field(default_factory=dict, metadata=VIEW)
+    is_described: bool = field(default=False, metadata=OWN)
+    kind: Literal["call_finished"] = field(default="call_finished", metadata=OWN)
 
     @property
     def display_name(self) -> str:

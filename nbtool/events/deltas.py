@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from nbtool.audience import NATIVE, NESTED, OWN, RUN, TEXT
 from nbtool.messages import Citation, Media, ProviderCall, Usage
 
 StopReason = Literal["end", "tools", "length", "refused", "filtered", "action", "calls", "paused", "error", "unknown"]
@@ -19,42 +20,42 @@ the reply exceeded the limit of calls or of argument size, and was not read any 
 class TextDelta:
     """A fragment of text; `is_new` starts a separate text of the same reply, shown as its own paragraph."""
 
-    text: str
-    is_new: bool = False
-    kind: Literal["text_delta"] = "text_delta"
+    text: str = field(metadata=TEXT)
+    is_new: bool = field(default=False, metadata=OWN)
+    kind: Literal["text_delta"] = field(default="text_delta", metadata=OWN)
 
 
 @dataclass(slots=True)
 class ThinkingDelta:
     """A fragment of thinking; `is_new` starts a separate thinking block of the same reply."""
 
-    text: str
-    is_new: bool = False
-    kind: Literal["thinking_delta"] = "thinking_delta"
+    text: str = field(metadata=TEXT)
+    is_new: bool = field(default=False, metadata=OWN)
+    kind: Literal["thinking_delta"] = field(default="thinking_delta", metadata=OWN)
 
 
 @dataclass(slots=True)
 class RefusalDelta:
     """A fragment of a refusal."""
 
-    text: str
-    kind: Literal["refusal_delta"] = "refusal_delta"
+    text: str = field(metadata=TEXT)
+    kind: Literal["refusal_delta"] = field(default="refusal_delta", metadata=OWN)
 
 
 @dataclass(slots=True)
 class MediaDelta:
     """A complete image, sound or file of the reply."""
 
-    media: Media
-    kind: Literal["media_delta"] = "media_delta"
+    media: Media = field(metadata=NESTED)
+    kind: Literal["media_delta"] = field(default="media_delta", metadata=OWN)
 
 
 @dataclass(slots=True)
 class ProviderDelta:
     """A tool that the provider ran, or a source of the reply; complete."""
 
-    part: ProviderCall | Citation
-    kind: Literal["provider_delta"] = "provider_delta"
+    part: ProviderCall | Citation = field(metadata=NESTED)
+    kind: Literal["provider_delta"] = field(default="provider_delta", metadata=OWN)
 
 
 @dataclass(slots=True)
@@ -66,31 +67,31 @@ class CallDelta:
     have nbtool's id from the first fragment on. With an `error` the call was written as text and cannot be read as one.
     """
 
-    key: str
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-    final: bool = False
-    repaired: tuple[str, ...] = ()
-    call_id: str = ""
-    error: str = ""
-    kind: Literal["call_delta"] = "call_delta"
+    key: str = field(metadata=OWN)
+    id: str = field(default="", metadata=OWN)
+    name: str = field(default="", metadata=TEXT)
+    arguments: str = field(default="", metadata=TEXT)
+    final: bool = field(default=False, metadata=OWN)
+    repaired: tuple[str, ...] = field(default=(), metadata=TEXT)
+    call_id: str = field(default="", metadata=OWN)
+    error: str = field(default="", metadata=TEXT)
+    kind: Literal["call_delta"] = field(default="call_delta", metadata=OWN)
 
 
 @dataclass(slots=True)
 class CallPending:
     """A call written as text is buffered until it is complete (`size` characters so far)."""
 
-    size: int
-    kind: Literal["call_held"] = "call_held"
+    size: int = field(metadata=OWN)
+    kind: Literal["call_held"] = field(default="call_held", metadata=OWN)
 
 
 @dataclass(slots=True)
 class UsageDelta:
     """The usage of the request so far; replaces the previous one."""
 
-    usage: Usage
-    kind: Literal["usage_delta"] = "usage_delta"
+    usage: Usage = field(metadata=NESTED)
+    kind: Literal["usage_delta"] = field(default="usage_delta", metadata=OWN)
 
 
 @dataclass(slots=True)
@@ -101,31 +102,31 @@ class ReplyEnd:
     `native` its own form of the message, and `prefix` the digest of its request (see `messages.Native`).
     """
 
-    stop_reason: StopReason
-    finish_reason: str = ""
-    native: Any = None
-    explanation: str = ""
-    prefix: str = ""
-    kind: Literal["reply_end"] = "reply_end"
+    stop_reason: StopReason = field(metadata=OWN)
+    finish_reason: str = field(default="", metadata=TEXT)
+    native: Any = field(default=None, metadata=NATIVE)
+    explanation: str = field(default="", metadata=TEXT)
+    prefix: str = field(default="", metadata=RUN)
+    kind: Literal["reply_end"] = field(default="reply_end", metadata=OWN)
 
 
 @dataclass(slots=True)
 class Retrying:
     """The request is retried after `seconds`; no delta was emitted yet."""
 
-    attempt: int
-    seconds: float
-    reason: str
-    kind: Literal["retrying"] = "retrying"
+    attempt: int = field(metadata=OWN)
+    seconds: float = field(metadata=RUN)
+    reason: str = field(metadata=TEXT)
+    kind: Literal["retrying"] = field(default="retrying", metadata=OWN)
 
 
 @dataclass(slots=True)
 class StreamNotice:
     """A message of the connection for the user; the engine emits it as a `Notice` of the turn."""
 
-    text: str
-    level: Literal["info", "warning"] = "info"
-    kind: Literal["stream_notice"] = "stream_notice"
+    text: str = field(metadata=TEXT)
+    level: Literal["info", "warning"] = field(default="info", metadata=OWN)
+    kind: Literal["stream_notice"] = field(default="stream_notice", metadata=OWN)
 
 
 Delta = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nbtool.audience import FREE, NESTED, OWN, RUN, TEXT, unless
 from nbtool.events.deltas import StopReason
 from nbtool.messages import Message, Usage
 
@@ -40,25 +41,27 @@ class TurnStarted:
     that it is replayed from; empty if a model is called. `told_from` is the version whose first `told_rounds` rounds
     are carried over. `tools` and `exposed` are the names of the chat's tools and of the notebook's objects that
     references can point to; None if they were not recorded. `qualified_names` has the names for the user of those
-    tools whose names for the model differ. `is_rerun`: the turn was run again as it is, for another version.
+    tools whose names for the model differ. `is_rerun`: the turn was run again as it is, for another version. A
+    `guarded` turn runs inside a call whose result may still be withheld.
     """
 
-    turn_id: str
-    model: str
-    prompt: Message
-    started: float
-    cell_id: str = ""
-    node_id: str = ""
-    parent_id: str = ""
-    child_id: str = ""
-    replayed: str = ""
-    told_from: str = ""
-    told_rounds: int = 0
-    tools: tuple[str, ...] | None = None
-    exposed: tuple[str, ...] | None = None
-    qualified_names: dict[str, str] = field(default_factory=dict)
-    is_rerun: bool = False
-    kind: Literal["turn_started"] = "turn_started"
+    turn_id: str = field(metadata=RUN)
+    model: str = field(metadata=TEXT)
+    prompt: Message = field(metadata=NESTED)
+    started: float = field(metadata=RUN)
+    cell_id: str = field(default="", metadata=RUN)
+    node_id: str = field(default="", metadata=RUN)
+    parent_id: str = field(default="", metadata=RUN)
+    child_id: str = field(default="", metadata=RUN)
+    replayed: str = field(default="", metadata=RUN)
+    told_from: str = field(default="", metadata=RUN)
+    told_rounds: int = field(default=0, metadata=OWN)
+    tools: tuple[str, ...] | None = field(default=None, metadata=TEXT)
+    exposed: tuple[str, ...] | None = field(default=None, metadata=TEXT)
+    qualified_names: dict[str, str] = field(default_factory=dict, metadata=FREE)
+    is_rerun: bool = field(default=False, metadata=OWN)
+    guarded: bool = field(default=False, metadata=OWN)
+    kind: Literal["turn_started"] = field(default="turn_started", metadata=OWN)
 
 
 @dataclass(slots=True)
@@ -68,10 +71,10 @@ class TreeChanged:
     `node_id` is the affected node (empty: the root), `turn_id` the affected version, if it concerns one.
     """
 
-    op: TreeOp
-    node_id: str
-    turn_id: str = ""
-    kind: Literal["tree_changed"] = "tree_changed"
+    op: TreeOp = field(metadata=OWN)
+    node_id: str = field(metadata=RUN)
+    turn_id: str = field(default="", metadata=RUN)
+    kind: Literal["tree_changed"] = field(default="tree_changed", metadata=OWN)
 
 
 @dataclass(slots=True)
@@ -81,34 +84,34 @@ class RequestStarted:
     If `given`, nothing is sent: the round reuses an earlier reply.
     """
 
-    round: int
-    host: str = ""
-    final: bool = False
-    given: bool = False
-    kind: Literal["request_started"] = "request_started"
+    round: int = field(metadata=OWN)
+    host: str = field(default="", metadata=RUN)
+    final: bool = field(default=False, metadata=OWN)
+    given: bool = field(default=False, metadata=OWN)
+    kind: Literal["request_started"] = field(default="request_started", metadata=OWN)
 
 
 @dataclass(slots=True)
 class ReplyFinished:
     """A reply ended; `complete` only if the provider's terminal signal was received."""
 
-    round: int
-    message: Message
-    stop_reason: StopReason
-    usage: Usage
-    complete: bool
-    seconds: float = 0.0
-    finish_reason: str = ""
-    explanation: str = ""
-    kind: Literal["reply_finished"] = "reply_finished"
+    round: int = field(metadata=OWN)
+    message: Message = field(metadata=NESTED)
+    stop_reason: StopReason = field(metadata=OWN)
+    usage: Usage = field(metadata=NESTED)
+    complete: bool = field(metadata=OWN)
+    seconds: float = field(default=0.0, metadata=RUN)
+    finish_reason: str = field(default="", metadata=TEXT)
+    explanation: str = field(default="", metadata=TEXT)
+    kind: Literal["reply_finished"] = field(default="reply_finished", metadata=OWN)
 
 
 @dataclass(slots=True)
 class MessageAppended:
     """A message was appended to the turn's chain."""
 
-    message: Message
-    kind: Literal["message_appended"] = "message_appended"
+    message: Message = field(metadata=NESTED)
+    kind: Literal["message_appended"] = field(default="message_appended", metadata=OWN)
 
 
 @dataclass(slots=True)
@@ -118,29 +121,29 @@ class TurnParked:
     `digest` is the question that is denied if it has no decision by `expires`, in seconds since the epoch.
     """
 
-    digest: str
-    expires: float
-    kind: Literal["turn_parked"] = "turn_parked"
+    digest: str = field(metadata=RUN)
+    expires: float = field(metadata=RUN)
+    kind: Literal["turn_parked"] = field(default="turn_parked", metadata=OWN)
 
 
 @dataclass(slots=True)
 class Notice:
     """A message for the user; `topic` is its machine-readable subject."""
 
-    text: str
-    level: Literal["info", "warning", "error"] = "info"
-    topic: NoticeTopic = ""
-    kind: Literal["notice"] = "notice"
+    text: str = field(metadata=unless(TEXT, "topic", "wrong_answer", "told"))
+    level: Literal["info", "warning", "error"] = field(default="info", metadata=OWN)
+    topic: NoticeTopic = field(default="", metadata=OWN)
+    kind: Literal["notice"] = field(default="notice", metadata=OWN)
 
 
 @dataclass(slots=True)
 class ErrorRaised:
     """An error in one phase of the turn; `text` is one redacted line."""
 
-    phase: Phase
-    text: str
-    error: str = ""
-    kind: Literal["error_raised"] = "error_raised"
+    phase: Phase = field(metadata=OWN)
+    text: str = field(metadata=TEXT)
+    error: str = field(default="", metadata=TEXT)
+    kind: Literal["error_raised"] = field(default="error_raised", metadata=OWN)
 
 
 @dataclass(slots=True)
@@ -152,14 +155,14 @@ class TurnEnded:
     only error was raised; empty if it has several or none.
     """
 
-    status: TurnStatus
-    text: str
-    usage: Usage
-    rounds: int
-    calls: int
-    seconds: float
-    error: str = ""
-    end_reason: EndReason = ""
-    error_phase: Literal["", Phase] = ""
-    waited: float = 0.0
-    kind: Literal["turn_ended"] = "turn_ended"
+    status: TurnStatus = field(metadata=OWN)
+    text: str = field(metadata=TEXT)
+    usage: Usage = field(metadata=NESTED)
+    rounds: int = field(metadata=OWN)
+    calls: int = field(metadata=OWN)
+    seconds: float = field(metadata=RUN)
+    error: str = field(default="", metadata=TEXT)
+    end_reason: EndReason = field(default="", metadata=OWN)
+    error_phase: Literal["", Phase] = field(default="", metadata=OWN)
+    waited: float = field(default=0.0, metadata=RUN)
+    kind: Literal["turn_ended"] = field(default="turn_ended", metadata=OWN)

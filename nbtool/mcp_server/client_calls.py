@@ -10,15 +10,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from nbtool.audience import Hide, for_audience
 from nbtool.chat.chat import Chat, TurnSettings
 from nbtool.chat.model import Model
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided, BadUsage
+from nbtool.event_filter import EventFilter
 from nbtool.events import CallFinished, CallProgress, CallStatus, Event
 from nbtool.mcp_server.endpoint import RETURNED, ClientEndpoint
 from nbtool.mcp_server.totals import ClientTotals
 from nbtool.messages import ToolResult
+from nbtool.policy import site_policy
 from nbtool.tools.approval import BY_NOBODY, ApprovalQueue, Question, Undecided
+from nbtool.tools.calls.site_rules import error_text
+from nbtool.wire.framing.known_secrets import hide_secrets
 
 MAX_WAITING = 16
 """Maximum number of calls of one client that run or wait at a time; a further one is refused."""
@@ -138,7 +143,7 @@ class Client:
         turn, waiting = self._compose(endpoint, tool), Future[None]()
         turn.add_listener(_closing_listener(endpoint))
         if report:
-            turn.add_listener(_progress_listener(report))
+            turn.add_listener(_progress_listener(report, self._hide))
         with self._starting:
             if self._has_stopped:  # while the call waited for others
                 self.totals.refused += 1
@@ -157,9 +162,17 @@ class Client:
         finally:
             with self._starting:
                 self._waits.discard(waiting)
-        result = endpoint.result or ToolResult(tool, _reason(turn, tool), is_error=True)
+        received = endpoint.result or ToolResult(tool, _reason(turn, tool), is_error=True)
+        result = for_audience(received, "client", hide=hide_secrets)
         self.totals.add(tool, arguments, _status(turn, tool), result)
         return Answer(result, _result_name(turn))
+
+    def _hide(self, text: str) -> str:
+        """Return a text as the plugins of the chat and the known secrets let it leave."""
+        for plugin in self.chat.plugins:
+            if mask := getattr(plugin, "mask_text", None):
+                text = mask(text)
+        return hide_secrets(text)
 
     def _compose(self, endpoint: ClientEndpoint, tool: str) -> Turn:
         with self._starting:
@@ -185,7 +198,14 @@ def _status(turn: Turn, tool: str) -> CallStatus:
 def _reason(turn: Turn, tool: str) -> str:
     """Return why a call has no result that may be sent."""
     record = next((call for call in turn.calls if call.name == tool), None)
-    return NO_RESULT.format(reason=turn.error or (record.shown if record else "") or turn.status)
+    return NO_RESULT.format(
+        reason=(turn.error and _error_line(turn.error)) or (record.shown if record else "") or turn.status
+    )
+
+
+def _error_line(error: BaseException) -> str:
+    """Return the text of an error of nbtool, and of any other what the administrator's policy lets leave."""
+    return str(error) if site_policy().values_may_leave else error_text(error)
 
 
 def _result_name(turn: Turn) -> str:
@@ -201,9 +221,13 @@ def _closing_listener(endpoint: ClientEndpoint) -> Callable[[Event], None]:
     return listen
 
 
-def _progress_listener(report: ReportProgress) -> Callable[[Event], None]:
+def _progress_listener(report: ReportProgress, hide: Hide) -> Callable[[Event], None]:
+    """Return a listener that reports the progress of a call; of one whose result may be withheld, the fraction only."""
+    shown_events = EventFilter("client", hide)
+
     def listen(event: Event) -> None:
-        if isinstance(event, CallProgress):
-            report(event.text, event.fraction)
+        shown = shown_events.feed(event)
+        if isinstance(shown, CallProgress):
+            report(shown.text, shown.fraction)
 
     return listen

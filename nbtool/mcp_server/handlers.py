@@ -125,6 +125,6 @@ def _progress_of(context: ServerRequestContext[Any]) -> ReportProgress:
     async def send(text: str, fraction: float | None) -> None:
         nonlocal steps
         steps = max(steps + 1e-6, fraction if fraction is not None else steps + 1)  # has to increase
-        await context.session.report_progress(steps, 1.0 if fraction is not None else None, text)
+        await context.session.report_progress(steps, 1.0 if fraction is not None else None, text or None)
 
     return report

@@ -11,15 +11,19 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from nbtool.annotation_kinds import Count
 from nbtool.argument_check import check_arguments
+from nbtool.audience import Hide, for_audience
 from nbtool.chain.hooks import EventContext
 from nbtool.errors import BadUsage
-from nbtool.events import CallAsked, CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta
+from nbtool.event_filter import EventFilter
+from nbtool.events import CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta, TurnEnded
 from nbtool.plugins.pii_patterns import PII_TYPES
 from nbtool.settings import make_private
 from nbtool.text import map_text
+from nbtool.wire.framing.known_secrets import hide_secrets
 
 MAX_BYTES = 10_000_000
 """Default size of a file before it is rotated, in bytes."""
@@ -43,7 +47,8 @@ class EventLog:
         Chat(plugins=[EventLog("events.jsonl")])
 
     A line is `{"at": seconds since the epoch, "turn_id": …, "kind": …, …}`. It contains prompts and replies in clear
-    text; a result that waits for an approval is left out until it is released.
+    text, but no known secret. What only the person sees is left out: a result that waits for an approval until it is
+    released, the output of its call, the first rows of objects.
 
     Raises:
         BadUsage: the file cannot be written.
@@ -53,6 +58,7 @@ class EventLog:
         self.path = Path(path)
         self.max_bytes = max_bytes
         self._open_fragments: dict[str, tuple[_Fragment, list[str]]] = {}
+        self._filters: dict[str, EventFilter] = {}
         try:
             self._write("")
             make_private(self.path)  # an existing file may be readable by others
@@ -62,8 +68,6 @@ class EventLog:
     def on_event(self, context: EventContext) -> None:
         """Write an event, or join it to the previous fragment."""
         event, turn_id = context.event, context.turn_id
-        if isinstance(event, CallAsked) and event.gate == "result":
-            event = replace(event, shown="", media=())  # it may still be withheld, and a tool may read this file
         pending = self._open_fragments.get(turn_id)
         if isinstance(event, _Fragment):
             if pending and _continues(pending[0], event):
@@ -73,9 +77,15 @@ class EventLog:
         else:
             self._open_fragments.pop(turn_id, None)
         if pending:
-            self._write(_line(pending[0], turn_id, "".join(pending[1])))
-        if not isinstance(event, _Fragment):
-            self._write(_line(event, turn_id))
+            self._write(_line(pending[0], turn_id, "".join(pending[1]), self._filter_of(turn_id).hide))
+        if not isinstance(event, _Fragment) and (shown := self._filter_of(turn_id).feed(event)):
+            self._write(_line(shown, turn_id))
+        if isinstance(event, TurnEnded):
+            self._filters.pop(turn_id, None)
+
+    def _filter_of(self, turn_id: str) -> EventFilter:
+        """Return the filter of a turn: a tool may read this file, or somebody else."""
+        return self._filters.setdefault(turn_id, EventFilter("log", hide_secrets))
 
     def _write(self, line: str) -> None:
         data = line.encode()
@@ -105,17 +115,18 @@ def _text(event: _Fragment) -> str:
     return event.arguments if isinstance(event, CallDelta) else event.text
 
 
-def _line(event: Event, turn_id: str, text: str | None = None) -> str:
+def _line(event: Event, turn_id: str, text: str | None = None, hide: Hide | None = None) -> str:
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only where a log is kept
 
-    plain = to_jsonable_python(event, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True)
     if text is not None:
-        plain["arguments" if isinstance(event, CallDelta) else "text"] = text
-    line = {"at": round(time.time(), 3), "turn_id": turn_id, "kind": plain.pop("kind"), **map_text(plain, _redact)}
+        joined: Any = {"arguments" if isinstance(event, CallDelta) else "text": text}
+        event = for_audience(replace(event, **joined), "log", hide=hide)
+    plain = to_jsonable_python(event, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True)
+    line = {"at": round(time.time(), 3), "turn_id": turn_id, "kind": plain.pop("kind"), **map_text(plain, _shorten)}
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def _redact(text: str) -> str:
+def _shorten(text: str) -> str:
     """Redact what looks like a key, and truncate a long text."""
     text = _SECRET.sub(HIDDEN, text)
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text) - MAX_TEXT:,} more characters)"

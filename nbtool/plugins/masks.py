@@ -19,8 +19,8 @@ from typing import Any
 from nbtool.messages import Citation, Link, Media, Part, ProviderCall, Refusal, Text, Thinking, ToolCall, ToolResult
 from nbtool.plugins.markup_readings import markup_readings
 from nbtool.plugins.pii_patterns import MAX_TYPE, PiiType
-from nbtool.plugins.text_normalization import NormalizedText, as_text, encoded_texts, normalize
-from nbtool.text import map_text
+from nbtool.plugins.text_normalization import NormalizedText, encoded_texts, normalize
+from nbtool.text import map_media_text, map_text
 
 MAX_MASKS = 1_000
 """Maximum number of masked values; beyond it the least recently used one is evicted."""
@@ -166,18 +166,8 @@ def _mask_link(link: Link, masks: Masks) -> Link:
 
 
 def _mask_media(media: Media, masks: Masks) -> Media:
-    data = media.data and _mask_data(media.data, media.mime, masks)
+    data = media.data and map_media_text(media.data, media.mime, masks.mask)
     return replace(media, data=data, url=media.url and masks.mask(media.url), name=masks.mask(media.name))
-
-
-def _mask_data(data: bytes, mime: str, masks: Masks) -> bytes:
-    """Mask data that is text, whatever its declared type and encoding; the bytes around masks are unchanged."""
-    says_text = mime.startswith("text/") or mime.endswith(("json", "xml"))
-    if mime.startswith(("image/", "audio/", "video/")) and not says_text:
-        return data
-    text, encoding = as_text(data) or ((data.decode("latin-1"), "latin-1") if says_text else ("", ""))
-    masked = masks.mask(text)
-    return data if masked == text else masked.encode(encoding)
 
 
 def _mask_arguments(arguments: str, masks: Masks) -> str:

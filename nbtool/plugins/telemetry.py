@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from nbtool import events
 from nbtool.argument_check import check_arguments
+from nbtool.audience import for_audience
 from nbtool.chain.hooks import EventContext, RequestContext
 from nbtool.errors import BadUsage
+from nbtool.event_filter import EventFilter
 from nbtool.plugins import semconv
 from nbtool.text import shorten
+from nbtool.wire.framing.known_secrets import hide_secrets
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -41,6 +44,7 @@ class _TurnSpans:
     start: float = 0.0
     is_waiting: bool = True
     error: str = ""
+    filter: EventFilter = field(default_factory=lambda: EventFilter("span", hide_secrets))
     calls: dict[str, Span] = field(default_factory=dict)
     ready: dict[str, events.CallReady] = field(default_factory=dict)
 
@@ -50,7 +54,7 @@ class Telemetry:
     """Records spans with `tracer_provider`, or with the global tracer provider.
 
     `content` adds the content in clear text: the messages of a request as they reach this plugin, the reply, and the
-    arguments and results of calls.
+    arguments and results of calls. What only the person sees, and known secrets, are in no span.
 
     Raises:
         BadUsage: the package `opentelemetry-api` is not installed.
@@ -73,22 +77,26 @@ class Telemetry:
         """Store the content of the request until its span starts."""
         if self._content:
             self._request_content[request.turn.turn_id] = {
-                "gen_ai.input.messages": semconv.messages_attribute(request.messages),
-                "gen_ai.system_instructions": semconv.system_attribute(request.system),
+                "gen_ai.input.messages": semconv.messages_attribute(
+                    for_audience(message, "span", hide=hide_secrets) for message in request.messages
+                ),
+                "gen_ai.system_instructions": semconv.system_attribute(hide_secrets(request.system)),
             }
 
     def on_event(self, context: EventContext) -> None:
         """Start and end spans."""
         event, turn_id = context.event, context.turn_id
         if isinstance(event, events.TurnStarted):
-            self._turns[turn_id] = self._begin_turn(event)
+            new_spans = self._turns[turn_id] = self._begin_turn(event)
+            new_spans.filter.feed(event)
         elif spans := self._turns.get(turn_id):
             if type(event) in events.DELTAS:
                 if spans.is_waiting and spans.request:
                     spans.is_waiting = False
                     spans.request.set_attribute("gen_ai.response.time_to_first_chunk", time.monotonic() - spans.start)
                 return
-            self._handle_event(spans, event, turn_id)
+            if shown := spans.filter.feed(event):
+                self._handle_event(spans, shown, turn_id)
 
     def _begin_turn(self, event: events.TurnStarted) -> _TurnSpans:
         model_attributes = semconv.model_attributes(event.model)
@@ -99,7 +107,8 @@ class Telemetry:
         match event:
             case events.RequestStarted() if not event.given:
                 spans.start, spans.is_waiting = time.monotonic(), True
-                spans.request = self._start_request(spans, event, self._request_content.pop(turn_id, {}))
+                content = self._request_content.pop(turn_id, {})
+                spans.request = self._start_request(spans, event, {} if spans.filter.has_no_content else content)
             case events.ReplyFinished() if spans.request:
                 self._end_request(spans, spans.request, event)
             case events.CallReady():

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
+from nbtool.text import as_text
+
 PASSES = 3
 """Maximum number of passes for nested escapes: `&amp;#64;` takes two."""
 
@@ -114,30 +116,10 @@ def encoded_texts(text: str, start: int = 0, end: int | None = None) -> Iterator
                     yield piece.start(), piece.end(), decoded
 
 
-def as_text(data: bytes) -> tuple[str, str] | None:
-    """Return bytes as text, with the encoding that restores the same bytes; None if they are not text."""
-    for bom, encoding in ((b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be")):
-        if data.startswith(bom):
-            return _decode_strict(data, encoding)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return _decode_strict(data, "utf-16-le" if data[0] == 0xFF else "utf-16-be")
-    head = data[:4_096]
-    if head.count(0) * 4 > len(head):  # every second byte of Latin text is zero
-        return _decode_strict(data, "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be")
-    return _decode_strict(data, "utf-8") if 0 not in head else None
-
-
 def _decoded_text(data: bytes | None) -> str:
     """Return bytes as text; empty if they are not readable text."""
     decoded = as_text(data) if data else None
     return decoded[0] if decoded and _is_readable(decoded[0]) else ""
-
-
-def _decode_strict(data: bytes, encoding: str) -> tuple[str, str] | None:
-    try:
-        return data.decode(encoding), encoding
-    except UnicodeDecodeError:
-        return None
 
 
 def _normalize_pass(

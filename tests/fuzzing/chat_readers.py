@@ -6,14 +6,18 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 
+from pydantic import SecretStr
+
+from nbtool.audience import hide_content
 from nbtool.chat.export import model_code
 from nbtool.chat.export.document import load_conversation
 from nbtool.chat.export.literals import NotLiteral, text_literal
 from nbtool.chat.export.local_paths import without_local_paths
 from nbtool.chat.export.names import is_name
 from nbtool.chat.image_location import has_location
-from nbtool.chat.journal import blobs, redaction, schema, search
+from nbtool.chat.journal import blobs, schema, search
 from nbtool.chat.journal.retention import parse_limit
 from nbtool.chat.prompt_context import as_message, system_prompt
 from nbtool.chat.turn.compact import end_note
@@ -23,6 +27,7 @@ from nbtool.plugins.pii_patterns import PII_TYPES, select_types
 from nbtool.practice.code import find_code, write_cell
 from nbtool.practice.phrases import code_answer
 from nbtool.practice.pictures import make_png
+from nbtool.wire.framing.known_secrets import hide_secrets, remember_secrets
 from tests.fuzzing.test_fuzz import EVENTS, JSON
 
 Read = Callable[[str], object]
@@ -60,6 +65,11 @@ def _searched(text: str) -> None:
     connection.close()
 
 
+def _without_secrets(text: str) -> None:
+    remember_secrets(SimpleNamespace(secrets=[SecretStr('sk-"+/=\\0a')]))
+    hide_secrets(text)
+
+
 def _limit(text: str) -> None:
     with contextlib.suppress(BadUsage):
         parse_limit("days", text)
@@ -80,8 +90,12 @@ CHAT: dict[str, tuple[Read, list[str]]] = {
     ),
     "contents of an event": (lambda text: blobs.digest(blobs.extract(_event(text))[0]), JSON),
     "private values in an event": (
-        lambda text: redaction.redact_event(_event(text), Masks(select_types(PII_TYPES, ("Ada",), {})).erase),
-        ["sk-", "a@b.c", "+49 ", "4111 ", "DE89", "1.2.3.4"],
+        lambda text: hide_content(text, Masks(select_types(PII_TYPES, ("Ada",), {})).erase),
+        [*JSON, "sk-", "a@b.c", "+49 ", "4111 ", "DE89", "1.2.3.4"],
+    ),
+    "known secrets in a text": (
+        _without_secrets,
+        ["sk-", '"', "+", "/", "=", "\\", "%2B", "&quot;"],
     ),
     "search of the journal": (_searched, ["a ", "\u00e9", "\u4e2d", '"', "*", "NEAR("]),
     "limit of the journal": (_limit, ["1", "e", ".", "_", "-"]),

@@ -30,9 +30,9 @@ from nbtool.magics.notebook.page_cells import page_context
 from nbtool.messages import assistant, load_messages, user
 from nbtool.mime import sniff
 from nbtool.plugins import semconv
-from nbtool.plugins.text_normalization import as_text
 from nbtool.server_url import parse_server_url
 from nbtool.testing import ScriptedWire
+from nbtool.text import as_text, map_media_text
 from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words
 from nbtool.tools.mcp.stdio import stdio_messages
 from nbtool.tools.mcp.stdio.stdio_messages import Complexity, Flow
@@ -106,6 +106,7 @@ def looked_at(tool: str, **more: str) -> Read:
 def _bytes(text: str) -> None:
     data = text.encode(errors="replace")
     sniff(data)
+    map_media_text(data, "text/plain", str.upper)
     as_text(data)
     for read in (read_images, read_speech, read_transcription, json_payloads.parse):
         with contextlib.suppress(NbtoolError, ValueError):

@@ -12,6 +12,7 @@ from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import DecisionData, MediaData, Patch, ResolvedShape
 from nbtool.blocks.question import preview_data, question_data
 from nbtool.blocks.sanitize import without_controls
+from nbtool.event_filter import is_delivered, is_withdrawal
 from nbtool.events import (
     CallAsked,
     CallDecided,
@@ -38,6 +39,9 @@ class CallFolds:
     def __init__(self, blocks: DocumentBuilder) -> None:
         self._blocks = blocks
         self._waiting: set[str] = set()
+        self._guarded: set[str] = set()
+        self._withdrawn: set[str] = set()
+        self._inside: dict[str, str] = {}
         self._is_parked = False
         self.qualified_names: Mapping[str, str] = {}
         self.question_media: dict[str, dict[str, Media]] = {}
@@ -69,6 +73,8 @@ class CallFolds:
             patches += entry.replace("arguments", clean_text(event.arguments))
         patches += _apply_edit(entry, event.edited)
         resolved, previews = self._resolved(event.resolved), _previews(event.glances)
+        if event.inside and event.inside != event.call_id and event.call_id not in self._inside:
+            self._inside[event.call_id] = event.inside
         return patches + entry.update(
             name=without_controls(event.display_name),
             resolved=resolved,
@@ -94,6 +100,8 @@ class CallFolds:
         }  # fmt: skip
         if event.remember:
             decision["remember"] = event.remember
+        if is_withdrawal(event):
+            self._withdrawn.add(event.call_id)
         states = {"denied": "denied", "withheld": "withheld", "approved": "ready", "released": "ready"}
         self._waiting.discard(entry.id)
         self.question_media.pop(entry.id, None)
@@ -107,6 +115,8 @@ class CallFolds:
     def _call_started(self, event: CallStarted) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._blocks.head["round"])
         patches += _apply_edit(entry, event.edited)
+        if event.guarded:
+            self._guarded.add(event.call_id)
         stands_for = {"resolved": self._resolved(event.resolved)} if event.resolved else {}
         return patches + entry.update(state="running", started=event.started, **stands_for) + self._update_status()
 
@@ -133,7 +143,25 @@ class CallFolds:
             **self._qualified(event), **({"table": preview_data(event.table)} if event.table else {}),
             **({"whole": self._blocks.notice_text(event.whole)} if event.whole else {}),
         )  # fmt: skip
-        return patches + changed + self._update_status()
+        return patches + changed + self._without_withheld(event, entry) + self._update_status()
+
+    def _without_withheld(self, event: CallFinished, entry: BlockBuilder) -> list[Patch]:
+        """Remove what goes with a withheld result, which a saved notebook has no more than it: output, inner calls."""
+        is_released = is_delivered(event) and event.call_id not in self._withdrawn
+        if is_released or event.call_id not in self._guarded:
+            return []
+        inner = [one for call_id in self._inside_of(event.call_id) if (one := self._blocks.entries.get(call_id))]
+        output = entry.replace("progress", "") if str(entry.texts["progress"]) else []
+        return output + [patch for one in inner for patch in _outline(one)]
+
+    def _inside_of(self, call_id: str) -> list[str]:
+        """Return the calls that code of a call made, directly or by another call."""
+        found = {call_id: None}
+        for around in (waiting := [call_id]):
+            inner = [one for one, other in self._inside.items() if other == around and one not in found]
+            found |= dict.fromkeys(inner)
+            waiting += inner
+        return list(found)[1:]
 
     def _qualified(self, event: CallFinished) -> dict[str, Any]:
         name = event.qualified_name or self.qualified_names.get(event.name)
@@ -199,6 +227,15 @@ def _apply_edit(entry: BlockBuilder, edited: str) -> list[Patch]:
 
 def _previews(previews: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {"glances": {key: preview_data(one) for key, one in previews.items()}} if previews else {}
+
+
+def _outline(entry: BlockBuilder) -> list[Patch]:
+    """Leave that a call was made, and not what it took and returned."""
+    texts = [name for name in ("progress", "result", "shown", "traceback") if str(entry.texts.get(name, ""))]
+    patches = [patch for name in texts for patch in entry.replace(name, "")] + entry.replace("arguments", "{}")
+    empty: dict[str, Any] = {"media": [], "glances": {}, "table": {"columns": [], "rows": []}, "asked_arguments": ""}
+    present = {name: value for name, value in empty.items() if name in entry.fields}
+    return patches + entry.update(resolved={}, reason="", decisions=[], whole="", **present)
 
 
 def _not_counted(entry: BlockBuilder, reask: RepeatedQuestion | None) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from nbtool.blocks.history.protocol import SearchHit
 from nbtool.blocks.sanitize import one_line
+from nbtool.event_filter import filter_events
 from nbtool.events import CallFinished, CallReady, ReplyFinished
 from nbtool.turn_view import TurnView
+from nbtool.wire.framing.known_secrets import secret_hider
 
 MAX_QUERY = 200
 """Characters of a search that are used."""
@@ -57,7 +59,7 @@ def _snippet(parts: list[tuple[str, str]], words: list[str]) -> str:
 def _searchable_parts(turn: TurnView) -> list[tuple[str, str]]:
     """Return the texts of a turn, the prompt first, each with a label."""
     parts = [("prompt", turn.prompt.text), ("turn", turn.turn_id)]
-    for event in list(turn.log):
+    for event in filter_events(list(turn.log), "notebook", secret_hider()):
         match event:
             case ReplyFinished():
                 parts.append(("reply", event.message.text))

@@ -16,10 +16,12 @@ from nbtool.blocks.labels import format_cost, format_seconds, turn_seconds
 from nbtool.blocks.protocol import UsageData
 from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.static_html import to_html as turn_html
+from nbtool.event_filter import filter_events
 from nbtool.events import TurnStatus
 from nbtool.ids import short_id
 from nbtool.text import shorten
 from nbtool.turn_view import TurnView
+from nbtool.wire.framing.known_secrets import secret_hider
 
 HTML_LIMIT = 150_000
 """Approximate bytes of UTF-8 of a conversation in a saved notebook; the latest turns are rendered in full first."""
@@ -103,7 +105,7 @@ class _TurnWriter:
             command = f"<code>%chat show {short_id(version['turn_id'])}</code>"
             return f'<div style="{_MUTED_STYLE}">Too large to include: {command}</div>'
         transcript = Transcript()
-        for event in list(turn.log):
+        for event in filter_events(list(turn.log), "notebook", secret_hider()):
             transcript.feed(event)
         prompt = escapeHtml(shorten(transcript.head["prompt"], MAX_PROMPT_CHARS))
         html = f'<div style="white-space:pre-wrap"><strong>{prompt}</strong></div>'

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -19,10 +18,12 @@ from nbtool.blocks.history.tree_rows import origin_of
 from nbtool.blocks.labels import CALL_STATE_LABELS, TURN_STATUS_WORDS, decision_text
 from nbtool.blocks.protocol import Patch
 from nbtool.blocks.sanitize import one_line
-from nbtool.events import DELTAS, CallAsked, Event, TurnStarted
+from nbtool.event_filter import EventFilter, filter_events, released_calls
+from nbtool.events import DELTAS, Event, TurnStarted
 from nbtool.messages import Media
 from nbtool.text import map_text
 from nbtool.turn_view import TurnView
+from nbtool.wire.framing.known_secrets import secret_hider
 
 MAX_STEPS = 500
 """Steps of one turn; everything after them is one more step."""
@@ -48,8 +49,8 @@ def detail(
 def media(turn: TurnView) -> Mapping[str, Media]:
     """Return the images and sounds in a turn's steps, by key."""
     transcript = Transcript()
-    for event in turn.log:
-        transcript.feed(_without_result(event))
+    for event in filter_events(list(turn.log), "notebook", secret_hider()):
+        transcript.feed(event)
     return transcript.media
 
 
@@ -58,8 +59,10 @@ def _steps(log: TimedLog, max_steps: int) -> list[Step]:
     began = next((event.started for _, event in log if isinstance(event, TurnStarted)), 0.0)
     steps: list[Step] = []
     last = ""
+    shown_events = EventFilter("notebook", secret_hider(), released=released_calls([event for _, event in log]))
     for at, event in log:
-        patches = transcript.feed(_without_result(event))
+        shown = shown_events.feed(event)
+        patches = transcript.feed(shown) if shown else []
         label = names.label(event)
         if steps and (not label or _continues(event, last) or len(steps) > max_steps):
             steps[-1]["patches"] += patches
@@ -70,13 +73,6 @@ def _steps(log: TimedLog, max_steps: int) -> list[Step]:
     if len(steps) > max_steps:
         steps[-1]["label"] = "All later steps"
     return steps
-
-
-def _without_result(event: Event) -> Event:
-    """Remove what a person was shown at the gate of a result: it may have been withheld or redacted there."""
-    if isinstance(event, CallAsked) and event.gate == "result":
-        return replace(event, shown="", media=())
-    return event
 
 
 def _continues(event: Event, last: str) -> bool:

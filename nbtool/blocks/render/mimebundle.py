@@ -36,6 +36,7 @@ from nbtool.blocks.protocol_schema import (
 from nbtool.blocks.question import question_summary, remarks
 from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.omission import mark_truncated
+from nbtool.blocks.render.saved_document import without_person_only
 from nbtool.blocks.render.static_html import HTML_LIMIT, STATIC_QUESTION_NOTE, TEXT_LIMIT, to_html, to_text
 from nbtool.messages import Media
 from nbtool.text import clean_text
@@ -57,7 +58,7 @@ def turn_mimebundle(document: Document, media: Mapping[str, Media] | None = None
     A turn that has not ended, or that cannot be made small enough, is not saved as data. A replayed one contains no
     times: running its cell again changes nothing in the file but the turn's id.
     """
-    bare = _without_times(document) if document["head"].get("replayed") else document
+    bare = without_person_only(_without_times(document) if document["head"].get("replayed") else document)
     embedded, size = embed_media(bare, media or {})
     bundle: dict[str, Any] = {
         "text/html": fit_document(embedded, to_html, HTML_LIMIT + size),
@@ -76,7 +77,7 @@ def turn_mimebundle(document: Document, media: Mapping[str, Media] | None = None
 def turn_data(document: Document) -> Document:
     """Return the saved data of a turn: what its blocks show, and of a question only its subject."""
     clipper = _Truncator()
-    blocks = [part for block in document["blocks"] for part in _block(block, clipper)]
+    blocks = [part for block in without_person_only(document)["blocks"] for part in _block(block, clipper)]
     part: Document = {"v": VERSION, "head": _head(document["head"], clipper), "blocks": blocks}
     return mark_truncated(part) if clipper.has_cut else part
 
@@ -176,9 +177,6 @@ def _call(block: CallBlock, clipper: _Truncator) -> CallBlock:
     }
     if "table" in block:
         result["table"] = _preview(block["table"], clipper)
-    if "glances" in block:
-        previews = clipper.entries(block["glances"].items())
-        result["glances"] = {clipper.text(name, NAME_LENGTH): _preview(preview, clipper) for name, preview in previews}
     return cast("CallBlock", result)
 
 

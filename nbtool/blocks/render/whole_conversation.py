@@ -16,8 +16,10 @@ from nbtool.blocks.display_limits import omitted_marker, truncate
 from nbtool.blocks.protocol import VERSION, Document
 from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.mimebundle import turn_data
+from nbtool.blocks.render.saved_document import without_person_only
 from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.blocks.sanitize import one_line
+from nbtool.wire.framing.known_secrets import hide_secrets
 
 MAX_TURNS = 50
 """Turns of a conversation that are included: the latest ones."""
@@ -129,7 +131,7 @@ def _html(turns: Sequence[ConversationTurn]) -> str:
     before = f'<div style="{_MUTED_STYLE}">{_before(turns)}</div>' if _left_out(turns) else ""
     parts = (
         f'<div style="{_PROMPT_STYLE}">{escapeHtml(_prompt(turn))}</div>'
-        f"{fit_document(turn.document, to_html, TURN_LIMIT // 4)}"
+        f"{fit_document(_saved(turn), to_html, TURN_LIMIT // 4)}"
         for turn in turns[-MAX_TURNS:]
     )
     return f'<div class="tex2jax_ignore mathjax_ignore">{before}{"".join(parts)}</div>'
@@ -137,13 +139,17 @@ def _html(turns: Sequence[ConversationTurn]) -> str:
 
 def _text(turns: Sequence[ConversationTurn]) -> str:
     parts = (
-        f"> {_prompt(turn)}\n\n{fit_document(turn.document, to_text, TURN_LIMIT // 4)}" for turn in turns[-MAX_TURNS:]
+        f"> {_prompt(turn)}\n\n{fit_document(_saved(turn), to_text, TURN_LIMIT // 4)}" for turn in turns[-MAX_TURNS:]
     )
     return "\n\n".join([*([_before(turns)] if _left_out(turns) else []), *parts])
 
 
+def _saved(turn: ConversationTurn) -> Document:
+    return without_person_only(turn.document)
+
+
 def _prompt(turn: ConversationTurn) -> str:
-    excerpt, omitted = truncate(turn.prompt, PROMPT_LIMIT)
+    excerpt, omitted = truncate(hide_secrets(turn.prompt), PROMPT_LIMIT)
     return excerpt + omitted_marker(omitted)
 
 

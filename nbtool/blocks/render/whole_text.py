@@ -16,11 +16,13 @@ from nbtool.blocks.labels import (
 )
 from nbtool.blocks.media import describe
 from nbtool.blocks.protocol import Block, CallBlock, Document, ProseBlock
+from nbtool.blocks.render.saved_document import without_person_only
 from nbtool.blocks.sanitize import escape_invisible
 
 
 def to_whole_text(document: Document) -> str:
     """Render a document that was folded with `limits.WHOLE`."""
+    document = without_person_only(document)
     head = document["head"]
     parts = [_section("Prompt", head["prompt"]), *(f"[{describe(one)}]" for one in head.get("attached", ()))]
     parts += [part for block in document["blocks"] for part in _block(block)]

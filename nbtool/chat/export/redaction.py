@@ -1,4 +1,4 @@
-"""Keep out of exported code what plugins keep out of the journal: in prompts, arguments and edited results."""
+"""Keep out of exported code private values and known secrets: in prompts, arguments and edited results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nbtool.chat.journal import redact_data, redactor_for
+from nbtool.audience import Hide, hide_content
+from nbtool.chat.journal import redactor_for, with_secrets_hidden
 from nbtool.chat.turn import Turn
+from nbtool.event_filter import hidden_calls
 from nbtool.tools.calls.record import CallRecord
 
 
@@ -20,7 +22,7 @@ class Redaction:
 
     def text(self, text: str, turn: Turn | None = None) -> str:
         """Return a text without private values."""
-        hide = redactor_for(self.plugins, turn.turn_id if turn else "")
+        hide = self._hide(turn)
         redacted = hide(text) if hide else text
         self.has_changed = self.has_changed or redacted != text
         return redacted
@@ -31,20 +33,25 @@ class Redaction:
 
     def calls(self, turn: Turn) -> list[CallRecord]:
         """Return the calls of a turn, without private values in their arguments."""
-        if not self.plugins:
-            return list(turn.calls)
+        hidden = hidden_calls(turn.log)  # made inside a call whose result was withheld
+        calls = [call for call in turn.calls if call.call_id not in hidden]
+        if self._hide(turn) is None:
+            return calls
         return [
             replace(call, arguments=self._arguments(call.arguments, turn), edited=self._arguments(call.edited, turn))
-            for call in turn.calls
+            for call in calls
         ]
 
+    def _hide(self, turn: Turn | None) -> Hide | None:
+        return with_secrets_hidden(redactor_for(self.plugins, turn.turn_id if turn else ""))
+
     def _arguments(self, text: str, turn: Turn) -> str:
-        hide = redactor_for(self.plugins, turn.turn_id)
+        hide = self._hide(turn)
         if hide is None:
             return text
         try:
             value = json.loads(text)
-            redacted = redact_data(value, hide)
+            redacted = hide_content(value, hide)
         except (ValueError, RecursionError):
             return self.text(text, turn)
         if redacted == value:

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nbtool.chat.journal.process_journal import WAIT_SECONDS, Journal, journal
-    from nbtool.chat.journal.redaction import redact_data, redactor_for
+    from nbtool.chat.journal.redaction import redactor_for, with_secrets_hidden
     from nbtool.chat.journal.turn_writer import TurnWriter
 
 _MODULES = {
     "WAIT_SECONDS": "process_journal",
     "Journal": "process_journal",
     "journal": "process_journal",
-    "redact_data": "redaction",
     "redactor_for": "redaction",
+    "with_secrets_hidden": "redaction",
     "TurnWriter": "turn_writer",
 }
 
@@ -40,4 +40,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
-__all__ = ["WAIT_SECONDS", "Journal", "TurnWriter", "journal", "redact_data", "redactor_for"]
+__all__ = ["WAIT_SECONDS", "Journal", "TurnWriter", "journal", "redactor_for", "with_secrets_hidden"]

@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 from nbtool import settings
 from nbtool.chat.journal import queries, retention
 from nbtool.chat.journal.database import Store, call_in_children, open_store
-from nbtool.chat.journal.redaction import redact_event
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import BUSY_SECONDS, DISK_ERRORS
 from nbtool.chat.journal.sidecar import write_sidecar
@@ -83,15 +82,11 @@ class Journal:
         self._lock = threading.Lock()
         _OPEN.add(self)
 
-    async def write(
-        self, chat_id: str, turn_id: str, events: Iterable[Event], *, hide: Callable[[str], str] | None = None
-    ) -> None:
+    async def write(self, chat_id: str, turn_id: str, events: Iterable[Event]) -> None:
         """Write events; returns when they are on disk, or after `wait_seconds`.
 
         Writes to a file that is locked by another process or on a slow disk are completed later, and turns do not wait
         for it until then; a broken file is abandoned.
-
-        `hide` redacts private values in every text before it is written.
         """
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -99,7 +94,7 @@ class Journal:
             if not ended.done():
                 ended.set_exception(error) if error else ended.set_result(None)
 
-        stop_waiting = self.begin_write(chat_id, turn_id, events, settle, hide=hide)
+        stop_waiting = self.begin_write(chat_id, turn_id, events, settle)
         try:
             await ended
         except asyncio.CancelledError:
@@ -112,8 +107,6 @@ class Journal:
         turn_id: str,
         events: Iterable[Event],
         on_end: Callable[[BaseException | None], object],
-        *,
-        hide: Callable[[str], str] | None = None,
     ) -> Callable[[], None]:
         """Start what `write` awaits, without a task: each costs iterations of the loop, several per round.
 
@@ -121,7 +114,7 @@ class Journal:
         returns. The function returned stops waiting for the file, which is still written; `on_end` is not called then.
         """
         now = time.time()
-        rows = [Row(now, chat_id, turn_id, event.kind, _event_body(event, hide)) for event in events]
+        rows = [Row(now, chat_id, turn_id, event.kind, dump_event(event)) for event in events]
         store = self._store
         write = store.write(rows)
 
@@ -374,10 +367,6 @@ def _call_when_written(
     timer = loop.call_later(seconds, end_once, TimeoutError())
     write.add_done_callback(notify)
     return cancel
-
-
-def _event_body(event: Event, hide: Callable[[str], str] | None) -> str:
-    return dump_event(event) if hide is None else redact_event(dump_event(event), hide)
 
 
 def _reason(error: BaseException) -> str:

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from nbtool.audience import Hide
 from nbtool.chat.journal.process_journal import Journal
-from nbtool.events import (
-    CallAsked,
-    CallDecided,
-    CallFinished,
-    CallProgress,
-    CallReady,
-    CallStarted,
-    Event,
-    TextDelta,
-    ThinkingDelta,
-)
+from nbtool.chat.journal.redaction import with_secrets_hidden
+from nbtool.event_filter import EventFilter, is_withdrawal
+from nbtool.events import CallDecided, CallFinished, CallProgress, CallStarted, Event, TextDelta, ThinkingDelta
 
 FLUSH_SECONDS = 1.0
 """Seconds that text deltas and the output of running calls are buffered before they are written."""
@@ -32,8 +24,9 @@ class TurnWriter:
     """Write the events of one turn to a journal; text deltas are joined, other events are written at once.
 
     A result is written when it is released; its approval question and the output of its call are not written before.
-    With `hide`, private values are redacted in every text; then text is written with the complete reply only, and the
-    output of a call with its outcome, so that no value is split and missed.
+    What only the person sees is not written, nor are known secrets. With `hide`, private values are redacted too; then
+    text is written with the complete reply only, and the output of a call with its outcome, so that no value is split
+    and missed.
     """
 
     def __init__(
@@ -42,7 +35,7 @@ class TurnWriter:
         chat_id: str,
         turn_id: str,
         *,
-        hide: Callable[[str], str] | None = None,
+        hide: Hide | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._journal = journal
@@ -52,7 +45,9 @@ class TurnWriter:
         self._pending: list[Event] = []
         self._pieces: list[str] = []
         self._since = 0.0
+        self._filter = EventFilter("journal")
         self._withheld: dict[str, list[CallProgress]] = {}
+        self._guarded: set[str] = set()
         self._withdrawn: set[str] = set()
 
     def buffer(self, delta: _Prose) -> bool:
@@ -68,12 +63,12 @@ class TurnWriter:
     async def write(self, *events: Event) -> None:
         """Write the buffer, then these events; the output of calls may be buffered, too."""
         if gathered := self._gather(events):
-            await self._journal.write(*self._ids, gathered, hide=self._hide)
+            await self._journal.write(*self._ids, gathered)
 
     def begin_write(self, events: Sequence[Event], on_end: Callable[[BaseException | None], object]) -> None:
         """Start what `write` awaits; `on_end` is called once it has ended, perhaps before this returns."""
         if gathered := self._gather(events):
-            self._journal.begin_write(*self._ids, gathered, on_end, hide=self._hide)
+            self._journal.begin_write(*self._ids, gathered, on_end)
         else:
             on_end(None)
 
@@ -85,24 +80,22 @@ class TurnWriter:
         if events and all(isinstance(event, CallProgress) for event in events) and not self._is_due():
             return []
         gathered, self._pending, self._since = self._pending, [], 0.0
-        return gathered
+        self._filter.hide = with_secrets_hidden(self._hide)
+        return [shown for event in gathered if (shown := self._filter.feed(event)) is not None]
 
     def _withhold(self, event: Event) -> None:
         match event:
             case CallStarted() if event.guarded or self._hide:
                 self._withheld[event.call_id] = []
+                self._guarded |= {event.call_id} if event.guarded else set()
             case CallProgress() if event.call_id in self._withheld:
                 if len(self._withheld[event.call_id]) < MAX_WITHHELD_CHUNKS:
                     self._withheld[event.call_id].append(event)
                 return
-            case CallReady() | CallAsked():
-                event = _without_values(event)
-            case CallDecided(gate="result") if event.verdict == "withheld" or event.edited:
-                self._withdrawn.add(event.call_id)
             case CallFinished():
                 self._release(event)
-                # Shown to the user only; images for the model are in the messages.
-                event = replace(event, media=(), media_unsaved=event.media_unsaved + len(event.media), table={})
+            case CallDecided() if is_withdrawal(event):
+                self._withdrawn.add(event.call_id)
             case _:
                 pass
         self._pending.append(event)
@@ -110,7 +103,9 @@ class TurnWriter:
     def _release(self, event: CallFinished) -> None:
         """Write the output of a call, now that its result is released; nothing if it was withheld, edited or lost."""
         printed = self._withheld.pop(event.call_id, [])
-        if event.status in ("ok", "error") and event.call_id not in self._withdrawn:
+        is_hidden = event.call_id in self._withdrawn or (event.is_described and event.call_id in self._guarded)
+        if event.status in ("ok", "error") and not is_hidden:
+            self._filter.release(event.call_id)
             self._pending += _join_progress(printed)
 
     def _flush_text(self) -> None:
@@ -122,15 +117,6 @@ class TurnWriter:
         now = self._clock()
         self._since = self._since or now
         return now - self._since > FLUSH_SECONDS
-
-
-def _without_values(event: CallReady | CallAsked) -> CallReady | CallAsked:
-    """Return an event without values of the notebook, which are shown to the user only."""
-    if isinstance(event, CallReady):
-        return replace(event, glances={})
-    if event.gate == "result":
-        return replace(event, shown="", media=())  # the result may still be withheld or edited
-    return replace(event, glances={}, again=event.again.without_content() if event.again else None)
 
 
 def _join_progress(printed: list[CallProgress]) -> list[CallProgress]:

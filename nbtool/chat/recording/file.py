@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from nbtool.audience import FREE, NESTED, OWN, TEXT
 from nbtool.chat.recording.key_part import Part, dump_parts, load_labelled, load_parts
 from nbtool.chat.recording.lock import file_lock
 from nbtool.errors import BadRecording
@@ -53,23 +54,26 @@ class RecordedCall:
     `edited` is the JSON of the arguments as edited by the user.
     """
 
-    again: bool = False
-    has_value: bool = False
-    value: Any = None
-    arguments_reference: str = ""
-    edited: str = ""
+    again: bool = field(default=False, metadata=OWN)
+    has_value: bool = field(default=False, metadata=OWN)
+    value: Any = field(default=None, metadata=FREE)
+    arguments_reference: str = field(default="", metadata=TEXT)
+    edited: str = field(default="", metadata=TEXT)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """A recorded turn: the date, the prompt (for readers of the file), the parts of its key, calls, and events."""
+    """A recorded turn: the date, the prompt (for readers of the file), the parts of its key, calls, and events.
 
-    recorded: str
-    model: str
-    prompt: str
-    key: Mapping[Part, str]
-    calls: Mapping[str, RecordedCall] = field(default_factory=dict)
-    events: list[dict[str, Any]] = field(default_factory=list)
+    Its `events` are in the form for a recording already.
+    """
+
+    recorded: str = field(metadata=OWN)
+    model: str = field(metadata=TEXT)
+    prompt: str = field(metadata=TEXT)
+    key: Mapping[Part, str] = field(metadata=OWN)
+    calls: Mapping[str, RecordedCall] = field(default_factory=dict, metadata=NESTED)
+    events: list[dict[str, Any]] = field(default_factory=list, metadata=OWN)
 
 
 class Recording:

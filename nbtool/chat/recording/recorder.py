@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, get_args
 
-from pydantic import SecretStr
-
 from nbtool.chat.conversation import restore
 from nbtool.chat.model import Model
 from nbtool.chat.recording.cache_key import (
@@ -43,6 +41,7 @@ from nbtool.text import clean_text
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.variables.references import referenced_names
 from nbtool.wire.base import Endpoint, Prompt, Retries
+from nbtool.wire.framing.known_secrets import secrets_of
 
 ReplayMode = Literal["auto", "only", "off"]
 """Whether recorded turns are replayed: if their inputs are unchanged; always, or the turn fails; never."""
@@ -207,7 +206,7 @@ class TurnRecorder:
         if is_partial:
             self._key, self.reason = None, NOT_RECORDABLE
         if self._key and self.recorder.file:
-            self._redactor = Redactor(self.inputs.plugins, partial(_secrets_of, self.endpoint))
+            self._redactor = Redactor(self.inputs.plugins, partial(secrets_of, self.endpoint))
             self._redactor.register(history)
             key = self._key = self._complete_key(self._key, compared(), version)
             if self.mode == "only" or (self.mode == "auto" and version == 1):
@@ -357,11 +356,6 @@ def _is_former(turn: RecordedTurn, file: Recording, key: CacheKey) -> bool:
     """Whether a recorded turn has the history of this key, and no turn of this kernel is its replay or its original."""
     has_same_history = turn.key.get(Part("history")) == key.parts[Part("history")]
     return has_same_history and hash_json(labelled(turn.key)) not in file.used
-
-
-def _secrets_of(endpoint: object) -> list[SecretStr]:
-    """Return the keys, headers and query of an endpoint, to redact them everywhere."""
-    return [secret for one in (endpoint, getattr(endpoint, "native", None)) for secret in getattr(one, "secrets", ())]
 
 
 def stored_names(log: Sequence[Event]) -> list[str]:

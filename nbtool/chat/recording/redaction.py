@@ -7,24 +7,16 @@ stays masked.
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic import SecretStr
 
+from nbtool.audience import hide_content
 from nbtool.messages import Message, Text, ToolCall, ToolResult
 from nbtool.plugins.masks import Masks
+from nbtool.wire.framing.known_secrets import hide_secrets
 from nbtool.wire.framing.redaction import redact
-
-_OWN_FIELDS = frozenset(
-    {"kind", "role", "status", "call_id", "id", "name", "gate", "verdict", "by", "phase", "level", "stop_reason",
-     "end_reason", "error_phase", "topic", "reference", "mime", "host", "digest"}
-)  # fmt: skip
-"""Fields with values of nbtool, which are never private."""
-
-_NOTHING: frozenset[str] = frozenset()
 
 
 class Redactor:
@@ -39,7 +31,7 @@ class Redactor:
         """Return a text with private values and API keys redacted."""
         for masks in self._masks:
             text = masks.mask(text)
-        return redact(text, self._keys())
+        return redact(hide_secrets(text), self._keys())
 
     def restore(self, text: str) -> str:
         """Return a text with known masks replaced by their values."""
@@ -61,44 +53,4 @@ class Redactor:
 
     def is_unchanged(self, value: Any) -> bool:
         """Whether redaction leaves a JSON value unchanged."""
-        masked = value
-        for masks in self._masks:
-            masked = masks.mask_all(masked, numbers=True)
-        return bool(map_private_text(masked, self.hide) == _as_lists(value))
-
-    def redact_event(self, event: dict[str, Any]) -> Any:
-        """Return an event, as plain data, with its texts redacted."""
-        return map_private_text(event, self.hide)
-
-
-def map_private_text(value: Any, change: Callable[[str], str], ours: Set[str] = _OWN_FIELDS) -> Any:
-    """Apply `change` to every text in plain data except nbtool's own fields; to bytes only if they are text."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list | tuple):
-        return [map_private_text(inner, change, ours) for inner in value]
-    if not isinstance(value, dict):
-        return value
-    is_media = value.get("kind") == "media"
-    changed = {}
-    for key, inner in value.items():
-        if is_media and key == "data":
-            changed[key] = _text_inside(inner, str(value.get("mime")), change)
-        else:
-            within = _NOTHING if key == "resolved" else ours  # names of references contain keys, which are user data
-            changed[key] = inner if key in ours and isinstance(inner, str) else map_private_text(inner, change, within)
-    return changed
-
-
-def _text_inside(data: Any, mime: str, change: Callable[[str], str]) -> Any:
-    if not isinstance(data, str) or not (mime.startswith("text/") or mime.endswith(("json", "xml"))):
-        return data
-    try:
-        text = base64.urlsafe_b64decode(data).decode("utf-8", "replace")
-    except (ValueError, binascii.Error):
-        return data
-    return base64.urlsafe_b64encode(change(text).encode()).decode()
-
-
-def _as_lists(value: Any) -> Any:
-    return map_private_text(value, str)
+        return bool(hide_content(value, self.hide) == value)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from typing import Any, TypeVar
 
+from nbtool.audience import for_audience, map_content
 from nbtool.chat.recording.file import RecordedCall, RecordedTurn
 from nbtool.chat.recording.key_part import Part
-from nbtool.chat.recording.redaction import Redactor, map_private_text
+from nbtool.chat.recording.redaction import Redactor
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn.sent_reasons import with_sent_reasons
 from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
-from nbtool.event_json import dump_event, load_events
+from nbtool.event_filter import filter_events, hidden_calls
+from nbtool.event_json import load_events
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, Notice, TurnEnded
 from nbtool.ids import new_id
-from nbtool.text import clean_text
+from nbtool.messages import ToolCall
+from nbtool.text import clean_text, map_text
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.store import Variables
 from nbtool.tools.variables.variable import NAME
+
+T = TypeVar("T")
 
 RECORDED_KINDS = frozenset(
     {"request_started", "reply_finished", "call_ready", "call_decided", "call_finished", "message_appended", "notice",
@@ -28,14 +34,14 @@ RECORDED_KINDS = frozenset(
 )  # fmt: skip
 """The kinds of events in a recording."""
 
+CALL_IDS = frozenset({"call_id", "inside"})
+"""The fields with ids of calls, which differ in each run."""
+
 MAX_VALUE = 64 * 1024
 """Maximum characters of a result that is recorded; for a larger one the call runs again on replay."""
 
 MAX_LEVELS = 20
 """Maximum nesting of a result that is recorded."""
-
-_NEEDED = frozenset({"text", "shown", "arguments", "by", "digest", "message", "usage"})
-"""Fields that are written even if they are empty."""
 
 
 def serialize_turn(turn: Turn, key: Mapping[Part, str], variables: Variables, redactor: Redactor) -> RecordedTurn:
@@ -45,12 +51,17 @@ def serialize_turn(turn: Turn, key: Mapping[Part, str], variables: Variables, re
         BadRecording: it cannot be recorded.
     """
     ids: dict[str, str] = {}
-    inner = _with_calls_inside(turn.log)
+    inner, hidden = _with_calls_inside(turn.log), hidden_calls(turn.log)
     calls = {
-        _short_id(record.call_id, ids): _recorded_call(record, variables, redactor, inner) for record in turn.calls
+        _short_id(record.call_id, ids): for_audience(
+            RecordedCall() if record.call_id in hidden else _recorded_call(record, variables, redactor, inner),
+            "recording",
+            hide=redactor.hide,
+        )
+        for record in turn.calls
     }
-    events = with_sent_reasons([event for event in turn.log if _is_recorded(event)])
-    items = [redactor.redact_event(_plain(event, ids)) for event in events]
+    events = [event for event in filter_events(turn.log, "recording", redactor.hide) if _is_recorded(event)]
+    items = [_plain(event, ids) for event in events]
     recorded = RecordedTurn(
         recorded=dt.datetime.now().astimezone().date().isoformat(),
         model=turn.model,
@@ -73,8 +84,9 @@ def deserialize_events(
     """
     ids: dict[str, str] = {}
     try:
-        items = [_expand(event, ids, redactor) for event in _expand_messages(recorded.events)]
-        events = load_events(items)
+        restore = redactor.restore if redactor else str
+        loaded = load_events(_expand_messages(recorded.events))
+        events = [_with_new_ids(map_content(event, restore), ids) for event in loaded]
     except UnreadableEvent as error:
         raise BadRecording(f"A recorded turn cannot be read: {error.message}") from None
     except (TypeError, AttributeError, ValueError, RecursionError):
@@ -96,37 +108,36 @@ def _is_recorded(event: Event) -> bool:
     return event.kind in RECORDED_KINDS and not (isinstance(event, Notice) and event.topic == "evicted")
 
 
-def _plain(event: Event, ids: dict[str, str]) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(dump_event(event))
-    kind, seconds = plain.pop("kind"), plain.pop("seconds", None)
-    if kind == "call_finished":
-        plain["media"], plain["traceback"], plain["table"] = [], "", {}  # shown to the user only
-        plain["media_left_out"], plain["media_unsaved"] = plain["media_left_out"] or None, None
-    brief = {"kind": kind, **_compact(plain, ids)}
-    return {**brief, "seconds": 0.0} if isinstance(event, TurnEnded) and seconds is not None else brief
+def _plain(value: Any, ids: dict[str, str]) -> dict[str, Any]:
+    """Return an event, or a part of it, as plain data: without optional fields that have their default.
 
-
-def _compact(plain: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
-    """Return the data without fields that differ from run to run, are empty, or are redundant."""
+    Content is written as it is, whatever keys it has.
+    """
     brief: dict[str, Any] = {}
-    for name, value in plain.items():
-        if name in ("message_id", "native", "host") or (name == "args" and plain.get("kind") == "call"):
-            continue
-        if name == "call_id":
-            brief[name] = _short_id(value, ids)
-        elif name == "digest":
-            brief[name] = ""
-        elif isinstance(value, dict) and name != "resolved":
-            brief[name] = _compact(value, ids)
-        elif isinstance(value, list):
-            brief[name] = [_compact(inner, ids) if isinstance(inner, dict) else inner for inner in value]
-        else:
-            brief[name] = value
-    return {name: value for name, value in brief.items() if name in _NEEDED or not _is_empty(value)}
+    for one in fields(value):
+        field = getattr(value, one.name)
+        if one.name == "kind" or not _is_left_out(one, field):
+            brief[one.name] = _short_id(field, ids) if one.name in CALL_IDS and field else _plain_field(field, ids)
+    return {"kind": brief.pop("kind"), **brief} if "kind" in brief else brief
 
 
-def _is_empty(value: Any) -> bool:
-    return value is None or value is False or (isinstance(value, str | list | dict) and not value)
+def _plain_field(field: Any, ids: dict[str, str]) -> Any:
+    if is_dataclass(field):
+        return _plain(field, ids)
+    if isinstance(field, tuple):
+        return [_plain_field(inner, ids) for inner in field]
+    if isinstance(field, dict):
+        return {clean_text(str(name)): _plain_field(inner, ids) for name, inner in field.items()}
+    if isinstance(field, bytes):
+        return base64.urlsafe_b64encode(field).decode()
+    return map_text(field, clean_text, keys=lambda name: clean_text(str(name)))
+
+
+def _is_left_out(one: Field[Any], field: Any) -> bool:
+    """Whether an optional field has its default or can be derived: new ids are made, arguments are read from JSON."""
+    if one.default is MISSING and one.default_factory is MISSING:
+        return False
+    return one.name in ("message_id", "args") or field is None or field == one.default or field in ((), {})
 
 
 def _short_id(call_id: str, ids: dict[str, str]) -> str:
@@ -146,7 +157,7 @@ def _deduplicated(items: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _recorded_call(record: CallRecord, variables: Variables, redactor: Redactor, inner: set[str]) -> RecordedCall:
     """Return the recorded form of a call; one that made calls itself never runs again."""
-    edited = redactor.hide(record.edited)
+    edited = record.edited
     if record.status != "ok":
         return RecordedCall(edited=edited)
     is_changed = any(decided.gate == "result" and decided.edited for decided in record.decisions)
@@ -242,23 +253,20 @@ def _check(events: Sequence[Event], calls: Mapping[str, RecordedCall]) -> None:
         )
 
 
-def _expand(event: dict[str, Any], ids: dict[str, str], redactor: Redactor | None) -> dict[str, Any]:
-    restored = map_private_text(event, redactor.restore) if redactor else event
-    full: dict[str, Any] = _with_ids(restored, ids)
-    return full
-
-
-def _with_ids(value: Any, ids: dict[str, str]) -> Any:
-    if isinstance(value, list):
-        return [_with_ids(inner, ids) for inner in value]
-    if not isinstance(value, dict):
-        return value
-    full = {name: inner if name == "resolved" else _with_ids(inner, ids) for name, inner in value.items()}
-    if isinstance(call_id := full.get("call_id"), str):
-        full["call_id"] = ids.setdefault(call_id, new_id("call"))
-    if full.get("kind") == "call" and isinstance(full.get("arguments"), str):
-        full["args"] = _arguments(full["arguments"])
-    return full
+def _with_new_ids(value: T, ids: dict[str, str]) -> T:
+    """Return an event, or a part of it, with new ids of calls, and with the arguments that their JSON says."""
+    changes: dict[str, Any] = {}
+    for one in fields(value):  # type: ignore[arg-type]  # every event and part is a dataclass
+        field = getattr(value, one.name)
+        if one.name in CALL_IDS and field:
+            changes[one.name] = ids.setdefault(field, new_id("call"))
+        elif is_dataclass(field):
+            changes[one.name] = _with_new_ids(field, ids)
+        elif isinstance(field, tuple):
+            changes[one.name] = tuple(_with_new_ids(inner, ids) if is_dataclass(inner) else inner for inner in field)
+    if isinstance(value, ToolCall):
+        changes["args"] = _arguments(value.arguments)
+    return replace(value, **changes)  # type: ignore[type-var]  # the same
 
 
 def _arguments(text: str) -> dict[str, Any] | None:

@@ -6,10 +6,10 @@ in the `ApprovalQueue`; buttons, a line of input, a policy or a script's approve
 decision counts.
 """
 
+from nbtool.events import BY_ERROR
 from nbtool.tools.approval.decisions import (
     BY_BUTTON,
     BY_COMMAND,
-    BY_ERROR,
     BY_INPUT,
     BY_NO_DECISION,
     BY_NOBODY,

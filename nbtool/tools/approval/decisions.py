@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nbtool.argument_check import check_arguments
+from nbtool.events import BY_ERROR
 from nbtool.tools.approval.digest import json_copy
 
 Scope = Literal["call", "tool"]
@@ -66,11 +67,6 @@ BY_POLICY = "policy"
 
 BY_NOBODY = "nobody"
 """The `by` of a denial, or of a withheld result, because nobody could be asked, or only those who may not decide."""
-
-BY_ERROR = "error"
-"""The `by` of a denial, or of a withheld result, because the approver failed or its answer does not fit.
-
-Its `reason` is sent to the model and has no text of the error; its `fix` is the whole text, for the person."""
 
 BY_NO_DECISION = frozenset((BY_NOBODY, BY_ERROR))
 """The `by` of denials, and of withheld results, that are nobody's decision."""

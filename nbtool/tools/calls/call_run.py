@@ -17,6 +17,7 @@ from nbtool.errors import ToolError, UnknownTool
 from nbtool.events import CallProgress, CallReady, CallStarted, Emit, Notice
 from nbtool.loop import is_cancelling
 from nbtool.messages import ToolCall
+from nbtool.policy import site_policy
 from nbtool.tools.approval import canonical_json
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.disclosure import CLOSED_PROGRESS, UnreadableValues
@@ -24,12 +25,12 @@ from nbtool.tools.calls.ordering import CallSlot
 from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.result import CANCELLED_RUN, ResultDelivery
 from nbtool.tools.calls.run_gate import RunGate
-from nbtool.tools.calls.runtime import RunningCall, ToolRuntime, set_current_call
+from nbtool.tools.calls.runtime import RunningCall, ToolRuntime, running
 from nbtool.tools.calls.site_rules import error_text
 from nbtool.tools.execution.runner import BlockedLoop, ToolRun, run_tool, runner_for
 from nbtool.tools.execution.start_check import ChangedBeforeStart
 from nbtool.tools.execution.worker_version import OtherVersionInWorker
-from nbtool.tools.tool import Progress
+from nbtool.tools.tool import Progress, Tool
 
 UNREADABLE_INPUT = (
     "The script has values that were exposed by reference only, and {tool!r} takes its arguments as plain text or "
@@ -89,10 +90,10 @@ async def run_call(
     """
     record = CallRecord.from_call(call, round)
     on_record(record)
-    set_current_call(RunningCall(runtime, call.call_id, round, record))
     is_turn_stopped = False
     try:
-        await _execute(call, runtime, record, slot or CallSlot())
+        with running(RunningCall(runtime, call.call_id, round, record)):
+            await _execute(call, runtime, record, slot or CallSlot())
     except CallEnded as ended:
         record.finish(*ended.outcome)
     except UnknownTool as error:
@@ -164,6 +165,7 @@ def _ready_event(call: ToolCall, record: CallRecord, bound: BoundCall) -> CallRe
         repaired=call.repaired,
         glances={**bound.previews},
         qualified_name=record.qualified_name,
+        inside=record.inside,
     )
 
 
@@ -217,14 +219,20 @@ async def _record_start(bound: BoundCall, runtime: ToolRuntime, record: CallReco
     tool = bound.tool
     thread_name = "loop" if tool.is_async else runner_for(tool, runtime.caller_thread).name
     record.status, record.started = "running", time.time()
-    is_guarded = runtime.check_results or tool.policy.result != "never"
+    record.is_guarded = record.is_guarded or _may_be_withheld(tool, runtime)
     started_event = CallStarted(
-        record.call_id, record.started, thread_name, record.edited, is_guarded, {**record.resolved}
+        record.call_id, record.started, thread_name, record.edited, record.is_guarded, {**record.resolved}
     )
     try:
         await runtime.emit(started_event)
     except asyncio.CancelledError:
         raise NeverStarted from None
+
+
+def _may_be_withheld(tool: Tool, runtime: ToolRuntime) -> bool:
+    """Whether a gate, or the administrator's policy, may still withhold the result of a call."""
+    is_withheld = not (tool.is_value_free or site_policy().values_may_leave)
+    return runtime.check_results or tool.policy.result != "never" or is_withheld
 
 
 async def _end_run(bound: BoundCall, runtime: ToolRuntime, tool_run: ToolRun) -> None:
@@ -250,7 +258,7 @@ async def _report_progress(
     text = progress.text
     if text and (record.received_unreadable or (unreadable and await unreadable.may_be_in_text(text))):
         text = CLOSED_PROGRESS
-    await emit(CallProgress(record.call_id, text, progress.fraction))
+    await emit(CallProgress(record.call_id, text, progress.fraction, record.is_guarded))
 
 
 def _is_json_object(text: str) -> bool:

@@ -45,6 +45,9 @@ class CallRecord:
         whole: what the whole result is, if the model received a part of its text.
         is_unreadable: the result is a value that was exposed by reference only.
         received_unreadable: the call is a script that received such a result.
+        is_described: the model got a description in place of the result.
+        inside: the call whose code made this one.
+        is_guarded: its result, or that of a call around it, may still be withheld.
 
     Times are seconds since the epoch.
     """
@@ -72,6 +75,9 @@ class CallRecord:
     table: TablePreview = field(default_factory=dict, repr=False)
     is_unreadable: bool = field(default=False, repr=False)
     received_unreadable: bool = field(default=False, repr=False)
+    is_described: bool = field(default=False, repr=False)
+    inside: str = ""
+    is_guarded: bool = field(default=False, repr=False)
     qualified_name: str = ""
     started: float | None = None
     ended: float | None = None
@@ -138,6 +144,7 @@ class CallRecord:
             table=self.table,
             qualified_name=self.qualified_name,
             whole=self.whole,
+            is_described=self.is_described,
         )
 
     def to_result(self) -> ToolResult:

@@ -79,6 +79,7 @@ class ResultDelivery:
         self.record.result = value
         is_withheld = await self._is_withheld()
         is_unreadable = self.record.is_unreadable = is_withheld or await self._is_unreadable(value)
+        self.record.is_described = is_unreadable
         rendered = _describe_unreadable(value) if is_unreadable else await self._render_in_time(value)
         edited, is_guarded, images = None, False, () if is_unreadable else extract_images(value)
         if images and (more := count_images_left_out(value)):
@@ -149,6 +150,7 @@ class ResultDelivery:
 
     async def _deliver_error(self, error: BaseException | None) -> None:
         if await self._is_withheld():
+            self.record.is_described = True
             text = ERROR_TEXT.format(name=declared_name(type(error)))
             self.record.finish("error", self._with_edit_notice(text), text)
             return

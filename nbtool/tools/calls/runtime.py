@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -197,6 +198,19 @@ def current_call() -> RunningCall:
         raise ToolFailed("This works only as a tool of a chat.") from None
 
 
-def set_current_call(call: RunningCall) -> None:
-    """Make a call the one in which the caller's task runs."""
-    _current_call.set(call)
+def is_guarded() -> bool:
+    """Return whether the caller runs in a call whose result may still be withheld."""
+    around = _current_call.get(None)
+    return bool(around and around.record.is_guarded)
+
+
+@contextmanager
+def running(call: RunningCall) -> Iterator[None]:
+    """Make a call the one in which the caller's task runs; what holds back the one around it holds back this one."""
+    if around := _current_call.get(None):
+        call.record.inside, call.record.is_guarded = around.call_id, around.record.is_guarded
+    token = _current_call.set(call)
+    try:
+        yield
+    finally:
+        _current_call.reset(token)

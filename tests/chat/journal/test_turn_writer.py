@@ -224,7 +224,7 @@ def test_what_changed_in_the_data_is_shown_to_the_person_and_not_kept(tmp_path: 
     assert event.again == again
     [stored] = load_events(book.events("t"))
     assert isinstance(stored, CallAsked)
-    assert stored.again == RepeatedQuestion("changed", (shape, Difference("what is in df")))
+    assert stored.again == RepeatedQuestion("changed", (shape, Difference("what is in df", is_content=True)))
     assert SECRET.encode() not in bytes_of(book)
 
 

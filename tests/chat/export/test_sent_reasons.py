@@ -10,7 +10,8 @@ import pytest
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.chat.export.document import dump_conversation
 from nbtool.chat.export.visibility import shareable_turn
-from nbtool.chat.turn.sent_reasons import with_sent_reasons
+from nbtool.event_filter import filter_events
+from nbtool.events import CallDecided, CallFinished
 from nbtool.testing import ScriptedWire, call
 
 
@@ -61,5 +62,8 @@ def test_a_reason_that_somebody_gave_is_kept() -> None:
     chat = Chat(wire=ScriptedWire([call("pay"), "Done."]), tools=[pay], approver=lambda _: Denied("not today"))
     turn = chat.send("Go.")
 
-    assert with_sent_reasons(turn.log) == turn.log
+    shared = filter_events(turn.log, "export")
+    reasons = [event.reason for event in shared if isinstance(event, CallDecided | CallFinished)]
+
+    assert reasons == ["not today", "not today"]
     assert turn.calls[0].reason == "not today"
