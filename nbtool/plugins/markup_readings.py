@@ -41,10 +41,10 @@ _AMBIGUOUS = re.compile(r"[<\]{+%&\\=]")
 """What a line that may have tags or pluses, also escaped ones, contains."""
 
 _KNOWN = re.compile(CHANGES)
-_KEPT_PLUS = re.compile(_PLUS)
-_KEPT_TAG = re.compile(_TAG)
+_ANY_PLUS = re.compile(_PLUS)
+_ANY_TAG = re.compile(_TAG)
 
-Tags = Literal["kept", "joined", "spaced"]
+Tags = Literal["with", "joined", "spaced"]
 """Whether tags stay, are left out, or become spaces."""
 
 
@@ -63,18 +63,18 @@ def markup_readings(text: str) -> Iterator[tuple[int, NormalizedText]]:
 
 def _readings_of_line(line: str) -> Iterator[NormalizedText]:
     """Yield the readings of a line but for the one without tags and with each `+` as it is."""
-    kept = _read(line, "kept", has_pluses=True)
-    has_tags = bool(_KEPT_TAG.search(kept.text))
+    tagged = _read(line, "with", has_pluses=True)
+    has_tags = bool(_ANY_TAG.search(tagged.text))
     if has_tags:
-        yield kept
+        yield tagged
         yield _read(line, "spaced", has_pluses=True)
-    if _KEPT_PLUS.search(kept.text):
-        for tags in ("kept", "joined", "spaced") if has_tags else ("joined",):
+    if _ANY_PLUS.search(tagged.text):
+        for tags in ("with", "joined", "spaced") if has_tags else ("joined",):
             yield _read(line, tags, has_pluses=False)
 
 
 def _read(text: str, tags: Tags, *, has_pluses: bool) -> NormalizedText:
-    changes = _changes(has_tags=tags == "kept", has_pluses=has_pluses)
+    changes = _changes(has_tags=tags == "with", has_pluses=has_pluses)
     return normalize_by(normalize(text), PASSES, _PLAIN, changes, partial(_rendered_piece, tags))
 
 

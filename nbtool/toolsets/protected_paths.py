@@ -40,7 +40,6 @@ _CONTROL_VARIABLES = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "J
 _SYSTEM_FOLDERS = frozenset({"proc", "sys", "dev"})
 
 
-SECRETS_REASON = "it looks like a file of secrets"
 GIVE_ANYWAY = (
     "If it has none, a person can give its text to the chat: read it into a variable and expose that to be read."
 )
@@ -55,7 +54,7 @@ def protected_reason(path: PurePath) -> str:
     if len(parts) > 1 and path.anchor == "/" and parts[1] in _SYSTEM_FOLDERS:
         return "it belongs to the system"
     if is_secret_path(path):
-        return SECRETS_REASON
+        return "it looks like a file of secrets"
     is_control = CONTROL_FOLDERS & set(parts) or _CONTROL_PAIRS & set(itertools.pairwise(parts))
     if is_control or _is_in_protected_dir(parts):
         return "it controls this notebook or its tools"

@@ -19,8 +19,9 @@ from typing import Any
 
 from nbtool.errors import BadUsage, ToolFailed
 from nbtool.text import shorten
+from nbtool.tools.secret_patterns import is_secret_path
 from nbtool.tools.values.sanitize import single_line
-from nbtool.toolsets.protected_paths import GIVE_ANYWAY, SECRETS_REASON, protected_reason
+from nbtool.toolsets.protected_paths import GIVE_ANYWAY, protected_reason
 
 MAX_PATH_CHARS = 1_000
 """Maximum number of characters of a path."""
@@ -92,7 +93,8 @@ class SandboxedFolder:
         if not target.is_relative_to(self.root):
             raise ToolFailed(f"{_quoted(path)} is outside the folder and was not opened.")
         if reason := protected_reason(self.root / path) or protected_reason(target):
-            advice = f" {GIVE_ANYWAY}" if reason == SECRETS_REASON else ""
+            has_secrets = is_secret_path(self.root / path) or is_secret_path(target)
+            advice = f" {GIVE_ANYWAY}" if has_secrets else ""
             raise ToolFailed(f"{_quoted(path)} is not accessible to tools: {reason}.{advice}")
         return target.relative_to(self.root).parts
 

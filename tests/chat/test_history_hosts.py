@@ -16,8 +16,6 @@ from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedWire, call
 from tests.hosts import TwoHosts, netloc, two_hosts
 
-pytestmark = pytest.mark.promise("history-host")
-
 
 @pytest.fixture
 def hosts(monkeypatch: pytest.MonkeyPatch) -> Iterator[TwoHosts]:
@@ -35,6 +33,7 @@ def begun_with_alpha(hosts: TwoHosts) -> Chat:
     return chat
 
 
+@pytest.mark.promise("history-host")
 def test_a_default_that_was_found_gets_no_history_that_another_host_had(hosts: TwoHosts) -> None:
     chat = begun_with_alpha(hosts)
 
@@ -48,6 +47,7 @@ def test_a_default_that_was_found_gets_no_history_that_another_host_had(hosts: T
     assert len(chat.tree.active_path) == 1
 
 
+@pytest.mark.promise("history-host")
 def test_the_advice_of_the_refusal_sends_it(hosts: TwoHosts) -> None:
     chat = begun_with_alpha(hosts)
 
@@ -57,6 +57,7 @@ def test_the_advice_of_the_refusal_sends_it(hosts: TwoHosts) -> None:
     assert hosts.asked == (1, 1)
 
 
+@pytest.mark.promise("history-host")
 @pytest.mark.parametrize("name", ["NBTOOL_MODEL", "an argument", "an address"])
 def test_a_host_that_is_named_gets_it(name: str, hosts: TwoHosts) -> None:
     chat = begun_with_alpha(hosts)
@@ -73,6 +74,7 @@ def test_a_host_that_is_named_gets_it(name: str, hosts: TwoHosts) -> None:
     assert hosts.asked == (1, 1)
 
 
+@pytest.mark.promise("history-host")
 def test_the_same_host_gets_it_under_any_model(hosts: TwoHosts) -> None:
     chat = begun_with_alpha(hosts)
     hosts.set_keys("alpha")
@@ -83,6 +85,7 @@ def test_the_same_host_gets_it_under_any_model(hosts: TwoHosts) -> None:
     assert hosts.asked == (2, 0)
 
 
+@pytest.mark.promise("history-host")
 def test_a_turn_that_is_repeated_is_history_too(hosts: TwoHosts) -> None:
     chat = begun_with_alpha(hosts)
 
@@ -92,6 +95,7 @@ def test_a_turn_that_is_repeated_is_history_too(hosts: TwoHosts) -> None:
     assert hosts.asked == (1, 0)
 
 
+@pytest.mark.promise("history-host")
 def test_a_prompt_without_history_needs_no_name(hosts: TwoHosts) -> None:
     chat = begun_with_alpha(hosts)
 
@@ -102,6 +106,7 @@ def test_a_prompt_without_history_needs_no_name(hosts: TwoHosts) -> None:
     assert hosts.asked == (1, 2)
 
 
+@pytest.mark.promise("history-host")
 def test_a_branch_of_another_host_stays_there(hosts: TwoHosts) -> None:
     chat = begun_with_alpha(hosts)
     first = chat.tree.active_path[0].turn
@@ -116,6 +121,7 @@ def test_a_branch_of_another_host_stays_there(hosts: TwoHosts) -> None:
     assert hosts.asked == (1, 1)
 
 
+@pytest.mark.promise("history-host")
 def test_a_turn_that_reused_all_its_replies_went_where_the_first_version_did() -> None:
     @tool(run="auto")
     def look() -> str:
@@ -132,6 +138,7 @@ def test_a_turn_that_reused_all_its_replies_went_where_the_first_version_did() -
     assert host_of(again, chat.tree) == wire.host
 
 
+@pytest.mark.promise("history-host")
 def test_the_question_of_a_model_goes_to_no_default_that_was_found_elsewhere(hosts: TwoHosts) -> None:
     hosts.set_keys("beta")
     outer = Chat(wire=ScriptedWire([call("ask", question="The secret is 7?"), "Done."]), tools=[subchat()])
@@ -142,6 +149,7 @@ def test_the_question_of_a_model_goes_to_no_default_that_was_found_elsewhere(hos
     assert "nobody has named" in turn.calls[0].shown
 
 
+@pytest.mark.promise("history-host")
 def test_a_sub_chat_with_a_model_asks_it(hosts: TwoHosts) -> None:
     outer = Chat(wire=ScriptedWire([call("ask", question="Who?"), "Done."]), tools=[subchat("beta:m")])
 
@@ -150,6 +158,7 @@ def test_a_sub_chat_with_a_model_asks_it(hosts: TwoHosts) -> None:
     assert hosts.asked == (0, 1)
 
 
+@pytest.mark.promise("history-host")
 def test_a_tool_of_the_person_may_begin_a_chat(hosts: TwoHosts) -> None:
     hosts.set_keys("beta")
 
@@ -163,6 +172,7 @@ def test_a_tool_of_the_person_may_begin_a_chat(hosts: TwoHosts) -> None:
     assert hosts.asked == (0, 1)
 
 
+@pytest.mark.promise("history-host")
 def test_prompts_of_a_map_are_no_history(hosts: TwoHosts) -> None:
     chat = begun_with_alpha(hosts)
 

@@ -106,7 +106,7 @@ def check_masked(type_: str, written: str) -> None:
 @pytest.mark.parametrize("type_", VALUES)
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
-def test_a_value_is_masked_in_the_markup_in_which_it_stands(type_: str, spelling: str, data: st.DataObject) -> None:
+def test_a_value_is_masked_in_each_kind_of_markup(type_: str, spelling: str, data: st.DataObject) -> None:
     check_masked(type_, SPELLINGS[spelling](VALUES[type_], data))
 
 

@@ -39,7 +39,9 @@ class CellSource:
             BadUsage: a name or id in it contains a line break, or is like a flag; they may come from a forged history.
         """
         if self.chat.startswith("-"):
-            raise BadUsage(f"The chat {self.chat[:MAX_SHOWN]!r} cannot be named in a cell: it reads like a flag.")
+            raise BadUsage(
+                f"The chat {shorten(self.chat, MAX_SHOWN)!r} cannot be named in a cell: it reads like a flag."
+            )
         chat = "" if self.chat == "main" else f" -c {shlex.quote(self.chat)}"
         line = f"%{self.magic}{chat}{words and f' {words}'}"
         if not line.isprintable():

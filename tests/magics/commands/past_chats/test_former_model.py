@@ -13,7 +13,7 @@ from nbtool.ids import short_id
 from tests.hosts import TwoHosts, netloc, prompts_of, two_hosts
 from tests.magics.commands.saying import run_command
 
-pytestmark = [pytest.mark.usefixtures("own_journal"), pytest.mark.promise("history-host")]
+pytestmark = pytest.mark.usefixtures("own_journal")
 
 AMBIENT: dict[str, dict[str, str]] = {
     "NBTOOL_MODEL": {"NBTOOL_MODEL": "beta:m"},
@@ -59,6 +59,7 @@ def say(shell: Any, line: str, capsys: pytest.CaptureFixture[str]) -> str:
     return "".join(capsys.readouterr())
 
 
+@pytest.mark.promise("history-host")
 @pytest.mark.parametrize("ambient", AMBIENT)
 def test_an_opened_chat_goes_on_with_its_former_model_whatever_the_default_is(
     ambient: str, shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str]
@@ -73,6 +74,7 @@ def test_an_opened_chat_goes_on_with_its_former_model_whatever_the_default_is(
     assert "The secret is 7." in "".join(prompts_of(hosts.alpha)[1])
 
 
+@pytest.mark.promise("history-host")
 @pytest.mark.parametrize("ambient", AMBIENT)
 def test_where_the_former_model_cannot_be_used_nothing_is_sent_and_both_hosts_are_named(
     ambient: str, shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str]
@@ -96,6 +98,7 @@ def test_where_the_former_model_cannot_be_used_nothing_is_sent_and_both_hosts_ar
     assert hosts.asked == (1, 2)
 
 
+@pytest.mark.promise("history-host")
 @pytest.mark.parametrize("flag", ["-m beta:m {}", "{} --model beta:m"])
 def test_open_takes_a_model_which_names_the_host(
     flag: str, shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str]
@@ -109,6 +112,7 @@ def test_open_takes_a_model_which_names_the_host(
     assert hosts.asked == (1, 1)
 
 
+@pytest.mark.promise("history-host")
 def test_a_model_that_cannot_be_used_opens_nothing(shell: Any, hosts: TwoHosts, chat_id: str) -> None:
     new_kernel(shell, hosts, ("alpha",), "a key")
 
@@ -117,6 +121,7 @@ def test_a_model_that_cannot_be_used_opens_nothing(shell: Any, hosts: TwoHosts, 
     assert not kernel_chats(shell).chat("main").tree.roots
 
 
+@pytest.mark.promise("history-host")
 @pytest.mark.parametrize("line", ["--rerun {}", "--edit {}", "--append"])
 def test_no_operation_on_an_earlier_turn_takes_it_to_another_host(
     line: str, shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str]
@@ -138,6 +143,7 @@ def test_no_operation_on_an_earlier_turn_takes_it_to_another_host(
     assert "Nothing was sent" in refused
 
 
+@pytest.mark.promise("history-host")
 def test_a_turn_of_an_earlier_kernel_continues_at_its_host(shell: Any, hosts: TwoHosts, chat_id: str) -> None:
     turn = kernel_chats(shell).chat("main").tree.active_path[0].turn.turn_id
     assert chat_id
@@ -148,6 +154,7 @@ def test_a_turn_of_an_earlier_kernel_continues_at_its_host(shell: Any, hosts: Tw
     assert hosts.asked == (2, 0)
 
 
+@pytest.mark.promise("history-host")
 def test_a_chat_of_a_file_goes_on_where_its_model_is(
     shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -163,6 +170,7 @@ def test_a_chat_of_a_file_goes_on_where_its_model_is(
     assert hosts.asked == (2, 0)
 
 
+@pytest.mark.promise("history-host")
 def test_a_chat_of_the_practice_model_goes_to_a_real_one_only_when_that_is_named(
     shell: Any, hosts: TwoHosts, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,6 +188,7 @@ def test_a_chat_of_the_practice_model_goes_to_a_real_one_only_when_that_is_named
     assert (before, hosts.asked) == ((0, 0), (0, 1))
 
 
+@pytest.mark.promise("history-host")
 def test_a_setting_that_is_changed_after_opening_names_the_host(
     shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -194,6 +203,7 @@ def test_a_setting_that_is_changed_after_opening_names_the_host(
     assert (before, hosts.asked) == ((1, 0), (1, 1))
 
 
+@pytest.mark.promise("history-host")
 def test_the_default_of_a_cell_names_no_host_that_was_found(
     shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,6 +217,7 @@ def test_the_default_of_a_cell_names_no_host_that_was_found(
     assert hosts.asked == (1, 0)
 
 
+@pytest.mark.promise("history-host")
 def test_an_address_that_changes_behind_the_name_of_a_model_is_not_named(
     shell: Any, hosts: TwoHosts, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -223,6 +234,7 @@ def test_an_address_that_changes_behind_the_name_of_a_model_is_not_named(
     assert (asked, hosts.asked) == ((1, 0), (1, 1))
 
 
+@pytest.mark.promise("history-host")
 def test_a_new_chat_asks_nothing(shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str]) -> None:
     new_kernel(shell, hosts, ("beta",), "NBTOOL_MODEL")
     run_command(shell, f"open {chat_id}", capsys)
@@ -233,6 +245,7 @@ def test_a_new_chat_asks_nothing(shell: Any, hosts: TwoHosts, chat_id: str, caps
     assert hosts.asked == (1, 2)
 
 
+@pytest.mark.promise("history-host")
 def test_a_replay_that_misses_sends_no_history_to_a_default_that_was_found(
     shell: Any, hosts: TwoHosts, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
