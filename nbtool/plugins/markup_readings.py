@@ -36,7 +36,7 @@ _TAG = (
 _PLAIN = re.compile(r"[^\\\n*~`_&%=<+\[\]{}]*")
 """A text without markup."""
 
-_LINE = re.compile(r"[^\n]+")
+_LINE = re.compile(r"(?:=\r?\n|[^\n])+")  # with the soft breaks of quoted-printable
 _AMBIGUOUS = re.compile(r"[<\]{+%&\\=]")
 """What a line that may have tags or pluses, also escaped ones, contains."""
 

@@ -131,6 +131,7 @@ def test_a_value_is_masked_in_every_composition_of_spellings(type_: str, names: 
         ("email", "grace.hopper@\nnavy.mil"),
         ("name", "https://example.net/find?q=Grace+Hopper"),
         ("name", "q=Grace+**Hopper**&page=2"),
+        ("iban", "https://example.net/find?q=D=\nE89+3704+0044+0532+0130+00&page=2"),
         ("name", "Grace **Hopper**"),
         ("name", "__Grace__ Hopper"),
         ("name", "Grace <b>Hopper</b>"),
