@@ -62,10 +62,11 @@ def answer_chunk(description: Sealed, sealed: Sealed, link: WorkerLink) -> list[
     except Exception as error:  # noqa: BLE001 - opening a description imports and runs code of the user's
         packed = pack_error(_explain(error))
         return [PackedAnswer(index, error=packed) for index in chunk.indexes]
+    versions = [version.of(version.function) for version in chat.versions]
     try:
         return _answer(maker, chunk, link)
     finally:
-        for version in chat.versions:
+        for version in versions:
             version.record_run()
 
 

@@ -100,7 +100,7 @@ def receive_chat(sealed: Sealed) -> ReceivedChat:
     """
     sent = sealed.open()
     for label, version in sent["versions"]:
-        if not version.is_here():
+        if version.find_here() is None:
             raise BadUsage(
                 f"The worker has another version of {label}, or of what it uses, than the notebook.",
                 fix="Start new workers, which load what is there now: a new pool, or client.restart().",

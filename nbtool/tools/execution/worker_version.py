@@ -17,10 +17,7 @@ from nbtool.tools.content_hash.tool_states import ToolStates
 from nbtool.tools.execution.start_check import ChangedBeforeStart
 
 _states = ToolStates()
-"""What the runs in this process made of what they use, by portable digests."""
-
-_first_items: dict[str, str] = {}
-"""The data of modules as this process had them before any compared run, by name."""
+"""What the runs in this process made of the code and of each item of data that they use, by portable digests."""
 
 
 class OtherVersionInWorker(ChangedBeforeStart):
@@ -44,16 +41,23 @@ class WorkerVersion:
         modules = frozenset().union(*(part.modules for part in parts))
         return cls(function, "+".join(part.digest for part in parts), items, modules)
 
-    def is_here(self) -> bool:
-        """Whether this process has that version, or what its own runs have made of it."""
+    def find_here(self) -> WorkerVersion | None:
+        """Return the version in this process if it is this one, or what runs here have made of it; else None."""
         now = self.of(self.function)
-        first = {name: _first_items.setdefault(name, digest) for name, digest in now.items.items()}
-        are_items_here = all(digest in (now.items.get(name), first.get(name)) for name, digest in self.items.items())
-        return are_items_here and self.digest in (now.digest, _states.first_token(now.digest))
+        wanted, found = self._tokens(), now._tokens()
+        is_here = all(
+            token in (found.get(name, ""), _states.first_token(found.get(name, ""))) for name, token in wanted.items()
+        )
+        return now if is_here else None
 
     def record_run(self) -> None:
-        """Record the code of the function after a run of it in this process."""
-        _states.record(self.digest, self.of(self.function).digest)
+        """Record what a run in this process, before which the function had this version, has made of it."""
+        after = self.of(self.function)._tokens()
+        for name, token in self._tokens().items():
+            _states.record(token, after.get(name, token))
+
+    def _tokens(self) -> dict[str, str]:
+        return {"": self.digest, **{name: f"{name}={digest}" for name, digest in self.items.items()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +73,13 @@ class ComparedCall:
         Raises:
             OtherVersionInWorker: it is another one here.
         """
-        if not self.version.is_here():
+        version = self.version.find_here()
+        if version is None:
             raise OtherVersionInWorker
         try:
             return self.work()
         finally:
-            self.version.record_run()
+            version.record_run()
 
 
 def compare_in_worker(work: partial[Any]) -> tuple[type[ComparedCall], tuple[partial[Any], WorkerVersion]]:

@@ -8,7 +8,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from nbtool import Approved, Chat, tool
@@ -119,7 +119,7 @@ def exact(value: Any) -> Any:
 
 
 @given(CONSTANTS, CONSTANTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_code_with_another_constant_is_other_code(one: Any, other: Any) -> None:
     code = compiled("def act(n): return n").__code__
     fingerprints = [code_fingerprint(code.replace(co_consts=(None, value))) for value in (one, other)]
@@ -226,7 +226,7 @@ VALUES = CONSTANTS | st.lists(st.integers(), max_size=3) | st.dictionaries(st.te
 
 
 @given(VALUES, VALUES, st.sampled_from(PARTS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_tool_changes_with_one_part_of_it_and_only_then(one: Any, other: Any, part: str) -> None:
     assume(repr(one) != repr(other))
     world = World(one)

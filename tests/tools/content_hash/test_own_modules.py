@@ -6,6 +6,7 @@ import builtins
 import importlib
 import sys
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -151,6 +152,7 @@ UNLOADED = {
 NOT_OWN = {
     "installed module": f"{ACT}import wheel_that_nobody_has\n    return 1",
     "module of Python": f"{ACT}import this\n    return 1",
+    "loaded module of Python": f"{ACT}import json\n    return 1",
     "submodule of what nobody has": f"{ACT}import wheel_that_nobody_has.part\n    return 1",
     "module outside its package": f"from {P} import outside\n{ACT}return outside(n)",
     "name that a package has": f"{ACT}from {S} import best_price\n    return 1",
@@ -270,3 +272,18 @@ def test_modules_that_import_each_other_are_read_once() -> None:
     other.value = 2  # type: ignore[attr-defined]  # a module made for this
 
     assert tool_change_token(function).digest != before.digest
+
+
+def test_a_context_variable_counts_by_its_identity() -> None:
+    names = cell("from contextvars import ContextVar\nwho = ContextVar('who')\ndef act(n): return who.get()")
+    before = tool_change_token(names["act"])
+    assert not before.problem
+    names["who"] = ContextVar("who")
+
+    assert tool_change_token(names["act"]) != before
+
+
+def test_the_same_problem_of_two_functions_is_reported_once() -> None:
+    source = "def load(n): return __import__(n)\ndef act(n): return load(n), __import__(n)"
+
+    assert tool_change_token(cell(source)["act"]).problem == "it loads modules by names that it computes"
