@@ -79,7 +79,7 @@ def test_too_much_data_is_not_read_as_one_block() -> None:
     assert plain_data(["ab", "c"], max_chars=2) is None
 
 
-def test_a_list_that_a_tool_has_in_two_places_is_told_from_two_equal_lists() -> None:
+def test_a_list_in_two_places_of_a_tool_differs_from_two_equal_lists() -> None:
     names: dict[str, Any] = {"__name__": "__main__", "one": [1], "other": [1]}
     exec("def act(n): return one, other", names)
     before = tool_change_token(names["act"])
