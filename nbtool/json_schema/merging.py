@@ -88,13 +88,13 @@ def _fold(schema: Schema, definitions: Mapping[str, Schema], within: tuple[str, 
     if "object" not in (type_names(schema) or ["object"]):
         return None
     folded = {key: value for key, value in schema.items() if key not in _COMBINING}
+    parts = [(part, within) for part in schema.get("allOf", ())]
     if (ref := schema.get("$ref")) and ref not in within:
-        target = _fold(definitions[ref.removeprefix(DEFINITION)], definitions, (*within, ref))
-        if target is None:
+        parts.append((definitions[ref.removeprefix(DEFINITION)], (*within, ref)))
+    for part, inside in parts:
+        if (one := _fold(part, definitions, inside)) is None:
             return None
-        folded = _merge(folded, target)
-    for part in schema.get("allOf", ()):
-        folded = _merge(folded, _fold(part, definitions, within) or {})
+        folded = _merge(folded, one)
     for key in ("anyOf", "oneOf"):
         if options := schema.get(key):
             branches = [branch for one in options if (branch := _fold(one, definitions, within)) is not None]

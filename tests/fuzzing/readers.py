@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import pkgutil
 import sys
 import tempfile
@@ -36,6 +37,8 @@ from nbtool.chat.batch.status_line import line_html
 from nbtool.chat.recording.file import RecordedTurn
 from nbtool.chat.recording.prompt_difference import describe_difference, find_changed
 from nbtool.events import CallReady, ResolvedArgument
+from nbtool.json_schema import normalize_parameters
+from nbtool.json_schema.dialects import for_gemini
 from nbtool.magics.flags.byte_size import parse_byte_size
 from nbtool.magics.flags.tool_choice import matches
 from nbtool.messages import ToolResult, user
@@ -43,9 +46,10 @@ from nbtool.server_url import parse_server_url
 from nbtool.tools.approval import Denied, Question, Resolution
 from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words, result_rows
 from nbtool.tools.mcp.catalog.result_content import result_value
-from nbtool.tools.mcp.catalog.tool_list import quoted_instructions
-from nbtool.tools.mcp.catalog.tool_names import model_tool_name
+from nbtool.tools.mcp.catalog.tool_list import parse_tools, quoted_instructions
+from nbtool.tools.mcp.catalog.tool_names import model_tool_names
 from nbtool.tools.mcp.config.config_variables import variables_in, without_secrets
+from nbtool.tools.mcp.connection.answer_repair import repair_answer
 from nbtool.tools.mcp.connection.oauth import check_address
 from nbtool.tools.mcp.questions.form import InvalidForm, form_parameters, secret_fields
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
@@ -111,6 +115,19 @@ PLAIN = as_tools(tool(plain))[0]
 
 def _either(read: Read) -> Read:
     return lambda text: with_errors(lambda: read(text))
+
+
+def _of_server(text: str) -> None:
+    """Read a text as the answer of a server: a list, a result, a schema."""
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        answer = {"tools": [{"name": text, "inputSchema": {"properties": {text: {"$ref": text, "type": text}}}}]}
+    given = answer if isinstance(answer, dict) else {"content": answer}
+    for method in ("tools/list", "tools/call", "prompts/get", "resources/read", "initialize"):
+        repair_answer(method, given)
+    for one in parse_tools("s", given.get("tools"), max_chars=10**9).values():
+        for_gemini(normalize_parameters(one.schema).schema)
 
 
 def _found(text: str) -> object:
@@ -251,11 +268,26 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     "name of a tool": (
         lambda text: (
             safe_tool_name(text),
-            model_tool_name("s", text),
+            model_tool_names("s", [text, f"{text}."]),
             match_tool_name(text, {"f"}),
             is_secret_name(text),
         ),
         [*NAMES, "~", ".bak", " (1)", "_bak"],
+    ),
+    "answer of a server": (
+        _either(_of_server),
+        [
+            *JSON,
+            '"tools":[',
+            '"inputSchema":',
+            '"properties":',
+            '"$ref":"#"',
+            '"anyOf":[',
+            '"content":',
+            '"name":"x"',
+            "}",
+            "]",
+        ],
     ),
     "arguments of a call": (_either(parse_arguments), JSON),
     "call without marks": (
@@ -306,7 +338,8 @@ EXCLUDED: dict[str, str] = {
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
-    **dict.fromkeys(["parse_tools", "read_config", "mcp_servers"], "takes what a person wrote of servers"),
+    **dict.fromkeys(["read_config", "mcp_servers"], "takes what a person wrote of servers"),
+    "listed_entries": "takes the name of a field; the entries are parsed data",
     "make_resource_tool": "takes the name of a server in the configuration",
     **dict.fromkeys(
         ["auth_header", "take_provider_tools", "text_wire", "tls_context"],

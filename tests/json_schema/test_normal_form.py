@@ -69,6 +69,14 @@ def test_alternatives_of_scalars_at_the_root_are_refused(key: str) -> None:
         normalize_parameters({key: [{"type": "string"}, {"$ref": "#/$defs/N"}], "$defs": {"N": {"type": "null"}}})
 
 
+def test_alternatives_of_recursive_lists_at_the_root_are_refused() -> None:
+    lists = {"type": "array", "items": {"$ref": "#/$defs/L"}}
+    with pytest.raises(UnfitSchema, match="not that of an object"):
+        normalize_parameters(
+            {"anyOf": [{"$ref": "#/$defs/L"}, {"$ref": "#/$defs/L", "minItems": 1}], "$defs": {"L": lists}}
+        )
+
+
 A, B = {"type": "string"}, {"type": "integer"}
 
 
@@ -330,6 +338,7 @@ def test_names_that_a_server_refuses_are_replaced_everywhere_and_found_again() -
         **dict.fromkeys(NAMES, 1),
     }
     assert restore_names(5, normal.names) == 5
+    assert restore_names({"a": value}, {}) == {"a": value}
     assert normalize_parameters({"properties": dict.fromkeys(NAMES[::-1], A)}).names == normal.names
 
 

@@ -172,6 +172,14 @@ def test_malformed_contents_of_prompts_and_resources_are_texts(serve: Serve) -> 
     )
 
 
+def too_deep() -> dict[str, Any]:
+    """Return a schema that is valid, and of too many schemas inside each other."""
+    schema: dict[str, Any] = {}
+    for _ in range(70):
+        schema = {"not": schema}
+    return schema
+
+
 TEXT = {"type": "text", "text": "row 7 was written"}
 OUT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 MARK = "[nbtool: The tool ran. Its result is not what the server announced: "
@@ -230,7 +238,14 @@ def test_a_result_that_is_not_what_was_announced_is_delivered_and_marked(
 
 @pytest.mark.parametrize(
     "schema",
-    [OUT, {"$ref": "https://x.example/out"}, {"type": 5}, {"properties": {"x": {"pattern": "(a+)+$"}}}, {"$ref": "#"}],
+    [
+        OUT,
+        {"$ref": "https://x.example/out"},
+        {"type": 5},
+        {"properties": {"x": {"pattern": "(a+)+$"}}},
+        {"$ref": "#"},
+        too_deep(),
+    ],
 )
 def test_a_result_as_announced_or_that_nobody_can_check_is_as_it_is(serve: Serve, schema: Any) -> None:
     servers = serve(tool("do", outputSchema=schema), results={"do": {"structuredContent": {"x": 1}, "content": []}})

@@ -9,6 +9,7 @@ from typing import Any
 
 from nbtool.errors import InvalidArguments, McpFailed
 from nbtool.json_schema import UnfitSchema, normalize_parameters
+from nbtool.json_schema.bounds import check_bounds
 from nbtool.text import shorten
 from nbtool.tools.mcp.catalog.tool_names import MAX_NAME
 from nbtool.tools.schema.parameters import Parameters
@@ -221,13 +222,14 @@ def _parse_tool(entry: Any) -> tuple[RemoteTool, list[str]]:
     fields = {key: (entry[key], kind) for key, kind in _FIELDS.items() if entry.get(key) is not None}
     extra = {_FIELD_TITLES[key]: value for key, (value, kind) in fields.items() if isinstance(value, kind)}
     description = extra.pop("description", "")
-    schema_json, extra_json = _as_json(schema), _as_json(extra)
-    if (size := len(schema_json) + len(extra_json)) > MAX_SCHEMA:
-        raise _Malformed(f"its schema has {size:,} characters, above {MAX_SCHEMA:,}")
     try:
+        check_bounds(extra)
         flaws = list(normalize_parameters(schema).problems)
     except UnfitSchema as unfit:
         raise _Malformed(str(unfit)) from None
+    schema_json, extra_json = _as_json(schema), _as_json(extra)
+    if (size := len(schema_json) + len(extra_json)) > MAX_SCHEMA:
+        raise _Malformed(f"its schema has {size:,} characters, above {MAX_SCHEMA:,}")
     flaws += [f"its {key!r} is not valid" for key, (value, kind) in fields.items() if not isinstance(value, kind)]
     return RemoteTool(name, _truncate(strip_controls(description)), schema_json, extra_json), flaws
 
@@ -235,8 +237,6 @@ def _parse_tool(entry: Any) -> tuple[RemoteTool, list[str]]:
 def _as_json(part: Any) -> str:
     try:
         return json.dumps(part, sort_keys=True, allow_nan=False)
-    except RecursionError:
-        raise _Malformed("its schema is nested too deeply") from None
     except ValueError:  # a model's server would refuse every request with such a tool
         raise _Malformed("its schema has a number that is not JSON (NaN, Infinity)") from None
 

@@ -33,9 +33,6 @@ class _Stream:
         self._inner = inner
         self._methods = methods
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()
         return self
@@ -58,9 +55,6 @@ class _Reader(_Stream):
     def last_context(self) -> Any:
         """The context of the request that the last message belongs to, as the package asks for it."""
         return getattr(self._inner, "last_context", None)
-
-    async def receive(self) -> Any:
-        return self._repair(await self._inner.receive())
 
     def __aiter__(self) -> Self:
         return self
