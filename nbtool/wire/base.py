@@ -14,6 +14,9 @@ from nbtool.errors import WireError
 from nbtool.events import Delta
 from nbtool.messages import Message
 
+REPORTS_COST = "reports_cost"
+"""The ability of a provider whose replies report their cost in US dollars."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:

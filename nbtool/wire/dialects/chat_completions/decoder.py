@@ -37,6 +37,7 @@ from nbtool.wire.dialects.chat_completions.reply_fields import (
 )
 from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
+from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.dialect_check import check_dialect
 from nbtool.wire.framing.error_fields import parse_error
 from nbtool.wire.framing.json_payloads import DONE, PayloadReader
@@ -64,6 +65,7 @@ class ChatDecoder:
         self._audio = AudioBuffer()
         self._provider_tools = ProviderTools()
         self._last_choice = 0
+        self._usage = CumulativeUsage(read_usage)
         self._extra: Any = None
         self._finish_reason: str | None = None
         self._native_reason = ""
@@ -133,8 +135,9 @@ class ChatDecoder:
         choices = get("choices")
         if get("error") or not choices or name == "error":
             self._check_payload(value, name, deltas)
+        self._usage.set_model(get("model"))
         if usage := get("usage") or ("x_groq" in value and get_field(get("x_groq"), "usage")):
-            self._usage(usage, deltas)
+            self._count(usage, deltas)
         if type(choices) is list:
             self._decode_choices(choices, deltas)
         if not value.keys().isdisjoint(SOURCE_FIELDS):
@@ -186,7 +189,7 @@ class ChatDecoder:
             elif reason or not fragment:
                 self._resync(message, deltas)
         if usage := get("usage"):
-            self._usage(usage, deltas)
+            self._count(usage, deltas)
         if isinstance(reason, str):
             self._set_finish_reason(reason, choice)
         elif self._reader.is_document:
@@ -299,9 +302,9 @@ class ChatDecoder:
 
     # --- usage and end ---------------------------------------------------------------------------------------
 
-    def _usage(self, usage: Any, deltas: list[Delta]) -> None:
-        if isinstance(usage, dict):
-            deltas.append(UsageDelta(read_usage(usage)))
+    def _count(self, fields: Any, deltas: list[Delta]) -> None:
+        if usage := self._usage.add(fields):
+            deltas.append(UsageDelta(usage))
 
     def _emit_end(self, deltas: list[Delta]) -> None:
         deltas += self._calls.finish()
