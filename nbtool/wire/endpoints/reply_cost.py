@@ -79,7 +79,7 @@ def _is_at(provider: Provider, origin: tuple[str, str, int]) -> bool:
 def _listed_price_now(endpoint: HttpEndpoint) -> ReplyPriceFunction | None:
     if find_price_function("", endpoint.model, base_url=endpoint.base_url) is None:
         return None
-    return find_reply_price("", endpoint.model, base_url=endpoint.base_url)
+    return find_reply_price("", endpoint.model, base_url=endpoint.base_url, is_strict=True)
 
 
 async def with_cost(endpoint: HttpEndpoint, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:

@@ -79,17 +79,18 @@ def find_price_function(provider: str, model: str, *, base_url: str = "") -> Pri
     return cost_of if info.prices else None
 
 
-def find_reply_price(provider: str, model: str, *, base_url: str = "") -> ReplyPriceFunction:
+def find_reply_price(provider: str, model: str, *, base_url: str = "", is_strict: bool = False) -> ReplyPriceFunction:
     """Return the function that computes the cost of a reply, each part at the price of the model that it names.
 
-    A part without a name, or with another name of `model`, has the price of `model`. None: a price is unknown.
+    A part without a name, or of a model of unknown price, has the price of `model`; if `is_strict`, the latter only
+    where both are names of one model. None: a price is unknown.
     """
 
     def cost_of(usage: Usage) -> float | None:
         total = 0.0
         for part in usage.parts():
             found = find_price_function(provider, part.model, base_url=base_url) if part.model else None
-            if found is None and (not part.model or is_same_model(model, part.model)):
+            if found is None and not (is_strict and part.model and not is_same_model(model, part.model)):
                 found = find_price_function(provider, model, base_url=base_url)
             if found is None:
                 return None

@@ -124,7 +124,16 @@ def test_without_prices_of_their_own_all_tokens_of_the_input_cost_the_same() -> 
     ids=str,
 )
 def test_each_part_of_a_reply_has_the_price_of_its_model(usage: Usage, cost: float | None) -> None:
-    assert find_reply_price("pricelab", "dear")(usage) == (cost if cost is None else pytest.approx(cost))
+    assert find_reply_price("pricelab", "dear", is_strict=True)(usage) == (
+        cost if cost is None else pytest.approx(cost)
+    )
+
+
+def test_a_model_of_unknown_price_that_answered_has_the_price_of_the_requested_one() -> None:
+    usage = Usage(K, model="never-heard-of").with_steps((Usage(K, model="unknown-too"), Usage(K, model="cheap")))
+
+    assert find_reply_price("pricelab", "dear")(usage) == pytest.approx(0.1 + 0.1 + 0.001)
+    assert find_reply_price("pricelab", "unlisted")(usage) is None
 
 
 @pytest.mark.parametrize(
