@@ -72,13 +72,8 @@ def _folder(package: Path, module: str) -> str:
 def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
     assert rules.allowed["errors"] == frozenset()
     assert rules.allowed["chain"] == {
-<<<<<<< HEAD
         "errors", "ids", "messages", "events", "event_json", "json_schema", "settings", "loop", "policy", "sign_in",
-        "thread_pool", "threadless", "text", "wire.base", "wire.reply",
-=======
-        "errors", "ids", "messages", "events", "event_json", "settings", "loop", "policy", "sign_in", "thread_pool",
-        "threadless", "text", "usage", "wire.base", "wire.reply",
->>>>>>> 76c1814c (Read the usage of a reply in full, price it by the model that answered, and hold a policy's budget against prices of users)
+        "thread_pool", "threadless", "text", "usage", "wire.base", "wire.reply",
     }  # fmt: skip
     assert rules.allowed["practice"] == rules.allowed["testing"]
     assert rules.allowed["magics"] is None

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import accumulate
+from typing import Protocol
 
 MAX_LAYERS = 4
 """Encodings in one another that are decoded."""
@@ -38,14 +39,13 @@ class TooManyEncodings(Exception):
     """A text has so many encodings that not all were searched."""
 
 
-class Layer:
+class Layer(Protocol):
     """The bytes of a decoded part of a text."""
 
     data: bytes
 
     def locate(self, start: int, end: int) -> Span:
         """Return the characters of the text from which these bytes were decoded."""
-        raise NotImplementedError
 
 
 class Root(Layer):
@@ -250,7 +250,7 @@ def _decode_hex(digits: bytes) -> bytes:
 
 def _unescape(data: bytes, pattern: re.Pattern[bytes], outer: Layer | None = None) -> Unescaped:
     pieces: list[bytes] = []
-    layer = Unescaped(outer or Layer(), b"")
+    layer = Unescaped(outer or Root(""), b"")
     position = size = 0
     for match in pattern.finditer(data):
         decoded = _decode_escape(match[0])

@@ -14,17 +14,13 @@ from typing import Any
 
 from nbtool.errors import InvalidReply
 from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
-<<<<<<< HEAD
-from nbtool.messages import Usage
 from nbtool.wire.arguments import arguments_text, parse_arguments
-=======
-from nbtool.wire.arguments import parse_arguments
->>>>>>> 76c1814c (Read the usage of a reply in full, price it by the model that answered, and hold a policy's budget against prices of users)
 from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call, unknown_block
 from nbtool.wire.dialects.anthropic.usage import read_usage
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
+from nbtool.wire.framing.value_types import require_object, require_objects
 from nbtool.wire.reply import TRUNCATED_REASONS, require_few_items, up_to_ceiling
 
 STOP_REASONS: dict[str, StopReason] = {
@@ -114,12 +110,14 @@ class AnthropicDecoder(TypedEventDecoder):
     def _decode_event(self, kind: str, event: Block, deltas: list[Delta]) -> None:
         """Parse one event; irrelevant and unknown events are ignored."""
         match kind, event:
-            case "content_block_delta", {"delta": dict(delta)}:
+            case "content_block_delta", _:
+                delta = require_object(event.get("delta"), "A delta of the reply")
                 self._decode_delta(event.get("index"), delta, deltas)
-            case "content_block_start", {"content_block": dict(block)}:
+            case "content_block_start", _:
+                block = require_object(event.get("content_block"), "A block of the reply")
                 self._add_block(event.get("index"), block, deltas)
-            case "message_start", {"message": dict(message)}:
-                self._begin_message(message, deltas)
+            case "message_start", _:
+                self._begin_message(require_object(event.get("message"), "The message of the reply"), deltas)
             case "message_delta", _:
                 self._set_stop_reason(event.get("delta"))
                 self._count(event.get("usage"), deltas)
@@ -142,11 +140,9 @@ class AnthropicDecoder(TypedEventDecoder):
         self._has_begun, self._message_id = True, message.get("id")
         self._usage.set_model(message.get("model"))
         content = message.get("content")
-        blocks = content if isinstance(content, list) else []
-        for index, block in enumerate(up_to_ceiling(blocks, _is_call)):
-            if isinstance(block, dict):
-                self._add_block(index, block, deltas)
-                self._start_block(index, deltas)
+        for index, block in enumerate(up_to_ceiling(require_objects(content, "A block of the reply"), _is_call)):
+            self._add_block(index, block, deltas)
+            self._start_block(index, deltas)
         self._set_stop_reason(message)
         self._count(message.get("usage"), deltas)
 

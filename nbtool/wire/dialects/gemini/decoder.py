@@ -19,6 +19,7 @@ from nbtool.wire.dialects.gemini.parts import ReplyParts
 from nbtool.wire.dialects.usage_fields import CumulativeUsage, count_at
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
+from nbtool.wire.framing.value_types import require_objects
 from nbtool.wire.reply import TRUNCATED_REASONS, up_to_ceiling
 
 STOP_REASONS: dict[str, StopReason] = {
@@ -91,10 +92,7 @@ class GeminiDecoder(TypedEventDecoder):
             raise provider_error(event)
         if not _FIELDS & event.keys() and (error := error_in_body(event)):
             raise error
-        candidates = event.get("candidates")
-        for candidate in candidates if isinstance(candidates, list) else ():
-            if not isinstance(candidate, dict):
-                continue
+        for candidate in require_objects(event.get("candidates"), "A candidate of the reply"):
             if (index := candidate.get("index")) in (None, 0):
                 self._decode_candidate(candidate, deltas)
             elif isinstance(index, int):
@@ -106,8 +104,8 @@ class GeminiDecoder(TypedEventDecoder):
     def _decode_candidate(self, candidate: dict[str, Any], deltas: list[Delta]) -> None:
         content = candidate.get("content")
         parts = content.get("parts") if isinstance(content, dict) else None
-        for part in up_to_ceiling(parts if isinstance(parts, list) else (), _is_call):
-            if isinstance(part, dict) and not _is_blank(part):
+        for part in up_to_ceiling(require_objects(parts, "A part of the reply"), _is_call):
+            if not _is_blank(part):
                 self._finish_reason = ""  # more came after a reason to finish
                 deltas += self._parts.add(part)
         self._parts.provider_tools.add_metadata(candidate)

@@ -41,6 +41,7 @@ from nbtool.wire.dialects.responses.provider_tools import provider_parts
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
+from nbtool.wire.framing.value_types import require_object, require_objects
 from nbtool.wire.reply import MAX_ITEMS, TRUNCATED_REASONS, require_few_items, up_to_ceiling
 
 _TEXT_DELTAS: dict[str, Callable[[str], Delta]] = {
@@ -100,15 +101,16 @@ class ResponsesDecoder(TypedEventDecoder):
 
     def _decode_event(self, kind: str, event: Item, deltas: list[Delta]) -> None:
         """Parse one event; irrelevant and unknown events are ignored."""
-        item = event.get("item")
         if kind in _TEXT_EVENTS:
             self._decode_text(*_TEXT_EVENTS[kind], event, deltas)
         elif kind in _CALL_EVENTS:
             self._decode_arguments(*_CALL_EVENTS[kind], event, deltas)
-        elif kind == "response.output_item.added" and isinstance(item, dict):
-            self._item_added(event, item, deltas)
-        elif kind == "response.output_item.done" and isinstance(item, dict):
-            self._finish_item(self._output_items.on_done(event, item), item, deltas)
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            item = require_object(event.get("item"), "An item of the reply")
+            if kind.endswith("added"):
+                self._item_added(event, item, deltas)
+            else:
+                self._finish_item(self._output_items.on_done(event, item), item, deltas)
         else:
             self._decode_state(kind, event, deltas)
 
@@ -210,9 +212,7 @@ class ResponsesDecoder(TypedEventDecoder):
 
         Some servers send an empty list or omit items: the streamed items are used then.
         """
-        output = response.get("output")
-        items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
-        items = list(up_to_ceiling(items, is_call))
+        items = list(up_to_ceiling(require_objects(response.get("output"), "An item of the reply"), is_call))
         streamed = list(self._output_items.all)
         pairs = self._output_items.on_final(items[:MAX_ITEMS])
         for output_item, item in pairs:
