@@ -141,7 +141,9 @@ def _variants(secret: str) -> set[str]:
     return {secret, secret.replace("+", " "), secret.replace(" ", "+")}
 
 
-def find_secrets(text: str, forms: list[bytes], *, is_cut: bool = False) -> list[Span]:
+def find_secrets(
+    text: str, forms: list[bytes], *, is_cut: bool = False, max_work: int = MAX_WORK, least_work: int = LEAST_WORK
+) -> list[Span]:
     """Return the parts of a text that decode to a secret; if it was cut off, also to the start of one at its end.
 
     Raises:
@@ -164,7 +166,7 @@ def find_secrets(text: str, forms: list[bytes], *, is_cut: bool = False) -> list
                 seen.add(child.data)
                 inner.append((child, is_last))
                 work += len(child.data)
-                if work > max(LEAST_WORK, MAX_WORK * len(root.data)):
+                if work > max(least_work, max_work * len(root.data)):
                     raise TooManyEncodings
         layers = inner
     return spans

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from nbtool.errors import WireError
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
 Failure = TypeVar("Failure", bound=WireError)
+
+FindSecrets = Callable[..., list[tuple[int, int]]]
+"""Finds keys in a text, as `find_secrets` does."""
 
 MAX_EXCERPT_CHARS = 200
 """Maximum length of the excerpt of a response body in an error, in characters."""
@@ -78,11 +81,11 @@ def _redact(text: str, forms: list[bytes]) -> str:
     return _SECRET_PATTERNS.sub(HIDDEN, _without_keys(text, forms))
 
 
-def _without_keys(text: str, forms: list[bytes], *, is_cut: bool = False) -> str:
+def _without_keys(text: str, forms: list[bytes], *, is_cut: bool = False, find: FindSecrets = find_secrets) -> str:
     """Return a text without what decodes to a key; with `is_cut` also without the start of one at its end."""
     try:
         for _ in range(_MAX_PASSES):
-            if not (spans := _find(text, forms, is_cut=is_cut)):
+            if not (spans := _find(text, forms, is_cut=is_cut, find=find)):
                 return text
             text = _without_spans(text, spans)
     except TooManyEncodings:
@@ -90,12 +93,12 @@ def _without_keys(text: str, forms: list[bytes], *, is_cut: bool = False) -> str
     return NOT_SHOWN
 
 
-def _find(text: str, forms: list[bytes], *, is_cut: bool) -> list[tuple[int, int]]:
+def _find(text: str, forms: list[bytes], *, is_cut: bool, find: FindSecrets) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     for start in range(0, max(1, len(text) - OVERLAP), MAX_PART):
         part = text[start : start + MAX_PART + OVERLAP]
         is_last = start + len(part) == len(text)
-        spans += ((start + first, start + last) for first, last in find_secrets(part, forms, is_cut=is_cut and is_last))
+        spans += ((start + first, start + last) for first, last in find(part, forms, is_cut=is_cut and is_last))
     return spans
 
 

@@ -1,4 +1,4 @@
-"""What an encoder writes from the prompt is no option, whatever road it takes and however it is spelt."""
+"""What an encoder writes from the prompt is no option, whatever way it takes and however it is spelt."""
 
 from __future__ import annotations
 
@@ -163,17 +163,17 @@ def chat_with(server: ChaosServer, **more: Any) -> Chat:
     return Chat("openai:m", base_url=server.url, api_key="k", wire="chat", **more)
 
 
-@pytest.mark.parametrize("road", ["chat", "turn", "plugin", "map", "a media model"])
-def test_no_road_sets_the_model_by_an_option(road: str) -> None:
+@pytest.mark.parametrize("way", ["chat", "turn", "plugin", "map", "a media model"])
+def test_no_way_sets_the_model_by_an_option(way: str) -> None:
     own = {"model": "other"}
     with serve_each(REPLY) as server:
-        if road == "chat":
+        if way == "chat":
             error = chat_with(server, options=own).send("Hi").error
-        elif road == "turn":
+        elif way == "turn":
             error = chat_with(server).send("Hi", options=own).error
-        elif road == "plugin":
+        elif way == "plugin":
             error = chat_with(server, plugins=[SetsOptions()]).send("Hi").error
-        elif road == "map":
+        elif way == "map":
             error = chat_with(server, options=own).map(["Hi"], progress=False, resume=False).answers[0].error
         else:
             error = Chat("openai:tts-1", base_url=server.url, api_key="k", options=own).send("Hi").error

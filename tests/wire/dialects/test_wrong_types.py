@@ -114,10 +114,10 @@ def test_a_value_of_another_type_amid_a_call_is_an_error(place: str) -> None:
 
 
 def test_the_first_blocks_of_a_message_are_objects() -> None:
-    begun = {"type": "message_start", "message": {"id": "m", "content": ["Hi", 7]}}
+    beginning = {"type": "message_start", "message": {"id": "m", "content": ["Hi", 7]}}
 
     with pytest.raises(InvalidReply):
-        decode("anthropic", lines(begun, *STREAMS["anthropic"][1:]))
+        decode("anthropic", lines(beginning, *STREAMS["anthropic"][1:]))
 
 
 @pytest.mark.promise("positive-end")
