@@ -15,6 +15,7 @@ from nbtool.argument_check import check_arguments
 from nbtool.audience import FREE, NATIVE, NESTED, OWN, RUN, TEXT
 from nbtool.ids import new_id
 from nbtool.mime import describe_media, media_bundle
+from nbtool.usage import Usage as Usage
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -246,70 +247,6 @@ def assistant(*parts: str | Part) -> Message:
 def results(*parts: ToolResult) -> Message:
     """Return the message with the results of the calls of one round."""
     return Message("tool", parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The tokens that a request used; `cost` in US dollars if it is known.
-
-    `cached_tokens` (read from the provider's cache) and `cache_write_tokens` are part of `input_tokens`,
-    `thinking_tokens` part of `output_tokens`. `extra_input_tokens` and `extra_output_tokens` were used in further steps
-    of the request, and are not part of the other counts (Claude's compaction and advisor).
-
-    `is_cost_estimated`: the cost, or a part of it, is not reported by the provider but computed from the tokens, or a
-    part is unknown. `is_cost_unknown`: the requests are charged, but at an unknown price. `lacks_tool_cost`: the
-    computed cost lacks what the provider charges for tools that it runs, such as searches.
-    """
-
-    input_tokens: int = field(default=0, metadata=OWN)
-    output_tokens: int = field(default=0, metadata=OWN)
-    cached_tokens: int = field(default=0, metadata=OWN)
-    thinking_tokens: int = field(default=0, metadata=OWN)
-    cost: float | None = field(default=None, metadata=OWN)
-    cache_write_tokens: int = field(default=0, metadata=OWN)
-    is_cost_estimated: bool = field(default=False, metadata=OWN)
-    is_cost_unknown: bool = field(default=False, metadata=OWN)
-    lacks_tool_cost: bool = field(default=False, metadata=OWN)
-    extra_input_tokens: int = field(default=0, metadata=OWN)
-    extra_output_tokens: int = field(default=0, metadata=OWN)
-
-    @property
-    def total_tokens(self) -> int:
-        """Input and output together."""
-        return self.input_tokens + self.output_tokens
-
-    def __add__(self, other: Usage) -> Usage:
-        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.thinking_tokens + other.thinking_tokens,
-            sum(costs) if costs else None,
-            self.cache_write_tokens + other.cache_write_tokens,
-            bool(costs) and any(one.is_cost_estimated or one.is_unpriced for one in (self, other)),
-            self.is_cost_unknown or other.is_cost_unknown,
-            self.lacks_tool_cost or other.lacks_tool_cost,
-            self.extra_input_tokens + other.extra_input_tokens,
-            self.extra_output_tokens + other.extra_output_tokens,
-        )
-
-    def with_extra_tokens(self) -> Usage:
-        """Return the usage with the tokens of further steps in its input and output."""
-        if not (self.extra_input_tokens or self.extra_output_tokens):
-            return self
-        return replace(
-            self,
-            input_tokens=self.input_tokens + self.extra_input_tokens,
-            output_tokens=self.output_tokens + self.extra_output_tokens,
-            extra_input_tokens=0,
-            extra_output_tokens=0,
-        )
-
-    @property
-    def is_unpriced(self) -> bool:
-        """Whether there are tokens of unknown cost."""
-        return self.cost is None and self.total_tokens > 0
 
 
 def dump_messages(messages: Iterable[Message]) -> bytes:

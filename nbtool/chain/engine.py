@@ -23,7 +23,6 @@ from nbtool.chain.final_reply import (
 from nbtool.chain.hook_calls import Hook, Hooks
 from nbtool.chain.hooks import Cleanup, DeferredMessage, ReplyContext, TurnContext
 from nbtool.chain.outcome import Outcome
-from nbtool.chain.price_check import REPORTS_COST
 from nbtool.chain.request import ReplySource, Requests
 from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
 from nbtool.chain.task_stopping import retrieve_exception, shield_until_done, stop_all
@@ -31,7 +30,7 @@ from nbtool.chain.turn_end import TurnEnding
 from nbtool.chain.usage_meter import budget_error
 from nbtool.errors import HookFailed, LimitReached, NbtoolError
 from nbtool.events import ErrorRaised, Notice, TurnEnded, TurnStatus
-from nbtool.wire.base import Endpoint
+from nbtool.wire.base import REPORTS_COST, Endpoint
 from nbtool.wire.reply import Reply
 
 
@@ -55,6 +54,7 @@ class Engine:
         self._hooks = Hooks(plugins)
         is_limited = turn.limits.cost is not None
         self._needs_price = is_limited or any(getattr(plugin, "needs_price", False) for plugin in plugins)
+        self._needs_listed_price = any(getattr(plugin, "needs_listed_price", False) for plugin in plugins)
         self._cleanups: list[Hook] = []
         self._outcome = Outcome()
         self._requests = Requests(
@@ -181,6 +181,9 @@ class Engine:
             turn.meter.estimate_of = await find()
             if turn.meter.estimate_of:
                 turn.abilities |= {REPORTS_COST}
+        find_listed = getattr(self._requests.endpoint, "find_listed_price", None)
+        if self._needs_listed_price and find_listed:
+            turn.meter.listed_price_of = await find_listed()
 
     async def _run_start_hooks(self) -> None:
         for hook in self._hooks.get("on_turn_start"):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from nbtool.chain.limits import Limits
 from nbtool.errors import BadUsage
-
-REPORTS_COST = "reports_cost"
-"""The ability of a provider whose replies report their cost in US dollars."""
+from nbtool.wire.base import REPORTS_COST as REPORTS_COST
 
 
 def require_known_cost(

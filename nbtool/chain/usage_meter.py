@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from nbtool.chain.limits import MAX_ROUNDS, Limits
 from nbtool.errors import LimitReached
@@ -34,12 +35,20 @@ class ReachedLimit:
     setting: str = ""
 
 
+class CountedReply(NamedTuple):
+    """The usage of one reply: as the endpoint reported it, and with the cost at the prices that the user gave."""
+
+    reported: Usage
+    priced: Usage
+
+
 @dataclass(slots=True)
 class Meter:
     """What a turn has used so far; `unpriced` counts replies of unknown cost.
 
     `price_of` computes the cost of a reply in US dollars if the provider does not report it; a plugin may set it.
-    `estimate_of` estimates the cost of a request, if the price of the model is known.
+    `estimate_of` estimates the cost of a request, if the price of the model is known. `listed_price_of` computes the
+    cost of a reply from the price lists of its host alone, which no setting of the user changes.
     """
 
     limits: Limits
@@ -50,6 +59,8 @@ class Meter:
     unpriced: int = 0
     price_of: Callable[[Usage], float] | None = None
     estimate_of: Callable[[Usage], float] | None = None
+    listed_price_of: Callable[[Usage], float | None] | None = None
+    replies: list[CountedReply] = field(default_factory=list)
     _batches: Counter[str] = field(default_factory=Counter)
 
     def reached_limit(self) -> ReachedLimit | None:
@@ -86,8 +97,10 @@ class Meter:
 
     def add(self, usage: Usage) -> Usage:
         """Add the usage of a reply, and return it with its cost."""
+        reported = usage
         if self.price_of and usage.total_tokens and (usage.cost is None or usage.is_cost_estimated):
             usage = replace(usage, cost=self.price_of(usage), is_cost_estimated=True, is_cost_unknown=False)
+        self.replies.append(CountedReply(reported, usage))
         self.usage += usage
         self.unpriced += usage.cost is None
         return usage

@@ -8,7 +8,7 @@ it; requests at the same time are estimated, and wait for each other where they 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Annotated, ClassVar
@@ -19,6 +19,7 @@ from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContex
 from nbtool.chain.limits import Limits
 from nbtool.chain.price_check import model_id, require_known_cost
 from nbtool.chain.request_size import text_size
+from nbtool.chain.usage_meter import CountedReply
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import CallFinished, CallStatus
 from nbtool.ids import new_id
@@ -45,17 +46,31 @@ EXPECTED_OUTPUT = 1_000
 @check_arguments
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens; without `cached`, cached input costs as much as other input."""
+    """US dollars per million tokens; tokens without a price of their own cost as much as other input or output."""
 
     input: Annotated[float, NOT_NEGATIVE]
     output: Annotated[float, NOT_NEGATIVE]
     cached: Annotated[float, NOT_NEGATIVE] | None = None
+    cache_write: Annotated[float, NOT_NEGATIVE] | None = None
+    input_audio: Annotated[float, NOT_NEGATIVE] | None = None
+    output_audio: Annotated[float, NOT_NEGATIVE] | None = None
 
     def cost_of(self, usage: Usage) -> float:
-        """Return the cost of `usage` in US dollars."""
-        cached = self.input if self.cached is None else self.cached
-        uncached = usage.input_tokens - usage.cached_tokens
-        return (uncached * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output) / MILLION
+        """Return the cost of `usage` in US dollars; what was cached or written to the cache has that price."""
+        counts = usage.bounded()
+        cached_audio = 0 if self.cached is None else counts.cached_audio_tokens
+        uncached_audio = min(
+            counts.input_audio_tokens - cached_audio,
+            counts.input_tokens - counts.cached_tokens - counts.cache_write_tokens,
+        )
+        special = (
+            (counts.cached_tokens, self.cached, self.input),
+            (counts.cache_write_tokens, self.cache_write, self.input),
+            (uncached_audio, self.input_audio, self.input),
+            (counts.output_audio_tokens, self.output_audio, self.output),
+        )
+        plain = counts.input_tokens * self.input + counts.output_tokens * self.output
+        return (plain + sum(n * (own - other) for n, own, other in special if own is not None)) / MILLION
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +83,24 @@ class GivenPrices:
 
     def on_turn_start(self, turn: TurnContext) -> None:
         """Have the meter of the turn use the price of its model, if that is given."""
-        if price := find_given_price(self.prices, turn.model, turn.provider):
-            turn.meter.price_of = price.cost_of
+        if cost_of := given_cost_function(self.prices, turn.model, turn.provider):
+            turn.meter.price_of = cost_of
+
+
+def given_cost_function(prices: Mapping[str, Price], model: str, provider: str) -> Callable[[Usage], float] | None:
+    """Return the function that computes the cost of a reply of a model; None if no price of it is given.
+
+    A part of it that another model used has that one's price, if that is given too.
+    """
+    asked = find_given_price(prices, model, provider)
+    if asked is None:
+        return None
+
+    def cost_of(usage: Usage) -> float:
+        parts = ((part, find_given_price(prices, part.model, provider) or asked) for part in usage.parts())
+        return sum(price.cost_of(part) for part, price in parts)
+
+    return cost_of
 
 
 def find_given_price(prices: Mapping[str, Price], model: str, provider: str) -> Price | None:
@@ -120,8 +151,8 @@ class Budget:
 
     def on_turn_start(self, turn: TurnContext) -> Cleanup:
         """Count the turn when it ends, whatever its status; the price of its model applies to its limits too."""
-        if price := self._price_of(turn):
-            turn.meter.price_of = price.cost_of
+        if cost_of := given_cost_function(self.prices, turn.model, turn.provider):
+            turn.meter.price_of = cost_of
 
         async def release() -> None:
             async with self._changed:
@@ -139,8 +170,7 @@ class Budget:
             BadUsage: the budget is in dollars, and the price of this model is unknown.
         """
         turn = request.turn
-        if not turn.meter.price_of:
-            self.require_price(turn.model, turn.abilities, provider=turn.provider)
+        self._require_price_of(turn)
         size = text_size(request.prompt())
         async with self._changed:
             self._release(turn)
@@ -157,15 +187,8 @@ class Budget:
         Raises:
             BadUsage: the budget is in dollars, and the price of this model is unknown.
         """
-        if self.usd is not None and self._price(model, provider) is None:
+        if self.usd is not None and find_given_price(self.prices, model, provider) is None:
             require_known_cost(Limits(cost=self.usd), abilities, model, provider=provider)
-
-    def _price_of(self, turn: TurnContext) -> Price | None:
-        """Return the price of a turn's model."""
-        return self._price(turn.model, turn.provider)
-
-    def _price(self, model: str, provider: str) -> Price | None:
-        return find_given_price(self.prices, model, provider)
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Count a reply, and let the next request go; one of an earlier version of the turn took no request."""
@@ -173,7 +196,9 @@ class Budget:
             return
         usage = reply.reply.usage
         self._largest_output = max(self._largest_output, usage.output_tokens, 1)
-        if not usage.total_tokens or (self.usd is not None and self._cost_of(usage, reply.turn) is None):
+        if not usage.total_tokens or (
+            self.usd is not None and self._cost_of(reply.turn.meter.replies[-1], reply.turn) is None
+        ):
             self._unpriced += 1
         async with self._changed:
             self._release(reply.turn)
@@ -181,9 +206,16 @@ class Budget:
     def _estimate(self, size: int, turn: TurnContext) -> tuple[float, float]:
         """Return the tokens and the dollars that a request of so many characters may use, with the largest output."""
         usage = Usage(size // CHARS_PER_TOKEN, max(self._largest_output, EXPECTED_OUTPUT))
-        price = self._price_of(turn)
-        cost_of = price.cost_of if price else turn.meter.price_of or turn.meter.estimate_of
-        return usage.total_tokens, cost_of(usage) if cost_of else 0.0
+        return usage.total_tokens, self._estimated_cost(usage, turn)
+
+    def _estimated_cost(self, usage: Usage, turn: TurnContext) -> float:
+        given = given_cost_function(self.prices, turn.model, turn.provider)
+        cost_of = given or turn.meter.price_of or turn.meter.estimate_of
+        return cost_of(usage) if cost_of else 0.0
+
+    def _require_price_of(self, turn: TurnContext) -> None:
+        if not turn.meter.price_of:
+            self.require_price(turn.model, turn.abilities, provider=turn.provider)
 
     def _has_room(self, estimate: tuple[float, float]) -> bool:
         """Whether the budget suffices for a request beside those that are under way; unknown before the first reply."""
@@ -201,16 +233,18 @@ class Budget:
 
     def _record(self, turn: TurnContext) -> None:
         """Add what the turn has used since it was last counted."""
-        key, total = f"budget {id(self)}", turn.meter.usage
-        added = _usage_since(total, turn.state.get(key, Usage()))
-        turn.state[key] = total
-        self.spent += added
-        self.cost += self._cost_of(added, turn) or 0.0
+        key = f"budget {id(self)}"
+        counted = turn.state.get(key, 0)
+        turn.state[key] = len(turn.meter.replies)
+        for reply in turn.meter.replies[counted:]:
+            self.spent += reply.priced
+            self.cost += self._cost_of(reply, turn) or 0.0
 
-    def _cost_of(self, usage: Usage, turn: TurnContext) -> float | None:
-        price = self._price_of(turn)
-        is_reported = usage.cost is not None and not usage.is_cost_estimated
-        return usage.cost if is_reported or price is None else price.cost_of(usage)
+    def _cost_of(self, reply: CountedReply, turn: TurnContext) -> float | None:
+        """Return the cost of a reply: the reported one, else by the prices of this budget, else as the meter has it."""
+        given = given_cost_function(self.prices, turn.model, turn.provider)
+        is_reported = reply.reported.cost is not None and not reply.reported.is_cost_estimated
+        return reply.priced.cost if is_reported or given is None else given(reply.reported)
 
     def _raise_limit(self) -> None:
         """Allow the same amount again, from the current totals."""
@@ -250,16 +284,3 @@ def shared_budget(limits: Limits) -> Budget | None:
         return None
     tokens = None if limits.tokens is None else ceil(limits.tokens)
     return Budget(tokens=tokens, usd=limits.cost, ask=lambda _: Denied("the budget of the turn is used up"))
-
-
-def _usage_since(after: Usage, before: Usage) -> Usage:
-    return Usage(
-        after.input_tokens - before.input_tokens,
-        after.output_tokens - before.output_tokens,
-        after.cached_tokens - before.cached_tokens,
-        after.thinking_tokens - before.thinking_tokens,
-        None if after.cost is None else after.cost - (before.cost or 0.0),
-        after.cache_write_tokens - before.cache_write_tokens,
-        after.is_cost_estimated,
-        after.is_cost_unknown,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nbtool.policy.host_pattern import HostPattern
-from nbtool.policy.rules import HostRules, PolicyRules
+from nbtool.policy.rules import BudgetRules, HostRules, PolicyRules, PriceRule
 
 NO_RULES = "limits nothing"
 
@@ -26,23 +26,35 @@ def _hosts(hosts: HostRules | None) -> Iterator[tuple[str, str]]:
 
 
 def _limits(rules: PolicyRules) -> Iterator[tuple[str, str]]:
-    approval, budget, journal = rules.approval, rules.budget, rules.journal
+    approval, journal = rules.approval, rules.journal
     if not rules.values.may_leave:
         yield "values", "none is sent: of variables and results only names, types and shapes"
     if approval.always_ask:
         yield "tools that always ask", f"{', '.join(approval.always_ask)}: a person decides before every call"
     if not approval.automatic:
         yield "approval", "only by a person: `--approve auto` and approvers in Python cannot approve"
-    amounts = [f"{budget.usd:g} USD"] if budget.usd else []
-    amounts += [f"{budget.tokens:,} tokens"] if budget.tokens else []
-    if amounts:
-        yield "budget", f"at most {' and '.join(amounts)} in one kernel"
+    yield from _budget(rules.budget)
     if not rules.serve.allowed:
         yield "%chat serve", "is refused"
     if journal.storage:
         yield "journal", "in memory only" if journal.storage == "memory" else "on disk, whatever NBTOOL_JOURNAL says"
     if journal.days:
         yield "journal days", f"turns older than {journal.days:g} days are deleted"
+
+
+def _budget(budget: BudgetRules) -> Iterator[tuple[str, str]]:
+    amounts = [f"{budget.usd:g} USD"] if budget.usd else []
+    amounts += [f"{budget.tokens:,} tokens"] if budget.tokens else []
+    if amounts:
+        yield "budget", f"at most {' and '.join(amounts)} in one kernel"
+    if budget.prices:
+        listed = ", ".join(map(_price, budget.prices.items()))
+        yield "prices", f"in US dollars per million tokens of input and output: {listed}"
+
+
+def _price(named: tuple[str, PriceRule]) -> str:
+    name, price = named
+    return f"{name} {price.input:g} and {price.output:g}"
 
 
 def _list(names: Sequence[HostPattern | str]) -> str:

@@ -58,11 +58,26 @@ class ApprovalRules(_Table):
     automatic: bool = True
 
 
+Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class PriceRule(_Table):
+    """The price of a model in US dollars per million tokens; without the others, input costs the same everywhere."""
+
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+    cache_write: Dollars | None = None
+    input_audio: Dollars | None = None
+    output_audio: Dollars | None = None
+
+
 class BudgetRules(_Table):
-    """`[budget]`: the most that one kernel may spend."""
+    """`[budget]`: the most that one kernel may spend, and prices by `HOST/MODEL`."""
 
     usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     tokens: int | None = Field(default=None, gt=0)
+    prices: dict[Annotated[str, Field(pattern=r"^[^/\s]+/\S+$", max_length=500)], PriceRule] = {}
 
 
 class ServeRules(_Table):

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from nbtool.errors import BadUsage, PolicyRefused, PolicyUnreadable
 from nbtool.policy.file import ADMINISTRATOR, NAMED_BY, VARIABLE, PolicyFile, read_policy_file, system_path
 from nbtool.policy.host_pattern import HostPattern
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.text import shorten
+
+if TYPE_CHECKING:
+    from nbtool.policy.rules import PriceRule
 
 _NAMED_FILE = os.environ.get(VARIABLE, "")
 """Read when the package is imported: a later change of the environment has no effect."""
@@ -175,6 +178,11 @@ class SitePolicy:
         """Return the most that this kernel may spend, and the file that says so; None is no limit."""
         amounts = [(amount, str(file.path)) for file in self.files if (amount := getattr(file.rules.budget, kind))]
         return min(amounts, default=None)
+
+    def prices(self, host: str, model: str) -> list[PriceRule | None]:
+        """Return the price of a model at a host in each file that limits dollars; None where one names none."""
+        limiting = [file.rules.budget for file in self.files if file.rules.budget.usd]
+        return [one.prices.get(f"{host}/{model}") or one.prices.get(f"{host}/*") for one in limiting]
 
     @property
     def journal_storage(self) -> Literal["disk", "memory", ""]:

@@ -14,6 +14,9 @@ from nbtool.errors import WireError
 from nbtool.events import Delta
 from nbtool.messages import Message
 
+REPORTS_COST = "reports_cost"
+"""The ability of a provider whose replies report their cost in US dollars."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
@@ -29,8 +32,9 @@ class Prompt:
     """One request, independent of the dialect.
 
     `options` are request options in the dialect's names (temperature, reasoning_effort …); they are merged deeply over
-    the request body, and None removes a field. `is_final` requests a reply without calls, although `tools` are offered:
-    leaving them out would change the prefix of the request, so that nothing of it would be read from a prompt cache.
+    the defaults of the request, and None removes one. What an encoder writes from the other fields is no option.
+    `is_final` requests a reply without calls, although `tools` are offered: leaving them out would change the prefix of
+    the request, so that nothing of it would be read from a prompt cache.
     """
 
     messages: tuple[Message, ...]
@@ -42,11 +46,8 @@ class Prompt:
     is_final: bool = False
 
     def without_calls(self) -> Prompt:
-        """Return the request for a reply without calls, also without the options that demand them in some dialect."""
-        options = {name: value for name, value in self.options.items() if name != "tool_choice"}
-        if isinstance(config := options.get("toolConfig"), Mapping):
-            options["toolConfig"] = {name: value for name, value in config.items() if name != "functionCallingConfig"}
-        return replace(self, tool_choice="none", options=options, is_final=True)
+        """Return the request for a reply without calls."""
+        return replace(self, tool_choice="none", is_final=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def test_the_footer_names_a_foreign_host_and_the_cost(lab: Lab) -> None:
     usage = {"prompt_tokens": 2_000, "completion_tokens": 1_000, "cost": 0.0021}
     reply = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": usage}
     with serve(whole(200, reply)) as gateway:
-        options = f"base_url={gateway.url!r}, api_key='k', wire='chat', options={{'stream': False}}"
+        options = f"base_url={gateway.url!r}, api_key='k', wire='chat'"
         load = f"%load_ext nbtool\nfrom nbtool import Chat\nside = Chat('openai:m', {options})"
         notebook = lab.open_cells(load, "%%chat -c side\nHello", kernel="python3", name="gateway.ipynb")
         notebook.run_cell(0)

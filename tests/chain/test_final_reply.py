@@ -151,16 +151,6 @@ def test_a_final_reply_that_only_calls_a_tool_is_requested_again_after_an_empty_
     assert (turn.text, [record.result for record in turn.calls]) == ("Two.", [2])
 
 
-def test_an_option_that_demands_calls_is_left_out_of_the_request_for_a_final_reply() -> None:
-    options = {
-        "tool_choice": "required", "toolConfig": {"functionCallingConfig": {"mode": "ANY"}, "retrievalConfig": {}},
-    }  # fmt: skip
-    with ScriptedWire([call("double", n=1), "Enough."]) as wire:
-        Chat(wire=wire, tools=[double], options=options, max_rounds=2).send("Go")
-
-    assert [prompt.options for prompt in wire.prompts] == [options, {"toolConfig": {"retrievalConfig": {}}}]
-
-
 def test_a_final_reply_that_is_cut_off_with_no_round_left_says_so() -> None:
     with ScriptedWire([call("double", n=1), ["The first half", cut_at_length()]]) as wire:
         turn = Chat(wire=wire, tools=[double], plugins=[Continuation()], max_rounds=2).send("Go")

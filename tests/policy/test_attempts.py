@@ -131,6 +131,18 @@ def test_a_kernel_spends_no_more_than_the_budget(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("policy-limits")
+def test_no_price_that_a_user_gives_loosens_a_budget_in_dollars(tmp_path: Path) -> None:
+    found = explore("dollars", tmp_path)
+
+    assert found.passed("is unknown to it. Nothing was sent.") == {}
+    counted = found.outcomes["control_a_price_of_the_policy_is_counted"]
+    assert counted.count("completed") == 1
+    assert "The budget of 1 USD is used up: 1.8000 USD in total." in counted
+    assert found.requests["control_a_price_of_the_policy_is_counted"] == 1
+    assert "completed" in found.outcomes["control_the_practice_model_still_answers"]
+
+
+@pytest.mark.promise("policy-limits")
 def test_serving_is_refused_and_the_journal_kept_as_the_policy_says(tmp_path: Path) -> None:
     found = explore("limits", tmp_path)
 

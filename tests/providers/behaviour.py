@@ -54,7 +54,8 @@ class Behaviour:
     """One refusal of one provider; `{model}` in its body is the model of the request.
 
     `models` matches the model of the request. `is_refused` looks at the body alone, so that a row holds for every
-    request of that shape; `trigger` is a prompt whose request has it, and `error` what nbtool makes of the refusal.
+    request of that shape; `trigger` is a prompt whose request has it, with these `fields` in place of its own, and
+    `error` what nbtool makes of the refusal.
     A conversation is held in each of `dialects` (default: `dialect`): the model answers with `answer`; `options`
     are those of the person, and `change` is what the person does before the second prompt.
     """
@@ -78,6 +79,7 @@ class Behaviour:
     change: Callable[[Chat], None] | None = None
     provider_tools: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
     def refuses(self, body: Body, request: Received) -> bool:
         """Whether a request is refused."""

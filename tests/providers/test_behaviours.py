@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from nbtool.errors import ProviderError
 from nbtool.wire import WIRES, Prompt, Reply, ReplyBuilder, find_wire
+from nbtool.wire.base import Decoder, Request, Target, Wire
 from nbtool.wire.providers.catalog import BUILTIN
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
@@ -27,16 +32,38 @@ NAMES = [f"{row.provider}, {row.dialect}: {row.name}" for row in BEHAVIOURS]
 ROWS = [row for row in BEHAVIOURS if row.dialect in WIRES]
 
 
-def endpoint_of(provider: Provider, dialect: str, model: str) -> HttpEndpoint:
+@dataclass(frozen=True)
+class ReplacedFields:
+    """A wire whose requests have other fields: those that nbtool itself does not send."""
+
+    inner: Wire
+    fields: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def encode(self, prompt: Prompt, target: Target) -> Request:
+        request = self.inner.encode(prompt, target)
+        return replace(request, body={**request.body, **self.fields})
+
+    def decoder(self, *, stream: bool = True) -> Decoder:
+        return self.inner.decoder(stream=stream)
+
+
+def endpoint_of(provider: Provider, dialect: str, model: str, fields: Mapping[str, Any]) -> HttpEndpoint:
     return HttpEndpoint(
-        find_wire(dialect), provider.url, model, provider=provider.name, key=SecretStr(provider.key),
+        ReplacedFields(find_wire(dialect), fields), provider.url, model, provider=provider.name,
+        key=SecretStr(provider.key),
         connection=Connection(auth=key_header(provider.name, dialect)),
         retries=RetryPolicy(attempts=0),
     )  # fmt: skip
 
 
-def send(provider: Provider, dialect: str, model: str, prompt: Prompt) -> Reply:
-    endpoint = endpoint_of(provider, dialect, model)
+def send(
+    provider: Provider, dialect: str, model: str, prompt: Prompt, fields: Mapping[str, Any] = MappingProxyType({})
+) -> Reply:
+    endpoint = endpoint_of(provider, dialect, model, fields)
 
     async def read() -> Reply:
         builder = ReplyBuilder()
@@ -55,7 +82,7 @@ def test_every_row_has_a_name_of_its_own() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row.provider}, {row.dialect}: {row.name}" for row in ROWS])
 def test_a_provider_refuses_in_its_own_words_and_the_error_is_typed(row: Behaviour) -> None:
     with simulate(row.provider, behaviours=[row]) as provider, pytest.raises(ProviderError) as caught:
-        send(provider, row.dialect, row.model, row.trigger)
+        send(provider, row.dialect, row.model, row.trigger, row.fields)
 
     assert provider.refused == [row.name]
     assert type(caught.value) is row.error

@@ -35,6 +35,16 @@ class AtFirst:
             request.options |= self.options or {}
 
 
+@dataclass(frozen=True)
+class Always:
+    """Forces a tool in every request but the final one."""
+
+    tool_choice: str
+
+    def on_before_request(self, request: RequestContext) -> None:
+        request.tool_choice = self.tool_choice
+
+
 class Coin:
     """A tool, and the arguments of every call that ran."""
 
@@ -116,8 +126,7 @@ def test_a_call_that_was_cut_by_the_limit_of_tokens_does_not_run(server: Server)
 
 def test_rounds_without_end_are_ended_by_a_final_reply(server: Server) -> None:
     coin = Coin()
-    always = {"tool_choice": {"type": "function", "function": {"name": "flip"}}, "max_tokens": 400}
-    chat = server.chat("tiny", tools=[coin.flip], options=always, max_rounds=2)
+    chat = server.chat("tiny", tools=[coin.flip], plugins=[Always("flip")], options={"max_tokens": 400}, max_rounds=2)
 
     turn = chat.send("Flip coins.")
 
@@ -134,8 +143,7 @@ def test_tools_that_a_format_does_not_know_are_passed_over(server: Server) -> No
 
 def test_a_server_that_cannot_stream_the_models_own_choice_is_asked_for_whole_replies(server: Server) -> None:
     coin = Coin()
-    free = AtFirst(options={"tool_choice": "auto"})
-    chat = server.chat("functions", tools=[coin.flip], plugins=[free], tool_mode="native")
+    chat = server.chat("functions", tools=[coin.flip], tool_mode="native")
 
     turn, events = stream_events(chat, "Flip a coin.")
 

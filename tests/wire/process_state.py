@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from nbtool.wire.endpoints.adaptive_endpoint import _adaptations, _reported_shutdowns
+from nbtool.wire.endpoints.reply_cost import _reported_models
 from nbtool.wire.transport.client_pool import _clients
 
 
@@ -15,6 +16,7 @@ async def close_clients() -> None:
 
 
 def clear_adaptations() -> None:
-    """Forget what models refused, and which shutdowns were reported."""
+    """Forget what models refused, and which shutdowns and other models were reported."""
     _adaptations.clear()
     _reported_shutdowns.clear()
+    _reported_models.clear()

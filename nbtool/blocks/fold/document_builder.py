@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any, cast
 
 from nbtool.blocks.display_limits import Limits, omitted_marker, truncate
@@ -70,10 +69,5 @@ def _head() -> Head:
 
 def usage_data(usage: Usage) -> UsageData:
     """Return a usage as it is shown."""
-    fields = asdict(usage)
-    for name in ("cache_write_tokens", "extra_input_tokens", "extra_output_tokens"):
-        del fields[name]
-    for mark in ("is_cost_estimated", "is_cost_unknown", "lacks_tool_cost"):
-        if not fields[mark]:
-            del fields[mark]
-    return cast("UsageData", fields)
+    fields = {name: getattr(usage, name) for name in UsageData.__annotations__}
+    return cast("UsageData", {name: value for name, value in fields.items() if value is not False})

@@ -18,12 +18,12 @@ from nbtool.wire.base import Prompt, Request
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
 from nbtool.wire.endpoints.model_endpoint import text_wire
 from nbtool.wire.endpoints.refused_fields import LOST_REASONING, NEEDS_CHOICE, is_choice_refused, refused_field
-from nbtool.wire.endpoints.reply_cost import find_price, find_price_now, with_cost
+from nbtool.wire.endpoints.reply_cost import find_listed_price, find_price, find_price_now, with_cost
 from nbtool.wire.prompted.instructions import PromptFormatName, format_for
 from nbtool.wire.prompted.prompted_wire import PromptedWire
 from nbtool.wire.providers.model_cache import cache_wire, cached_models, cached_wire
 from nbtool.wire.providers.model_data import find_shutdown
-from nbtool.wire.providers.model_prices import PriceFunction
+from nbtool.wire.providers.model_prices import PriceFunction, ReplyPriceFunction
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 
 MAX_CHANGES = 6
@@ -134,6 +134,10 @@ class FallbackEndpoint:
     async def find_price(self) -> PriceFunction | None:
         """Return the function that computes the cost of a usage; None if the price of the model is unknown."""
         return await find_price(self.native)
+
+    async def find_listed_price(self) -> ReplyPriceFunction | None:
+        """Return the function that computes the cost of a reply from what holds at its host, whatever a user set."""
+        return await find_listed_price(self.native)
 
     def has_price(self) -> bool:
         """Whether the price of the model is known; may take some tenths of a second."""

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from nbtool.events import Delta, ProviderDelta, ReplyEnd, UsageDelta
+from nbtool.events import Delta, ProviderDelta, ReplyEnd, StreamNotice, UsageDelta
 from nbtool.messages import ProviderCall, Usage
 from nbtool.server_url import parse_server_url
 from nbtool.thread_pool import run_in_worker
-from nbtool.wire.providers.model_prices import PriceFunction, find_price_function
-from nbtool.wire.providers.provider import FREE
+from nbtool.wire.base import REPORTS_COST
+from nbtool.wire.providers.catalog import BUILTIN
+from nbtool.wire.providers.model_id import is_same_model
+from nbtool.wire.providers.model_prices import (
+    PriceFunction,
+    ReplyPriceFunction,
+    find_price_function,
+    find_reply_price,
+)
+from nbtool.wire.providers.provider import FREE, Provider
 from nbtool.wire.transport.client_pool import is_loopback
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 
@@ -44,37 +52,106 @@ def _is_unlisted(endpoint: HttpEndpoint) -> bool:
     return not _listed_provider(endpoint) and is_loopback(parse_server_url(endpoint.base_url).host)
 
 
+async def find_listed_price(endpoint: HttpEndpoint) -> ReplyPriceFunction | None:
+    """Return the function that computes the cost of a reply from what holds at its host; None if nothing is known.
+
+    Only the address counts, since names, addresses and abilities of providers can be set by the user: the price lists
+    have prices by host, and a built-in provider that reports its costs does so at its own host.
+    """
+    origin = parse_server_url(endpoint.base_url).origin
+    if any(REPORTS_COST in one.abilities and _is_at(one, origin) for one in BUILTIN.values()):
+        return _reported_cost
+    if is_loopback(origin[1]):
+        return None
+    outcome = await run_in_worker(partial(_listed_price_now, endpoint))
+    found: ReplyPriceFunction | None = None if outcome.error else outcome.value
+    return found
+
+
+def _reported_cost(usage: Usage) -> float | None:
+    return None if usage.is_cost_estimated else usage.cost
+
+
+def _is_at(provider: Provider, origin: tuple[str, str, int]) -> bool:
+    return bool(provider.base_url) and parse_server_url(provider.base_url).origin == origin
+
+
+def _listed_price_now(endpoint: HttpEndpoint) -> ReplyPriceFunction | None:
+    if find_price_function("", endpoint.model, base_url=endpoint.base_url) is None:
+        return None
+    return find_reply_price("", endpoint.model, base_url=endpoint.base_url, is_strict=True)
+
+
 async def with_cost(endpoint: HttpEndpoint, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
     """Yield the deltas of a reply and, if it is of unknown cost, its usage with the computed cost.
 
-    The tokens of a partial reply are priced too.
+    The tokens of a partial reply are priced too. If another model than the requested one answered, a notice says so.
     """
-    usage, is_looked_up, has_tools = Usage(), False, False
+    reply = _UnpricedReply(endpoint)
     try:
         async with aclosing(deltas):
             async for delta in deltas:
-                passed: Delta = delta
-                if isinstance(delta, UsageDelta):
-                    usage, is_looked_up = delta.usage.with_extra_tokens(), False
-                    passed = UsageDelta(usage)
-                elif isinstance(delta, ReplyEnd) and usage.is_unpriced:
-                    usage, is_looked_up = await _priced(endpoint, usage, has_tools=has_tools), True
-                    yield UsageDelta(usage)
-                has_tools = has_tools or (isinstance(delta, ProviderDelta) and isinstance(delta.part, ProviderCall))
-                yield passed
+                reply.add(delta)
+                if isinstance(delta, ReplyEnd):
+                    for one in [*reply.notices(), *await reply.priced()]:
+                        yield one
+                yield delta
     except Exception:
-        if usage.is_unpriced and not is_looked_up:
-            yield UsageDelta(await _priced(endpoint, usage, has_tools=has_tools))
+        for one in await reply.priced():
+            yield one
         raise
-    if usage.is_unpriced and not is_looked_up:
-        yield UsageDelta(await _priced(endpoint, usage, has_tools=has_tools))
+    for one in await reply.priced():
+        yield one
 
 
-async def _priced(endpoint: HttpEndpoint, usage: Usage, *, has_tools: bool) -> Usage:
+@dataclass(slots=True)
+class _UnpricedReply:
+    """The usage of a reply so far, and how many tools its provider ran."""
+
+    endpoint: HttpEndpoint
+    usage: Usage = field(default_factory=Usage)
+    tools: int = 0
+
+    def add(self, delta: Delta) -> None:
+        if isinstance(delta, UsageDelta):
+            self.usage = delta.usage
+        self.tools += isinstance(delta, ProviderDelta) and isinstance(delta.part, ProviderCall)
+
+    def notices(self) -> list[Delta]:
+        text = other_model_notice(self.endpoint, self.usage.model)
+        return [StreamNotice(text)] if text else []
+
+    async def priced(self) -> list[Delta]:
+        """Return the usage with its computed cost, once, if it has none."""
+        usage, self.usage = self.usage, Usage()
+        return [UsageDelta(await _priced(self.endpoint, usage, self.tools))] if usage.is_unpriced else []
+
+
+async def _priced(endpoint: HttpEndpoint, usage: Usage, tools: int) -> Usage:
     """Return a usage without a cost with the computed one, or marked as of unknown cost.
 
-    Prices are per token: what the provider charges for the tools that it runs is not known.
+    Of the `tools` that the provider ran, a price is known of searches at most, and only of those that it counts.
     """
-    if cost_of := await find_price(endpoint):
-        return replace(usage, cost=cost_of(usage), is_cost_estimated=True, lacks_tool_cost=has_tools)
-    return replace(usage, is_cost_unknown=FREE not in endpoint.abilities, lacks_tool_cost=has_tools)
+    if _is_unlisted(endpoint):
+        return replace(usage, is_cost_unknown=FREE not in endpoint.abilities, lacks_tool_cost=tools > 0)
+    outcome = await run_in_worker(partial(_cost_now, endpoint, usage))
+    if outcome.error or outcome.value is None:
+        return replace(usage, is_cost_unknown=FREE not in endpoint.abilities, lacks_tool_cost=tools > 0)
+    return replace(usage, cost=outcome.value, is_cost_estimated=True, lacks_tool_cost=tools > usage.web_searches)
+
+
+def _cost_now(endpoint: HttpEndpoint, usage: Usage) -> float | None:
+    return find_reply_price(_listed_provider(endpoint), endpoint.model, base_url=endpoint.base_url)(usage)
+
+
+_reported_models: set[tuple[str, str, str]] = set()
+"""Host, requested and answering model of the notices so far."""
+
+
+def other_model_notice(endpoint: HttpEndpoint, answered: str) -> str:
+    """Return the notice that another model answered; empty if it did not, and after the first time."""
+    key = endpoint.host, endpoint.model, answered
+    if not answered or is_same_model(endpoint.model, answered) or key in _reported_models:
+        return ""
+    _reported_models.add(key)
+    return f"{answered} answered, in place of {endpoint.model}."

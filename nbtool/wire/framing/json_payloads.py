@@ -119,7 +119,7 @@ class PayloadReader:
         except ValueError:
             if name == "error":
                 values.append((name, {"error": data.decode("utf-8", "replace")}))
-            elif data.lstrip().startswith(b"{"):
+            else:
                 raise InvalidReply(f"An event of the stream is not JSON: {excerpt(data)!r}.", fix=_FIX) from None
 
     def _final_event(self) -> list[tuple[str, Any]]:

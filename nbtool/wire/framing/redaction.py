@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import base64
-import html
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote, quote_plus
 
 from nbtool.errors import WireError
 from nbtool.text import clean_text, left_out, shorten
+from nbtool.wire.framing.encoded_text import TooManyEncodings, find_secrets, secret_forms
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
 Failure = TypeVar("Failure", bound=WireError)
 
+FindSecrets = Callable[..., list[tuple[int, int]]]
+"""Finds keys in a text, as `find_secrets` does."""
+
 MAX_EXCERPT_CHARS = 200
 """Maximum length of the excerpt of a response body in an error, in characters."""
-
-MAX_ERROR_TEXT = 1_000
-"""Characters before a cut in which the start of a key is looked for; longer than any text of a provider in an error."""
 
 HIDDEN = "•••"
 
@@ -40,76 +38,88 @@ _SECRET_PATTERNS = re.compile(
     re.VERBOSE,
 )
 
-_ESCAPED = re.compile(r"[\"'/\\]")
 _CUT = "[… "
 """What precedes the number of omitted characters."""
+
+MAX_PART = 1_000_000
+"""Characters of a text that are searched at a time; a longer one is searched in parts that overlap."""
+
+OVERLAP = 50_000
+"""Characters that two parts have in common: an encoded key is shorter."""
+
+NOT_SHOWN = "[not shown: it has too many encodings to find a key in it]"
+"""What replaces a text in which a key might remain."""
+
+_MAX_PASSES = 4
+"""Searches of a text: what remains after the last one is not shown."""
 
 _IS_PAGE = re.compile(r"<(!doctype|html|head|body|center|h1|title|div|p)\b", re.IGNORECASE)
 
 
 def redact(text: str, keys: Iterable[SecretStr | None] = ()) -> str:
-    """Replace `keys`, in every spelling, and everything that looks like a key, by dots."""
-    return _redact(text, _spellings(keys))
+    """Replace `keys`, however they are encoded, and everything that looks like a key, by dots.
+
+    A text in which not everything could be decoded is replaced as a whole.
+    """
+    return _redact(text, _forms(keys))
 
 
 def redact_error(error: Failure, keys: Iterable[SecretStr | None]) -> Failure:
     """Return the error with `keys` redacted in all of its texts, also a key of which only the start was kept."""
-    spellings = _spellings(keys)
+    forms = _forms(keys)
     copy = error.changed()
     for name, value in vars(error).items():
         if isinstance(value, str):
             *starts, end = value.split(_CUT)
-            text = _CUT.join([*(_without_start(one, spellings) for one in starts), end])
-            setattr(copy, name, _redact(text, spellings))
+            text = _CUT.join([*(_without_keys(one, forms, is_cut=True) for one in starts), end])
+            setattr(copy, name, _redact(text, forms))
     copy.args = (copy.message,)
     return copy
 
 
-def _redact(text: str, spellings: Iterable[str]) -> str:
-    for spelling in spellings:
-        text = re.sub(_pattern(spelling), HIDDEN, text) if _ESCAPED.search(spelling) else text.replace(spelling, HIDDEN)
-    return _SECRET_PATTERNS.sub(HIDDEN, text)
+def _redact(text: str, forms: list[bytes]) -> str:
+    return _SECRET_PATTERNS.sub(HIDDEN, _without_keys(text, forms))
 
 
-def _pattern(spelling: str) -> str:
-    """Return the pattern of a spelling with any number of backslashes before the characters that JSON escapes."""
-    first, *others = list(re.sub(r"\\+", r"\\", spelling))
-    escaped = (r"\\++" if one == "\\" else rf"\\*+{one}" if one in "\"'/" else re.escape(one) for one in others)
-    return re.escape(first) + "".join(escaped)
+def _without_keys(text: str, forms: list[bytes], *, is_cut: bool = False, find: FindSecrets = find_secrets) -> str:
+    """Return a text without what decodes to a key; with `is_cut` also without the start of one at its end."""
+    try:
+        for _ in range(_MAX_PASSES):
+            if not (spans := _find(text, forms, is_cut=is_cut, find=find)):
+                return text
+            text = _without_spans(text, spans)
+    except TooManyEncodings:
+        pass
+    return NOT_SHOWN
 
 
-def _without_start(text: str, spellings: Iterable[str]) -> str:
-    """Return a text that was cut without the start of a key at its end; backslashes do not count."""
-    plain = text.replace("\\", "")[-MAX_ERROR_TEXT:]
-    for spelling in spellings:
-        start = spelling.replace("\\", "")
-        for length in range(min(len(start), len(plain)), _MIN_SECRET - 1, -1):
-            if plain.endswith(start[:length]):
-                return text[: _position_before(text, length)] + HIDDEN
-    return text
+def _find(text: str, forms: list[bytes], *, is_cut: bool, find: FindSecrets) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    for start in range(0, max(1, len(text) - OVERLAP), MAX_PART):
+        part = text[start : start + MAX_PART + OVERLAP]
+        is_last = start + len(part) == len(text)
+        spans += ((start + first, start + last) for first, last in find(part, forms, is_cut=is_cut and is_last))
+    return spans
 
 
-def _position_before(text: str, count: int) -> int:
-    """Return the position of the last `count` characters that are no backslashes."""
-    at = len(text)
-    while count:
-        at -= 1
-        count -= text[at] != "\\"
-    return at
+def _without_spans(text: str, spans: list[tuple[int, int]]) -> str:
+    pieces: list[str] = []
+    position = 0
+    for start, end in sorted(spans):
+        if start >= position:
+            pieces += (text[position:start], HIDDEN)
+        position = max(position, end)
+    return "".join((*pieces, text[position:]))
 
 
-def _spellings(keys: Iterable[SecretStr | None]) -> list[str]:
-    """Return how texts spell the keys, the longest first: as in an address, in HTML, in base64, and in excerpts."""
-    spellings: set[str] = set()
-    for key in keys:
-        secret = key.get_secret_value() if key else ""
-        if len(secret) >= _MIN_SECRET:
-            in_urls = (quote(secret), quote(secret, safe=""), quote_plus(secret))
-            in_page = (html.escape(secret), html.escape(secret, quote=False))
-            spellings |= {secret, *in_urls, *in_page, base64.b64encode(secret.encode()).decode().rstrip("=")}
-    spellings |= {_without_tags(one) for one in spellings}
-    spellings |= {" ".join(one.split()) for one in spellings}
-    return sorted((one for one in spellings if len(one) >= _MIN_SECRET), key=len, reverse=True)
+def _forms(keys: Iterable[SecretStr | None]) -> list[bytes]:
+    """Return what the keys look like, also in an excerpt: in one line, and without what looks like markup."""
+    secrets = {
+        secret for key in keys if (secret := key.get_secret_value() if key else "") and len(secret) >= _MIN_SECRET
+    }
+    secrets |= {_without_tags(one) for one in secrets}
+    secrets |= {" ".join(one.split()) for one in secrets}
+    return secret_forms(one for one in secrets if len(one) >= _MIN_SECRET)
 
 
 def _without_tags(text: str) -> str:

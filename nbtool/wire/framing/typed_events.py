@@ -9,6 +9,7 @@ from nbtool.errors import WireError
 from nbtool.events import Delta
 from nbtool.wire.framing.dialect_check import check_dialect
 from nbtool.wire.framing.json_payloads import DONE, PayloadReader
+from nbtool.wire.framing.value_types import wrong_type
 
 
 class TypedEventDecoder(ABC):
@@ -65,6 +66,8 @@ class TypedEventDecoder(ABC):
                 elif isinstance(value, dict):
                     check_dialect(value, self.dialect, name)
                     self._decode_event(str(value.get("type") or name), value, deltas)
+                else:
+                    raise wrong_type(value, "An event of the reply")
         except WireError as error:
             if not deltas:
                 raise

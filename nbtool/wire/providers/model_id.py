@@ -17,6 +17,9 @@ _ALIASES = {
     "zhipu": "zai", "z.ai": "zai", "x.ai": "xai",
 }  # fmt: skip
 
+_SNAPSHOT = re.compile(r"(?:[-@:](?:20\d{6}|20\d\d-\d\d(?:-\d\d)?|\d{3,4}|latest|default|free|v\d+(?::\d+)?))+$")
+"""What a name adds to that of its model: `-2026-09-01`, `-001`, `-latest`, `@20260301`, `:free`."""
+
 _MODEL_PREFIXES = (
     ("gpt", "openai"), ("o1", "openai"), ("o3", "openai"), ("o4", "openai"), ("chatgpt", "openai"),
     ("claude", "anthropic"), ("gemini", "google"), ("mistral", "mistral"), ("magistral", "mistral"),
@@ -46,6 +49,15 @@ def parse_model(model_id: str) -> tuple[Provider, str]:
         f"Unknown provider {shorten(name, 100)!r}." if parts else f"{model_id!r} has no provider.",
         fix=_suggestion(model_id.strip(), name, catalog),
     )
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """Whether two names are of one model: they differ in a folder, a date, a version of its files, or `latest`."""
+    return _plain_name(asked) == _plain_name(answered)
+
+
+def _plain_name(name: str) -> str:
+    return _SNAPSHOT.sub("", name.strip().lower().rpartition("/")[2])
 
 
 def _suggestion(model_id: str, name: str, catalog: dict[str, Provider]) -> str:

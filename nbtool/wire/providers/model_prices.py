@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from nbtool.messages import Usage
 from nbtool.wire.providers.model_data import MAX_NAME
+from nbtool.wire.providers.model_id import is_same_model
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
@@ -20,12 +21,32 @@ if TYPE_CHECKING:
 PriceFunction = Callable[[Usage], float]
 """Returns the cost of a usage in US dollars."""
 
+ReplyPriceFunction = Callable[[Usage], float | None]
+"""Returns the cost of a whole reply in US dollars; None if the price of a model that took part is unknown."""
+
 MILLION = 1_000_000
 SAMPLE = 1_000
 """Tokens of which the price is computed; longer prompts have a higher one with some models."""
 
 _PROVIDER_IDS = {"xai": "x-ai", "moonshot": "moonshotai", "bedrock": "aws", "vertex": "google"}
 """Our names of providers, and their ids in the price data where they differ."""
+
+
+_COUNTS = {
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "cache_read_tokens": "cached_tokens",
+    "cache_write_tokens": "cache_write_tokens",
+    "cache_write_1h_tokens": "cache_write_1h_tokens",
+    "input_audio_tokens": "input_audio_tokens",
+    "output_audio_tokens": "output_audio_tokens",
+    "cache_audio_read_tokens": "cached_audio_tokens",
+    "input_image_tokens": "input_image_tokens",
+    "output_image_tokens": "output_image_tokens",
+    "cache_image_read_tokens": "cached_image_tokens",
+    "web_searches": "web_searches",
+}
+"""The counts of the price data, and ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +71,33 @@ def find_price_function(provider: str, model: str, *, base_url: str = "") -> Pri
     price_provider, info = found
 
     def cost_of(usage: Usage) -> float:
-        counts = PricedUsage(
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cache_read_tokens=usage.cached_tokens,
-            cache_write_tokens=usage.cache_write_tokens,
-        )
+        bounded = usage.bounded()
+        counts = PricedUsage(**{name: getattr(bounded, own) for name, own in _COUNTS.items()})
         calculation = info.calc_price(counts, price_provider, genai_request_timestamp=datetime.now(UTC))
         return float(calculation.total_price)
 
     return cost_of if info.prices else None
+
+
+def find_reply_price(provider: str, model: str, *, base_url: str = "", is_strict: bool = False) -> ReplyPriceFunction:
+    """Return the function that computes the cost of a reply, each part at the price of the model that it names.
+
+    A part without a name, or of a model of unknown price, has the price of `model`; if `is_strict`, the latter only
+    where both are names of one model. None: a price is unknown.
+    """
+
+    def cost_of(usage: Usage) -> float | None:
+        total = 0.0
+        for part in usage.parts():
+            found = find_price_function(provider, part.model, base_url=base_url) if part.model else None
+            if found is None and not (is_strict and part.model and not is_same_model(model, part.model)):
+                found = find_price_function(provider, model, base_url=base_url)
+            if found is None:
+                return None
+            total += found(part)
+        return total
+
+    return cost_of
 
 
 def find_price(provider: str, model: str, *, base_url: str = "") -> ModelPrice:

@@ -99,6 +99,8 @@ def is_loopback(hostname: str) -> bool:
 def _new_client(access: _Access) -> httpx.AsyncClient:
     import httpx  # noqa: PLC0415 - imported on first use of the network
 
+    from nbtool.wire.transport.unread_bytes import check_connection  # noqa: PLC0415 - the same
+
     context = tls_context(access.verify, access.client_certificate)
     try:
         return httpx.AsyncClient(
@@ -110,6 +112,7 @@ def _new_client(access: _Access) -> httpx.AsyncClient:
             timeout=None,
             limits=httpx.Limits(max_keepalive_connections=MAX_IDLE_CONNECTIONS, keepalive_expiry=IDLE_SECONDS),
             headers={"user-agent": "nbtool", "accept-encoding": ACCEPT_ENCODING},
+            event_hooks={"response": [check_connection]},
         )
     except ImportError:
         reason = "socksio is not installed: `%pip install httpx[socks]`"

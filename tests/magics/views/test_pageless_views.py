@@ -43,7 +43,7 @@ def test_what_comes_after_the_cell_is_not_announced_at_a_terminal(capsys: pytest
 def test_the_footer_names_a_host_that_is_not_the_providers_own(capsys: pytest.CaptureFixture[str]) -> None:
     reply = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}
     with serve(whole(200, reply)) as server:
-        chat = Chat("openai:m", base_url=server.url, api_key="k", wire="chat", options={"stream": False})
+        chat = Chat("openai:m", base_url=server.url, api_key="k", wire="chat")
         turn = chat.send("Hello")
     host = server.url.split("/")[2]
 

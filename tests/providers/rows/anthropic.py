@@ -46,12 +46,12 @@ OTHER_PREFIX = Behaviour(
     ),
     "2026-11-22", "platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks", "claude-opus-5-5",
     topic=Topic.THINKING,
-    trigger=Prompt((user("Hi"),), options={"messages": [
+    trigger=PLAIN, fields={"messages": [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm.", "signature": f"{BOUND}other"},
                                           {"type": "text", "text": "Hello."}]},
         {"role": "user", "content": "And?"},
-    ]}),
+    ]},
 )  # fmt: skip
 
 ANTHROPIC_ROWS = (
@@ -67,9 +67,9 @@ ANTHROPIC_ROWS = (
         "anthropic", "anthropic", "takes at most four cache marks", r"claude-.*", has_five_cache_marks, 400,
         anthropic("A maximum of 4 blocks with cache_control may be provided. Found 5."),
         "2026-09-04", "decolua/9router#3795", "claude-opus-5-5", topic=Topic.CACHE, answer=replace(CALL, text="Well."),
-        trigger=Prompt((user("Hi"),), options={"system": [
+        trigger=PLAIN, fields={"system": [
             {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}} for _ in range(5)
-        ]}),
+        ]},
     ),
     Behaviour(
         "anthropic", "anthropic", "takes no forced tool choice",

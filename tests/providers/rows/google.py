@@ -10,8 +10,6 @@ from nbtool.errors import (
     ServerOverloaded,
     ToolsNotSupported,
 )
-from nbtool.messages import user
-from nbtool.wire import Prompt
 from tests.providers.behaviour import PLAIN, Behaviour, Topic, detail, google
 from tests.providers.conditions import (
     always,
@@ -35,14 +33,11 @@ GOOGLE_ROWS = (
             "https://ai.google.dev/gemini-api/docs/thought-signatures for more details.",
         ),
         "2026-06-22", "lbjlaq/Antigravity-Manager#3202", "gemini-3.5-flash",
-        trigger=Prompt(
-            (user("Double 21."),),
-            options={"contents": [
+        trigger=PLAIN, fields={"contents": [
                 {"role": "user", "parts": [{"text": "Double 21."}]},
                 {"role": "model", "parts": [{"functionCall": {"name": "double", "args": {"n": 21}}}]},
                 {"role": "user", "parts": [{"functionResponse": {"name": "double", "response": {"output": "42"}}}]},
             ]},
-        ),
         topic=Topic.THINKING,
     ),
     Behaviour(
@@ -57,9 +52,9 @@ GOOGLE_ROWS = (
         google(400, "INVALID_ARGUMENT", "Please enable tool_config.include_server_side_tool_invocations to use "
                                         "Built-in tools with Function calling."),
         "2026-08-10", "ag2ai/ag2#3145", "gemini-3.6-flash",
-        trigger=Prompt((user("Hi"),), options={"tools": [
+        trigger=PLAIN, fields={"tools": [
             {"googleSearch": {}}, {"functionDeclarations": [{"name": "double", "description": "Twice."}]},
-        ]}),
+        ]},
         topic=Topic.PROVIDER_TOOLS, provider_tools=("web_search",),
     ),
     Behaviour(
@@ -67,9 +62,9 @@ GOOGLE_ROWS = (
         has_functions_and_provider_tools, 400,
         google(400, "INVALID_ARGUMENT", "Tool use with function calling is unsupported"),
         "2025-04-18", "lobehub/lobehub#7463", "gemini-2.5-flash",
-        trigger=Prompt((user("Hi"),), options={"tools": [
+        trigger=PLAIN, fields={"tools": [
             {"googleSearch": {}}, {"functionDeclarations": [{"name": "double", "description": "Twice."}]},
-        ]}), error=ToolsNotSupported,
+        ]}, error=ToolsNotSupported,
         topic=Topic.PROVIDER_TOOLS, provider_tools=("web_search",),
     ),
     Behaviour(
@@ -78,9 +73,9 @@ GOOGLE_ROWS = (
                                         "'tools[0].function_declarations[0].parameters.properties[0].value': Cannot "
                                         "find field."),
         "2026-09-07", "pizza-bot-app/pizza-bot#62", "gemini-3.8-flash",
-        trigger=Prompt((user("Hi"),), options={"tools": [{"functionDeclarations": [
+        trigger=PLAIN, fields={"tools": [{"functionDeclarations": [
             {"name": "double", "parameters": {"properties": {"n": {"exclusiveMinimum": 0}}}},
-        ]}]}),
+        ]}]},
     ),
     Behaviour(
         "google", "gemini", "has reached a rate limit", r"gemini-busy", always, 429,
@@ -134,9 +129,9 @@ VERTEX_ROWS = (
                "find field.",
                detail("BadRequest", fieldViolations=[{"field": "contents[1].parts[0].function_call"}])),
         "2026-04-14", "pydantic/pydantic-ai#5081", "gemini-2.5-flash",
-        trigger=Prompt((user("Hi"),), options={"contents": [
+        trigger=PLAIN, fields={"contents": [
             {"role": "model", "parts": [{"functionCall": {"name": "double", "args": {}, "id": "a"}}]},
-        ]}),
+        ]},
         topic=Topic.HISTORY,
     ),
     Behaviour(

@@ -12,8 +12,6 @@ from nbtool.errors import (
     ToolsNotSupported,
     WireNotSupported,
 )
-from nbtool.messages import user
-from nbtool.wire import Prompt
 from tests.providers.behaviour import PLAIN, Behaviour, Body, Topic, openai
 from tests.providers.conditions import (
     always,
@@ -25,9 +23,9 @@ from tests.providers.conditions import (
 )
 
 
-def after_messages(*messages: Body) -> Prompt:
-    """Give a prompt whose request has these messages."""
-    return Prompt((user("Hi"),), options={"messages": list(messages)})
+def after_messages(*messages: Body) -> dict[str, Any]:
+    """Give the field of a request that has these messages."""
+    return {"messages": list(messages)}
 
 
 def calling(**fields: Any) -> Body:
@@ -48,19 +46,19 @@ HOSTED_ROWS = (
         {"object": "error", "message": "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.",
          "type": "invalid_function_call", "param": None, "code": "3280"},
         "2026-03-16", "nearai/ironclaw#1241", "mistral-large-latest", topic=Topic.HISTORY,
-        trigger=after_messages(calling()),
+        trigger=PLAIN, fields=after_messages(calling()),
     ),
     Behaviour(
         "deepseek", "chat", "wants the reasoning of calls back", "deepseek-v4.*", has_call_without_reasoning, 400,
         openai("The `reasoning_content` in the thinking mode must be passed back to the API.", "invalid_request_error"),
         "2026-05-25", "mnfst/modelparams.dev#29", "deepseek-v4-pro", topic=Topic.THINKING,
-        trigger=after_messages(calling()),
+        trigger=PLAIN, fields=after_messages(calling()),
     ),
     Behaviour(
         "moonshot", "chat", "wants the reasoning of calls back", "kimi-k.*", has_call_without_reasoning, 400,
         openai("thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"),
         "2026-03-18", "continuedev/continue#11600", "kimi-k2.5", topic=Topic.THINKING,
-        trigger=after_messages(calling()),
+        trigger=PLAIN, fields=after_messages(calling()),
     ),
     Behaviour(
         "cerebras", "chat", "takes no reasoning back", ".*", has_reasoning_content, 400,
@@ -68,7 +66,7 @@ HOSTED_ROWS = (
                     "unsupported", "type": "invalid_request_error", "param": "validation_error",
          "code": "wrong_api_format"},
         "2026-07-16", "Alishahryar1/free-claude-code#1136", "zai-glm-4.7", topic=Topic.THINKING,
-        trigger=after_messages(calling(reasoning_content="Hm.")),
+        trigger=PLAIN, fields=after_messages(calling(reasoning_content="Hm.")),
     ),
     _has_no_model(
         "groq", 400,
@@ -133,7 +131,7 @@ HOSTED_ROWS = (
         {"error_code": "BAD_REQUEST",
          "message": 'Bad request: "parameters" is a required property for "function" object in parameter "tools"'},
         "2026-08-12", "posit-dev/querychat#273", "databricks-meta-llama-3-3-70b-instruct", error=ProviderError,
-        trigger=Prompt((user("Hi"),), options={"tools": [{"type": "function", "function": {"name": "double"}}]}),
+        trigger=PLAIN, fields={"tools": [{"type": "function", "function": {"name": "double"}}]},
     ),
     Behaviour(
         "snowflake", "chat", "does not open the endpoint to the account", ".*", always, 403,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from nbtool.errors import ContextTooLong, ModelNotFound, ProviderError, ToolsNotSupported
-from nbtool.messages import user
-from nbtool.wire import Prompt
 from tests.providers.behaviour import PLAIN, SERVER_DIALECTS, Behaviour, Body, Topic
 from tests.providers.conditions import always, has_tools, has_unreadable_arguments
 from tests.providers.replies import Answer
@@ -76,12 +74,11 @@ SERVER_ROWS = (
          "code": 400},
         "2026-11-22", "vllm-project/vllm#43995, vllm-project/vllm#48922", "any", topic=Topic.HISTORY,
         answer=Answer("", calls=(("double", {"n": 21}),), is_broken=True), dialects=("chat", "responses"),
-        trigger=Prompt((user("Hi"),), options={"messages": [
+        trigger=PLAIN, fields={"messages": [
             {"role": "assistant", "tool_calls": [
                 {"id": "c1", "type": "function", "function": {"name": "double", "arguments": '{"n": 21'}},
             ]},
         ]}),
-    ),
     _refuses(
         "lmstudio", "has loaded no model", ModelNotFound,
         {"error": {"message": "No models loaded. Please load a model in the developer page or use the `lms load` "

@@ -77,10 +77,10 @@ def test_a_line_that_begins_and_ends_as_an_object_and_is_none_goes_on() -> None:
         decode("chat", text)
 
 
-def test_an_event_that_is_no_json_and_no_object_says_nothing_and_a_broken_object_is_an_error() -> None:
-    assert chat(b"hello", chunk({"content": "Hi"})).text == "Hi"
+@pytest.mark.parametrize("data", [b"hello", b'{"choices": ]'])
+def test_an_event_that_is_no_json_is_an_error(data: bytes) -> None:
     with pytest.raises(InvalidReply, match="not JSON"):
-        chat(b'{"choices": ]')
+        chat(data, chunk({"content": "Hi"}))
 
 
 def test_an_empty_first_fragment_makes_no_part() -> None:

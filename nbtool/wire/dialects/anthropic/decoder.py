@@ -14,12 +14,13 @@ from typing import Any
 
 from nbtool.errors import InvalidReply
 from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
-from nbtool.messages import Usage
 from nbtool.wire.arguments import arguments_text, parse_arguments
 from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call, unknown_block
-from nbtool.wire.dialects.reported_cost import reported_cost
+from nbtool.wire.dialects.anthropic.usage import read_usage
+from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
+from nbtool.wire.framing.value_types import require_object, require_objects
 from nbtool.wire.reply import TRUNCATED_REASONS, require_few_items, up_to_ceiling
 
 STOP_REASONS: dict[str, StopReason] = {
@@ -91,7 +92,7 @@ class AnthropicDecoder(TypedEventDecoder):
         self._provider_uses: dict[str, _OpenBlock] = {}  # by id: tools of the provider without an outcome
         self._stop_reason: str | None = None
         self._explanation = ""
-        self._usage: dict[str, Any] = {}
+        self._usage = CumulativeUsage(read_usage)
 
     def _decode_document(self, message: Any, deltas: list[Delta]) -> None:
         """Parse a whole body: an error, or a message; a message without a stop reason is incomplete."""
@@ -109,12 +110,14 @@ class AnthropicDecoder(TypedEventDecoder):
     def _decode_event(self, kind: str, event: Block, deltas: list[Delta]) -> None:
         """Parse one event; irrelevant and unknown events are ignored."""
         match kind, event:
-            case "content_block_delta", {"delta": dict(delta)}:
+            case "content_block_delta", _:
+                delta = require_object(event.get("delta"), "A delta of the reply")
                 self._decode_delta(event.get("index"), delta, deltas)
-            case "content_block_start", {"content_block": dict(block)}:
+            case "content_block_start", _:
+                block = require_object(event.get("content_block"), "A block of the reply")
                 self._add_block(event.get("index"), block, deltas)
-            case "message_start", {"message": dict(message)}:
-                self._begin_message(message, deltas)
+            case "message_start", _:
+                self._begin_message(require_object(event.get("message"), "The message of the reply"), deltas)
             case "message_delta", _:
                 self._set_stop_reason(event.get("delta"))
                 self._count(event.get("usage"), deltas)
@@ -135,12 +138,11 @@ class AnthropicDecoder(TypedEventDecoder):
                 fix="Run the cell again; if it happens again, ask who runs the gateway in between.",
             )
         self._has_begun, self._message_id = True, message.get("id")
+        self._usage.set_model(message.get("model"))
         content = message.get("content")
-        blocks = content if isinstance(content, list) else []
-        for index, block in enumerate(up_to_ceiling(blocks, _is_call)):
-            if isinstance(block, dict):
-                self._add_block(index, block, deltas)
-                self._start_block(index, deltas)
+        for index, block in enumerate(up_to_ceiling(require_objects(content, "A block of the reply"), _is_call)):
+            self._add_block(index, block, deltas)
+            self._start_block(index, deltas)
         self._set_stop_reason(message)
         self._count(message.get("usage"), deltas)
 
@@ -152,6 +154,8 @@ class AnthropicDecoder(TypedEventDecoder):
             raise InvalidReply(f"Block {index} of the reply began twice.", fix="Send it again.")
         self._add(index, block)
         deltas += self._provider_deltas(index, block)
+        if block.get("type") == "fallback" and isinstance(successor := block.get("to"), dict):
+            self._usage.set_model(successor.get("model"))  # it writes what follows
         if block.get("type") == "tool_use":
             deltas.append(CallDelta(str(index), _text(block, "id"), _text(block, "name")))
         elif block.get("type") == "text" and (text := _text(block, "text")):
@@ -240,11 +244,9 @@ class AnthropicDecoder(TypedEventDecoder):
         if isinstance(details, dict):
             self._explanation = _text(details, "explanation") or _text(details, "category")
 
-    def _count(self, usage: Any, deltas: list[Delta]) -> None:
-        """Apply the newest usage: the values are totals, and each replaces the former one."""
-        if isinstance(usage, dict):
-            self._usage.update((name, value) for name, value in usage.items() if value is not None)
-            deltas.append(UsageDelta(_usage(self._usage)))
+    def _count(self, fields: Any, deltas: list[Delta]) -> None:
+        if usage := self._usage.add(fields):
+            deltas.append(UsageDelta(usage))
 
     def _finish(self, deltas: list[Delta]) -> None:
         """Handle `[DONE]`, which gateways send: it ends the reply only if a stop reason was sent before."""
@@ -287,42 +289,6 @@ def _keep_unknown(block: _OpenBlock, delta: Block) -> None:
 def _citation_deltas(values: Any) -> list[Delta]:
     sources = map(citation, values if isinstance(values, list) else ())
     return [ProviderDelta(source) for source in sources if source]
-
-
-def _usage(usage: dict[str, Any]) -> Usage:
-    """Parse the usage: this API counts the cached part of the prompt separately from `input_tokens`."""
-    cached = _number(usage, "cache_read_input_tokens")
-    details = usage.get("output_tokens_details")
-    written = _number(usage, "cache_creation_input_tokens")
-    extra_input, extra_output = _extra_tokens(usage.get("iterations"))
-    return Usage(
-        input_tokens=_number(usage, "input_tokens") + cached + written,
-        output_tokens=_number(usage, "output_tokens"),
-        cached_tokens=cached,
-        cache_write_tokens=written,
-        thinking_tokens=_number(details if isinstance(details, dict) else {}, "thinking_tokens"),
-        cost=reported_cost(usage),
-        extra_input_tokens=extra_input,
-        extra_output_tokens=extra_output,
-    )
-
-
-def _extra_tokens(iterations: Any) -> tuple[int, int]:
-    """Return input and output of the steps that the totals lack: those of messages are part of them.
-
-    See https://docs.claude.com/en/docs/build-with-claude/compaction.
-    """
-    steps = iterations if isinstance(iterations, list) else []
-    extra = [step for step in steps if isinstance(step, dict) and step.get("type") not in (None, "message")]
-    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    return sum(_number(step, name) for step in extra for name in names), sum(
-        _number(step, "output_tokens") for step in extra
-    )
-
-
-def _number(usage: dict[str, Any], name: str) -> int:
-    value = usage.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _object(text: str) -> Any:

@@ -22,8 +22,8 @@ from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.anthropic.decoder import AnthropicDecoder
 from nbtool.wire.dialects.call_ids import VALID_ID, CallIds, safe_tool_name
-from nbtool.wire.dialects.options import merge_options
 from nbtool.wire.dialects.provider_tools import BETAS, take_provider_tools
+from nbtool.wire.dialects.request_fields import MESSAGES, MODEL, STREAM, SYSTEM, TOOL_CHOICE, TOOLS, Written, write_body
 
 VERSION = "2023-06-01"
 """The version of the protocol, sent with every request."""
@@ -65,37 +65,29 @@ class AnthropicMessages:
         Raises:
             nbtool.errors.Unsupported: a part that the API does not accept (sound, video).
         """
-        body: dict[str, Any] = {
-            "model": target.model,
-            "max_tokens": _max_tokens(prompt),
-            "messages": [],
-            "stream": prompt.stream,
-        }
-        if system := _system(prompt):
-            body["system"] = system
-        if tools := _tools(prompt):
-            body["tools"] = tools
-            if (choice := _tool_choice(prompt))["type"] != "auto":
-                body["tool_choice"] = choice
         options, provider_tools = take_provider_tools(prompt.options, self.name)
-        start = [system, tools, provider_tools, options.get("system"), options.get("tools")]
-        prefix = PrefixDigest(start) if BOUND_THINKING in target.abilities else None
+        system, tools = _system(prompt), _tools(prompt)
+        prefix = PrefixDigest([system, tools, provider_tools]) if BOUND_THINKING in target.abilities else None
         has_citations = options.pop(CITATIONS, False) is True
-        body["messages"] = _MessageEncoder(self.name, target, prefix, has_citations=has_citations).write(
-            prompt.messages
-        )
-        if THINKING_DISPLAY in target.abilities and not _is_disabled(options.get("thinking")):
-            body["thinking"] = {"type": "adaptive", "display": "summarized"}
+        messages = _MessageEncoder(self.name, target, prefix, has_citations=has_citations).write(prompt.messages)
         if NO_CACHE_CONTROL not in target.abilities and "cache_control" not in prompt.options:
-            _add_cache_control(body)
-        if provider_tools:
-            body["tools"] = [*provider_tools, *body.get("tools", [])]
-            if not prompt.tools:
-                body.pop("tool_choice", None)
-        body = merge_options(body, options)
+            _add_cache_control(tools, system, messages)
+        choice = _tool_choice(prompt) if tools and (prompt.tools or not provider_tools) else {"type": "auto"}
+        written = {
+            "model": Written(target.model, MODEL),
+            "messages": Written(messages, MESSAGES),
+            "system": Written(system or None, SYSTEM),
+            "tools": Written([*provider_tools, *tools] or None, TOOLS),
+            "tool_choice": Written(choice if choice["type"] != "auto" else None, TOOL_CHOICE),
+            "stream": Written(prompt.stream, STREAM),
+        }
+        defaults: Block = {"max_tokens": _max_tokens(prompt)}
+        if THINKING_DISPLAY in target.abilities and not _is_disabled(options.get("thinking")):
+            defaults["thinking"] = {"type": "adaptive", "display": "summarized"}
+        body = write_body(written, options, defaults)
         betas = ",".join(BETAS[kind] for tool in provider_tools if (kind := tool.get("type")) in BETAS)
         headers = {"anthropic-version": VERSION, **({"anthropic-beta": betas} if betas else {})}
-        return Request("/messages", body, body.get("stream") is True, headers, prefix=str(prefix or ""))
+        return Request("/messages", body, prompt.stream, headers, prefix=str(prefix or ""))
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the decoder sees from the bytes whether it is a stream
         """Return a new decoder for one reply, streamed or not."""
@@ -269,17 +261,17 @@ def _tool_choice(prompt: Prompt) -> Block:
     return {"type": "any"} if choice == "required" else {"type": "tool", "name": choice}
 
 
-def _add_cache_control(body: dict[str, Any]) -> None:
+def _add_cache_control(tools: list[Block], system: list[Block], messages: list[Block]) -> None:
     """Mark the tools, the system prompt, the last user message but one, and the last block of the conversation.
 
     A request may have four marks. The last block is where the next request continues, so the next one reads all of
     this one from the cache; see https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching.
     """
-    for blocks in (body.get("tools"), body.get("system")):
+    for blocks in (tools, system):
         if blocks:
             blocks[-1] = {**blocks[-1], "cache_control": _CACHE_CONTROL}
-    last_content = [turn for turn in body["messages"] if turn["role"] == "user"]
-    for turn in (*last_content[-2:-1], *body["messages"][-1:]):
+    last_content = [turn for turn in messages if turn["role"] == "user"]
+    for turn in (*last_content[-2:-1], *messages[-1:]):
         content = turn["content"]
         position = max((at for at, block in enumerate(content) if block["type"] in _CACHEABLE), default=None)
         if position is not None:

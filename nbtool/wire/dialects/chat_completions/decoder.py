@@ -37,10 +37,12 @@ from nbtool.wire.dialects.chat_completions.reply_fields import (
 )
 from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
+from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.dialect_check import check_dialect
 from nbtool.wire.framing.error_fields import parse_error
 from nbtool.wire.framing.json_payloads import DONE, PayloadReader
 from nbtool.wire.framing.provider_errors import provider_error
+from nbtool.wire.framing.value_types import require_object, require_objects, wrong_type
 
 _COMMON = frozenset({"role", "content", "tool_calls", *THINKING_FIELDS, "reasoning_details"})
 _FIRST_CHOICE = (None, 0, "0")
@@ -64,6 +66,7 @@ class ChatDecoder:
         self._audio = AudioBuffer()
         self._provider_tools = ProviderTools()
         self._last_choice = 0
+        self._usage = CumulativeUsage(read_usage)
         self._extra: Any = None
         self._finish_reason: str | None = None
         self._native_reason = ""
@@ -133,10 +136,11 @@ class ChatDecoder:
         choices = get("choices")
         if get("error") or not choices or name == "error":
             self._check_payload(value, name, deltas)
+        self._usage.set_model(get("model"))
         if usage := get("usage") or ("x_groq" in value and get_field(get("x_groq"), "usage")):
-            self._usage(usage, deltas)
-        if type(choices) is list:
-            self._decode_choices(choices, deltas)
+            self._count(usage, deltas)
+        if choices:
+            self._decode_choices(require_objects(choices, "A choice of the reply"), deltas)
         if not value.keys().isdisjoint(SOURCE_FIELDS):
             self._provider_tools.add_sources(value)
         if calls := get("tool_calls"):
@@ -144,20 +148,20 @@ class ChatDecoder:
 
     def _decode_choices(self, choices: list[Any], deltas: list[Delta]) -> None:
         for choice in choices:
-            if type(choice) is not dict:
-                continue
             if (index := choice.get("index")) in _FIRST_CHOICE:
                 self._decode_choice(choice, deltas)
             elif type(index) is int:
                 self._last_choice = max(self._last_choice, index)
 
     def _non_object(self, value: Any, deltas: list[Delta]) -> None:
-        """Handle the end mark, or a document that is wrapped in a list; ignore everything else."""
-        if value == DONE and not self._is_finished:
+        """Handle the end mark, or a document that is wrapped in a list."""
+        if value == DONE:
             self._is_ended = True
             self._emit_end(deltas)
         elif self._reader.is_document and isinstance(value, list):
             self._decode_value("", value[0] if value and isinstance(value[0], dict) else {}, deltas)
+        else:
+            raise wrong_type(value, "An event of the reply")
 
     def _check_payload(self, value: dict[str, Any], name: str, deltas: list[Delta]) -> None:
         """Raise the error of a value without choices or with an error; its text is kept."""
@@ -178,15 +182,15 @@ class ChatDecoder:
     def _decode_choice(self, choice: dict[str, Any], deltas: list[Delta]) -> None:
         get = choice.get
         fragment, message, reason = get("delta"), get("message"), get("finish_reason")
-        if type(fragment) is dict:
-            self._decode_fragment(fragment, deltas)
+        if fragment:
+            self._decode_fragment(require_object(fragment, "A delta of the reply"), deltas)
         if type(message) is dict:
             if self._reader.is_document:
                 self._decode_fragment(message, deltas)
             elif reason or not fragment:
                 self._resync(message, deltas)
         if usage := get("usage"):
-            self._usage(usage, deltas)
+            self._count(usage, deltas)
         if isinstance(reason, str):
             self._set_finish_reason(reason, choice)
         elif self._reader.is_document:
@@ -233,8 +237,8 @@ class ChatDecoder:
         if refusal and isinstance(refusal, str):
             self._refusal.append(refusal)
             deltas.append(RefusalDelta(refusal))
-        if legacy and isinstance(legacy, dict):
-            deltas += self._calls.add_function_call(legacy)
+        if legacy:
+            deltas += self._calls.add_function_call(require_object(legacy, "A call of the reply"))
         for image in images if isinstance(images, list) else ():
             media = parse_image(image)
             deltas.append(MediaDelta(media) if media else UNREADABLE_MEDIA)
@@ -262,8 +266,8 @@ class ChatDecoder:
         deltas.append(TextDelta(text))
 
     def _emit_calls(self, calls: Any, deltas: list[Delta]) -> None:
-        if isinstance(calls, list):
-            deltas += self._calls.add(calls, is_snapshot=self._reader.is_document)
+        fragments = require_objects(calls, "A call of the reply")
+        deltas += self._calls.add(fragments, is_snapshot=self._reader.is_document)
 
     def _emit_reasoning(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
         """Emit a thought once, although several fields may contain it, and keep all fields to send back."""
@@ -287,8 +291,7 @@ class ChatDecoder:
         content = message.get("content")
         if isinstance(content, str) and len(content) > self._text_length():
             self._emit_text(content.removeprefix("".join(self._text)), deltas)
-        calls = message.get("tool_calls")
-        if calls and isinstance(calls, list):
+        if calls := require_objects(message.get("tool_calls"), "A call of the reply"):
             deltas += self._calls.add(calls, is_snapshot=True)
 
     def _text_length(self) -> int:
@@ -299,9 +302,9 @@ class ChatDecoder:
 
     # --- usage and end ---------------------------------------------------------------------------------------
 
-    def _usage(self, usage: Any, deltas: list[Delta]) -> None:
-        if isinstance(usage, dict):
-            deltas.append(UsageDelta(read_usage(usage)))
+    def _count(self, fields: Any, deltas: list[Delta]) -> None:
+        if usage := self._usage.add(fields):
+            deltas.append(UsageDelta(usage))
 
     def _emit_end(self, deltas: list[Delta]) -> None:
         deltas += self._calls.finish()

@@ -20,8 +20,18 @@ from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.chat_completions.decoder import ChatDecoder
 from nbtool.wire.dialects.chat_completions.reply_fields import THINKING_FIELDS
 from nbtool.wire.dialects.encoding_cache import EncodingCache
-from nbtool.wire.dialects.options import chat_options, merge_options
+from nbtool.wire.dialects.options import chat_options
 from nbtool.wire.dialects.provider_tools import take_provider_tools
+from nbtool.wire.dialects.request_fields import (
+    MESSAGES,
+    MODEL,
+    STREAM,
+    TOOL_CHOICE,
+    TOOLS,
+    USAGE,
+    Written,
+    write_body,
+)
 
 NO_STREAM_OPTIONS = "no_stream_options"
 """The ability of a target that refuses `stream_options`, or always sends the usage."""
@@ -74,21 +84,19 @@ class ChatCompletions:
         Raises:
             nbtool.errors.Unsupported: a part that the API does not accept (video, sound by URL).
         """
-        body: dict[str, Any] = {
-            "model": target.model,
-            "messages": [*_system(prompt, target), *self._messages(prompt.messages, target)],
+        messages = [*_system(prompt, target), *self._messages(prompt.messages, target)]
+        has_choice = bool(prompt.tools) and prompt.tool_choice != "auto"
+        reports_usage = prompt.stream and NO_STREAM_OPTIONS not in target.abilities
+        written = {
+            "model": Written(target.model, MODEL),
+            "messages": Written(messages, MESSAGES),
+            "tools": Written([_tool(spec) for spec in prompt.tools] or None, TOOLS),
+            "tool_choice": Written(_choice(prompt.tool_choice) if has_choice else None, TOOL_CHOICE),
+            "stream": Written(prompt.stream or None, STREAM),
+            "stream_options": {"include_usage": Written(reports_usage or None, USAGE)},
         }
-        if prompt.tools:
-            body["tools"] = [_tool(spec) for spec in prompt.tools]
-            if prompt.tool_choice != "auto":
-                body["tool_choice"] = _choice(prompt.tool_choice)
-        if prompt.stream:
-            body["stream"] = True
-            if NO_STREAM_OPTIONS not in target.abilities:
-                body["stream_options"] = {"include_usage": True}
         take_provider_tools(prompt.options, self.name)  # there are none in this dialect: named ones are refused
-        body = merge_options(body, _options(prompt, target))
-        return Request("/chat/completions", body, stream=body.get("stream") is True)
+        return Request("/chat/completions", write_body(written, _options(prompt, target)), stream=prompt.stream)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the first byte shows whether it is a stream
         """Return a new decoder, for a stream or a whole body."""

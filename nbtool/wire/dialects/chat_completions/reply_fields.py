@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from collections.abc import Mapping
 from typing import Any
 
 from nbtool.events import StopReason
 from nbtool.messages import Media, Usage
 from nbtool.wire.dialects.reported_cost import reported_cost
+from nbtool.wire.dialects.usage_fields import count_at, first_count
 
 STOP_REASONS: dict[str, StopReason] = {
     "stop": "end", "eos": "end", "end_turn": "end", "stop_sequence": "end", "completed": "end",
@@ -62,16 +64,36 @@ class ReasoningDetails:
 _JOINED_FIELDS = frozenset({"text", "summary", "data", "signature"})
 
 
-def read_usage(usage: dict[str, Any]) -> Usage:
+def read_usage(usage: Mapping[str, Any]) -> Usage:
     """Parse a usage object, in the form of any server."""
-    in_prompt = get_field(usage.get("prompt_tokens_details"), "cached_tokens")
-    in_output = get_field(usage.get("completion_tokens_details"), "reasoning_tokens")
-    cached = in_prompt or usage.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
+    prompt, output = "prompt_tokens_details", "completion_tokens_details"
+    input_tokens = first_count(usage, ("prompt_tokens",), ("input_tokens",))
+    output_tokens = first_count(usage, ("completion_tokens",), ("output_tokens",))
+    thinking_tokens = first_count(usage, (output, "reasoning_tokens"), ("reasoning_tokens",))
+    if count_at(usage, "total_tokens") == input_tokens + output_tokens + thinking_tokens:
+        output_tokens += thinking_tokens  # xAI counts the reasoning beside the output
     return Usage(
-        input_tokens=_count(usage.get("prompt_tokens", usage.get("input_tokens"))),
-        output_tokens=_count(usage.get("completion_tokens", usage.get("output_tokens"))),
-        cached_tokens=_count(cached),
-        thinking_tokens=_count(in_output or usage.get("reasoning_tokens")),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cached_tokens=first_count(
+            usage,
+            (prompt, "cached_tokens"),
+            ("cached_tokens",),
+            ("prompt_cache_hit_tokens",),
+            ("cache_read_input_tokens",),
+        ),
+        cache_write_tokens=first_count(
+            usage, (prompt, "cache_write_tokens"), (prompt, "cache_creation_tokens"), ("cache_creation_input_tokens",)
+        ),
+        cache_write_1h_tokens=count_at(usage, "cache_creation", "ephemeral_1h_input_tokens"),
+        thinking_tokens=thinking_tokens,
+        input_audio_tokens=first_count(usage, (prompt, "audio_tokens"), ("audio_prompt_tokens",)),
+        cached_audio_tokens=count_at(usage, prompt, "cached_tokens_details", "audio_tokens"),
+        output_audio_tokens=count_at(usage, output, "audio_tokens"),
+        input_image_tokens=count_at(usage, prompt, "image_tokens"),
+        cached_image_tokens=count_at(usage, prompt, "cached_tokens_details", "image_tokens"),
+        output_image_tokens=count_at(usage, output, "image_tokens"),
+        web_searches=count_at(usage, "server_tool_use", "web_search_requests"),
         cost=reported_cost(usage),
     )
 
@@ -125,7 +147,3 @@ def thinking_text(part: dict[str, Any]) -> str:
             return content_text(part.get("summary") or part)
         case _:
             return ""
-
-
-def _count(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and 0 <= value < 1e15 else 0

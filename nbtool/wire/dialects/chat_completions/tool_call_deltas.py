@@ -12,6 +12,7 @@ from typing import Any
 
 from nbtool.events import CallDelta
 from nbtool.wire.arguments import arguments_text, parse_arguments
+from nbtool.wire.framing.value_types import require_object
 from nbtool.wire.reply import CALLS_CEILING
 
 
@@ -40,7 +41,7 @@ class ToolCallAssembler:
         self._by_index: dict[int, _Call] = {}
         self._by_id: dict[str, _Call] = {}
 
-    def add(self, fragments: list[Any], *, is_snapshot: bool = False) -> list[CallDelta]:
+    def add(self, fragments: list[dict[str, Any]], *, is_snapshot: bool = False) -> list[CallDelta]:
         """Handle the fragments of one delta, or with `is_snapshot` the calls of a whole message."""
         if len(fragments) == 1 and not is_snapshot and (delta := self._append_fast(fragments[0])):
             return [delta]
@@ -49,10 +50,7 @@ class ToolCallAssembler:
         for position, fragment in enumerate(fragments):
             if len(self._calls) > CALLS_CEILING:
                 break  # the builder of the reply stops at the last of them
-            if not isinstance(fragment, dict):
-                continue
-            function = fragment.get("function")
-            function = function if isinstance(function, dict) else {}
+            function = require_object(fragment.get("function") or {}, "The function of a call")
             custom = fragment.get("custom")
             if isinstance(custom, dict) and (fragment.get("type") == "custom" or (custom and not function)):
                 function = {"name": custom.get("name"), "arguments": custom.get("input")}

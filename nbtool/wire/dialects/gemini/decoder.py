@@ -8,14 +8,18 @@ See https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from nbtool.errors import InvalidReply
 from nbtool.events import Delta, ReplyEnd, StopReason, StreamNotice, UsageDelta
 from nbtool.messages import Usage
 from nbtool.wire.dialects.gemini.parts import ReplyParts
+from nbtool.wire.dialects.usage_fields import CumulativeUsage, count_at
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
+from nbtool.wire.framing.value_types import require_objects
 from nbtool.wire.reply import TRUNCATED_REASONS, up_to_ceiling
 
 STOP_REASONS: dict[str, StopReason] = {
@@ -57,7 +61,7 @@ class GeminiDecoder(TypedEventDecoder):
         self._finish_reason = ""
         self._explanation = ""
         self._is_prompt_blocked = False
-        self._usage: dict[str, Any] = {}
+        self._usage = CumulativeUsage(_read_usage)
         self._last_candidate = 0
 
     @property
@@ -88,22 +92,20 @@ class GeminiDecoder(TypedEventDecoder):
             raise provider_error(event)
         if not _FIELDS & event.keys() and (error := error_in_body(event)):
             raise error
-        candidates = event.get("candidates")
-        for candidate in candidates if isinstance(candidates, list) else ():
-            if not isinstance(candidate, dict):
-                continue
+        for candidate in require_objects(event.get("candidates"), "A candidate of the reply"):
             if (index := candidate.get("index")) in (None, 0):
                 self._decode_candidate(candidate, deltas)
             elif isinstance(index, int):
                 self._last_candidate = max(self._last_candidate, index)
         self._check_prompt(event.get("promptFeedback"))
+        self._usage.set_model(event.get("modelVersion"))
         self._count(event.get("usageMetadata"), deltas)
 
     def _decode_candidate(self, candidate: dict[str, Any], deltas: list[Delta]) -> None:
         content = candidate.get("content")
         parts = content.get("parts") if isinstance(content, dict) else None
-        for part in up_to_ceiling(parts if isinstance(parts, list) else (), _is_call):
-            if isinstance(part, dict) and not _is_blank(part):
+        for part in up_to_ceiling(require_objects(parts, "A part of the reply"), _is_call):
+            if not _is_blank(part):
                 self._finish_reason = ""  # more came after a reason to finish
                 deltas += self._parts.add(part)
         self._parts.provider_tools.add_metadata(candidate)
@@ -120,10 +122,8 @@ class GeminiDecoder(TypedEventDecoder):
             self._explanation = f"the prompt was blocked: {details or reason}"
 
     def _count(self, usage: Any, deltas: list[Delta]) -> None:
-        """Apply the newest usage: the values are totals, and each replaces the former one."""
-        if isinstance(usage, dict):
-            self._usage.update((name, value) for name, value in usage.items() if value is not None)
-            deltas.append(UsageDelta(_usage(self._usage)))
+        if counted := self._usage.add(usage):
+            deltas.append(UsageDelta(counted))
 
     def _finish(self, deltas: list[Delta]) -> None:
         """Handle `[DONE]`, which gateways send: it ends the reply only if a stop reason was sent before."""
@@ -167,20 +167,33 @@ def _blocked_ratings(ratings: Any) -> str:
     return ", ".join(filter(None, blocked))
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
+def _read_usage(usage: Mapping[str, Any]) -> Usage:
     """Read the figures: thoughts are counted beside the output, and what provider tools read beside the prompt."""
-    thoughts = _number(usage, "thoughtsTokenCount")
+    thoughts = count_at(usage, "thoughtsTokenCount")
+    prompt, tools = _modalities(usage, "promptTokensDetails"), _modalities(usage, "toolUsePromptTokensDetails")
+    cached, output = _modalities(usage, "cacheTokensDetails"), _modalities(usage, "candidatesTokensDetails")
     return Usage(
-        input_tokens=_number(usage, "promptTokenCount") + _number(usage, "toolUsePromptTokenCount"),
-        output_tokens=_number(usage, "candidatesTokenCount") + thoughts,
-        cached_tokens=_number(usage, "cachedContentTokenCount"),
+        input_tokens=count_at(usage, "promptTokenCount") + count_at(usage, "toolUsePromptTokenCount"),
+        output_tokens=count_at(usage, "candidatesTokenCount") + thoughts,
+        cached_tokens=count_at(usage, "cachedContentTokenCount"),
         thinking_tokens=thoughts,
+        input_audio_tokens=prompt["AUDIO"] + tools["AUDIO"],
+        cached_audio_tokens=cached["AUDIO"],
+        output_audio_tokens=output["AUDIO"],
+        input_image_tokens=prompt["IMAGE"] + tools["IMAGE"],
+        cached_image_tokens=cached["IMAGE"],
+        output_image_tokens=output["IMAGE"],
     )
 
 
-def _number(usage: dict[str, Any], name: str) -> int:
-    value = usage.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+def _modalities(usage: Mapping[str, Any], name: str) -> Counter[str]:
+    """Return the counts of a list of them by modality."""
+    counts: Counter[str] = Counter()
+    details = usage.get(name)
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict):
+            counts[_text(detail, "modality")] += count_at(detail, "tokenCount")
+    return counts
 
 
 def _text(value: dict[str, Any], name: str) -> str:

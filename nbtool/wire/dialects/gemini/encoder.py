@@ -18,8 +18,9 @@ from nbtool.text import clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.gemini.contents import ContentEncoder
 from nbtool.wire.dialects.gemini.decoder import GeminiDecoder
-from nbtool.wire.dialects.options import GEMINI_NAMES, merge_options, rename_options
+from nbtool.wire.dialects.options import GEMINI_NAMES, rename_options
 from nbtool.wire.dialects.provider_tools import take_provider_tools
+from nbtool.wire.dialects.request_fields import MESSAGES, MODEL, STREAM, SYSTEM, TOOL_CHOICE, TOOLS, Written, write_body
 
 Body = dict[str, Any]
 
@@ -40,18 +41,21 @@ class GenerateContent:
         The model stands in the path. Summaries of what it thought are requested of the models that give them; an option
         `thinkingConfig` takes precedence.
         """
-        body: Body = {"contents": ContentEncoder(self.name, target).encode(prompt.messages)}
-        if system := _system(prompt):
-            body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
         options, provider_tools = take_provider_tools(prompt.options, self.name)
-        if tools := _tools(prompt, provider_tools):
-            body["tools"] = tools
-        if config := _tool_config(prompt, provider_tools, target):
-            body["toolConfig"] = config
+        system = [{"text": text} for text in _system(prompt)]
+        written = {
+            "model": Written(None, MODEL),  # it stands in the path, and so does how the reply is read
+            "contents": Written(ContentEncoder(self.name, target).encode(prompt.messages), MESSAGES),
+            "systemInstruction": Written({"parts": system} if system else None, SYSTEM),
+            "tools": Written(_tools(prompt, provider_tools) or None, TOOLS),
+            "toolConfig": _tool_config(prompt, provider_tools, target),
+            "stream": Written(None, STREAM),
+        }
+        defaults: Body = {}
         if _THINKS.match(target.model.rpartition("/")[2]) and NO_THOUGHT_SUMMARIES not in target.abilities:
-            body["generationConfig"] = {"thinkingConfig": {"includeThoughts": True}}
-        body = merge_options(body, rename_options(options, GEMINI_NAMES))
-        stream = body.pop("stream", prompt.stream) is True
+            defaults["generationConfig"] = {"thinkingConfig": {"includeThoughts": True}}
+        body = write_body(written, rename_options(options, GEMINI_NAMES), defaults)
+        stream = prompt.stream
         method, query = ("streamGenerateContent", {"alt": "sse"}) if stream else ("generateContent", {})
         return Request(f"{_model_path(target.model)}:{method}", body, stream, query=query)
 
@@ -77,14 +81,14 @@ def _tools(prompt: Prompt, provider_tools: list[Body]) -> list[Body]:
     return [*declared, *provider_tools]
 
 
-def _tool_config(prompt: Prompt, provider_tools: list[Body], target: Target) -> Body:
+def _tool_config(prompt: Prompt, provider_tools: list[Body], target: Target) -> dict[str, Written]:
     """Return how functions are called; beside tools of the provider their calls have to be shown (not on Vertex AI)."""
-    config: Body = {}
-    if prompt.tools and prompt.tool_choice != "auto":
-        config["functionCallingConfig"] = _calling_config(prompt.tool_choice)
-    if prompt.tools and provider_tools and not target.host.endswith("aiplatform.googleapis.com"):
-        config["includeServerSideToolInvocations"] = True
-    return config
+    has_choice = prompt.tools and prompt.tool_choice != "auto"
+    is_shown = prompt.tools and provider_tools and not target.host.endswith("aiplatform.googleapis.com")
+    return {
+        "functionCallingConfig": Written(_calling_config(prompt.tool_choice) if has_choice else None, TOOL_CHOICE),
+        "includeServerSideToolInvocations": Written(True if is_shown else None, TOOLS),
+    }
 
 
 def _declaration(spec: ToolSpec) -> Body:

@@ -16,6 +16,7 @@ from nbtool.messages import Media
 from nbtool.wire.dialects.gemini.partial_arguments import PartialArguments
 from nbtool.wire.dialects.gemini.provider_tools import ProviderTools
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
+from nbtool.wire.framing.value_types import require_object
 from nbtool.wire.reply import CALLS_CEILING, require_few_items
 
 Part = dict[str, Any]
@@ -98,7 +99,7 @@ class ReplyParts:
         return ThinkingDelta(text, is_new) if is_thought else TextDelta(text, is_new)
 
     def _add_call(self, part: Part) -> Iterator[Delta]:
-        call = part["functionCall"] if isinstance(part["functionCall"], dict) else {}
+        call = require_object(part["functionCall"], "A call of the reply")
         name, will_continue = _text(call, "name"), call.get("willContinue") is True
         pieces = call.get("partialArgs")
         if self._open_call is not None and name:

@@ -18,6 +18,7 @@ from nbtool.messages import Media
 from nbtool.mime import IMAGES, sniff
 from nbtool.text import clean_text
 from nbtool.wire.dialects.responses.output_items import read_usage
+from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES, PayloadReader
 from nbtool.wire.framing.provider_errors import provider_error
 from nbtool.wire.framing.redaction import excerpt
@@ -164,10 +165,20 @@ def _is_web_url(url: str) -> bool:
 
 
 def _usage(payload: dict[str, Any]) -> list[Delta]:
-    """Parse the usage; a transcription may be counted in seconds, which are not tokens."""
-    usage = payload.get("usage")
-    reported = read_usage(usage) if isinstance(usage, dict) and usage.get("type") != "duration" else None
-    return [UsageDelta(reported)] if reported else []
+    """Parse the usage; a transcription may be counted in seconds, which are not tokens.
+
+    Drawing an SVG is a step of its own, by another model (`svg_usage`).
+    """
+    usage, svg = payload.get("usage"), payload.get("svg_usage")
+    if not isinstance(usage, dict) or usage.get("type") == "duration":
+        return []
+    counted = CumulativeUsage(read_usage)
+    counted.set_model(payload.get("model"))
+    counted.add(usage)
+    step = CumulativeUsage(read_usage)
+    step.set_model(svg.get("model") if isinstance(svg, dict) else None)
+    steps = (step.usage,) if step.add(svg) else ()
+    return [UsageDelta(counted.usage.with_steps(steps))]
 
 
 def _is_page(body: bytes) -> bool:

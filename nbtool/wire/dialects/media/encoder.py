@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -20,8 +20,8 @@ from nbtool.mime import IMAGES
 from nbtool.text import clean_text
 from nbtool.wire.base import Prompt, Request, Target, Upload
 from nbtool.wire.dialects.media.decoder import MediaDecoder, ReadBody, read_images, read_speech, read_transcription
-from nbtool.wire.dialects.options import merge_options
 from nbtool.wire.dialects.provider_tools import take_provider_tools
+from nbtool.wire.dialects.request_fields import MESSAGES, MODEL, STREAM, UPLOADS, Written, write_body
 from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS, can_edit, returns_urls
 
@@ -47,11 +47,21 @@ class MediaPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class MediaRequest:
+    """A request: the fields that are written from the prompt, those that an option may set, and the files."""
+
+    path: str
+    written: dict[str, Written]
+    defaults: dict[str, Any] = field(default_factory=dict)
+    uploads: tuple[Upload, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class MediaWire:
     """One kind of model as a wire; see `nbtool.wire.base.Wire`. It never streams."""
 
     name: str
-    write: Callable[[MediaPrompt], Request]
+    write: Callable[[MediaPrompt], MediaRequest]
     read: ReadBody
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
@@ -67,12 +77,10 @@ class MediaWire:
                 f"{target.model} {MEDIA_KINDS[self.name]} and cannot call tools.",
                 fix="Use a chat without tools and exposed variables: `-c NAME` in a cell, or a Chat of its own.",
             )
-        if prompt.options.get("stream"):
-            raise BadUsage(
-                f"{target.model} {MEDIA_KINDS[self.name]} and answers whole.", fix="Leave out the option `stream`."
-            )
         request = self.write(_media_prompt(prompt, target))
-        return replace(request, body=merge_options(request.body, options))
+        written = {"model": Written(target.model, MODEL), "stream": Written(None, STREAM), **request.written}
+        body = write_body(written, options, request.defaults)
+        return Request(request.path, body, stream=False, uploads=request.uploads)
 
     def decoder(self, *, stream: bool = False) -> MediaDecoder:  # noqa: ARG002 - these replies always come whole
         """Return a new decoder for one reply."""
@@ -107,49 +115,42 @@ def _media_prompt(prompt: Prompt, target: Target) -> MediaPrompt:
     return MediaPrompt(target.model, clean_text(last.text).strip(), media)
 
 
-def _write_image(prompt: MediaPrompt) -> Request:
+def _write_image(prompt: MediaPrompt) -> MediaRequest:
     if prompt.media and not can_edit(prompt.model):
         raise Unsupported(
             f"{prompt.model} makes images and cannot edit one.", fix="Attach nothing, or choose a model that edits."
         )
     if prompt.media:
         return _write_edit(prompt)
-    body = {
-        "model": prompt.model,
-        "prompt": _options(prompt, "makes an image from a description"),
-        **_base64_option(prompt.model),
-    }
-    return Request("/images/generations", body, stream=False)
+    written = {"prompt": Written(_options(prompt, "makes an image from a description"), MESSAGES)}
+    return MediaRequest("/images/generations", written, _base64_option(prompt.model))
 
 
-def _write_edit(prompt: MediaPrompt) -> Request:
+def _write_edit(prompt: MediaPrompt) -> MediaRequest:
     images = _attachments(prompt, "edits an image", IMAGES.__contains__, "PNG, JPEG, WebP or GIF")
-    body = {
-        "model": prompt.model,
-        "prompt": _options(prompt, "needs to be told what to change"),
-        **_base64_option(prompt.model),
+    written = {
+        "prompt": Written(_options(prompt, "needs to be told what to change"), MESSAGES),
+        "image": Written(None, UPLOADS),
     }
-    field_name = "image" if len(images) == 1 else "image[]"
-    return Request("/images/edits", body, stream=False, uploads=_uploads(field_name, images))
+    uploads = _uploads("image" if len(images) == 1 else "image[]", images)
+    return MediaRequest("/images/edits", written, _base64_option(prompt.model), uploads)
 
 
-def _write_transcription(prompt: MediaPrompt) -> Request:
+def _write_transcription(prompt: MediaPrompt) -> MediaRequest:
     audio = _attachments(
         prompt, "writes down a sound", _AUDIO_TYPES.fullmatch, "a sound (wav, mp3, m4a, flac, ogg, webm)"
     )
     if len(audio) > 1:
         raise BadUsage(f"{prompt.model} writes down one sound, and {len(audio)} are attached.", fix="Attach one.")
-    body = {"model": prompt.model, "response_format": "json"}
-    if prompt.text:
-        body["prompt"] = prompt.text
-    return Request("/audio/transcriptions", body, stream=False, uploads=_uploads("file", audio))
+    written = {"prompt": Written(prompt.text or None, MESSAGES), "file": Written(None, UPLOADS)}
+    return MediaRequest("/audio/transcriptions", written, {"response_format": "json"}, _uploads("file", audio))
 
 
-def _write_speech(prompt: MediaPrompt) -> Request:
+def _write_speech(prompt: MediaPrompt) -> MediaRequest:
     if prompt.media:
         raise Unsupported(f"{prompt.model} reads text aloud and takes no attachment.", fix="Write the text itself.")
-    body = {"model": prompt.model, "input": _options(prompt, "reads text aloud"), "voice": VOICE}
-    return Request("/audio/speech", body, stream=False)
+    written = {"input": Written(_options(prompt, "reads text aloud"), MESSAGES)}
+    return MediaRequest("/audio/speech", written, {"voice": VOICE})
 
 
 def _base64_option(model: str) -> dict[str, Any]:

@@ -38,8 +38,10 @@ from nbtool.wire.dialects.responses.output_items import (
     texts,
 )
 from nbtool.wire.dialects.responses.provider_tools import provider_parts
+from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
+from nbtool.wire.framing.value_types import require_object, require_objects
 from nbtool.wire.reply import MAX_ITEMS, TRUNCATED_REASONS, require_few_items, up_to_ceiling
 
 _TEXT_DELTAS: dict[str, Callable[[str], Delta]] = {
@@ -79,6 +81,7 @@ class ResponsesDecoder(TypedEventDecoder):
         super().__init__()
         self._output_items = OutputItems()
         self._last: dict[str, Position] = {}  # by kind: the position of the newest text
+        self._usage = CumulativeUsage(read_usage)
 
     def _decode_document(self, response: Any, deltas: list[Delta]) -> None:
         """Parse a whole body: an error, a finished response, or one in progress."""
@@ -98,15 +101,16 @@ class ResponsesDecoder(TypedEventDecoder):
 
     def _decode_event(self, kind: str, event: Item, deltas: list[Delta]) -> None:
         """Parse one event; irrelevant and unknown events are ignored."""
-        item = event.get("item")
         if kind in _TEXT_EVENTS:
             self._decode_text(*_TEXT_EVENTS[kind], event, deltas)
         elif kind in _CALL_EVENTS:
             self._decode_arguments(*_CALL_EVENTS[kind], event, deltas)
-        elif kind == "response.output_item.added" and isinstance(item, dict):
-            self._item_added(event, item, deltas)
-        elif kind == "response.output_item.done" and isinstance(item, dict):
-            self._finish_item(self._output_items.on_done(event, item), item, deltas)
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            item = require_object(event.get("item"), "An item of the reply")
+            if kind.endswith("added"):
+                self._item_added(event, item, deltas)
+            else:
+                self._finish_item(self._output_items.on_done(event, item), item, deltas)
         else:
             self._decode_state(kind, event, deltas)
 
@@ -118,6 +122,8 @@ class ResponsesDecoder(TypedEventDecoder):
             self._reconcile_items(response, deltas)
             raise provider_error(response.get("error") or f"The response has {kind.removeprefix('response.')}.")
         self.pending = "queued" if kind == "response.queued" else ""
+        if kind not in _ENDS:
+            self._count(response, deltas)
         if kind == "response.incomplete":
             self._emit_end({**response, "status": "incomplete"}, deltas)
         elif kind == "response.completed":
@@ -206,21 +212,24 @@ class ResponsesDecoder(TypedEventDecoder):
 
         Some servers send an empty list or omit items: the streamed items are used then.
         """
-        output = response.get("output")
-        items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
-        items = list(up_to_ceiling(items, is_call))
+        items = list(up_to_ceiling(require_objects(response.get("output"), "An item of the reply"), is_call))
         streamed = list(self._output_items.all)
         pairs = self._output_items.on_final(items[:MAX_ITEMS])
         for output_item, item in pairs:
             self._output_items.finish(output_item)
             self._finish_item(output_item, item, deltas)
         require_few_items(len(items))
-        if (usage := read_usage(response.get("usage"))) is not None:
-            deltas.append(UsageDelta(usage))
+        self._count(response, deltas)
         final = {output_item.key for output_item, _ in pairs}
         if any(output_item.key not in final for output_item in streamed):
             items = [output_item.item for output_item in self._output_items.all if output_item.is_done]
         return items, all(output_item.is_done for output_item in self._output_items.all)
+
+    def _count(self, response: Item, deltas: list[Delta]) -> None:
+        """Note the model that answers, and the usage of a response so far."""
+        self._usage.set_model(response.get("model"))
+        if usage := self._usage.add(response.get("usage")):
+            deltas.append(UsageDelta(usage))
 
     def _emit_end(self, response: Item, deltas: list[Delta]) -> None:
         items, is_complete = self._reconcile_items(response, deltas)

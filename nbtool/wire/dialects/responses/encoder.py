@@ -22,8 +22,9 @@ from nbtool.text import clean_text
 from nbtool.wire.arguments import valid_arguments
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
-from nbtool.wire.dialects.options import RESPONSES_NAMES, merge_options, rename_options
+from nbtool.wire.dialects.options import RESPONSES_NAMES, rename_options
 from nbtool.wire.dialects.provider_tools import OUTPUTS, take_provider_tools
+from nbtool.wire.dialects.request_fields import MESSAGES, MODEL, STREAM, SYSTEM, TOOL_CHOICE, TOOLS, Written, write_body
 from nbtool.wire.dialects.responses.decoder import ResponsesDecoder
 from nbtool.wire.dialects.responses.output_items import is_call, is_x_search
 
@@ -54,30 +55,20 @@ class Responses:
         Raises:
             nbtool.errors.Unsupported: a part that the API does not accept (sound, video).
         """
-        body: dict[str, Any] = {
-            "model": target.model,
-            "input": _InputEncoder(self.name, target).write(prompt.messages),
-            "stream": prompt.stream,
-            "store": False,
-        }
-        if instructions := _instructions(prompt):
-            body["instructions"] = instructions
-        if not _WITHOUT_REASONING.match(target.model):
-            if NO_ENCRYPTED_REASONING not in target.abilities:
-                body["include"] = ["reasoning.encrypted_content"]
-            if REASONING_SUMMARY in target.abilities:
-                body["reasoning"] = {"summary": "auto"}
-        if prompt.tools:
-            body["tools"] = [_tool(spec) for spec in prompt.tools]
         options, provider_tools = take_provider_tools(prompt.options, self.name)
-        if provider_tools:
-            body["tools"] = [*body.get("tools", []), *provider_tools]
-            outputs = [OUTPUTS[kind] for tool in provider_tools if (kind := tool.get("type")) in OUTPUTS]
-            body["include"] = [*body.get("include", []), *outputs]
-        if (prompt.tools or (provider_tools and prompt.is_final)) and prompt.tool_choice != "auto":
-            body["tool_choice"] = _tool_choice(prompt.tool_choice)
-        body = merge_options(body, rename_options(options, RESPONSES_NAMES))
-        return Request("/responses", body, stream=body.get("stream") is True)
+        has_tools = prompt.tools or (provider_tools and prompt.is_final)
+        choice = _tool_choice(prompt.tool_choice) if has_tools and prompt.tool_choice != "auto" else None
+        written = {
+            "model": Written(target.model, MODEL),
+            "input": Written(_InputEncoder(self.name, target).write(prompt.messages), MESSAGES),
+            "instructions": Written(_instructions(prompt) or None, SYSTEM),
+            "tools": Written([*map(_tool, prompt.tools), *provider_tools] or None, TOOLS),
+            "tool_choice": Written(choice, TOOL_CHOICE),
+            "stream": Written(prompt.stream, STREAM),
+        }
+        defaults = _defaults(target, provider_tools)
+        body = write_body(written, rename_options(options, RESPONSES_NAMES), defaults)
+        return Request("/responses", body, stream=prompt.stream)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the decoder sees from the bytes whether it is a stream
         """Return a new decoder for one reply, streamed or not."""
@@ -158,6 +149,18 @@ class _InputEncoder:
         name, call_id = safe_tool_name(call.name), self._ids.id_for_call(call)
         arguments = valid_arguments(call.arguments)
         return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
+
+
+def _defaults(target: Target, provider_tools: list[Item]) -> Item:
+    """Return the fields that an option may set: what is stored, what is included, and how it reasons."""
+    defaults: Item = {"store": False}
+    include = [OUTPUTS[kind] for tool in provider_tools if (kind := tool.get("type")) in OUTPUTS]
+    if not _WITHOUT_REASONING.match(target.model):
+        if NO_ENCRYPTED_REASONING not in target.abilities:
+            include.insert(0, "reasoning.encrypted_content")
+        if REASONING_SUMMARY in target.abilities:
+            defaults["reasoning"] = {"summary": "auto"}
+    return {**defaults, "include": include} if include else defaults
 
 
 def _instructions(prompt: Prompt) -> str:

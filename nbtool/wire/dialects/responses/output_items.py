@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from nbtool.text import shorten
 from nbtool.wire.arguments import arguments_text
 from nbtool.wire.dialects.reported_cost import reported_cost
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
+from nbtool.wire.dialects.usage_fields import count_at, first_count
 from nbtool.wire.reply import require_few_items
 
 Item = dict[str, Any]
@@ -258,15 +260,27 @@ def parse_generated_image(item: Item) -> MediaDelta | StreamNotice | None:
     return MediaDelta(Media(f"image/{item.get('output_format') or 'png'}", data=data))
 
 
-def read_usage(usage: Any) -> Usage | None:
-    """Parse the usage of a response; None if it has none."""
-    if not isinstance(usage, dict):
-        return None
+def read_usage(usage: Mapping[str, Any]) -> Usage:
+    """Parse the usage of a response; that of a transcription names its details otherwise."""
+    details = "input_tokens_details" if usage.get("input_tokens_details") else "input_token_details"
+    output = "output_tokens_details"
     return Usage(
-        input_tokens=_count(usage, "input_tokens"),
-        output_tokens=_count(usage, "output_tokens"),
-        cached_tokens=_count(usage.get("input_tokens_details"), "cached_tokens"),
-        thinking_tokens=_count(usage.get("output_tokens_details"), "reasoning_tokens"),
+        input_tokens=count_at(usage, "input_tokens"),
+        output_tokens=count_at(usage, "output_tokens"),
+        cached_tokens=count_at(usage, details, "cached_tokens"),
+        cache_write_tokens=count_at(usage, details, "cache_write_tokens"),
+        thinking_tokens=count_at(usage, output, "reasoning_tokens"),
+        input_audio_tokens=count_at(usage, details, "audio_tokens"),
+        cached_audio_tokens=count_at(usage, details, "cached_tokens_details", "audio_tokens"),
+        output_audio_tokens=count_at(usage, output, "audio_tokens"),
+        input_image_tokens=count_at(usage, details, "image_tokens"),
+        cached_image_tokens=count_at(usage, details, "cached_tokens_details", "image_tokens"),
+        output_image_tokens=count_at(usage, output, "image_tokens"),
+        web_searches=first_count(
+            usage,
+            ("server_side_tool_usage_details", "web_search_calls"),
+            ("server_tool_use", "web_search_requests"),
+        ),
         cost=reported_cost(usage),
     )
 
@@ -290,8 +304,3 @@ def _is_different(slot: OutputItem, item: Item, is_start: bool) -> bool:
 def _parts(item: Item, name: str) -> list[Item]:
     parts = item.get(name)
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-
-
-def _count(usage: Any, name: str) -> int:
-    value = usage.get(name) if isinstance(usage, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

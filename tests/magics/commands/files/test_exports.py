@@ -247,7 +247,7 @@ def test_the_foot_of_an_exported_turn_names_the_host_and_the_cost_as_the_footer_
     reply["usage"] = {"prompt_tokens": 1000, "completion_tokens": 500, "cost": 0.5}
     with serve(whole(200, reply)) as server:
         chat = shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
-        chat.model = Chat("openai:m", base_url=server.url, api_key="k", wire="chat", options={"stream": False}).model
+        chat.model = Chat("openai:m", base_url=server.url, api_key="k", wire="chat").model
         shell.run_cell("%%chat -q\nHello")
         foot = f"openai:m at {server.url.split('/')[2]} · 1,500 tokens · $0.5000 · "
 

@@ -209,11 +209,12 @@ def test_the_tokens_of_further_steps_are_counted_beside_those_of_the_messages() 
     usage = read(
         begin(), EMPTY_TEXT, stop("end_turn", input_tokens=600, output_tokens=1_000, iterations=steps), END
     ).usage
-    whole = usage.with_extra_tokens()
 
-    assert (usage.input_tokens, usage.output_tokens) == (600, 1_000)
-    assert (whole.input_tokens, whole.output_tokens, whole.total_tokens) == (62_900, 1_500, 64_400)
-    assert whole.with_extra_tokens() == whole
+    own, compaction, advisor = usage.parts()
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (62_900, 1_500, 64_400)
+    assert (own.input_tokens, own.output_tokens) == (600, 1_000)
+    assert (compaction.input_tokens, compaction.cached_tokens, compaction.model) == (60_300, 300, "")
+    assert (advisor.input_tokens, advisor.output_tokens, advisor.model) == (2_000, 0, "another")
 
 
 def test_usage_is_overwritten_and_counts_the_whole_prompt() -> None:

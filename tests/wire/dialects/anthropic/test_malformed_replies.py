@@ -35,10 +35,6 @@ def native(reply: Reply) -> Any:
     return reply.message.native.payload
 
 
-def test_values_of_an_anthropic_stream_that_are_no_objects_say_nothing() -> None:
-    assert anthropic(7, [BEGIN], start(0, type="text", text="Hi")).text == "Hi"
-
-
 def test_a_call_without_input_is_one_without_arguments() -> None:
     reply = anthropic(start(0, type="tool_use", id="t1", name="look", input=None), why="tool_use")
 
@@ -64,12 +60,6 @@ def test_a_block_that_begins_twice_with_the_same_words_began_once() -> None:
 def test_a_block_that_begins_twice_with_other_words_is_refused() -> None:
     with pytest.raises(InvalidReply, match="Block 0 of the reply began twice"):
         anthropic(start(0, type="tool_use", id="a", name="look"), start(0, type="tool_use", id="b", name="look"))
-
-
-def test_blocks_of_the_first_event_that_are_no_objects_say_nothing() -> None:
-    begin = {"type": "message_start", "message": {"id": "m1", "content": ["Hi", 7, {"type": "text", "text": "Hi"}]}}
-
-    assert decode("anthropic", lines(begin, reason("end_turn"), END)).text == "Hi"
 
 
 def test_a_fragment_without_an_index_belongs_to_the_last_block() -> None:

@@ -93,13 +93,13 @@ def test_a_choice_of_tools_goes_only_with_tools(choice: str, sent: Any) -> None:
     assert "tool_choice" not in body(user("Hi"), tool_choice=choice)
 
 
-def test_options_are_laid_over_everything_and_none_removes() -> None:
-    options = {"temperature": 0, "stream_options": {"x": 1}, "model": None}
+def test_options_are_merged_beside_what_is_written() -> None:
+    options = {"temperature": 0, "stream_options": {"x": 1}, "seed": None}
 
     sent = body(user("Hi"), options=options)
 
     assert (sent["temperature"], sent["stream_options"]) == (0, {"include_usage": True, "x": 1})
-    assert "model" not in sent
+    assert "seed" not in sent
 
 
 def test_the_limit_of_tokens_has_the_name_that_the_target_knows() -> None:

@@ -13,10 +13,6 @@ from nbtool.wire import decode
 from tests.wire.streams import chat, chunk, lines
 
 
-def test_values_of_a_chat_stream_that_are_no_objects_say_nothing() -> None:
-    assert chat(7, "words", None, [chunk({"content": "listed"})], chunk({"content": "Hi"})).text == "Hi"
-
-
 def test_a_chat_document_in_a_list_is_read() -> None:
     body = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}
 
@@ -37,11 +33,6 @@ def test_content_in_parts_is_joined_and_what_is_no_part_says_nothing() -> None:
 
 def test_content_that_is_a_number_says_nothing() -> None:
     assert chat(chunk({"content": 7, "role": "assistant"})).message.parts == ()
-
-
-@pytest.mark.parametrize("calls", ["call", {"0": {}}, 7])
-def test_calls_that_are_no_list_are_no_calls(calls: Any) -> None:
-    assert chat(chunk({"tool_calls": calls}), chunk({"tool_calls": calls, "content": "Hi"})).calls == ()
 
 
 def test_an_empty_thought_in_a_part_is_none() -> None:
@@ -89,12 +80,6 @@ def test_an_empty_fragment_of_arguments_adds_nothing() -> None:
     reply = chat(chunk({"tool_calls": [first]}), chunk({"tool_calls": [{"index": 0, "function": {"arguments": ""}}]}))
 
     assert [call.arguments for call in reply.calls] == ["{}"]
-
-
-def test_calls_that_are_no_objects_among_others_say_nothing() -> None:
-    good = {"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{}"}}
-
-    assert [call.id for call in chat(chunk({"tool_calls": ["x", good, None]})).calls] == ["c1"]
 
 
 def test_an_id_that_is_a_number_is_an_id() -> None:

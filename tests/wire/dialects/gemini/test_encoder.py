@@ -88,8 +88,8 @@ def test_a_tool_choice_is_a_mode(choice: str, config: dict[str, Any]) -> None:
 
 
 def test_options_of_the_generation_find_their_place_and_others_stay() -> None:
-    options = {"temperature": 0, "generationConfig": {"seed": 1}, "cachedContent": "cachedContents/1", "stream": False}
-    request = WIRE.encode(Prompt((user("Hi"),), options=options), OLDER)
+    options = {"temperature": 0, "generationConfig": {"seed": 1}, "cachedContent": "cachedContents/1"}
+    request = WIRE.encode(Prompt((user("Hi"),), options=options, stream=False), OLDER)
 
     assert request.body["generationConfig"] == {"temperature": 0, "seed": 1}
     assert request.body["cachedContent"] == "cachedContents/1"

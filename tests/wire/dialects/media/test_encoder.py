@@ -337,7 +337,7 @@ def test_what_is_no_whole_sound_is_an_error(body: bytes, error: type[Exception])
         ("whisper-1", [Media("audio/x\r\nx: y", data=WAV)], {}, Unsupported, "Attach a sound"),
         ("tts-1", ["hi", SOUND], {}, Unsupported, "takes no attachment"),
         ("tts-1", [""], {}, BadUsage, "no text is given"),
-        ("tts-1", ["hi"], {"options": {"stream": True}}, BadUsage, "answers whole"),
+        ("tts-1", ["hi"], {"options": {"stream": True}}, BadUsage, "`stream` is no option"),
         ("tts-1", ["hi"], {"options": {"speed": float("nan")}}, BadUsage, "cannot be encoded as JSON"),
         ("whisper-1", [SOUND], {"options": {"temperature": object()}}, BadUsage, "cannot be encoded as a form"),
         ("whisper-1", [Media("audio/wav", data=bytes(MAX_UPLOAD + 1))], {}, BadUsage, "the limit is 64 MiB"),

@@ -91,11 +91,11 @@ def test_a_summary_of_the_reasoning_is_asked_for_where_there_is_one() -> None:
 
 def test_reasoning_is_asked_for_by_options_alone() -> None:
     plain = body_of(user("Hi"))
-    asked = body_of(user("Hi"), options={"reasoning": {"effort": "low"}, "store": False, "stream": None})
+    asked = body_of(user("Hi"), options={"reasoning": {"effort": "low"}, "store": False})
 
     assert "reasoning" not in plain
     assert asked["reasoning"] == {"effort": "low"}
-    assert "stream" not in asked
+    assert asked["store"] is False
 
 
 def test_a_round_goes_back_as_it_came() -> None:

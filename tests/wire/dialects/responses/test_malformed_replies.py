@@ -26,10 +26,6 @@ def responses(*values: Any) -> Reply:
     return decode("responses", lines(*values))
 
 
-def test_values_of_a_responses_stream_that_are_no_objects_say_nothing() -> None:
-    assert responses(7, ["x"], completed_event(MESSAGE)).text == "Hi"
-
-
 def test_what_follows_the_end_in_the_same_bytes_is_not_read() -> None:
     decoder = find_wire("responses").decoder()
     found = decoder.feed(lines(completed_event(MESSAGE), {"type": "error", "error": {"message": "late"}}))
