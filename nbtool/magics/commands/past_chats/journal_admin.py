@@ -67,8 +67,9 @@ def history_admin(context: CommandContext, args: list[str]) -> str:
 
 
 def open_chat(context: CommandContext, args: list[str]) -> str:
-    """Continue an old chat here: `open ID` or `open FILE`, with its former model, or another one with `-m MODEL`.
+    """Continue an old chat here: `open ID` or `open FILE`.
 
+    It goes on with its former model, or with the one of `-m MODEL`.
     An ID as `history chats` lists it, or a FILE from an export. It takes the place of the present chat, which is kept
     in the history; `-c NAME` continues it under another name. Its messages go to another host than before only if you
     name a model there.
