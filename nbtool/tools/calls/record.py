@@ -45,6 +45,7 @@ class CallRecord:
         whole: what the whole result is, if the model received a part of its text.
         is_unreadable: the result is a value that was exposed by reference only.
         received_unreadable: the call is a script that received such a result.
+        is_from_outside: its text may be that of somebody else than the person and the author of the tool.
 
     Times are seconds since the epoch.
     """
@@ -72,6 +73,7 @@ class CallRecord:
     table: TablePreview = field(default_factory=dict, repr=False)
     is_unreadable: bool = field(default=False, repr=False)
     received_unreadable: bool = field(default=False, repr=False)
+    is_from_outside: bool = field(default=True, repr=False)
     qualified_name: str = ""
     started: float | None = None
     ended: float | None = None
