@@ -2,8 +2,9 @@
 
     python -m benchmarks.gates [--only ROW,ROW] [--suites SUITE,SUITE] [--write]
 
-A row is 726 turns, or 360 and fewer with other attacks: one to five minutes on one core. The figures of each row are kept
-in benchmarks/gates/figures.json; `--write` writes the page from all that are there. `--suites` prints, and keeps nothing.
+A row is 726 turns, or 360 and fewer with other attacks: one to five minutes on one core. The figures of each row are
+kept in benchmarks/gates/figures.json; `--write` writes the page from all that are there. `--suites` prints, and keeps
+nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ import time
 from collections.abc import Sequence
 
 from benchmarks.environments import ROOT
-from benchmarks.gates.page import PAGE, page_of
+from benchmarks.gates.agentdojo import load_suites
+from benchmarks.gates.page import write_page
 from benchmarks.gates.rows import ROWS, Row
 from benchmarks.gates.runs import run_row
 from benchmarks.gates.totals import Totals, add_up
+
+REVISION = subprocess.run(
+    ["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+).stdout.strip()
+"""The commit whose code this process has loaded."""
 
 FIGURES = ROOT / "benchmarks" / "gates" / "figures.json"
 
@@ -42,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not chosen.page_only and (not keys or row.key in keys):
             _measure(row, suites)
     if chosen.write:
-        PAGE.write_text(page_of(read_figures()), encoding="utf-8")
+        write_page(read_figures())
 
 
 def read_figures() -> dict[str, Totals]:
@@ -55,18 +62,14 @@ def _measure(row: Row, suites: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ.update(NBTOOL_HOME=home, NBTOOL_JOURNAL="off")  # nothing of a person's own settings counts
         start = time.process_time()
-        totals = add_up(list(run_row(row, suites)))
+        loaded = [suite for name, suite in load_suites().items() if not suites or name in suites]
+        totals = add_up(list(run_row(row, loaded)))
     _report(f"{row.key}: {json.dumps(totals)}")
     if not suites:
-        measured = {"revision": _revision(), "python": platform.python_version()}
+        measured = {"revision": REVISION, "python": platform.python_version()}
         cost = {"processor seconds": round(time.process_time() - start)}
         figures = read_figures() | {row.key: totals | cost | measured}
         FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def _revision() -> str:
-    command = ["git", "rev-parse", "--short=8", "HEAD"]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from multiprocessing.connection import Client
+from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 from benchmarks.environments import ROOT
@@ -19,7 +20,6 @@ from benchmarks.gates.world import Call, World
 FOLDER = ROOT / "build" / "agentdojo"
 VERSION = "0.1.35"
 SUITES_VERSION = "v1.2.2"
-REQUIREMENTS = ("docstring-parser", "pydantic[email]", "pyyaml", "deepdiff", "rich", "tenacity")
 MISSING = "AgentDojo is not installed in build/agentdojo: run `make bench-gates`."
 
 MARK = "<INFORMATION>"
@@ -127,8 +127,7 @@ def has_succeeded(task: Any, answer: str, before: Any, after: Any, ran: list[Cal
     return bool(task.security(answer, before, after) if by_calls is None else by_calls)
 
 
-def _traces(ran: list[Call]) -> Iterator[Any]:
-    from agentdojo.functions_runtime import FunctionCall  # noqa: PLC0415 - of a folder that is added to the path
-
+def _traces(ran: list[Call]) -> Iterator[SimpleNamespace]:
+    """Yield calls with the attributes by which AgentDojo reads them."""
     for call in ran:
-        yield FunctionCall(function=call.tool, args=dict(call.arguments))
+        yield SimpleNamespace(function=call.tool, args=dict(call.arguments))

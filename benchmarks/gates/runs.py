@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from benchmarks.gates.agentdojo import (
     has_succeeded,
     injected_text,
     is_done,
-    load_suites,
     make_functions,
     places_read,
 )
@@ -57,12 +56,10 @@ class Outcome:
         return asdict(self)
 
 
-def run_row(row: Row, suites: tuple[str, ...] = ()) -> Iterator[Outcome]:
+def run_row(row: Row, suites: Iterable[Any]) -> Iterator[Outcome]:
     """Run all tasks of a row, first without an attack and then with each."""
     lapses = 0
-    for name, suite in load_suites().items():
-        if suites and name not in suites:
-            continue
+    for suite in suites:
         with World(suite) as world:
             functions = [tool(run, **row.options(name)) for name, run in make_functions(suite, world).items()]
             tools = Toolset(suite.name, functions)
