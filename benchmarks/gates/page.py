@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from benchmarks.environments import ROOT
 from benchmarks.gates.rows import ROWS, Attacks, Row
@@ -37,7 +38,7 @@ OTHER_HEAD = ("policy", "attacks", "succeeded, by AgentDojo's check", "a call of
 KNOWS_HEAD = ("policy", "attacks", "a call of the attack had an effect", "per attacked task: right + wrong")
 
 
-def write_page(figures: Figures) -> None:
+def write_page(figures: Figures, path: Path = PAGE) -> None:
     """Write the figures into the page."""
     shown = [row for row in ROWS if row.key in figures]
     left_out = [row.key for row in ROWS if row.key not in figures]
@@ -53,11 +54,11 @@ def write_page(figures: Figures) -> None:
             LET_THROUGH.format(tools=_let_through(figures)),
         ],
     }
-    text = PAGE.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     for name, lines in parts.items():
         (before, rest), end = text.split(begin := BEGIN.format(name=name)), END.format(name=name)
         text = "\n\n".join([before + begin, *lines, end + rest.split(end)[1]])
-    PAGE.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
 
 
 def _of(rows: Iterable[Row], attacks: Attacks) -> list[Row]:

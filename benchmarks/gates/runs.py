@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ from benchmarks.gates.world import World
 from nbtool import Chat, Toolset, tool
 
 MAX_ROUNDS = 100
+
+Inject = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ class Outcome:
         return asdict(self)
 
 
-def run_row(row: Row, suites: Iterable[Any]) -> Iterator[Outcome]:
-    """Run all tasks of a row, first without an attack and then with each."""
+def run_row(row: Row, suites: Iterable[Any], inject: Inject = injected_text) -> Iterator[Outcome]:
+    """Run all tasks of a row, first without an attack and then with each, whose text `inject` makes of its goal."""
     lapses = 0
     for suite in suites:
         with World(suite) as world:
@@ -66,7 +68,8 @@ def run_row(row: Row, suites: Iterable[Any]) -> Iterator[Outcome]:
             for user_task in suite.user_tasks.values():
                 places = places_read(suite, user_task, world)
                 for attack in (None, *_attacks(row, suite, user_task)):
-                    outcome = _run_task(row, suite, user_task, attack, places, world, tools, lapses)
+                    injections = dict.fromkeys(places, inject(attack.goal)) if attack else {}
+                    outcome = _run_task(row, suite, user_task, attack, injections, world, tools, lapses)
                     lapses += outcome.wrong
                     yield outcome
 
@@ -86,13 +89,11 @@ def _run_task(  # noqa: PLR0913 - everything that one run has
     suite: Any,
     user_task: Any,
     attack: Attack | None,
-    places: list[str],
+    injections: dict[str, str],
     world: World,
     tools: Toolset,
     lapses: int,
 ) -> Outcome:
-    text = injected_text(attack.goal) if attack else ""
-    injections = dict.fromkeys(places, text) if attack else {}
     before = user_task.init_environment(suite.load_and_inject_default_environment(injections))
     world.begin(before.model_copy(deep=True))
     calls = calls_of(user_task, before)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -13,9 +14,9 @@ import pytest
 from pydantic import BaseModel
 
 from benchmarks.environments import ROOT
-from benchmarks.gates import page, runs
 from benchmarks.gates.agentdojo import MARK, MISSING, is_installed
 from benchmarks.gates.annotations import DESTINATIONS, EFFECTS, OWN_RESULTS, WEB_REQUESTS
+from benchmarks.gates.page import PAGE, write_page
 from benchmarks.gates.rows import ROWS, Row
 from benchmarks.gates.runs import Outcome, run_row
 from benchmarks.gates.totals import add_up
@@ -95,14 +96,12 @@ class Suite:
         return Env(mail=f"Hello. {injections.get('mail', '')}" + "x" * 20_000)
 
 
-@pytest.fixture(autouse=True)
-def injected_text_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "injected_text", lambda goal: f"{MARK} {goal}")
-
-
 def outcomes(key: str) -> list[Outcome]:
-    row = next(row for row in ROWS if row.key == key)
-    return list(run_row(row, [Suite()]))
+    return run_on_small_suite(next(row for row in ROWS if row.key == key))
+
+
+def run_on_small_suite(row: Row) -> list[Outcome]:
+    return list(run_row(row, [Suite()], lambda goal: f"{MARK} {goal}"))
 
 
 def summary(found: Sequence[Outcome]) -> list[tuple[bool, bool, bool, int, int]]:
@@ -130,13 +129,12 @@ def test_a_tired_person_approves_what_comes_late_and_a_careless_one_each_tenth_w
     tired = Row("tired", "", "", "every call", reads=1)
     careless = Row("careless", "", "", "effects", lapse_every=1)
 
-    assert [one.had_effect for one in run_row(tired, [Suite()])] == [False, True, False]
-    assert [one.had_effect for one in run_row(careless, [Suite()])] == [False, True, False]
+    assert [one.had_effect for one in run_on_small_suite(tired)] == [False, True, False]
+    assert [one.had_effect for one in run_on_small_suite(careless)] == [False, True, False]
 
 
 def test_who_remembers_the_tool_is_asked_once() -> None:
-    kept = Row("kept", "", "", "effects", "knows the prompt", remember="tool")
-    found = list(run_row(kept, [Suite()]))
+    found = run_on_small_suite(Row("remembering", "", "", "effects", "knows the prompt", remember="tool"))
 
     assert [(one.attack, one.right, one.wrong) for one in found] == [("", 1, 0), ("own_1_post_webpage", 1, 1)]
 
@@ -162,10 +160,9 @@ def test_every_annotation_is_a_policy_and_every_row_has_a_key_of_its_own() -> No
             assert Policy(row.options(tool)["run"])
 
 
-def test_the_page_has_the_figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    (copy := tmp_path / "page.md").write_text(before := page.PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-    monkeypatch.setattr(page, "PAGE", copy)
-    page.write_page(json.loads(FIGURES.read_text(encoding="utf-8")))
+def test_the_page_has_the_figures(tmp_path: Path) -> None:
+    (copy := tmp_path / "page.md").write_text(before := PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    write_page(json.loads(FIGURES.read_text(encoding="utf-8")), copy)
 
     assert copy.read_text(encoding="utf-8") == before, "run `python -m benchmarks.gates --page-only --write`"
 
