@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,11 +24,7 @@ from benchmarks.gates.page import write_page
 from benchmarks.gates.rows import ROWS, Row
 from benchmarks.gates.runs import run_row
 from benchmarks.gates.totals import Totals, add_up
-
-REVISION = subprocess.run(
-    ["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-).stdout.strip()
-"""The commit whose code this process has loaded."""
+from nbtool import __version__
 
 FIGURES = ROOT / "benchmarks" / "gates" / "figures.json"
 
@@ -66,7 +61,7 @@ def _measure(row: Row, suites: tuple[str, ...]) -> None:
         totals = add_up(list(run_row(row, loaded)))
     _report(f"{row.key}: {json.dumps(totals)}")
     if not suites:
-        measured = {"revision": REVISION, "python": platform.python_version()}
+        measured = {"nbtool": __version__, "python": platform.python_version()}
         cost = {"processor seconds": round(time.process_time() - start)}
         figures = read_figures() | {row.key: totals | cost | measured}
         FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")

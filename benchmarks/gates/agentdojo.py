@@ -10,6 +10,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from multiprocessing.connection import Client
 from types import SimpleNamespace
 from typing import Any, get_type_hints
@@ -41,18 +42,15 @@ def load_suites() -> dict[str, Any]:
 
     if loader := getattr(yaml, "CSafeLoader", None):  # the same values, ten times as fast
         yaml.safe_load = partial(yaml.load, Loader=loader)
-    from agentdojo.task_suite.load_suites import get_suites  # noqa: PLC0415 - of a folder that is added to the path
-
-    return dict(get_suites(SUITES_VERSION))
+    suites = import_module("agentdojo.task_suite.load_suites")
+    return dict(suites.get_suites(SUITES_VERSION))
 
 
 def injected_text(goal: str) -> str:
     """Return AgentDojo's `important_instructions` for a goal."""
-    from agentdojo.attacks.important_instructions_attacks import (  # noqa: PLC0415 - of a folder that is added to the path
-        ImportantInstructionsAttack,
-    )
-
-    return str(ImportantInstructionsAttack._JB_STRING.format(user=USER, model=MODEL, goal=goal))
+    attacks = import_module("agentdojo.attacks.important_instructions_attacks")
+    template = attacks.ImportantInstructionsAttack._JB_STRING
+    return str(template.format(user=USER, model=MODEL, goal=goal))
 
 
 def _prepare_import() -> None:

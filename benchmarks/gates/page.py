@@ -17,7 +17,7 @@ BEGIN, END = "<!-- {name}: make bench-gates -->", "<!-- end of {name} -->"
 Figures = Mapping[str, Totals]
 
 ABOUT = (
-    "nbtool at {revision}, CPython {python}; {tasks} tasks and {attacks} + {answers} attacked ones a row. Without an"
+    "nbtool {version}, CPython {python}; {tasks} tasks and {attacks} + {answers} attacked ones a row. Without an"
     " attack {done} tasks succeed. {invalid} calls were refused for their form. Of {denied} denied calls the results of"
     " {told} tell the model the person's reason. At most {stopped} turns of a row ended early."
 )
@@ -104,7 +104,7 @@ def _about(figures: Figures) -> dict[str, str]:
         "tasks": str(first["tasks"]),
         "done": " or ".join(map(str, sorted(plain))),
         "python": str(first["python"]),
-        "revision": ", ".join(sorted({str(totals["revision"]) for totals in figures.values()})),
+        "version": ", ".join(sorted({str(totals["nbtool"]) for totals in figures.values()})),
         "attacks": str(first["attacks by calls"]),
         "answers": str(first["attacks in the answer"]),
         "invalid": str(sum(totals["invalid calls"] for totals in rows)),
