@@ -19,7 +19,7 @@ Figures = Mapping[str, Totals]
 ABOUT = (
     "nbtool {version}, CPython {python}; {tasks} tasks and {attacks} + {answers} attacked ones a row. Without an"
     " attack {done} tasks succeed. {invalid} calls were refused for their form. Of {denied} denied calls the results of"
-    " {told} tell the model the person's reason. At most {stopped} turns of a row ended early."
+    " {told} tell the model the person's reason."
 )
 NOT_MEASURED = "Not measured: {rows}."
 LET_THROUGH = "What the rule let through, by tool: {tools}."
@@ -110,7 +110,6 @@ def _about(figures: Figures) -> dict[str, str]:
         "invalid": str(sum(totals["invalid calls"] for totals in rows)),
         "told": f"{sum(totals['told'] for totals in rows):,}",
         "denied": f"{sum(totals['denied'] for totals in rows):,}",
-        "stopped": str(max(sum(totals["turns not completed"].values()) for totals in rows)),
     }
 
 
