@@ -9,7 +9,7 @@ import pytest
 
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
-from nbtool.tools.approval import BY_POLICY, BY_REMEMBERED, Policy, QueueChange
+from nbtool.tools.approval import BY_POLICY, BY_REMEMBERED, Policy, QueueChange, Undecided
 from nbtool.tools.calls.run_gate import FIRST_CALL
 from nbtool.toolsets import files
 from tests.tools.calling import ask_for, make_harness
@@ -70,7 +70,7 @@ def test_what_no_person_and_no_approver_decided_is_not_remembered() -> None:
 
 
 def test_the_questions_of_one_round_are_settled_by_one_approval() -> None:
-    harness = make_harness(look, approver=lambda _: None)
+    harness = make_harness(look, approver=lambda _: Undecided())
     approvals = harness.runtime.approvals
 
     def approve_first(change: QueueChange) -> None:
