@@ -147,7 +147,7 @@ def test_a_policy_that_answers_no_mode_withholds_the_result(answer: Any) -> None
 
     assert turn.calls[0].status == "withheld"
     assert "SECRET" not in repr(wire.prompts)
-    assert turn.notices[0].text.endswith("Return one of 'never', 'on_error', 'always'.")
+    assert turn.notices[0].text.endswith("Return one of 'never', 'on_error', 'always', 'reference'.")
 
 
 class Guard:
