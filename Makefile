@@ -30,7 +30,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules lab lite try-lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer oldest site weekly release lock clean install-chromium bench fault-campaign mutation-test pythons
+.PHONY: help modules lab lite try-lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -131,6 +131,12 @@ behaviour-tables: build/.nbtool ## hold a conversation with the double of each p
 	$(BIN)/python -m tests.providers --write
 bench: build/.nbtool install-chromium ## run the benchmarks, also of other libraries, and write docs/performance.md
 	$(BIN)/python -m benchmarks --write
+bench-gates: build/.nbtool build/agentdojo/.installed ## measure what approvals stop and cost on public attacks, and write docs/gate-benchmark.md; ROWS="effects,typed"
+	nice $(BIN)/python -m benchmarks.gates --only "$(ROWS)" --write
+build/agentdojo/.installed:
+	$(BIN)/python -m pip install --quiet --no-deps --target $(@D) agentdojo==0.1.35
+	$(BIN)/python -m pip install --quiet --target $(@D) docstring-parser 'pydantic[email]' pyyaml deepdiff rich tenacity
+	touch $@
 fault-campaign: build/.old install-chromium ## run the fault campaign and write docs/reliability.md; LANE=nightly, LANE=weekly MINUTES=4, ROWS=C1,C5
 	$(BIN)/python -m tests.campaigns.faults $(or $(LANE),quick) --rows "$(ROWS)" --minutes "$(MINUTES)" --write
 mutation-test: build/.nbtool ## run mutation tests of CORE and write the figures to docs/reliability.md

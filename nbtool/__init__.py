@@ -11,14 +11,26 @@ if TYPE_CHECKING:
     from nbtool.chat.chat import Chat
     from nbtool.chat.turn import Turn
     from nbtool.errors import NbtoolError, ToolFailed
-    from nbtool.tools import Approved, Denied, Policy, Progress, Released, Tool, Toolset, Withheld, tool
+    from nbtool.tools import (
+        Approved,
+        Denied,
+        Policy,
+        PolicyContext,
+        Progress,
+        Released,
+        Tool,
+        Toolset,
+        Withheld,
+        ask_after_outside_text,
+        tool,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "Approved", "Batch", "Chat", "Denied", "MapTotals", "NbtoolError", "Policy", "Progress", "Released",
-    "Tool", "ToolFailed", "Toolset", "Turn", "Withheld", "load_ipython_extension", "serve", "tool",
-    "unload_ipython_extension",
+    "Answer", "Approved", "Batch", "Chat", "Denied", "MapTotals", "NbtoolError", "Policy", "PolicyContext",
+    "Progress", "Released", "Tool", "ToolFailed", "Toolset", "Turn", "Withheld", "ask_after_outside_text",
+    "load_ipython_extension", "serve", "tool", "unload_ipython_extension",
 ]  # fmt: skip
 
 _HOMES = {
@@ -28,7 +40,20 @@ _HOMES = {
     "NbtoolError": "nbtool.errors",
     "ToolFailed": "nbtool.errors",
     **dict.fromkeys(
-        ("Approved", "Denied", "Policy", "Progress", "Released", "Tool", "Toolset", "Withheld", "tool"), "nbtool.tools"
+        (
+            "Approved",
+            "Denied",
+            "Policy",
+            "PolicyContext",
+            "Progress",
+            "Released",
+            "Tool",
+            "Toolset",
+            "Withheld",
+            "ask_after_outside_text",
+            "tool",
+        ),
+        "nbtool.tools",
     ),
 }
 

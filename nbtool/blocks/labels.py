@@ -84,6 +84,25 @@ DECISION_SOURCES = {
 REMEMBERED_SCOPES = {"call": ", and these arguments from now on", "tool": ", and the tool from now on"}
 """Shown after an approval that was to be remembered."""
 
+REMEMBER_CHOICES = (
+    ("", "Ask every time"),
+    ("call", "Approve these arguments from now on"),
+    ("tool", "Approve every call of {tool}, whatever its arguments"),
+)
+"""What an approval can hold for, the narrowest first: in this order a person chooses."""
+
+REMEMBER_LABELS = {"": "", "call": " and remember these arguments", "tool": " every call"}
+"""Follows *Approve* on the button, by what the approval will hold for."""
+
+REMEMBER_TOOL_WARNING = (
+    "This covers every later call of {tool}. A text that the model reads can then choose the arguments,"
+    " and nobody is asked."
+)
+"""Shown before an approval is remembered for a whole tool."""
+
+REMEMBER_CALL_INSTEAD = " Approving these arguments only is safer."
+"""Follows that warning where an approval can be remembered for the arguments."""
+
 REASK_REASONS = {
     "changed": "it had changed since it was shown",
     "unwatched": "it may have changed since it was shown",

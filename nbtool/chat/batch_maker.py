@@ -214,7 +214,7 @@ class BatchMaker:
         plugins: list[object],
     ) -> Turn:
         fork.parts.plugins = plugins  # the retries are last: nothing else delays a request that was allowed
-        settings = replace(self.settings, cell_id=key)
+        settings = replace(self.settings, cell_id=key, typed="")  # the prompts of a map are made of data
         if not versions:
             return fork.compose(one.prompt, settings=settings, caller_thread=caller_thread, **self.arguments)
         tree: Tree[Turn] = Tree()

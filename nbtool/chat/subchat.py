@@ -18,6 +18,7 @@ from nbtool.chain.limits import Limits
 from nbtool.chat.chat import Chat
 from nbtool.chat.history_hosts import check_question
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import ToolFailed
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
 from nbtool.policy import site_policy
@@ -90,7 +91,10 @@ async def _run_subchat(chat: Chat, question: str, call: RunningCall) -> Turn:
     """Run a turn of the sub-chat to its end, and forward its call events to the parent turn."""
     chat.approvals, chat.check_results = call.runtime.approvals, call.runtime.check_results
     runtime = call.runtime
-    turn = chat.compose(question, approver=runtime.approver, caller_thread=runtime.caller_thread).start()
+    settings = TurnSettings(typed="")  # a model wrote the question
+    turn = chat.compose(
+        question, approver=runtime.approver, caller_thread=runtime.caller_thread, settings=settings
+    ).start()
     try:
         async for event in turn:
             if forwarded := _forwarded_event(event, call):

@@ -20,6 +20,7 @@ from nbtool.chat.model.preview import PreviewableEndpoint, PreviewEndpoint
 from nbtool.chat.prompt_context import as_message
 from nbtool.chat.rerun.operations import Rerun
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn_origins import note_prompt
 from nbtool.chat.turn_run import TurnRun
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage
@@ -112,7 +113,8 @@ class TurnBuilder:
         if may_fetch and parts.recorder.mode_for(chosen.replay).value != "only":
             parts.model.refresh_default()
         check_plugins(parts.plugins)
-        message = as_message(prompt, as_parts(attach))
+        attached = as_parts(attach)
+        message = as_message(prompt, attached)
         plan = chosen.operation.plan(self.conversation, chosen.cell_id) if chosen.operation else None
         message = plan.resolve_prompt(message) if plan else message
         if not message.text.strip() and not any(part.kind == "media" for part in message.parts):
@@ -126,7 +128,7 @@ class TurnBuilder:
         run = TurnRun(parts, self.conversation, endpoint, self._options(endpoint, options), chosen, plan)
         if parts.recorder.mode_for(chosen.replay).value == "off":  # else the turn itself looks for a recorded one first
             run.check_recipient(plan or run.place())
-        return Turn(
+        turn = Turn(
             message,
             model_name,
             cell_id=chosen.cell_id,
@@ -137,6 +139,8 @@ class TurnBuilder:
             is_rerun=isinstance(chosen.operation, Rerun),
             work=run.run,
         )
+        note_prompt(turn, prompt, chosen.typed, plan, has_attachment=bool(attached))
+        return turn
 
     def rehearse(self, /, prompt: str | Message, **kwargs: Any) -> Request:
         """Return the exact first request that a turn would send, without sending it; takes the arguments of `compose`.

@@ -24,6 +24,7 @@ from nbtool.chat.prompt_context import history_messages, system_prompt, with_con
 from nbtool.chat.recording.recorder import TurnRecorder
 from nbtool.chat.rerun.operations import Reexecute, Rerun, Resume, TurnPlan
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn_origins import make_sources, replayed_sources
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.events import Emit, Event, Notice, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.messages import Message
@@ -93,7 +94,7 @@ class TurnRun:
         calling_host.set(self.endpoint.host)
         with results:
             if recorder.match:
-                runtime = self._runtime(turn, emit, parts.tools)
+                runtime = replace(self._runtime(turn, emit, parts.tools), sources=replayed_sources(turn))
                 await recorder.replay(turn, started, (*context.history, context.prompt), runtime)
                 return
             await recorder.notify_miss(emit)
@@ -166,7 +167,8 @@ class TurnRun:
         limit = site_budget() if is_limited(self.endpoint) else None
         added = [one for one in (shared, limit) if one and not any(one is other for other in parts.plugins)]
         plugins = [*parts.plugins, *added]
-        runtime = replace(self._runtime(turn, emit, tools), plugins=tuple(plugins))
+        sources = make_sources(turn, plan.node, tools.tools().values(), exposed)
+        runtime = replace(self._runtime(turn, emit, tools), plugins=tuple(plugins), sources=sources)
         calling = ToolCalling(runtime, tuple(plugins), turn.calls, choose, plan.carry_over.known_outcomes)
         answer = [turn.answer] if turn.answer else []
         engine = Engine(

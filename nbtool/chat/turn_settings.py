@@ -19,7 +19,8 @@ class TurnSettings:
     `cell_id` is the cell of the prompt: running it again adds a version to its turn, unless `append`. An `operation`
     works on an existing turn; to repeat its prompt, pass "". `replay` is the replay mode; see `Chat.record`.
     `recipient` is who receives results of calls, if it is not the model. `is_model_named`: the person names the model
-    for this turn, so that its host may get the history.
+    for this turn, so that its host may get the history. `typed` is what of the prompt a person typed, for policies of
+    tools; None means all of a text, and "" nothing.
     """
 
     cell_id: str = ""
@@ -32,3 +33,4 @@ class TurnSettings:
     check_results: bool | None = None
     recipient: str = ""
     is_model_named: bool = False
+    typed: str | None = None

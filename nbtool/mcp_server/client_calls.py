@@ -180,7 +180,7 @@ class Client:
             self.chat.model = Model(self.name, wire=endpoint)
             approver = ClientApprover(self.chat.approvals, self.view, self.answer_seconds)
             limits = replace(self.chat.limits, max_rounds=3)  # the call, its result, and no last request without tools
-            settings = TurnSettings(append=True, limits=limits, replay="off", recipient=self.name)
+            settings = TurnSettings(append=True, limits=limits, replay="off", recipient=self.name, typed="")
             turn = self.chat.compose(f"{self.name} calls {tool}.", settings=settings, approver=approver)
         return turn
 

@@ -19,7 +19,7 @@ from nbtool.chain.repair import NO_RESULT
 from nbtool.chain.task_stopping import shield_until_done, stop_all
 from nbtool.events import CallReady, ErrorRaised, Event, Notice, Phase
 from nbtool.loop import is_cancelling
-from nbtool.messages import Message, ToolCall, results
+from nbtool.messages import Message, ProviderCall, ToolCall, results
 from nbtool.tools.approval import ApprovalQueue
 from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.ordering import CallSlot, make_slots
@@ -96,6 +96,8 @@ class ToolCalling:
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Run every call of the reply and append all results in one message, whatever their outcome."""
+        for part in (part for part in reply.reply.message.parts if isinstance(part, ProviderCall)):
+            self.runtime.sources.note_provider_tool(part.tool, reply.round)
         calls = tuple(call.copy() for call in reply.reply.calls)
         if not calls:
             return
@@ -170,6 +172,7 @@ class ToolCalling:
         for record in outcome:
             self.records.append(record)
             self.runtime.variables.count(record, record.reference)
+            self.runtime.sources.note_call(record)
             ready_event = CallReady(
                 record.call_id,
                 record.name,

@@ -43,13 +43,14 @@ class Options:
     name: str = ""
     store_as: str = ""
     executor: Executor | None = None
+    reads_outside: bool = True
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Drop what may not be picklable: an executor, and policies that are functions, where its copy asks."""
         run = "ask_always" if callable(self.policy.run) else self.policy.run
         result = "always" if callable(self.policy.result) else self.policy.result
         policy = Policy(run, result, self.policy.sensitive)
-        return Options, (policy, self.timeout, self.thread, self.name, self.store_as)
+        return Options, (policy, self.timeout, self.thread, self.name, self.store_as, None, self.reads_outside)
 
 
 @check_arguments
@@ -89,6 +90,7 @@ class Tool:
         qualified_name: `server.tool` for a tool of a server, whose `name` for the model differs from it.
         hint: what a server says of its tool, such as that it only reads. Shown to the person, and no consent.
         is_value_free: its results contain no values of the notebook, unless its policy asks before they are sent.
+        reads_outside: its results may hold texts of others, such as a page, a mail or a file.
     """
 
     function: Callable[..., Any]
@@ -113,6 +115,7 @@ class Tool:
     qualified_name: str = ""
     hint: str = ""
     is_value_free: bool = False
+    reads_outside: bool = True
     is_async: bool = field(init=False)
     is_builtin: bool = field(init=False)
     _offer: Offer | None = field(init=False, default=None, repr=False)
@@ -167,6 +170,7 @@ def tool(
     sensitive: bool = ...,
     store_as: str = ...,
     executor: Executor | None = ...,
+    reads_outside: bool = ...,
 ) -> F: ...
 @overload
 def tool(
@@ -179,6 +183,7 @@ def tool(
     sensitive: bool = ...,
     store_as: str = ...,
     executor: Executor | None = ...,
+    reads_outside: bool = ...,
 ) -> Callable[[F], F]: ...
 
 
@@ -195,14 +200,16 @@ def tool(  # noqa: PLR0913 - the options of a tool are keyword arguments
     sensitive: bool = False,
     store_as: str = "",
     executor: Executor | None = None,
+    reads_outside: bool = True,
 ) -> F | Callable[[F], F]:
     """Mark a function, or every public method of a class, as a tool; the function itself is unchanged.
 
     Args:
         function: sync, async, generator or async generator; a bound method; a class. Its signature is understood as
             pydantic's `validate_call` does, `Field(…)` included. What a `functools.partial` binds is not offered.
-        run: when to ask for approval before a call: `auto` (never), `ask_once`, `ask_always`.
-        result: when to ask for approval before the result is sent to the model: `never`, `on_error`, `always`.
+        run: when to ask for approval before a call: `auto` (never), `ask_first`, `ask_once`, `ask_always`.
+        result: when to ask for approval before the result is sent to the model: `never`, `on_error`, `always`; or
+            `reference`, which sends its type and shape only. See `Policy` for functions.
         timeout: seconds that a call may take.
         thread: run in a worker thread instead of the thread of the notebook's own code.
         name: overrides the function's name.
@@ -212,11 +219,12 @@ def tool(  # noqa: PLR0913 - the options of a tool are keyword arguments
             `get_executor(pure=False)`, an ipyparallel view's `executor`. The function, its arguments and its return
             value are pickled if it runs in another process; its printed output stays there. A call whose worker at
             Dask is lost is not run again, unless the executor has `retries`.
+        reads_outside: False for a function whose results hold no text of others; see `ask_after_outside_text`.
 
     Raises:
         BadUsage: an option is invalid.
     """
-    options = Options(Policy(run, result, sensitive), timeout, thread, name, store_as, executor)
+    options = Options(Policy(run, result, sensitive), timeout, thread, name, store_as, executor, reads_outside)
     _check_options(options)
     return (
         functools.partial(_attach_options, options=options) if function is None else _attach_options(function, options)
@@ -303,6 +311,7 @@ def _make_tool(function: Callable[..., Any], options: Options) -> Tool:
         thread=options.thread,
         executor=options.executor,
         store_as=options.store_as,
+        reads_outside=options.reads_outside,
         digest=make_digest(name=name, description=description, schema=parameters.schema, source=source_of(function)),
         identity="@".join([origin, *captured_objects(function)]),
         origin=origin,

@@ -27,6 +27,9 @@ MAX_PAGE_SIZE = 200
 MAX_READ_CHARS = 6_000
 """Maximum number of characters returned by one read."""
 
+READING = ("ListVars", "ReadVar")
+"""The tools whose results describe or quote variables; the others confirm what the model wrote."""
+
 RULES = """\
 Objects of the notebook and results of tools are variables. Pass one to a tool as a reference: an argument that is
 exactly $VAR_REF{{name}} becomes the object itself, whatever its size; $VAR_REF{{name:start:length}} is a part of its
@@ -68,6 +71,7 @@ def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
             in_order=True,
             stores_result=False,
             is_value_free=True,
+            reads_outside=name in READING,
         )
         for function, name, policy in functions_by_name
     ]

@@ -72,8 +72,9 @@ def test_an_approval_that_is_remembered_for_a_tool_settles_the_calls_that_wait_a
     first = asked.locator(".nb-item").first
 
     first.get_by_role("button", name="Edit or reason…").click()
-    first.get_by_label("Remember the decision").select_option("Approve every call of price")
-    press(first, "Approve and remember")
+    first.get_by_label("Remember the decision").select_option("Approve every call of price, whatever its arguments")
+    expect(first.get_by_role("alert")).to_contain_text("Approving these arguments only is safer.")
+    press(first, "Approve every call")
     notebook.wait_ended(1)
     notebook.run_cell(2)
     notebook.wait_output(2, "['AAA', 'BBB', 'CCC']")
@@ -81,7 +82,7 @@ def test_an_approval_that_is_remembered_for_a_tool_settles_the_calls_that_wait_a
     notebook.run_cell(4)
     notebook.run_cell(5)
 
-    assert "remembered for this tool: every call of price" in listed
+    assert "remembered for this tool: every call of price, whatever its arguments" in listed
     assert "AAA" not in listed, "it is not for one set of arguments"
     notebook.wait_output(5, "['AAA', 'BBB', 'CCC', 'DDD']")
     expect(notebook.output(4)).to_contain_text("approved as remembered")

@@ -90,5 +90,10 @@ test("what cannot be watched is not remembered for the call", async () => {
 
   const options = [...desk.el.querySelectorAll("option")].map(({ value }) => value);
 
+  await desk.type('[aria-label="Remember the decision"]', "tool");
+  const warning = desk.el.querySelector("[role=alert]")?.textContent;
+
   expect(options).toEqual(["", "tool"]);
+  expect(warning).toContain("every later call");
+  expect(warning).not.toContain("safer");
 });

@@ -184,15 +184,37 @@ test.each([
   expect(line).toContain(`(${expected}, m`);
 });
 
-test("an approval that is remembered says so on its button, and where it is taken back", async () => {
+test.each([
+  ["call", "Approve and remember these arguments"],
+  ["tool", "Approve every call"],
+])(
+  "an approval that is remembered for the %s says so on its button, and where it is taken back",
+  async (scope, button) => {
+    await edit();
+
+    await desk.type('[aria-label="Remember the decision"]', scope);
+    const said = desk.said();
+    await desk.press(button);
+
+    expect(said).toBe("%chat approvals lists what is remembered, and takes it back.");
+    expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1", remember: scope }]);
+  },
+);
+
+test("these arguments come before the tool, and only the tool is warned of", async () => {
   await edit();
+  const warning = (): string | undefined => desk.el.querySelector("[role=alert]")?.textContent;
+  const options = desk.el.querySelectorAll<HTMLOptionElement>('[aria-label="Remember the decision"] option');
+  const scopes = [...options].map(({ value }) => value);
 
+  await desk.type('[aria-label="Remember the decision"]', "call");
+  const atCall = warning();
   await desk.type('[aria-label="Remember the decision"]', "tool");
-  const said = desk.said();
-  await desk.press("Approve and remember");
 
-  expect(said).toBe("%chat approvals lists what is remembered, and takes it back.");
-  expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1", remember: "tool" }]);
+  expect(scopes).toEqual(["", "call", "tool"]);
+  expect(atCall).toBeUndefined();
+  expect(warning()).toContain("This covers every later call of tool1.");
+  expect(warning()).toContain("Approving these arguments only is safer.");
 });
 
 test("an edit is not remembered, and the card says so in place of the choice", async () => {

@@ -63,7 +63,7 @@ def _run(  # noqa: PLR0913 - everything a cell has
     model, put_back = chat.model, names.checkpoint(chat)
     with _restore_when_refused(names, chat):
         configure(chat, names, flags, body)
-        settings = turn_settings(shell, chat, flags)
+        settings = replace(turn_settings(shell, chat, flags), typed=body.strip())
         turn = chat.compose(
             prompt, attach=attached, as_=type_, options=_request_options(chat, flags), settings=settings
         )
@@ -211,7 +211,7 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
         prompt, cells = prompt_of(shell, chat, flags, body, magic, notebook)
     try:
         configure(chat, names, flags, body)
-        settings = turn_settings(shell, chat, flags)
+        settings = replace(turn_settings(shell, chat, flags), typed=body.strip())
         request = chat.rehearse(
             prompt,
             attach=attached,

@@ -7,6 +7,7 @@ decision counts.
 """
 
 from nbtool.events import BY_ERROR
+from nbtool.tools.approval.context import OutsideText, PolicyContext
 from nbtool.tools.approval.decisions import (
     BY_BUTTON,
     BY_COMMAND,
@@ -26,6 +27,7 @@ from nbtool.tools.approval.decisions import (
     Withheld,
 )
 from nbtool.tools.approval.digest import canonical_json, make_digest
+from nbtool.tools.approval.outside_rule import ask_after_outside_text
 from nbtool.tools.approval.policy import Policy, ResultMode, ResultPolicy, RunMode, RunPolicy
 from nbtool.tools.approval.question import Answer, Approver, AskFunction, Question
 from nbtool.tools.approval.queue import NEEDS_PERSON, ApprovalQueue, PendingQuestion, QueueChange
@@ -49,8 +51,10 @@ __all__ = [
     "AskFunction",
     "Decision",
     "Denied",
+    "OutsideText",
     "PendingQuestion",
     "Policy",
+    "PolicyContext",
     "Question",
     "QueueChange",
     "Released",
@@ -63,6 +67,7 @@ __all__ = [
     "Scope",
     "Undecided",
     "Withheld",
+    "ask_after_outside_text",
     "canonical_json",
     "make_digest",
 ]

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
 from nbtool.messages import Media
 from nbtool.sign_in import sign_in_page
+from nbtool.tools.approval.context import PolicyContext
 from nbtool.tools.approval.decisions import Decision, Denied, Scope, Undecided, Withheld
 from nbtool.tools.approval.digest import json_copy
 
@@ -38,6 +39,7 @@ class Question:
         is_form: a server asks for the arguments; an approval sends them.
         person_rule: why only a person may approve it, by the administrator's policy.
         recipient: who receives the result, if it is not the model.
+        context: what the person typed, and which texts from outside the model had read.
     """
 
     call_id: str
@@ -62,6 +64,7 @@ class Question:
     is_form: bool = False
     person_rule: str = ""
     recipient: str = ""
+    context: PolicyContext = field(default_factory=PolicyContext, repr=False)
 
     @property
     def display_name(self) -> str:

@@ -28,6 +28,7 @@ from nbtool.tools.approval import (
     AskFunction,
     Decision,
     Denied,
+    PolicyContext,
     Question,
     Released,
     Resolution,
@@ -94,7 +95,9 @@ async def request_decision(
         approvals.withdraw(question.digest)
 
 
-async def gate_mode(bound: BoundCall, gate: Gate, seconds: float, emit: Emit) -> RunMode | ResultMode:
+async def gate_mode(
+    bound: BoundCall, gate: Gate, seconds: float, emit: Emit, context: PolicyContext | None = None
+) -> RunMode | ResultMode:
     """Return the mode of the tool's policy for a gate, calling a function off the event loop.
 
     An answer that is no mode becomes a notice too.
@@ -103,7 +106,7 @@ async def gate_mode(bound: BoundCall, gate: Gate, seconds: float, emit: Emit) ->
         CallEnded: the policy raised or took too long.
     """
     policy = bound.tool.policy
-    evaluate = partial(policy.run_mode if gate == "run" else policy.result_mode, bound.arguments)
+    evaluate = partial(policy.run_mode if gate == "run" else policy.result_mode, bound.arguments, context)
     is_literal = not callable(policy.run if gate == "run" else policy.result)
     outcome = capture(evaluate) if is_literal else await run_with_timeout(evaluate, seconds)
     if outcome and outcome.error is None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from nbtool.errors import ToolError, UnknownTool
+from nbtool.errors import ToolError, ToolFailed, UnknownTool
 from nbtool.events import CallProgress, CallReady, CallStarted, Emit, Notice
 from nbtool.loop import is_cancelling
 from nbtool.messages import ToolCall
@@ -110,6 +110,7 @@ async def run_call(
         record.finish("error", error_text(error), error_text(error))
     record.override_text(runtime.outcome_texts)
     runtime.variables.count(record, record.reference)
+    runtime.sources.note_call(record)
     await asyncio.shield(asyncio.ensure_future(runtime.emit(record.finished())))
     if is_turn_stopped or record.status == "cancelled" or is_cancelling():
         raise asyncio.CancelledError
@@ -134,6 +135,7 @@ async def _execute(call: ToolCall, runtime: ToolRuntime, record: CallRecord, slo
         record.edited = json.dumps(bound.arguments, ensure_ascii=False)
     await runtime.check_start(bound.tool.name)
     tool_run = await _run_bound(bound, runtime, record)
+    record.is_from_outside = bound.tool.reads_outside or not _is_own_text(tool_run)
     name = bound.tool.store_as or runtime.variables.reserve_name(bound.tool.name)  # reserved in the order of the calls
     slot.release()
     await ResultDelivery(runtime, bound, record, name).run(tool_run)
@@ -259,6 +261,11 @@ async def _report_progress(
     if text and (record.received_unreadable or (unreadable and await unreadable.may_be_in_text(text))):
         text = CLOSED_PROGRESS
     await emit(CallProgress(record.call_id, text, progress.fraction, record.is_guarded))
+
+
+def _is_own_text(tool_run: ToolRun) -> bool:
+    """Whether the text of an outcome is the tool's own: the errors of others may quote what they read."""
+    return tool_run.status != "error" or isinstance(tool_run.outcome.error, ToolFailed)
 
 
 def _is_json_object(text: str) -> bool:

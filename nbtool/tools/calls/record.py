@@ -48,6 +48,7 @@ class CallRecord:
         is_described: the model got a description in place of the result.
         inside: the call whose code made this one.
         is_guarded: its result, or that of a call around it, may still be withheld.
+        is_from_outside: its text may be that of somebody else than the person and the author of the tool.
 
     Times are seconds since the epoch.
     """
@@ -78,6 +79,7 @@ class CallRecord:
     is_described: bool = field(default=False, repr=False)
     inside: str = ""
     is_guarded: bool = field(default=False, repr=False)
+    is_from_outside: bool = field(default=True, repr=False)
     qualified_name: str = ""
     started: float | None = None
     ended: float | None = None

@@ -13,7 +13,7 @@ from nbtool.messages import Media
 from nbtool.policy import site_policy
 from nbtool.text import left_out
 from nbtool.thread_pool import run_with_timeout
-from nbtool.tools.approval import Released, ResultMode, RunMode
+from nbtool.tools.approval import Released, ResultMode
 from nbtool.tools.approval.question import RESULT_PREVIEW
 from nbtool.tools.calls.approval_request import gate_mode, refused_call
 from nbtool.tools.calls.bound_call import BoundCall
@@ -77,7 +77,8 @@ class ResultDelivery:
 
     async def _deliver_result(self, value: Any) -> None:
         self.record.result = value
-        is_withheld = await self._is_withheld()
+        mode = await self._result_mode()
+        is_withheld = mode == "reference" or self._is_withheld(mode)
         is_unreadable = self.record.is_unreadable = is_withheld or await self._is_unreadable(value)
         self.record.is_described = is_unreadable
         rendered = _describe_unreadable(value) if is_unreadable else await self._render_in_time(value)
@@ -85,7 +86,7 @@ class ResultDelivery:
         if images and (more := count_images_left_out(value)):
             rendered = replace(rendered, text=f"{rendered.text}\n[{left_out(more, 'images')}, which are not attached]")
         table = await self._preview(value) if rendered.is_object and not is_unreadable else {}
-        asks = await self._result_mode() == "always" or (self.record.received_unreadable and not is_unreadable)
+        asks = mode == "always" or (self.record.received_unreadable and not is_unreadable)
         if asks and not is_withheld:
             is_guarded = not self.runtime.check_results  # which guards every later reading of it too
             edited = await self._pass_result_gate(rendered.text, images, table=table)
@@ -111,11 +112,9 @@ class ResultDelivery:
         rendered: Rendered = outcome.value
         return rendered
 
-    async def _is_withheld(self) -> bool:
+    def _is_withheld(self, mode: ResultMode) -> bool:
         """Whether the administrator's policy allows only a description of the outcome."""
-        if site_policy().values_may_leave:
-            return False
-        return not (self.bound.tool.is_value_free and await self._result_mode() == "never")
+        return not site_policy().values_may_leave and not (self.bound.tool.is_value_free and mode == "never")
 
     async def _is_unreadable(self, value: Any) -> bool:
         """Whether a result is an unreadable input of the call; also if the comparison takes too long."""
@@ -149,14 +148,15 @@ class ResultDelivery:
         return (outcome.value if outcome else None) or {}
 
     async def _deliver_error(self, error: BaseException | None) -> None:
-        if await self._is_withheld():
+        mode = await self._result_mode()
+        if self._is_withheld(mode):
             self.record.is_described = True
             text = ERROR_TEXT.format(name=declared_name(type(error)))
             self.record.finish("error", self._with_edit_notice(text), text)
             return
         text = _error_message(error)
         may_leak = self.runtime.has_unreadable_input or self.record.received_unreadable or await self._may_leak(error)
-        if await self._result_mode() != "never" or may_leak:
+        if mode != "never" or may_leak:
             edited = await self._pass_result_gate(text, error_type=type(error))
             if edited is not None:  # a part that the person removed may also be in a line of source
                 text = render(edited, self.runtime.budget).text
@@ -166,12 +166,13 @@ class ResultDelivery:
             self.record.traceback = own_traceback(error, text)
         self.record.finish("error", self._with_edit_notice(text), text)
 
-    async def _result_mode(self) -> RunMode | ResultMode:
-        return (
-            "always"
-            if self.runtime.check_results
-            else await gate_mode(self.bound, "result", self.runtime.policy_seconds, self.runtime.emit)
-        )
+    async def _result_mode(self) -> ResultMode:
+        """Return the stricter one of the tool's mode and that of the chat: what is withheld is not asked about."""
+        context = self.runtime.context_of(self.record)
+        mode: ResultMode = await gate_mode(
+            self.bound, "result", self.runtime.policy_seconds, self.runtime.emit, context
+        )  # type: ignore[assignment]  # of this gate
+        return "always" if self.runtime.check_results and mode != "reference" else mode
 
     def _with_edit_notice(self, text: str) -> str:
         return f"{EDITED_NOTICE}\n{text}" if self.record.edited else text

@@ -15,6 +15,9 @@ from nbtool.tools.calls.reask import CallQuestions
 from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.runtime import ToolRuntime
 
+FIRST_CALL = "If you approve it, this tool does not ask again in this chat; `%chat approvals` takes that back."
+"""What the person is told where a tool asks before its first call only."""
+
 
 @dataclass(slots=True)
 class RunGate:
@@ -35,7 +38,7 @@ class RunGate:
         if not bound.tool.runs_in_order:
             self.slot.mark_ran()
         while not self._questions.is_over:
-            mode = await gate_mode(bound, "run", self.runtime.policy_seconds, self.runtime.emit)
+            mode = await self._mode_of(bound)
             mode = "ask_always" if bound.discloses_values else mode
             bound = bound if mode == "auto" else await self._read_tool_token(bound)
             await self.slot.wait_to_ask()
@@ -44,17 +47,21 @@ class RunGate:
                 if bound.same_tool_as(current) and await self._keeps_mode(bound, current, "auto"):
                     return current
                 self._questions.ask_again(current, RepeatedQuestion("changed"))
-            elif approved := await self._ask(bound, is_remembered=mode == "ask_once"):
+            elif approved := await self._ask(bound, mode):
                 return approved
             bound = self._questions.bound or bound
         raise CallEnded("denied", self._questions.reason)
 
-    async def _ask(self, bound: BoundCall, *, is_remembered: bool) -> BoundCall | None:
+    async def _ask(self, bound: BoundCall, mode: RunMode) -> BoundCall | None:
         """Ask once; return the approved call if it is unchanged, and None if approval must be asked again."""
         questions, call_id = self._questions, self.record.call_id
         bound = await self.runtime.read_contents(bound)
+        question = bound.question(
+            call_id, "run", bound.arguments_text, attempt=questions.count, repeated=questions.repeated
+        )
+        is_first = mode == "ask_first" and question.can_remember
         resolution = await self.runtime.request_decision(
-            bound.question(call_id, "run", bound.arguments_text, attempt=questions.count, repeated=questions.repeated),
+            replace(question, notes=(*question.notes, FIRST_CALL)) if is_first else question,
             self.record,
             must_ask=self._has_remembered,  # what this call remembered does not answer its own next question
         )
@@ -66,6 +73,7 @@ class RunGate:
         if gaps := approved.tool.parameters.find_gaps(approved.values):
             questions.refuse_unfilled(approved, gaps)
             return None
+        scope = scope or ("tool" if is_first else None)
         if scope == "tool":
             await self._remember_tool(approved, resolution.by)
         rebound = await self._wait_and_rebind(approved, was_asked=True)
@@ -81,14 +89,22 @@ class RunGate:
         if current.notes and resolution.by != BY_REMEMBERED and not questions.is_next_to_run:
             questions.ask_again(current, RepeatedQuestion("unwatched"), is_next_to_run=True)
             return None
-        if scope := scope or ("call" if is_remembered and await self._keeps_mode(bound, current, "ask_once") else None):
+        if scope := scope or (
+            "call" if mode == "ask_once" and await self._keeps_mode(bound, current, "ask_once") else None
+        ):
             self._remember(current, scope, resolution.by)
         return replace(current, may_tool_change=questions.is_tool_changing)
 
     async def _keeps_mode(self, bound: BoundCall, current: BoundCall, mode: RunMode) -> bool:
         """Whether the policy has the same mode for the call as it is now: edited, or of a tool with another policy."""
         is_same = current.tool.policy == bound.tool.policy and current.arguments_json == bound.arguments_json
-        return is_same or await gate_mode(current, "run", self.runtime.policy_seconds, self.runtime.emit) == mode
+        return is_same or await self._mode_of(current) == mode
+
+    async def _mode_of(self, bound: BoundCall) -> RunMode:
+        """Return the mode of the policy, with what is known of the turn now."""
+        context = self.runtime.context_of(self.record)
+        mode: RunMode = await gate_mode(bound, "run", self.runtime.policy_seconds, self.runtime.emit, context)  # type: ignore[assignment]  # of this gate
+        return mode
 
     def _ignore_changing_tool(self, approved: BoundCall, current: BoundCall) -> BoundCall:
         """Note whether only the data that the tool uses changed; once the person was informed of it, ignore that."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,21 @@ from nbtool.events import CallDecided, Emit
 from nbtool.messages import ToolCall
 from nbtool.policy import site_policy
 from nbtool.thread_pool import Outcome, run_with_timeout
-from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction, Question, Resolution, make_digest
+from nbtool.tools.approval import (
+    ApprovalQueue,
+    Approver,
+    AskFunction,
+    PolicyContext,
+    Question,
+    Resolution,
+    make_digest,
+)
 from nbtool.tools.calls.approval_request import failure_reasons, record_decision, request_decision
 from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
 from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.site_rules import error_text, with_site_rules
 from nbtool.tools.calls.stops import CallStops
+from nbtool.tools.calls.turn_sources import TurnSources
 from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.model_text import RESULT_CHARS
@@ -59,6 +68,8 @@ class ToolRuntime:
         check_results: ask for approval of every result, whatever the tool's policy.
         stops: the running calls, each of which a person can stop.
         recipient: who receives the results, if it is not the model.
+        sources: what the person typed, and what came from outside.
+        is_nested: the calls are made by the code of another call, which has seen results of this round.
     """
 
     tools: Toolset
@@ -75,6 +86,8 @@ class ToolRuntime:
     check_results: bool = False
     recipient: str = ""
     stops: CallStops = field(default_factory=CallStops)
+    sources: TurnSources = field(default_factory=TurnSources)
+    is_nested: bool = False
     abandoned: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
     run_nested: RunNested | None = None
     bind_seconds: float = BIND_SECONDS
@@ -87,8 +100,13 @@ class ToolRuntime:
         """Whether remembered approvals count: not where the approver decides every question itself."""
         return bool(getattr(self.approver, "uses_remembered", True))
 
+    def context_of(self, record: CallRecord) -> PolicyContext:
+        """Return what a policy and an approver may know of a call besides its arguments."""
+        return self.sources.context(record.name, record.call_id, record.round, is_nested=self.is_nested)
+
     async def request_decision(self, question: Question, record: CallRecord, *, must_ask: bool = False) -> Resolution:
         """Return the decision on a question and write it to the journal; see `gates.request_decision`."""
+        question = replace(question, context=self.context_of(record))
         resolution, decided = await self._decide(question, self.approver, must_ask=must_ask)
         record.decisions.append(decided)
         return resolution

@@ -162,7 +162,8 @@ class ScriptRun:
         self._task = asyncio.current_task()
         names: list[str] = []
         received_unreadable = self._call.record.received_unreadable
-        runtime, variables = replace(self._runtime, has_unreadable_input=received_unreadable), self._runtime.variables
+        runtime = replace(self._runtime, has_unreadable_input=received_unreadable, is_nested=True)
+        variables = self._runtime.variables
 
         def refer(value: Any) -> str:
             name, description = variables.reserve_name("script"), "Passed on by a script."

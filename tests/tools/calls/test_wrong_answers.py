@@ -135,7 +135,7 @@ def test_a_policy_that_answers_no_mode_denies_the_call_and_the_person_reads_why(
     assert (turn.calls[0].status, ran) == ("denied", [])
     (notice,) = turn.notices
     assert notice.text.startswith("`pay`: the call was denied. The function run= returned ")
-    assert notice.text.endswith("Return one of 'auto', 'ask_once', 'ask_always'.")
+    assert notice.text.endswith("Return one of 'auto', 'ask_first', 'ask_once', 'ask_always'.")
     assert "run=" not in wire.prompts[-1].messages[-1].results[0].text
 
 
@@ -147,7 +147,7 @@ def test_a_policy_that_answers_no_mode_withholds_the_result(answer: Any) -> None
 
     assert turn.calls[0].status == "withheld"
     assert "SECRET" not in repr(wire.prompts)
-    assert turn.notices[0].text.endswith("Return one of 'never', 'on_error', 'always'.")
+    assert turn.notices[0].text.endswith("Return one of 'never', 'on_error', 'always', 'reference'.")
 
 
 class Guard:

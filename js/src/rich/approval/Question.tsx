@@ -20,6 +20,7 @@ import { Effect } from "./Diff";
 import { approveMessage, type Draft, denyMessage, isEdited, isReadable } from "./drafts";
 import { APPROVE_KEYS, DENY_KEYS, KeyHint } from "./KeyHint";
 import { Body, contentSize, Edit } from "./QuestionBody";
+import { REMEMBER_LABELS, rememberChoices, rememberWarning } from "./remember";
 import { canOpen, labelsOf, openSignIn, SignInAddress } from "./SignIn";
 
 /** Why a card looks like a warning: the author of the tool, nbtool itself or the policy of the administrator wants it so. */
@@ -220,7 +221,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           onClick={this.#approve}
         >
           {labels.yes}
-          {isEdited(call, draft) ? !is_form && " as edited" : draft.remember && " and remember"}
+          {isEdited(call, draft) ? !is_form && " as edited" : REMEMBER_LABELS[draft.remember]}
         </button>
         <button
           type="button"
@@ -285,10 +286,17 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
             value={draft.remember}
             onChange={({ currentTarget }) => change({ remember: currentTarget.value as Draft["remember"] })}
           >
-            <option value="">Ask every time</option>
-            {can_remember_call !== false && <option value="call">Approve these arguments from now on</option>}
-            <option value="tool">Approve every call of {singleLine(tool, 40)}</option>
+            {rememberChoices(can_remember_call !== false, tool).map(([scope, label]) => (
+              <option key={scope} value={scope}>
+                {label}
+              </option>
+            ))}
           </select>
+        )}
+        {canRemember && !edited && draft.remember === "tool" && (
+          <p class="nb-notice nb-warning nb-remember-warning" role="alert">
+            {rememberWarning(can_remember_call !== false, tool)}
+          </p>
         )}
       </>
     );

@@ -15,15 +15,13 @@ from nbtool.magics.commands.context import Command, CommandContext, describe_map
 from nbtool.magics.commands.files.recordings import describe_recording
 from nbtool.magics.commands.serve import describe_client
 from nbtool.magics.commands.state.model_table import list_models
+from nbtool.magics.commands.state.tool_gates import describe_gates
 from nbtool.magics.commands.turns.branches import count_versions
 from nbtool.magics.flags.config import FLAGS
 from nbtool.policy import site_policy
 from nbtool.settings import Setting, data_dir, display_path
 from nbtool.text import format_size
-from nbtool.tools.approval.policy import RunMode
-from nbtool.tools.calls.site_rules import rule_to_ask
 from nbtool.tools.left_out import left_out_tools
-from nbtool.tools.tool import Tool
 from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.store import MAX_BYTES
 from nbtool.tools.variables.turn_results import describe_oversized
@@ -47,16 +45,6 @@ _JOURNAL_FILES = ("", "-wal", "-shm", "-journal")
 
 RESULT_BYTES = "result_bytes"
 """The setting that is a number of bytes, and is shown with its unit."""
-
-DECIDED_BY_TOOL = "by its arguments"
-"""When a tool needs approval whose policy is a function of the arguments."""
-
-RUN_MODES: dict[RunMode, str] = {
-    "auto": "runs without asking",
-    "ask_once": "asks once for the same arguments",
-    "ask_always": "asks every time",
-}
-"""When a tool needs approval, in words."""
 
 
 def status(context: CommandContext, _: list[str]) -> str:
@@ -104,7 +92,7 @@ def models(context: CommandContext, args: list[str]) -> str:
 def tools(context: CommandContext, _: list[str]) -> str:
     """List the tools and when they need approval."""
     source = context.chat.tools
-    rows = [(tool.display_name, _tool_line(tool)) for tool in source.tools().values() if not tool.unfit_reason]
+    rows = [(tool.display_name, describe_gates(tool)) for tool in source.tools().values() if not tool.unfit_reason]
     shown = (
         format_table(*rows) if rows else "No tools. Expose a function with `%%chat -t NAME` or &`name` in the prompt."
     )
@@ -281,18 +269,6 @@ def _traffic() -> list[tuple[str, str]]:
 def _format_traffic(traffic: Sequence[HostTraffic]) -> str:
     count, size = sum(one.requests for one in traffic), sum(one.size for one in traffic)
     return f"{count:,} {'request' if count == 1 else 'requests'}, {format_size(size)}"
-
-
-def _tool_line(tool: Tool) -> str:
-    """Return when a tool needs approval, and its description."""
-    policy = tool.policy
-    if rule_to_ask(tool):
-        mode = f"{RUN_MODES['ask_always']}, by the administrator's policy"
-    elif callable(policy.run):
-        mode = DECIDED_BY_TOOL
-    else:
-        mode = RUN_MODES["ask_always" if policy.sensitive else policy.run]
-    return "; ".join(filter(None, (mode, one_line(tool.description, 80))))
 
 
 def _visibility(chat: Chat, entry: Variable) -> str:

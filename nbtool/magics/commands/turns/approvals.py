@@ -205,7 +205,7 @@ def _describe_question(context: CommandContext, chat: Chat, question: Question) 
 def _describe_remembered(approval: RememberedApproval) -> str:
     """Return what a remembered approval covers."""
     if approval.scope == "tool":
-        return f"for this tool: every call of {approval.display_name}"
+        return f"for this tool: every call of {approval.display_name}, whatever its arguments"
     return f"for this call: {approval.display_name} {one_line(approval.shown, 60)}"
 
 

@@ -52,7 +52,7 @@ def test_an_approval_of_a_tool_is_listed_as_what_it_covers(shell: Any, capsys: p
 
     listed = run_command(shell, "approvals", capsys)
     (_, covered), (_, way) = (line.split("  ", 1) if "  " in line else ("", line) for line in listed.splitlines())
-    assert covered == "remembered for this tool: every call of pay"
+    assert covered == "remembered for this tool: every call of pay, whatever its arguments"
     assert way.startswith("`%chat approvals revoke pay` revokes what is remembered of this tool")
 
 
