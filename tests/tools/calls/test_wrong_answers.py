@@ -56,7 +56,7 @@ def ask_for(function: Any, name: str, approver: Any, **arguments: Any) -> tuple[
 
 
 NO_DECISION = [
-    None, True, False, 1, 0.0, "yes", "", b"yes", [], {}, [Approved()], {"approved": True}, Approved, Denied, object(),
+    None, True, False, 1, 0.0, "yes", "", b"yes", [], {}, [Approved()], {"approved": True}, Approved, Denied, ...,
     Question,
 ]  # fmt: skip
 
