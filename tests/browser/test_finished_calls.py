@@ -95,7 +95,7 @@ def test_a_frame_is_a_table_whose_numbers_are_never_broken(lab: Lab, theme: str)
     expect(table.get_by_role("columnheader")).to_have_text(["", "species", "mass"])
     expect(table.get_by_role("row").nth(1)).to_contain_text("5014.1")
     assert table.get_by_role("row").nth(1).get_by_role("cell").first.inner_text() == "59", "the label of the row"
-    expect(long.get_by_role("region", name="First rows").get_by_role("row").nth(1)).to_contain_text("4955.1")
+    expect(long.get_by_role("region", name="First rows")).to_have_count(0)  # those of the argument are in no saved cell
     call = open_call(output, "widen")
     wide = call.get_by_role("region", name="Result")
     cells = wide.get_by_role("cell")
