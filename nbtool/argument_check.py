@@ -169,7 +169,7 @@ class _Plan:
 
 def _check_function(function: Callable[..., Any], owner: str) -> Callable[..., Any]:
     is_generator = inspect.isasyncgenfunction(function)  # of an endpoint, which nbtool calls with what it has made
-    if is_generator or not any(name != "return" for name in function.__annotations__):
+    if is_generator or not any(name != "return" for name in inspect.unwrap(function).__annotations__):
         return function
     plan: _Plan | None = None
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from importlib import import_module
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -24,7 +25,7 @@ import pandas as pd
 import pytest
 
 from nbtool.annotation_kinds import CHECKED_INSIDE, Range
-from nbtool.argument_check import annotations_of
+from nbtool.argument_check import annotations_of, check_arguments
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import Chat
 from nbtool.chat.delegation import PartAttribute
@@ -429,3 +430,16 @@ def test_a_first_chat_is_refused_and_made_as_a_later_one_is() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "BadUsage"
+
+
+def test_a_cached_function_is_checked_by_the_annotations_of_the_function_inside() -> None:
+    @lru_cache
+    def double(number: int) -> int:
+        return 2 * number
+
+    vars(double).pop("__annotations__", None)  # which the wrapper of Python 3.14 does not have
+    checked = check_arguments(double)
+
+    assert checked(4) == 8
+    with pytest.raises(BadUsage, match="number cannot be"):
+        checked("4")  # type: ignore[arg-type]
