@@ -40,13 +40,17 @@ STANDARD = ("files", "inspection", "notebook", "python", "web")
 
 
 @check_arguments
-@cache
 def standard(name: str) -> Toolset:
     """Return the standard toolset of this name with its default arguments: one of `STANDARD`.
 
     Raises:
         BadUsage: there is no such name, or the toolset is not available here.
     """
+    return _default_toolset(name)
+
+
+@cache
+def _default_toolset(name: str) -> Toolset:
     module = {"python": "notebook_python"}.get(name, name)
     if module not in _MODULES:
         raise BadUsage(

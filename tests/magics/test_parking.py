@@ -21,7 +21,7 @@ from nbtool.loop import background_loop
 from nbtool.magics.cell.approver import PARKED_SECONDS, CellApprover
 from nbtool.magics.flags.flag_parser import cell_parser, parse
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.approval import Approved, Denied, Question
+from nbtool.tools.approval import Approved, Denied, Question, Undecided
 from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end, when_asked
 
 
@@ -109,10 +109,11 @@ def test_a_question_that_parks_late_does_not_end_the_cell_that_has_decided_anoth
     class LateApprover:
         name, asks_person = "late", True
 
-        async def ask(self, question: Question) -> None:
+        async def ask(self, question: Question) -> Undecided:
             if question.arguments["amount"] == 2:
                 await asyncio.wrap_future(go)
             await turn.park(question.digest, SECONDS)
+            return Undecided()
 
     def decide() -> None:
         first = next(one for one in parked_chat.chat.approvals.pending() if one.arguments["amount"] == 1)

@@ -8,7 +8,7 @@ import pytest
 from nbtool import Chat
 from nbtool.errors import BadUsage, UnknownTool
 from nbtool.magics.names.namespace import NotebookNamespace
-from nbtool.toolsets import files, inspection, standard, web
+from nbtool.toolsets import _default_toolset, files, inspection, standard, web
 
 
 def in_notebook(**names: Any) -> tuple[Chat, NotebookNamespace]:
@@ -47,10 +47,10 @@ def test_a_toolset_is_taken_away_by_the_name_it_was_added_under(tmp_path: Path) 
 
 def test_the_files_are_those_of_the_notebooks_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    standard.cache_clear()
+    _default_toolset.cache_clear()
 
     assert standard("files").name == f"files in {tmp_path.name}"
-    standard.cache_clear()
+    _default_toolset.cache_clear()
 
 
 def test_a_toolset_that_does_not_exist_is_one_line() -> None:

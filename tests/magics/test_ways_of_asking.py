@@ -87,8 +87,9 @@ def test_what_a_question_says_reaches_the_page_field_by_field() -> None:
     of_question = {field.name for field in fields(Question)}
     of_event = {field.name for field in fields(CallAsked)} - {"kind"}
 
-    # previews are `glances` of an event; a person's rule decides who may answer, and its denial says so
-    assert of_question - of_event == {"arguments", "remember_keys", "previews", "person_rule"}
+    # previews are `glances` of an event; a person's rule decides who may answer, and its denial says so; the context
+    # is for approvers that are code
+    assert of_question - of_event == {"arguments", "remember_keys", "previews", "person_rule", "context"}
     assert of_event - set(QuestionData.__annotations__) == {
         "call_id",
         "resolved",

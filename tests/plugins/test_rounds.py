@@ -11,7 +11,7 @@ import pytest
 
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.approval import Decision, Question
+from nbtool.tools.approval import Decision, Question, Undecided
 
 
 class AtOnce:
@@ -22,14 +22,14 @@ class AtOnce:
         self.questions: list[Question] = []
         self.on_the_desk: list[str] = []
 
-    async def ask(self, question: Question) -> Decision | None:
+    async def ask(self, question: Question) -> Decision | Undecided:
         """Answer everything when the last question has come."""
         self.questions.append(question)
         if len(self.questions) == self.count:
             self.on_the_desk = [waiting.shown for waiting in self.chat.approvals.pending()]
             for asked, decision in reversed(list(zip(self.questions, self.decisions, strict=True))):
                 self.chat.approvals.decide(asked.digest, decision, by="test")
-        return Approved() if len(self.questions) > self.count else None
+        return Approved() if len(self.questions) > self.count else Undecided()
 
 
 class Signals:

@@ -67,6 +67,7 @@ class Marker:
     def __init__(self, make_text: Any = None) -> None:
         self.places: list[Place] = []
         self._make_text = make_text
+        self._open: list[type] = []
 
     def make(self, kind: type, around: tuple[Kind, ...] = (), **given: Any) -> Any:
         """Return an instance with a marked text in every field, except the `given` ones."""
@@ -77,7 +78,9 @@ class Marker:
         for field in fields(kind):
             if field.name not in values:
                 here = (*around, _kind(field, given))
+                self._open.append(kind)
                 values[field.name] = self._value(hint_of(kind, field.name), here, f"{kind.__name__}.{field.name}")
+                self._open.pop()
         return kind(**values)
 
     def _value(self, hint: Any, around: tuple[Kind, ...], name: str) -> Any:
@@ -88,7 +91,8 @@ class Marker:
         if origin is tuple:
             inner = get_args(hint)[0]
             options = get_args(inner) if get_origin(inner) in (Union, types.UnionType) else (inner,)
-            return tuple(self._value(one, around, name) for one in options)
+            # values of a type in one of the same type would have no end
+            return tuple(self._value(one, around, name) for one in options if self._open.count(one) < 2)
         if origin is Literal:
             return get_args(hint)[0]
         if is_dataclass(hint) and isinstance(hint, type):

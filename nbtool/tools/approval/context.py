@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nbtool.argument_check import check_arguments
 
+
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class OutsideText:
     """A text in the chat that the person did not type: `source` says what it is, `call_id` which call returned it."""
@@ -21,6 +24,7 @@ UNKNOWN = OutsideText("what came before this call is not known")
 """The text from outside of a call without a turn."""
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True)
 class PolicyContext:
     """What is known of a call when its policy is evaluated, or when a question about it is asked.

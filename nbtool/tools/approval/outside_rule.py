@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage
+from nbtool.text import shorten
 from nbtool.tools.approval.context import PolicyContext
 from nbtool.tools.approval.policy import RunMode
 from nbtool.tools.approval.typed_text import TypedWords, find_addresses, texts_in
 
 
+@check_arguments
 def ask_after_outside_text(*destinations: str, optional: Iterable[str] = ()) -> AskAfterOutsideText:
     """Return a policy for `run` that asks once the model has read a text from outside, unless the person typed the way.
 
@@ -27,12 +30,14 @@ def ask_after_outside_text(*destinations: str, optional: Iterable[str] = ()) -> 
         optional: those that may be missing or empty because the function then affects nobody by them.
 
     Raises:
-        BadUsage: a name is no text.
+        BadUsage: a name is that of no parameter.
     """
-    others = (optional,) if isinstance(optional, str) else tuple(optional)
-    names: tuple[object, ...] = (*destinations, *others)
-    if wrong := [name for name in names if not isinstance(name, str) or not name.isidentifier()]:
-        raise BadUsage(f"A destination is the name of a parameter, not {wrong[0]!r}.")
+    others = tuple(optional)
+    if wrong := [name for name in (*destinations, *others) if not name.isidentifier()]:
+        raise BadUsage(
+            f"A destination is the name of a parameter, not {shorten(wrong[0], 64)!r}.",
+            fix='Pass names: ask_after_outside_text("recipients").',
+        )
     return AskAfterOutsideText(destinations, others)
 
 

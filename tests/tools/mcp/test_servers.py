@@ -641,7 +641,7 @@ def test_servers_are_started_before_the_chat_and_can_be_closed_from_within(start
 
 
 def test_a_server_that_takes_long_to_close_is_not_waited_for(start: Start) -> None:
-    servers = start(it=hostile("stubborn"), limits=ServerLimits(close_seconds=0.0))
+    servers = start(it=hostile("stubborn"), limits=ServerLimits(close_seconds=0.01))
     pids = pids_of(servers)
     servers.close()
 

@@ -151,7 +151,7 @@ def test_a_map_with_tools_into_a_file_says_that_a_journal_in_memory_protects_fro
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Chat(wire=ScriptedWire(["ok"] * 6)).map_into(tmp_path / "b.sqlite", NAMES)
-        chat_of(log).map_into(list, NAMES)
+        chat_of(log).map_into(lambda _: None, NAMES)
 
 
 def test_a_map_without_a_file_does_not_repeat_it_either_unless_calls_may_be_repeated(tmp_path: Path) -> None:
