@@ -26,7 +26,8 @@ _AROUND = ".,;:!?\"'`()[]{}<>\u2018\u2019\u201c\u201d\u00ab\u00bb\u2026"
 """What may surround a word of a prompt, and is no part of it."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
-_DOTTED_NAME = re.compile(r"[^\W_][\w-]*\.[^\W\d_]{2,}")
+_DOTTED_NAME = re.compile(r"[^\W_][_-]*\.[^\W\d_]{2}")
+"""The dot of such a name: from the last letter or digit before it, so that a search takes linear time."""
 _IP_ADDRESS = re.compile(
     r"(?<!\d)\d+(?:\.\d+){3}(?!\d)|[0-9a-fA-F]::|::[0-9a-fA-F]|(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]"
 )

@@ -111,3 +111,9 @@ def test_a_destination_is_the_name_of_a_parameter(name: Any) -> None:
 
 def test_addresses_are_found_as_they_are_written() -> None:
     assert list(find_addresses("a 1 23 456 78 b, <x@y.zz>. 2026-11-27")) == ["x@y.zz", "1 23 456 78"]
+
+
+@pytest.mark.parametrize("name", ["evil.net", "evil-_.net", "_a_-.net", "a.bc1", "1.zz", "-a--b__.xy"])
+@pytest.mark.parametrize("other", ["evil.n", "evil..", "_-.net", ".net", "a.1b", "a.b1c", "a.b_c"])
+def test_a_name_with_a_dot_has_a_letter_or_digit_before_it_and_two_letters_behind(name: str, other: str) -> None:
+    assert list(find_addresses(f"see {name} and {other}")) == [name]
