@@ -122,17 +122,26 @@ _WRAPPED = rb"(?:(?<=%s{60})[ \r\n]{1,2}%s+)*" % (_DIGITS, _DIGITS)
 
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
+_WIDE = re.compile(rb"[\xc2\xc3][\x80-\xbf]")
+"""A character from U+0080 to U+00FF in UTF-8."""
+
+_SECOND_BYTES = bytes(range(0x80, 0xC0))
+_FIRST_BYTES = b"\xc2\xc3"
+
 
 def secret_forms(secrets: Iterable[str]) -> list[bytes]:
     """Return what secrets look like in a decoded text, the longest first: also if they contain escapes themselves."""
     forms: set[bytes] = set()
     for secret in secrets:
         forms |= {one.encode("utf-8", "surrogatepass") for one in _variants(secret)}
-        forms.add(b"".join(one.encode("latin-1" if one < "\u0100" else "utf-8", "surrogatepass") for one in secret))
     newest = forms
     for _ in range(MAX_LAYERS):
         newest = {_unescape(form, pattern).data for form in newest for pattern in _ESCAPES} - forms
         forms |= newest
+    narrow = {_narrowed(Unescaped(Root(""), form)).data for form in forms}
+    forms |= narrow
+    # what is next to a secret may form a character with its edge
+    forms |= {form.lstrip(_SECOND_BYTES).rstrip(_FIRST_BYTES) for form in narrow}
     return sorted((form for form in forms if len(form) >= _LEAST_START), key=len, reverse=True)
 
 
@@ -160,6 +169,8 @@ def find_secrets(
         inner: list[tuple[Layer, bool]] = []
         for layer, at_end in layers:
             spans += (layer.locate(*found) for found in _found(layer.data, forms, at_end=at_end))
+            if (narrow := _narrowed(layer)) is not layer:
+                spans += (narrow.locate(*found) for found in _found(narrow.data, forms, at_end=at_end))
             for child, is_last in _decoded(layer, least=len(forms[-1]), at_end=at_end):
                 if child.data in seen:
                     continue
@@ -170,6 +181,18 @@ def find_secrets(
                     raise TooManyEncodings
         layers = inner
     return spans
+
+
+def _narrowed(layer: Layer) -> Layer:
+    """Return a layer with one byte for each character up to U+00FF, whether it was that byte or in UTF-8.
+
+    An escape of one byte is either of them: in `repr`, U+00A1 is in UTF-8 and U+00AD behind it is one byte.
+    """
+    for _ in range(MAX_LAYERS):
+        if not _WIDE.search(layer.data):
+            break
+        layer = _unescape(layer.data, _WIDE, layer)
+    return layer
 
 
 def _found(data: bytes, forms: list[bytes], *, at_end: bool) -> Iterator[Span]:
@@ -271,6 +294,8 @@ def _unescape(data: bytes, pattern: re.Pattern[bytes], outer: Layer | None = Non
 
 def _decode_escape(escape: bytes) -> bytes | None:
     """Return what an escape stands for; None if it is none."""
+    if escape[0] >= 0x80:
+        return escape.decode().encode("latin-1")
     text = escape.decode("ascii")
     if text[0] == "&":
         unescaped = html.unescape(text)
@@ -284,6 +309,11 @@ def _decode_escape(escape: bytes) -> bytes | None:
         return b" "
     if body[0] in "01234567":
         return bytes([int(body, 8)])
+    return _decode_codes(body)
+
+
+def _decode_codes(body: str) -> bytes | None:
+    """Return what the escape of one code, or of a pair of surrogates, stands for; None if it is beyond Unicode."""
     codes = [int(one.strip("uUx{}"), 16) for one in re.split(r"\\+", body)]
     if len(codes) == 2:
         codes = [0x10000 + ((codes[0] - 0xD800) << 10) + codes[1] - 0xDC00]

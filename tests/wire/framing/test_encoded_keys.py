@@ -125,6 +125,24 @@ def test_a_key_in_any_encodings_is_hidden(key: str, chain: list[str], before: st
     assert encoded not in shown
 
 
+MIXED = [
+    ("000000¡\xad", "000000¡\\xad"), ("000000¡\xad", "000000%A1\u00ad"), ("pässwörd", "p\\xe4ssw\\xc3\\xb6rd"),
+    ("pässwörd", "p%E4ssw&#246;rd"), ("pässwörd", "p\\u00c3\\u00a4ssw%F6rd"), ("pässwörd€", "p\\344sswörd%E2%82%AC"),
+    ("Ã¡-é-key", "\\xc3\\xa1-é-key"), ("Ã¡-é-key", "Ã\\xa1-\\xe9-key"), ("¡key-é-Ã", "Ã\\xa1key-é-Ã\\xa1"),
+]  # fmt: skip
+
+
+@pytest.mark.promise("no-secret-told")
+@pytest.mark.parametrize(("key", "written"), MIXED)
+def test_each_escape_of_one_byte_may_be_a_character_or_a_byte_of_utf_8(key: str, written: str) -> None:
+    for text in (written, as_base64(written), json.dumps(written)):
+        shown = redact(f"The key {text} is wrong.", [SecretStr(key)])
+
+        assert HIDDEN in shown
+        assert written not in shown
+        assert not is_in(shown, key)
+
+
 @settings(max_examples=200, deadline=None)
 @given(text=st.text(max_size=300), key=st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=8, max_size=40))
 def test_a_text_without_the_key_stays_as_it_is(text: str, key: str) -> None:
@@ -164,7 +182,7 @@ def _starts(rest: str, key: str) -> bool:
     ("unit", "count"),
     [("a", 100_000), ("%2B", 25_000), ("\\u002B", 15_000), ("&#43;", 20_000), ("QUJD", 25_000), ("é ", 50_000),
      ("&amp;", 15_000), ("\\", 80_000), ("4142", 20_000), ("x" * 60 + "\n", 1_500), ("sk+ab/", 20_000),
-     ("a b ", 50_000)],
+     ("a b ", 50_000), ("\\xc3", 15_000), ("\\xc3" * 50 + "\\x83" * 50, 300)],
 )  # fmt: skip
 def test_the_time_grows_with_the_text(unit: str, count: int) -> None:
     key = [SecretStr("sk+ab/cd==QQqq1234")]
