@@ -137,7 +137,7 @@ def has_secret_words(name: str) -> bool:
     if words == ["private"] or stem.lower() == "token" or (len(words) == 2 and _is_pair_of_secret(*words)):
         return True
     while len(words) > 1 and words[-1] in AFTER and words[-1] not in SECRETS:
-        words = words[:-1]
+        words.pop()
     if not words:
         return False
     last, before = words[-1], words[-2] if len(words) > 1 else ""

@@ -41,10 +41,13 @@ from nbtool.json_schema import normalize_parameters
 from nbtool.json_schema.dialects import for_gemini
 from nbtool.magics.flags.byte_size import parse_byte_size
 from nbtool.magics.flags.tool_choice import matches
-from nbtool.messages import ToolResult, user
+from nbtool.magics.notebook.inserted_cell import CellSource, id_word, model_option
+from nbtool.messages import ToolResult, Usage, user
 from nbtool.server_url import parse_server_url
-from nbtool.tools.approval import Denied, Question, Resolution
+from nbtool.tools.approval import Denied, OutsideText, PolicyContext, Question, Resolution, ask_after_outside_text
+from nbtool.tools.approval.typed_text import find_addresses
 from nbtool.tools.calls.normalized_contents import is_any_in, normalized_words, result_rows
+from nbtool.tools.content_hash.module_origin import with_one_main
 from nbtool.tools.mcp.catalog.result_content import result_value
 from nbtool.tools.mcp.catalog.tool_list import parse_tools, quoted_instructions
 from nbtool.tools.mcp.catalog.tool_names import model_tool_names
@@ -52,6 +55,7 @@ from nbtool.tools.mcp.config.config_variables import variables_in, without_secre
 from nbtool.tools.mcp.connection.answer_repair import repair_answer
 from nbtool.tools.mcp.connection.oauth import check_address
 from nbtool.tools.mcp.questions.form import InvalidForm, form_parameters, secret_fields
+from nbtool.tools.secret_names import has_secret_words
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
 from nbtool.tools.tool import as_tools, tool
 from nbtool.tools.values.masked_excerpt import excerpt
@@ -64,8 +68,11 @@ from nbtool.wire import decode
 from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.dialects.gemini.contents import is_signed
+from nbtool.wire.dialects.usage_fields import MAX_MODEL_NAME, CumulativeUsage, count_at
 from nbtool.wire.endpoints.model_endpoint import provider_of
+from nbtool.wire.endpoints.reply_cost import other_model_notice
 from nbtool.wire.framing.provider_errors import error_from_response
+from nbtool.wire.framing.value_types import require_object, require_objects
 from nbtool.wire.prompted.call_json import match_tool_name
 from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list
 from nbtool.wire.prompted.instructions import escape, render_results
@@ -78,8 +85,8 @@ from nbtool.wire.providers.env_file import read_env_file
 from nbtool.wire.providers.google import vertex_url
 from nbtool.wire.providers.listed_model import parse_listed_model
 from nbtool.wire.providers.model_data import MAX_NAME, default_model_of, find_shutdown, model_data
-from nbtool.wire.providers.model_id import parse_model
-from nbtool.wire.providers.model_prices import find_price
+from nbtool.wire.providers.model_id import is_same_model, parse_model
+from nbtool.wire.providers.model_prices import find_price, find_reply_price
 from nbtool.wire.transport.models.model_list import parse_models
 from nbtool.wire.transport.request.expiring_keys import parse_key
 from nbtool.wire.transport.web_pages.page_fetch import validate_url
@@ -189,6 +196,41 @@ def _listed(text: str) -> None:
         parse_listed_model({"capabilities": value, "shutdown_date": value, "context_length": value}, text)
 
 
+def _answered(text: str) -> None:
+    """Read a text as the name of the model that answered, which is cut where it is read."""
+    usage = CumulativeUsage(lambda fields: Usage(count_at(fields, "input", text), model=""))
+    usage.set_model(text)
+    usage.add({"input": {text: 1}, text: text})
+    found = usage.add({"input": {text: 2}, text: {text: text}})
+    assert found is not None
+    assert found.input_tokens == 2
+    endpoint: Any = SimpleNamespace(host="a", model="gpt-5")
+    other_model_notice(endpoint, usage.model)
+    is_same_model(text[:MAX_MODEL_NAME], "gpt-5")
+    find_reply_price("openai", "gpt-5")(found)
+
+
+def _wrong_type(text: str) -> None:
+    with_errors(lambda: require_object(text, "A part"))
+    for values in (text, [text], [{}, [text]], {text: text}):
+        with_errors(lambda values=values: require_objects(values, "A part"))
+
+
+def _outside(text: str) -> None:
+    """Compare a text of a model with what a person typed: a part of it, and the text itself."""
+    typed = text[: len(text) // 2]
+    context = PolicyContext("f", "c", "t", (typed,), (OutsideText("g"),))
+    for given in (typed, text[: len(text) // 3]):
+        ask_after_outside_text("a")({"a": given}, context)
+    list(find_addresses(typed))
+
+
+def _cell(text: str) -> None:
+    model_option(text)
+    for write in (id_word, CellSource(text).line, CellSource().line):
+        with_errors(lambda write=write: write(text))
+
+
 def _key(text: str) -> None:
     for value in (
         text,
@@ -263,6 +305,18 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     "name of a model in tables": (_named, MODELS),
     "default model of a list": (_chosen, MODELS),
     "model in a list": (_listed, [*MODELS, "2026-", "T00:"]),
+    "model that answered": (_answered, [*MODELS, "-001", "@20260301", ":free", "-latest", ":v1", "/"]),
+    "value of another type": (_wrong_type, [*JSON, "sk-"]),
+    "text of a model beside what a person typed": (
+        _outside,
+        ["a.", "@", "://", "1 ", "1.", "1:", "::", "-", "_", ".bc", "$VAR_REF{{", ",", ";", "\u3002", "2026-11-27 "],
+    ),
+    "name of a file": (
+        has_secret_words,
+        ["key", "Key", "KEY", "password", "token", "s", "2fa", "_", ".", "1", ".txt", "\u00e9"],
+    ),
+    "words of a cell that a page inserts": (_cell, ["-", "'", '"', " ", "turn_", "0f", "\n", "\\"]),
+    "name in the code of a tool": (with_one_main, ["__mp_main__", "__main__", "__mp_", "main__", "."]),
     "project of an address": (_either(lambda text: vertex_url(text, text)), ADDRESSES),
     "key of a program": (_key, ["eyJ", ".", "=", "_", '{"', '"token":', "-"]),
     "name of a tool": (
@@ -375,7 +429,8 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(
         ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination",
          "check_allowed", "model_id", "find_variable",
-         "key_for_host", "configured_url", "shown_path", "suggest_models", "kind_of", "can_edit", "returns_urls"],
+         "key_for_host", "configured_url", "shown_path", "suggest_models", "kind_of", "can_edit", "returns_urls",
+         "choose_former_model", "given_cost_function", "standard"],
         "takes a model, a provider or a path that the person named",
     ),
     **dict.fromkeys(["dialect_of", "check_dialect", ], "looks up fields of what was parsed already"),
@@ -404,7 +459,8 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["command_arguments", "command_options", "flag_values"], "looks up the word before the cursor"),
     "read_line": "shows a question and reads what a person types",
     "add_cell": "passes a cell on, or makes its invisible characters visible, as a row does",
-    "as_named_tool": "takes a name of the notebook",
+    **dict.fromkeys(["as_named_tool", "serve_objects"], "takes a name of the notebook"),
+    "note_prompt": "keeps what a person typed, and the prompt, as they are",
     "read_stderr": "keeps the end of what comes, read from a pipe",
     "run_code": "runs code that was approved",
     "compile_script": "compiles a script that `validate`, which has a row, let through",

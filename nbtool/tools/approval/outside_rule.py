@@ -63,4 +63,4 @@ class AskAfterOutsideText:
         if not all(map(typed.has, (text for texts in ways.values() for text in texts))):
             return False
         found = (address for text in texts_in(dict(arguments)) for address in find_addresses(text))
-        return all(map(typed.has, found))
+        return all(map(typed.has, dict.fromkeys(found)))

@@ -31,19 +31,29 @@ _DOTTED_NAME = re.compile(r"[^\W_][_-]*\.[^\W\d_]{2}")
 _IP_ADDRESS = re.compile(
     r"(?<!\d)\d+(?:\.\d+){3}(?!\d)|[0-9a-fA-F]::|::[0-9a-fA-F]|(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]"
 )
-_NUMBER_WORD = re.compile(r"[\d\W_]*\d[\d\W_]*")
+_NUMBER_WORD = re.compile(r"[\W_]*+\d[\d\W_]*+")
 
 
 class TypedWords:
     """The words of what a person typed."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._lines = [words for text in texts for words in (text.split(), list(_split_lists(text)))]
+        self._lines = [words for text in texts for words in _word_lists(text)]
+        self._words = {form for line in self._lines for form in _single_words(line)}
 
     def has(self, text: str) -> bool:
         """Whether a text was typed as it is, as one or several whole words in sequence."""
         parts = text.split(" ")
-        return all(parts) and len(text) >= MIN_CHARS and any(_is_in(parts, line) for line in self._lines)
+        if len(text) < MIN_CHARS or not all(parts):
+            return False
+        return text in self._words if len(parts) == 1 else any(_is_in(parts, line) for line in self._lines)
+
+
+def _word_lists(text: str) -> Iterator[list[str]]:
+    """Yield the words of a text, and those between its commas if it has any."""
+    yield text.split()
+    if _LIST_MARK.search(text):
+        yield list(_split_lists(text))
 
 
 def _split_lists(text: str) -> Iterator[str]:
@@ -56,12 +66,48 @@ def _split_lists(text: str) -> Iterator[str]:
             yield other
 
 
+def _single_words(words: list[str]) -> Iterator[str]:
+    """Yield each word that is no part of a longer number, with and without what surrounds it."""
+    numbers = [False, *map(_are_digits, words), False]
+    for word, before, is_number, after in zip(words, numbers, numbers[1:], numbers[2:], strict=False):
+        if word and not (is_number and (before or after)):
+            yield from (word, word.lstrip(_AROUND), word.rstrip(_AROUND), word.strip(_AROUND))
+
+
 def _is_in(parts: list[str], words: list[str]) -> bool:
-    starts = range(len(words) - len(parts) + 1)
-    return any(
-        _is_at(parts, words[start : start + len(parts)]) and not _is_part_of_number(words, start, start + len(parts))
-        for start in starts
-    )
+    """Whether several words are in a sequence, the outer two without what surrounds them."""
+    if len(words) < len(parts):
+        return False
+    first, *inner, last = parts
+    for start in _places(inner, words[1:-1]):
+        head, tail = words[start], words[start + len(parts) - 1]
+        is_found = first in (head, head.lstrip(_AROUND)) and last in (tail, tail.rstrip(_AROUND))
+        if is_found and not _is_part_of_number(words, start, start + len(parts)):
+            return True
+    return False
+
+
+def _places(parts: list[str], words: list[str]) -> Iterator[int]:
+    """Yield where these words begin in others; in linear time, by the method of Knuth, Morris and Pratt."""
+    if not parts:
+        yield from range(len(words) + 1)
+        return
+    lengths = [0]  # of the longest proper beginning of the parts that ends at each of them
+    for at in range(1, len(parts)):
+        lengths.append(_matched(parts, lengths, lengths[-1], parts[at]))
+    matched = 0
+    for at, word in enumerate(words):
+        matched = _matched(parts, lengths, matched, word)
+        if matched == len(parts):
+            yield at + 1 - matched
+            matched = lengths[-1]
+
+
+def _matched(parts: list[str], lengths: list[int], matched: int, word: str) -> int:
+    """Return how many parts the words match that end with this one, if so many matched before it."""
+    while matched and parts[matched] != word:
+        matched = lengths[matched - 1]
+    return matched + 1 if parts[matched] == word else 0
 
 
 def _is_part_of_number(words: list[str], start: int, end: int) -> bool:
@@ -72,15 +118,6 @@ def _is_part_of_number(words: list[str], start: int, end: int) -> bool:
 
 def _are_digits(*words: str) -> bool:
     return all(map(_NUMBER_WORD.fullmatch, words))
-
-
-def _is_at(parts: list[str], words: list[str]) -> bool:
-    """Whether words are these parts, without what surrounds the first and the last one."""
-    if len(parts) == 1:
-        return parts[0] in (words[0], words[0].lstrip(_AROUND), words[0].rstrip(_AROUND), words[0].strip(_AROUND))
-    (first, *inner, last), (head, *middle, tail) = parts, words
-    is_first = first in (head, head.lstrip(_AROUND))
-    return is_first and inner == middle and last in (tail, tail.rstrip(_AROUND))
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -10,6 +10,7 @@ from nbtool import PolicyContext, ask_after_outside_text
 from nbtool.errors import BadUsage
 from nbtool.tools.approval import OutsideText
 from nbtool.tools.approval.typed_text import find_addresses
+from tests.cpu_time import check_growth, run_within
 
 PROMPT = (
     "Pay 'Foo Bar' the rent: GB29NWBK60161331926819, 1200.50, and send a copy to anna@example.org. "
@@ -117,3 +118,16 @@ def test_addresses_are_found_as_they_are_written() -> None:
 @pytest.mark.parametrize("other", ["evil.n", "evil..", "_-.net", ".net", "a.1b", "a.b1c", "a.b_c"])
 def test_a_name_with_a_dot_has_a_letter_or_digit_before_it_and_two_letters_behind(name: str, other: str) -> None:
     assert list(find_addresses(f"see {name} and {other}")) == [name]
+
+
+def test_a_long_text_that_was_nearly_typed_is_compared_in_linear_time() -> None:
+    def compare(count: int) -> None:
+        typed, given = "Foo Bar " * count, "Foo Bar " * (count // 2) + "Foo Bax"
+        assert mode({"to": given}, "to", about=context(typed)) == "ask_always"
+        assert mode({"to": given[:-1] + "r"}, "to", about=context(typed)) == "auto"
+
+    check_growth(compare, (2_000, 20_000), room=3)
+
+
+def test_whether_a_long_word_is_a_number_takes_linear_time() -> None:
+    run_within(0.2, lambda: list(find_addresses("1" * 50_000 + "a")))

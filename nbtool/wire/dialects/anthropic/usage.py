@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from nbtool.text import shorten
 from nbtool.usage import Usage
 from nbtool.wire.dialects.reported_cost import reported_cost
-from nbtool.wire.dialects.usage_fields import count, count_at
+from nbtool.wire.dialects.usage_fields import MAX_MODEL_NAME, count, count_at
 
 _OWN = (None, "message")
 """The types of iterations that are messages of the model that answers, or of one that declined to."""
@@ -64,4 +65,4 @@ def _covers(total: Usage, parts: list[Usage]) -> bool:
 
 def _model(iteration: Mapping[str, Any]) -> str:
     name = iteration.get("model")
-    return name if isinstance(name, str) else ""
+    return shorten(name.strip(), MAX_MODEL_NAME) if isinstance(name, str) else ""
