@@ -147,8 +147,8 @@ def test_a_version_of_a_turn_keeps_the_large_result_that_it_takes_from_the_forme
 
 
 def test_results_that_were_evicted_are_named_in_one_line_before_the_turn_ends() -> None:
-    with ScriptedWire([[*make_calls(9)], "Done."]) as wire:
-        turn = Chat(wire=wire, tools=[make], result_bytes=BOUND).send("Go.")
+    with ScriptedWire([*make_calls(9), "Done."]) as wire:  # one after another: calls of a round end in any order
+        turn = Chat(wire=wire, tools=[make], result_bytes=BOUND, max_rounds=20).send("Go.")
 
     assert notices(turn) == [
         "Evicted to free memory: `make_1_result`, `make_2_result`, `make_3_result`, `make_4_result`, `make_5_result` "
