@@ -69,12 +69,12 @@ class EventFilter:
             return None
         if isinstance(event, TurnStarted) and event.guarded and self.audience in ("log", "span"):
             self.hide, self.has_no_content = _hide_all, True
-        seen = self._seen(event) if isinstance(event, _OfCall) else event
+        seen = self._without_withheld(event) if isinstance(event, _OfCall) else event
         shown = for_audience(seen, self.audience, hide=self.hide)
         is_empty = isinstance(shown, CallProgress) and not shown.text and shown.fraction is None
         return None if is_empty else shown  # type: ignore[return-value]  # of the same type
 
-    def _seen(self, event: _OfCall) -> _OfCall:
+    def _without_withheld(self, event: _OfCall) -> _OfCall:
         """Return an event of a call without what may still be withheld, and with the reasons that were sent."""
         if isinstance(event, CallReady) and event.inside:
             self._inside[event.call_id] = event.inside

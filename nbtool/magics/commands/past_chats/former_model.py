@@ -36,7 +36,7 @@ def take_model(args: list[str]) -> tuple[list[str], str | None]:
 
 
 def choose_former_model(context: CommandContext, named: str | None = None) -> str:
-    """Give a chat that was just opened the model that it had, or the one that the person names; return a note.
+    """Set the model of a chat that was just opened: the one that it had, or the one that is named; return a note.
 
     If neither can be used, the chat keeps the default one, whose host gets the history only if it has it, or is named
     from now on.
