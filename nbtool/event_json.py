@@ -37,8 +37,31 @@ def dump_event(event: Event) -> str:
     try:
         return to_json(event, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name).decode()
     except PydanticSerializationError:  # lone surrogates: rare, and expensive to check in every text
-        cleaned = map_text(asdict(event), clean_text, keys=lambda key: clean_text(str(key)))
-        return to_json(cleaned, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name).decode()
+        return dump_data(event_data(event))
+
+
+def event_data(event: Event) -> dict[str, Any]:
+    """Return an event as plain data, of which `dump_data` makes the same JSON; it shares the event's texts."""
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only where history is written
+
+    def convert(value: object) -> dict[str, Any]:
+        data: dict[str, Any] = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name)
+        return data
+
+    try:
+        return convert(event)
+    except UnicodeEncodeError:  # lone surrogates in a key
+        return convert(map_text(asdict(event), clean_text, keys=lambda key: clean_text(str(key))))
+
+
+def dump_data(data: dict[str, Any]) -> str:
+    """Return plain data as JSON, lone surrogates as U+FFFD."""
+    from pydantic_core import PydanticSerializationError, to_json  # noqa: PLC0415 - only where history is written
+
+    try:
+        return to_json(data).decode()
+    except PydanticSerializationError:
+        return to_json(map_text(data, clean_text, keys=clean_text)).decode()
 
 
 def load_event(data: str | bytes | Mapping[str, Any]) -> Event:

@@ -62,6 +62,8 @@ def type_of(value: object) -> str:
 
 def clean_text(text: str) -> str:
     """Replace lone surrogates by U+FFFD, so that text can always be encoded, stored and sent."""
+    if text.isascii():  # known without a copy
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -72,13 +72,22 @@ def _iban_size(text: str) -> int:
 
     Without one, capitals in groups on one line count as one with a slip.
     """
-    for end in range(len(text), 0, -1):
-        compact = re.sub(r"[ \n.-]", "", text[:end])
-        is_whole = text[end - 1].isalnum() and not text[end : end + 1].isalnum()
-        if is_whole and len(compact) >= MIN_IBAN and compact.isascii():
-            number = int("".join(str(int(letter, 36)) for letter in compact[4:] + compact[:4]))
-            if number % 97 == 1:
-                return end
+    first_four, remainder, count, size = "", 0, 0, 0
+    for at, letter in enumerate(text):
+        if not letter.isalnum():
+            continue
+        if not letter.isascii():
+            break
+        count += 1
+        if count <= 4:  # the country and the check digits, which the checksum takes last
+            first_four += str(int(letter, 36))
+        else:
+            remainder = int(f"{remainder}{int(letter, 36)}") % 97
+        is_whole = count >= MIN_IBAN and not text[at + 1 : at + 2].isalnum()
+        if is_whole and int(f"{remainder}{first_four}") % 97 == 1:
+            size = at + 1
+    if size:
+        return size
     line = text.partition("\n")[0].rstrip(" .-")
     return len(line) if " " in line and line.isupper() and len(line.replace(" ", "")) >= MIN_IBAN else 0
 

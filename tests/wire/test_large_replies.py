@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -17,8 +18,8 @@ from nbtool.wire.prompted.instructions import PromptFormat
 from nbtool.wire.prompted.prompted_wire import PromptedWire
 from nbtool.wire.registry import find_wire
 from nbtool.wire.reply import CALLS_CEILING, MAX_ITEMS, MAX_REPLY_CALLS
-from tests.beats import STALL, beats
-from tests.chaos import head, serve, whole
+from tests.beats import run_without_stall
+from tests.chaos import event, head, serve, whole
 from tests.wire.test_many_calls import FORMS, candidate, documents, item, item_done, responses
 
 MANY = 60_000
@@ -81,13 +82,13 @@ AT_ONCE: dict[str, Body] = {
 }
 
 
-def send(wire: str, body: bytes) -> tuple[Turn, list[float]]:
-    answer = [whole(200, body)] if body.startswith(b"{") else [head(), body]
+def send(wire: str, *body: bytes) -> Turn:
+    answer = [whole(200, body[0])] if body[0].startswith(b"{") else [head(), *body]
     mode: Any = "prompted" if "prompted" in wire else "auto"
-    with serve(*answer) as server, beats() as gaps:
+    with serve(*answer) as server:
         chat = Chat("m", base_url=server.url, wire=wire.removesuffix("-prompted"), tool_mode=mode, tools=[print])
         chat.limits = Limits(max_rounds=1)
-        return chat.send("Go"), gaps
+        return chat.send("Go")
 
 
 @pytest.fixture(autouse=True)
@@ -108,9 +109,9 @@ def _loaded() -> None:
 @pytest.mark.parametrize("form", AT_ONCE)
 def test_60_000_calls_at_once_are_refused_and_do_not_stall_the_loop(form: str) -> None:
     wire, make = AT_ONCE[form]
-    turn, gaps = send(wire, make(range(MANY)))
+    body = make(range(MANY))
+    turn = run_without_stall(lambda: send(wire, body))
 
-    assert max(gaps) < STALL
     if "prompted" in wire:
         return  # a chat has a fence of its own, which no such text knows: it is read as prose
     assert all(not call.runnable for reply in turn.rounds for call in reply.calls)
@@ -123,14 +124,32 @@ def test_60_000_calls_at_once_are_refused_and_do_not_stall_the_loop(form: str) -
 @pytest.mark.parametrize("form", ITEMS)
 def test_50_000_items_are_refused_what_came_is_kept_and_the_loop_does_not_stall(form: str) -> None:
     wire, make = ITEMS[form]
-    turn, gaps = send(wire, make(range(50_000)))
+    body = make(range(50_000))
+    turn = run_without_stall(lambda: send(wire, body))
 
-    assert max(gaps) < STALL
     assert turn.status == "error"
     assert f"more than {MAX_ITEMS:,} items" in str(turn.error)
     assert turn.text.startswith("0 ")
     assert str(MAX_ITEMS - 2) in turn.text
     assert "49998" not in turn.text
+
+
+@pytest.mark.promise("bounded")
+@pytest.mark.parametrize("field", ["content", "reasoning_content"])
+def test_a_large_reply_takes_a_few_times_its_size_in_memory(field: str) -> None:
+    size = 16 * 1024 * 1024
+    piece = event({"choices": [{"index": 0, "delta": {field: "reason " * 2_400}}]})
+    end = event({"choices": [{"index": 0, "delta": {"content": "Done."}, "finish_reason": "stop"}]})
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        turn = send("chat", *[piece] * (size // len(piece)), end)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert turn.status == "completed"
+    assert (peak - before) / size < 6
 
 
 @pytest.mark.parametrize("form", ITEMS)
@@ -171,6 +190,6 @@ def test_a_document_of_very_many_values_is_refused_before_it_is_read(monkeypatch
         raise AssertionError("it was read")
 
     monkeypatch.setattr(json_payloads, "from_json", read)
-    turn, _ = send("chat", b'{"choices": [' + b"[]," * (json_payloads.MAX_VALUES // 2 + 1) + b"0]}")
+    turn = send("chat", b'{"choices": [' + b"[]," * (json_payloads.MAX_VALUES // 2 + 1) + b"0]}")
 
     assert f"more than {json_payloads.MAX_VALUES:,} values" in str(turn.error)

@@ -13,6 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from nbtool.event_json import dump_data
+from nbtool.text import clean_text
+
 MIN_BLOB_CHARS = 1_000
 """Texts of at least so many characters are stored apart from their event."""
 
@@ -21,6 +24,9 @@ PREVIEW = 100
 
 MAX_CONTENT = 16 * 1024 * 1024
 """Maximum characters or bytes of a content; of a larger one only the beginning and the hash are stored."""
+
+_HASHED_CHARS = 1024 * 1024
+"""Characters that are hashed at a time, so that a large text is not copied whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +38,21 @@ class Content:
     data: str | bytes | None
 
 
-def extract(body: str) -> tuple[str, list[Content]]:
-    """Split an event's JSON into its body and its long contents."""
-    if len(body) < MIN_BLOB_CHARS:
-        return body, []
-    from pydantic_core import from_json, to_json  # noqa: PLC0415 - only where something long is written
+def extract(event: str | dict[str, Any]) -> tuple[str, list[Content]]:
+    """Split an event, JSON or plain data, into its body as JSON and its long contents; the data stays unchanged."""
+    from pydantic_core import from_json, to_jsonable_python  # noqa: PLC0415 - only where history is written
 
-    plain = from_json(body)
+    if isinstance(event, str):
+        if len(event) < MIN_BLOB_CHARS:
+            return event, []
+        plain = from_json(event)
+    else:
+        plain = event
+    if next(_find_long_texts(plain), None) is None:
+        return event if isinstance(event, str) else dump_data(event), []
+    plain = to_jsonable_python(plain)  # a copy that shares the texts
     contents = [_extract_text(holder, key, path) for holder, key, path in list(_find_long_texts(plain))]
-    return (to_json(plain).decode(), contents) if contents else (body, [])
+    return dump_data(plain), contents
 
 
 def save(connection: sqlite3.Connection, seq: int, contents: Iterable[Content]) -> None:
@@ -69,7 +81,12 @@ def restore(connection: sqlite3.Connection, seq: int, body: Any) -> Any:
 
 def digest(data: str | bytes) -> str:
     """Return the SHA-256 of a text, in UTF-8, or of bytes."""
-    return hashlib.sha256(data.encode("utf-8", "replace") if isinstance(data, str) else data).hexdigest()
+    if isinstance(data, bytes):
+        return hashlib.sha256(data).hexdigest()
+    hashed = hashlib.sha256()
+    for start in range(0, len(data), _HASHED_CHARS):
+        hashed.update(data[start : start + _HASHED_CHARS].encode("utf-8", "replace"))
+    return hashed.hexdigest()
 
 
 def _find_long_texts(plain: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
@@ -89,7 +106,7 @@ def _find_long_texts(plain: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
 def _extract_text(holder: Any, key: Any, path: list[Any]) -> Content:
     from pydantic_core import to_json  # noqa: PLC0415 - only where something long is written
 
-    text: str = holder[key]
+    text = clean_text(holder[key])
     data = _bytes_of(text) if key == "data" and holder.get("kind") == "media" else None
     holder[key] = "" if data is not None else text[:PREVIEW]
     stored = text if data is None else data

@@ -240,7 +240,7 @@ class Store:
                 values = (row.chat_id, row.at, notebook)
                 connection.execute("INSERT OR IGNORE INTO chats VALUES (?, ?, ?)", values)
                 self._known_chats.add(row.chat_id)
-            body, contents = extract(row.body)
+            body, contents = extract(row.content)
             inserted = connection.execute(
                 "INSERT INTO events (at, chat_id, turn_id, kind, body) VALUES (?, ?, ?, ?, ?)",
                 (row.at, row.chat_id, row.turn_id, row.kind, body),

@@ -26,7 +26,7 @@ from nbtool.chat.journal.schema import BUSY_SECONDS, DISK_ERRORS
 from nbtool.chat.journal.sidecar import write_sidecar
 from nbtool.chat.journal.storage import is_in_memory
 from nbtool.errors import JournalError, SettingsError
-from nbtool.event_json import dump_event
+from nbtool.event_json import event_data
 from nbtool.events import Event
 from nbtool.policy import site_policy
 
@@ -114,7 +114,7 @@ class Journal:
         returns. The function returned stops waiting for the file, which is still written; `on_end` is not called then.
         """
         now = time.time()
-        rows = [Row(now, chat_id, turn_id, event.kind, dump_event(event)) for event in events]
+        rows = [Row(now, chat_id, turn_id, event.kind, event_data(event)) for event in events]
         store = self._store
         write = store.write(rows)
 
@@ -250,7 +250,7 @@ class Journal:
             is_first = is_first and not is_quiet and not write.done()
             self._has_warned_of_delay = self._has_warned_of_delay or (is_first and not is_locked)
             self._behind[write] = rows
-            self._size_behind += sum(len(row.body) for row in rows)
+            self._size_behind += sum(row.size for row in rows)
             size = self._size_behind
         write.add_done_callback(self._on_written)
         if size > self._max_behind:
@@ -268,7 +268,7 @@ class Journal:
         """Drop rows that are on disk now; failed ones are moved to memory."""
         with self._lock:
             rows = self._behind.pop(write, None)
-            self._size_behind -= sum(len(row.body) for row in rows or ())
+            self._size_behind -= sum(row.size for row in rows or ())
         error = write.exception()
         if rows is not None and error is not None:
             self._fall_back_to_memory(error)

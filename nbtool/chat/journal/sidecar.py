@@ -76,7 +76,7 @@ def is_recorded(connection: sqlite3.Connection, rows: list[Row]) -> bool:
     if not rows:
         return True
     first = rows[0]
-    body, _ = extract(first.body)
+    body, _ = extract(first.content)
     stored = connection.execute(
         "SELECT 1 FROM events WHERE turn_id = ? AND at = ? AND kind = ? AND body = ? LIMIT 1",
         (first.turn_id, first.at, first.kind, body),
