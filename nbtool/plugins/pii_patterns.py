@@ -26,7 +26,7 @@ MIN_IBAN = 12
 """Characters of the shortest text in groups that is taken for an IBAN; real ones have 15 to 34."""
 
 _IN_GROUP = r"[A-Za-z0-9](?:\n?[A-Za-z0-9])"
-_BETWEEN = r"[ \n.-]{1,2}"
+_BETWEEN = r"[ \n._-]{1,2}"
 _FOUR, _SIX = r"\d(?:\n?\d){3}", r"\d(?:\n?\d){5}"
 _BETWEEN_DIGITS = r"[ \n./_-]{1,2}"
 
@@ -112,7 +112,8 @@ PII_TYPES = {
     ),
     "phone": _pii_type(
         "PHONE",
-        r"(?<![\w.+-])(?:\+\d[\d \n()./-]{4,18}\d|(?:0|\(0)\d[\d ()./-]{4,18}\d|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?!\w)",
+        r"(?<![\w.+-])(?:\+\d[\d \n()./-]{4,18}\d|(?:0|\(0)\d[\d ()./-]{4,18}\d"
+        r"|(?:1[ .-])?\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?!\w)",
         _is_phone,
     ),
     "card": _pii_type(
@@ -132,7 +133,8 @@ PII_TYPES = {
     ),
     "ip": _pii_type(
         "IP",
-        r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{2,30}:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{6,39})(?![\w:])",
+        r"(?<![\w.:])(?:[0-9A-Fa-f:]{2,30}:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{6,39})(?![\w:])"
+        r"|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)",
         _is_ip,
     ),
     "api_key": _pii_type(

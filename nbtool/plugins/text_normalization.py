@@ -31,8 +31,8 @@ MAX_SHOWN_LOSS = 0.1
 CHANGES = (
     r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,31});"
     r"|(?:%[0-9A-Fa-f]{2})+"
-    r"|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}"
-    r"|=(?:40|2[DdEe])|=\r?\n"
+    r"|\\u[0-9a-fA-F]{4}|(?:\\x[0-9a-fA-F]{2})+"
+    r"|=(?:40|2[DdEe])|(?:=[C-Fc-f][0-9A-Fa-f](?:=[89ABab][0-9A-Fa-f])+)+|=\r?\n"
     r"|\s{0,2}[\[({<]\s{0,2}(?i:at|@|dot|\.)\s{0,2}[\])}>]\s{0,2}"
     r"|[A-Za-z][\u0300-\u036f]+"
     r"|[^\x01-\x08\x0a-\x7f][\u0300-\u036f]*"
@@ -153,10 +153,18 @@ def plain_piece(piece: str) -> str:
     if first in "%=":
         return unquote_to_bytes(piece.replace("=", "%")).decode("utf-8", "replace")
     if first == "\\":
-        return chr(int(piece[2:], 16))
+        return _from_bytes(bytes.fromhex(piece.replace("\\x", ""))) if piece[1] == "x" else chr(int(piece[2:], 16))
     if piece.isascii() and len(piece) > 1:
         return "@" if "@" in piece or "at" in piece.lower() else "."
     return "".join(map(_plain_letter, unicodedata.normalize("NFKC", piece))).translate(_TWINS)
+
+
+def _from_bytes(data: bytes) -> str:
+    """Return escaped bytes as text: UTF-8, else each as the character of its number."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def _plain_letter(letter: str) -> str:

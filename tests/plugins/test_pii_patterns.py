@@ -22,12 +22,14 @@ def mask_text(text: str, *types: str) -> str:
         ("phone", "030/1234567"),
         ("phone", "(030) 1234-567"),
         ("phone", "555-123-4567"),
+        ("phone", "1-800-555-0199"),
         ("card", "4111 1111 1111 1111"),
         ("card", "4111111111111111"),
         ("card", "3782 822463 10005"),
         ("iban", "DE89370400440532013000"),
         ("iban", "DE89 3704 0044 0532 0130 00"),
         ("iban", "BE68 5390 0754 7034"),
+        ("iban", "DE89_3704_0044_0532_0130_00"),
         ("ip", "192.168.0.1"),
         ("ip", "2001:db8::ff00:42:8329"),
         ("ip", "fe80::1"),
@@ -55,6 +57,18 @@ def test_a_private_text_is_found_whole_within_a_sentence(type_: str, private: st
 )
 def test_what_only_looks_alike_stays(type_: str, plain: str) -> None:
     assert mask_text(plain, type_) == plain
+
+
+@pytest.mark.parametrize("around", ["http://{}:8080/x", "ip:{}", "{}:22.", "({})", "{}/24"])
+def test_an_address_of_a_host_is_found_with_a_port_and_after_a_colon(around: str) -> None:
+    assert mask_text(around.format("192.168.17.4"), "ip") == around.format("__MASK_IP_1__")
+
+
+@pytest.mark.parametrize(
+    "written", ["J=C3=BCrgen Groß", r"J\xc3\xbcrgen Groß", r"J\xfcrgen Groß", "J%C3%BCrgen Gro%C3%9F"]
+)
+def test_a_name_is_found_in_escaped_bytes(written: str) -> None:
+    assert Masks(select_types((), ["Jürgen Groß"], {})).mask(f"By {written}.") == "By __MASK_NAME_1__."
 
 
 def test_names_are_found_as_whole_words_in_any_case() -> None:
