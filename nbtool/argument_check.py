@@ -147,14 +147,20 @@ class _Plan:
         keywords = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
         self.keywords = self.by_name.pop(keywords, None)
         self.names = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
+        self.takes_any_keyword = bool(keywords)
+        self.required = {one.name for one in parameters if one.default is one.empty}
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return the positional arguments to use, and change the others in their dict."""
+        if len(args) > len(self.by_position) and not self.more[0]:
+            raise self._too_many()
         taken = list(args)
         for index, value in enumerate(args):
             name, kind = self.by_position[index] if index < len(self.by_position) else self.more
             taken[index] = self._take(name, kind, value)
         for name, value in kwargs.items():
+            if name not in self.names and not self.takes_any_keyword:
+                raise self._unknown(name)
             kwargs[name] = self._take(name, self.by_name.get(name) if name in self.names else self.keywords, value)
         return tuple(taken)
 
@@ -163,8 +169,29 @@ class _Plan:
             return value
         used = kind.take(value)
         if used is REFUSED:
-            raise refusal(self.owner, name, kind, value)
+            raise refusal(self.owner, name, kind, value, has_default=name not in self.required)
         return used
+
+    def _too_many(self) -> BadUsage:
+        """Return the error for more arguments by position than the function has."""
+        count = len([name for name, _ in self.by_position if name != "self"])
+        return BadUsage(
+            f"{self.owner} takes {count or 'no'} argument{'' if count == 1 else 's'} by position.",
+            fix=f"Pass the others by name: {self.owner.rpartition('.')[2]}(name=…).",
+        )
+
+    def _unknown(self, name: str) -> BadUsage:
+        """Return the error for a keyword that the function does not have."""
+        from difflib import get_close_matches  # noqa: PLC0415 - only for an error
+
+        names = sorted(self.names - {"self"})
+        if near := get_close_matches(name, names, 1):
+            fix = f"Did you mean {near[0]}?"
+        elif "options" in names:
+            fix = f"An option of the request to the model is passed as options={{{name!r}: …}}."
+        else:
+            fix = f"It takes {', '.join(names)}."
+        return BadUsage(f"{self.owner} has no argument {shorten(name, MAX_SHOWN)!r}.", fix=fix)
 
 
 def _check_function(function: Callable[..., Any], owner: str) -> Callable[..., Any]:
@@ -190,7 +217,7 @@ def _check_function(function: Callable[..., Any], owner: str) -> Callable[..., A
     return awaited
 
 
-def refusal(owner: str, name: str, kind: Kind, value: Any) -> BadUsage:
+def refusal(owner: str, name: str, kind: Kind, value: Any, *, has_default: bool = True) -> BadUsage:
     """Return the error for a value that a parameter does not admit: what came, and what to pass instead."""
     position = _position_of_wrong(kind, value)
     if position:
@@ -199,7 +226,7 @@ def refusal(owner: str, name: str, kind: Kind, value: Any) -> BadUsage:
         shown = shorten(repr(value), MAX_SHOWN)
     else:
         shown = describe_value(value)
-    return BadUsage(f"{owner}: {name} cannot be {shown}.", fix=_fix(name, kind, value))
+    return BadUsage(f"{owner}: {name} cannot be {shown}.", fix=_fix(name, kind, value, has_default=has_default))
 
 
 def describe_value(value: Any) -> str:
@@ -232,18 +259,21 @@ def _is_wrong(kind: Kind, member: Any) -> bool:
     return kind.item is not None and kind.item.take(member) is REFUSED
 
 
-def _fix(name: str, kind: Kind, value: Any) -> str:
+def _fix(name: str, kind: Kind, value: Any, *, has_default: bool) -> str:
     """Return what to pass instead, as near to the wrong value as it can be said."""
     if isinstance(value, type) and value.__module__ != "builtins":
         return f"Pass an instance: {value.__name__}(…)."
     if inspect.iscoroutine(value):
         return "Await it first."
     if kind.item and kind.item.take(value) is not REFUSED and kind.words.startswith("a list"):
+        if isinstance(value, str) and kind.item.admits_all:
+            example = value if value.isidentifier() else "…"
+            return f"Pass a list of objects, without quotes: {name}=[{shorten(example, MAX_SHOWN)}]."
         shown = repr(value) if isinstance(value, str) else "…"
         return f"Pass a list: {name}=[{shorten(shown, MAX_SHOWN)}]."
     if isinstance(value, str) and (number := _number_in(value)) is not None and kind.take(number) is not REFUSED:
         return f"Pass {kind.words}, without quotes: {name}={number!r}."
-    if value is None:
+    if value is None and has_default:
         return f"Leave {name} out, or pass {kind.words}."
     return f"Pass {kind.words}."
 

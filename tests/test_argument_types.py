@@ -443,3 +443,25 @@ def test_a_cached_function_is_checked_by_the_annotations_of_the_function_inside(
     assert checked(4) == 8
     with pytest.raises(BadUsage, match="number cannot be"):
         checked("4")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("make", "fix"),
+    [
+        (lambda: Chat(tools="price"), "Pass a list of objects, without quotes: tools=[price]."),
+        (lambda: Chat(plugins="Privacy"), "Pass a list of objects, without quotes: plugins=[Privacy]."),
+        (lambda: Chat(tools=["nbtool:files"]), "tools=[standard('files')]"),
+        (lambda: Chat().send(None), "Pass a text or a Message."),
+        (lambda: Chat(temperature=0), "passed as options={'temperature': …}."),
+        (lambda: Chat(aprover=print), "Did you mean approver?"),
+        (lambda: Chat().send("x", atach=[]), "Did you mean attach?"),
+        (lambda: Chat().expose("df"), "Pass the others by name: expose(name=…)."),
+        (lambda: Chat("m", "price"), "Pass the others by name: Chat(name=…)."),
+    ],
+)
+def test_the_fix_of_a_wrong_argument_works_where_it_is_named(make: Callable[[], object], fix: str) -> None:
+    with pytest.raises(BadUsage) as refused:
+        make()
+
+    assert fix in str(refused.value)
+    assert "\n" not in str(refused.value)

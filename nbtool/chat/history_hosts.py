@@ -85,6 +85,19 @@ def check_recipient(
         raise _refusal(turn, former, model, host)
 
 
+def new_host_notice(history: Sequence[Turn], tree: Tree[Turn], model: Model, endpoint: Endpoint) -> str:
+    """Return that a request sends the history to another host than the one that had it last; empty if it does not."""
+    if model.is_in_kernel:
+        return ""
+    sent = ((turn, host_of(turn, tree)) for turn in reversed(history))
+    former, host = next(((turn, host) for turn, host in sent if host is not None), (None, None))
+    if former is None or not host or host == endpoint.host:
+        return ""
+    name = _shown(former.model)
+    before = f"the model {name} of this kernel" if Model(former.model).is_in_kernel else f"{_shown(host)} ({name})"
+    return f"The messages of this chat, which went to {before} before, are sent to {_shown(endpoint.host)} now."
+
+
 def check_question(model: Model) -> None:
     """Check that the host of a sub-chat may get the question of a model: the one that asks, or one that is named.
 
@@ -113,8 +126,18 @@ def _refusal(turn: Turn, former: str, model: Model, host: str) -> BadUsage:
     return BadUsage(
         f"Nothing was sent: the messages of this chat went to {before}, and {now} has not had them.",
         fix=f"`{_option(model.name)}` sends them there, in Python `chat.model = "
-        f"chat.model.with_changes({_shown(model.name)!r})`; `{_option(turn.model)}` goes on as before.",
+        f"chat.model.with_changes({_shown(model.name)!r})`; {_way_back(turn.model, former, model)}",
     )
+
+
+def _way_back(name: str, former: str, model: Model) -> str:
+    """Return what the former model's name does now: it leads to the former host, to another one, or nowhere."""
+    option = f"`{_option(name)}`"
+    try:
+        host = model.with_changes(name).destination
+    except NbtoolError as error:
+        return f"{option} cannot be used: {_shown(error.message)}"
+    return f"{option} goes on as before." if host == former else f"{option} is at {_shown(host)} now."
 
 
 def _shown(text: str) -> str:

@@ -17,7 +17,7 @@ from nbtool.chat.chat_parts import ChatParts
 from nbtool.chat.conversation import Conversation
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.event_sink import EventSink
-from nbtool.chat.history_hosts import calling_host, check_recipient
+from nbtool.chat.history_hosts import calling_host, check_recipient, new_host_notice
 from nbtool.chat.image_location import location_notices
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.prompt_context import history_messages, system_prompt, with_context, with_date
@@ -113,6 +113,8 @@ class TurnRun:
             await emit(Notice(text, "warning"))
         if count := len(self._earlier_turns(plan.node, are_covered=False)):
             await emit(Notice(UNCOVERED.format(count=count), "warning"))
+        if text := new_host_notice(self._sent_turns(plan), self.conversation.tree, self.parts.model, self.endpoint):
+            await emit(Notice(text))
         if plan.difference:
             await emit(Notice(str(plan.difference)))
 
@@ -136,15 +138,19 @@ class TurnRun:
         """
         if recorder and (recorder.match or recorder.mode == "only"):
             return
-        mode = self.settings.history or self.parts.history
-        history = [] if mode == "none" else self._earlier_turns(plan.node)
         check_recipient(
             self.conversation,
-            [*history, plan.repeated] if plan.repeated else history,
+            self._sent_turns(plan),
             self.parts.model,
             self.endpoint,
             is_named=self.settings.is_model_named,
         )
+
+    def _sent_turns(self, plan: TurnPlan) -> list[Turn]:
+        """Return the turns of which the request has messages, the latest last."""
+        mode = self.settings.history or self.parts.history
+        history = [] if mode == "none" else self._earlier_turns(plan.node)
+        return [*history, plan.repeated] if plan.repeated else history
 
     def place(self) -> TurnPlan:
         """Return the plan of a turn for the current tree."""

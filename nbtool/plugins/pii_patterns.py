@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from nbtool.errors import BadUsage
 from nbtool.plugins.text_normalization import normalize
+from nbtool.wire.framing.key_forms import KEY_FORMS
 
 MAX_TYPE = 24
 """Maximum length of a type's name, in characters."""
@@ -137,12 +138,7 @@ PII_TYPES = {
         r"|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)",
         _is_ip,
     ),
-    "api_key": _pii_type(
-        "API_KEY",
-        r"\b(?:sk|pk|rk|gsk|xai|csk|pplx|hf|nvapi|gh[opsu]|github_pat|glpat|xox[abprs])[-_][\w-]{10,}+"
-        r"|\bAIza[\w-]{20,}+|\bAKIA[A-Z0-9]{12,}+|\beyJ[\w-]{10,}+\.[\w-]++(?:\.[\w-]++)?"
-        r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\w\s+/=]*+(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
-    ),
+    "api_key": _pii_type("API_KEY", KEY_FORMS),
 }
 """The built-in types, by the names that `Privacy` accepts."""
 

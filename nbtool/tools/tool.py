@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, overload
 from nbtool.annotation_kinds import Range, Seconds
 from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage
-from nbtool.text import clean_text, with_article
+from nbtool.text import clean_text, shorten, with_article
 from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, make_digest
 from nbtool.tools.functions import captured_objects, name_of, source_of, unwrap_function
 from nbtool.tools.schema.offer import Offer, make_offer
@@ -253,13 +253,18 @@ def as_tools(obj: Any) -> list[Tool]:
         )
     tools = [_make_tool(method, options) for method, options in _marked_methods(obj)] if is_own else []
     if not tools:
-        is_quoted = isinstance(obj, str) and bool(NAME.fullmatch(obj)) and obj.isidentifier()
-        quoted = f"Pass the function itself, without quotes: tools=[{obj}]."
-        raise BadUsage(
-            f"{with_article(type(obj).__name__, capital=True)} is not a tool.",
-            fix=quoted if is_quoted else "Pass a function, a method, a class or a toolset.",
-        )
+        raise BadUsage(f"{with_article(type(obj).__name__, capital=True)} is not a tool.", fix=_fix_of_no_tool(obj))
     return tools
+
+
+def _fix_of_no_tool(obj: object) -> str:
+    """Return what to pass in place of an object that is no tool, for instance its name."""
+    if isinstance(obj, str) and obj.isidentifier() and NAME.fullmatch(obj):
+        return f"Pass the function itself, without quotes: tools=[{obj}]."
+    if isinstance(obj, str) and obj.startswith("nbtool:"):
+        name = shorten(obj.removeprefix("nbtool:"), 64)
+        return f"In Python: `from nbtool.toolsets import standard`, then tools=[standard({name!r})]."
+    return "Pass a function, a method, a class or a toolset."
 
 
 def as_named_tool(function: Callable[..., Any], name: str) -> Tool:
@@ -300,6 +305,9 @@ def _make_tool(function: Callable[..., Any], options: Options) -> Tool:
     name = options.name or name_of(function)
     _check_name(name)
     description, parameters = parameters_of(function)
+    check = getattr(options.policy.run, "check_parameters", None)
+    if check and parameters.schema.get("additionalProperties") is False:
+        check(name, tuple(parameters.schema.get("properties", ())))
     origin = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', name)}"
     return Tool(
         function=function,

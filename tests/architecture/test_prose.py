@@ -55,7 +55,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     "tools/execution/executors.py": {"_PICKLE_ERROR_WORDS": "pickle has no class of its own for what it cannot write"},
     "tools/schema/parameters.py": {'first["msg"]': "pydantic's words, made shorter"},
     "tools/secret_patterns.py": {"_COPY_MARK": "names of files"},
-    "wire/framing/redaction.py": {"_SECRET_PATTERNS": "shapes of keys"},
     "wire/prompted/undelimited.py": {"_ACTION": OF_MODELS},
     "wire/prompted/suspected_calls/labelled_lines.py": {"_ACTION": OF_MODELS},
     "wire/transport/errors/connection_errors.py": {"407": "httpx gives a proxy's status in its text alone"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,10 @@ from nbtool.chat.model import Model
 from nbtool.chat.rerun.operations import Reexecute, Rerun
 from nbtool.chat.subchat import subchat
 from nbtool.errors import BadUsage
+from nbtool.events import Notice
+from nbtool.settings import data_dir
 from nbtool.testing import ScriptedWire, call
+from nbtool.wire.providers.providers_toml import SETTINGS_FILE
 from tests.hosts import TwoHosts, netloc, two_hosts
 
 
@@ -55,6 +59,35 @@ def test_the_advice_of_the_refusal_sends_it(hosts: TwoHosts) -> None:
 
     assert chat.send("And now?").status == "completed"
     assert hosts.asked == (1, 1)
+
+
+@pytest.mark.promise("history-host")
+def test_a_refusal_says_where_the_former_name_leads_now(hosts: TwoHosts) -> None:
+    hosts.set_keys("alpha", "beta")
+    chat = Chat("alpha:m")
+    chat.send("The secret is 7.")
+    settings = data_dir() / SETTINGS_FILE
+    settings.write_text(settings.read_text(encoding="utf-8").replace(hosts.alpha.url, "http://127.0.0.1:9/v1"))
+    chat.model = replace(Model("beta:m"), is_unnamed=True)
+
+    with pytest.raises(BadUsage, match="Nothing was sent") as refusal:
+        chat.send("And now?")
+
+    assert "goes on as before" not in str(refusal.value)
+    assert "`-m alpha:m` is at 127.0.0.1:9 now" in str(refusal.value)
+
+
+@pytest.mark.promise("history-host")
+def test_a_request_that_takes_the_history_to_a_named_host_says_so_once(hosts: TwoHosts) -> None:
+    hosts.set_keys("alpha", "beta")
+    chat = Chat("alpha:m")
+    first = chat.send("The secret is 7.")
+    chat.model = chat.model.with_changes("beta:m")
+    second, third = chat.send("And now?"), chat.send("And then?")
+
+    said = [[event.text for event in turn.log if isinstance(event, Notice)] for turn in (first, second, third)]
+    moved = f"went to {netloc(hosts.alpha)} (alpha:m) before, are sent to {netloc(hosts.beta)} now."
+    assert [[text.endswith(moved) for text in texts] for texts in said] == [[], [True], []]
 
 
 @pytest.mark.promise("history-host")

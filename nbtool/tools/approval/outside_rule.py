@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage
-from nbtool.text import shorten
+from nbtool.text import left_out, shorten
 from nbtool.tools.approval.context import PolicyContext
 from nbtool.tools.approval.policy import RunMode
 from nbtool.tools.approval.typed_text import TypedWords, find_addresses, texts_in
@@ -30,7 +30,7 @@ def ask_after_outside_text(*destinations: str, optional: Iterable[str] = ()) -> 
         optional: those that may be missing or empty because the function then affects nobody by them.
 
     Raises:
-        BadUsage: a name is that of no parameter.
+        BadUsage: a name cannot be that of a parameter; `@tool` refuses one that its function does not have.
     """
     others = tuple(optional)
     if wrong := [name for name in (*destinations, *others) if not name.isidentifier()]:
@@ -50,17 +50,45 @@ class AskAfterOutsideText:
 
     def __call__(self, arguments: Mapping[str, Any], context: PolicyContext) -> RunMode:
         """Return `auto` if nothing from outside was read, or the person typed where the call goes."""
-        if not context.has_read_outside or self._is_typed(arguments, TypedWords(context.prompts)):
+        if not context.has_read_outside or not self._find_untyped(arguments, TypedWords(context.prompts)):
             return "auto"
         return "ask_always"
 
-    def _is_typed(self, arguments: Mapping[str, Any], typed: TypedWords) -> bool:
+    def explain(self, arguments: Mapping[str, Any], context: PolicyContext) -> str:
+        """Return why a call asks, for its question; empty if this rule does not make it ask."""
+        untyped = self._find_untyped(arguments, TypedWords(context.prompts)) if context.has_read_outside else ""
+        if not untyped:
+            return ""
+        sources = [shorten(one.source, MAX_SHOWN) for one in context.outside]
+        more = f" and {left_out(len(sources) - 1, 'texts')}" if len(sources) > 1 else ""
+        return f"It asks because the model has read a text from outside ({sources[-1]}{more}), and {untyped}."
+
+    def check_parameters(self, name: str, parameters: Collection[str]) -> None:
+        """Check that a tool has the parameters that this rule names.
+
+        Raises:
+            BadUsage: it does not have one of them.
+        """
+        if missing := [one for one in (*self.destinations, *self.optional) if one not in parameters]:
+            raise BadUsage(
+                f"ask_after_outside_text names {missing[0]!r}, which is no parameter of the tool {name!r}.",
+                fix=f"Its parameters: {', '.join(parameters) or 'none'}.",
+            )
+
+    def _find_untyped(self, arguments: Mapping[str, Any], typed: TypedWords) -> str:
+        """Return what of a call the person did not type, in words; empty if that is nothing."""
         has_names = bool(self.destinations or self.optional)
         required = self.destinations if has_names else tuple(arguments)
         ways = {name: tuple(texts_in(arguments.get(name))) for name in (*required, *self.optional)}
-        if not ways or not all(ways[name] for name in required):
-            return False
-        if not all(map(typed.has, (text for texts in ways.values() for text in texts))):
-            return False
+        if not ways:
+            return "it has no argument that says where it goes"
+        if empty := [name for name in required if not ways[name]]:
+            return f"`{shorten(empty[0], MAX_SHOWN)}` is empty"
         found = (address for text in texts_in(dict(arguments)) for address in find_addresses(text))
-        return all(map(typed.has, dict.fromkeys(found)))
+        texts = dict.fromkeys([*(text for texts in ways.values() for text in texts), *found])
+        untyped = next((text for text in texts if not typed.has(text)), None)
+        return "" if untyped is None else f"you did not type {shorten(untyped, MAX_SHOWN)!r}"
+
+
+MAX_SHOWN = 80
+"""Characters of a source, a name or a value in the reason of a question."""

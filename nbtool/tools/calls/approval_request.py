@@ -37,6 +37,7 @@ from nbtool.tools.approval import (
     Undecided,
     Withheld,
 )
+from nbtool.tools.approval.digest import json_copy
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.record import CallEnded
 from nbtool.tools.calls.site_rules import PERSON_FIX, refuse_automatic
@@ -121,6 +122,15 @@ async def gate_mode(
     else:
         refusal = denial(f"{POLICY_FAILED}: it took longer than {seconds:g} s")
     raise refused_call(Resolution(refusal, BY_ERROR))
+
+
+async def policy_reason(bound: BoundCall, seconds: float, context: PolicyContext | None) -> str:
+    """Return why the tool's policy asks before a call, if it is an object with a method `explain`; else empty."""
+    if (explain := getattr(bound.tool.policy.run, "explain", None)) is None:
+        return ""
+    outcome = await run_with_timeout(partial(explain, json_copy(bound.arguments), context or PolicyContext()), seconds)
+    reason = outcome.value if outcome and outcome.error is None else ""
+    return reason if isinstance(reason, str) else ""
 
 
 async def record_decision(question: Question, resolution: Resolution, emit: Emit) -> CallDecided:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
 from nbtool.tools.approval import BY_POLICY, BY_REMEMBERED, Approved, Resolution, RunMode, Scope
-from nbtool.tools.calls.approval_request import gate_mode, refused_call
+from nbtool.tools.calls.approval_request import gate_mode, policy_reason, refused_call
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.call_changes import find_differences
 from nbtool.tools.calls.ordering import CallSlot
@@ -60,8 +60,11 @@ class RunGate:
             call_id, "run", bound.arguments_text, attempt=questions.count, repeated=questions.repeated
         )
         is_first = mode == "ask_first" and question.can_remember
+        context = self.runtime.context_of(self.record)
+        reason = await policy_reason(bound, self.runtime.policy_seconds, context)
+        added = (reason, FIRST_CALL if is_first else "")
         resolution = await self.runtime.request_decision(
-            replace(question, notes=(*question.notes, FIRST_CALL)) if is_first else question,
+            replace(question, notes=(*question.notes, *filter(None, added))),
             self.record,
             must_ask=self._has_remembered,  # what this call remembered does not answer its own next question
         )

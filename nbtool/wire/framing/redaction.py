@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from nbtool.errors import WireError
 from nbtool.text import clean_text, left_out, shorten
 from nbtool.wire.framing.encoded_text import TooManyEncodings, find_secrets, secret_forms
+from nbtool.wire.framing.key_forms import KEY_FORMS, NAMED_KEYS
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -26,17 +27,7 @@ HIDDEN = "•••"
 _MIN_SECRET = 6
 """A shorter key is a placeholder for a local server; redacting it would garble the text."""
 
-_SECRET_PATTERNS = re.compile(
-    r"""
-    \b(?:sk|pk|rk|gsk|xai|csk|pplx|hf|nvapi|fw|tgp|r8)[-_][A-Za-z0-9_\-*]{6,}   # prefixes of providers
-    | \bAIza[A-Za-z0-9_\-]{10,}                                                     # Google
-    | \beyJ[A-Za-z0-9_\-]{10,}(?:\.[A-Za-z0-9_\-]*){1,2}                            # JSON web tokens
-    | (?<=[Bb]earer\ )[^\s"',;]{6,}
-    | (?<=[?&]key=)[^\s&"']+ | (?<=api[-_]key[=:])[^\s&"']+
-    | (?<=://)(?!NAME:PASSWORD@)[^\s/@:]+:[^\s/@]+(?=@)                            # user and password in an address
-    """,
-    re.VERBOSE,
-)
+_ANY_KEY = re.compile(f"{KEY_FORMS}|{NAMED_KEYS}")
 
 _CUT = "[… "
 """What precedes the number of omitted characters."""
@@ -78,7 +69,14 @@ def redact_error(error: Failure, keys: Iterable[SecretStr | None]) -> Failure:
 
 
 def _redact(text: str, forms: list[bytes]) -> str:
-    return _SECRET_PATTERNS.sub(HIDDEN, _without_keys(text, forms))
+    return _ANY_KEY.sub(_hidden, _without_keys(text, forms))
+
+
+def _hidden(match: re.Match[str]) -> str:
+    """Return a match with its key replaced, and the name before it kept."""
+    if value := match["key"] or match["password"]:
+        return match[0].removesuffix(value) + HIDDEN
+    return HIDDEN
 
 
 def _without_keys(text: str, forms: list[bytes], *, is_cut: bool = False, find: FindSecrets = find_secrets) -> str:

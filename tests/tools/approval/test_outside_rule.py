@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from nbtool import PolicyContext, ask_after_outside_text
+from nbtool import Approved, Chat, PolicyContext, ask_after_outside_text, tool
 from nbtool.errors import BadUsage
-from nbtool.tools.approval import OutsideText
+from nbtool.testing import ScriptedWire, call
+from nbtool.tools.approval import OutsideText, Question
 from nbtool.tools.approval.typed_text import find_addresses
 from tests.cpu_time import check_growth, run_within
 
@@ -131,3 +132,62 @@ def test_a_long_text_that_was_nearly_typed_is_compared_in_linear_time() -> None:
 
 def test_whether_a_long_word_is_a_number_takes_linear_time() -> None:
     run_within(0.2, lambda: list(find_addresses("1" * 50_000 + "a")))
+
+
+def test_a_name_of_no_parameter_is_refused_where_the_tool_is_made() -> None:
+    def send(to: str, ccuser: str = "") -> None:
+        "Send."
+
+    with pytest.raises(BadUsage, match=r"names 'cc_user', which is no parameter of the tool 'send'.*: to, ccuser\."):
+        Chat(tools=[tool(run=ask_after_outside_text("to", optional=("cc_user",)))(send)])
+    with pytest.raises(BadUsage, match="names 'recipient'"):
+        Chat(tools=[tool(run=ask_after_outside_text("recipient"))(send)])
+
+
+def test_what_a_function_takes_beyond_its_parameters_may_be_named() -> None:
+    def send(**fields: str) -> None:
+        "Send."
+
+    assert Chat(tools=[tool(run=ask_after_outside_text("to"))(send)]).tools.tools().keys() == {"send"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names", "expected"),
+    [
+        ({"to": "eve@example.org"}, ("to",), "you did not type 'eve@example.org'"),
+        ({"to": "anna@example.org", "text": "or eve@example.org"}, ("to",), "you did not type 'eve@example.org'"),
+        ({"to": ""}, ("to",), "`to` is empty"),
+        ({}, (), "it has no argument that says where it goes"),
+        ({"to": "anna@example.org"}, ("to",), ""),
+    ],
+)
+def test_a_question_says_why_it_is_asked(arguments: dict[str, Any], names: tuple[str, ...], expected: str) -> None:
+    reason = ask_after_outside_text(*names).explain(arguments, context())
+
+    start = "It asks because the model has read a text from outside (read_mail), and "
+    assert reason == (f"{start}{expected}." if expected else "")
+    assert ask_after_outside_text(*names).explain(arguments, context(outside=())) == ""
+
+
+def test_the_reason_is_on_the_card_and_a_policy_of_ones_own_may_have_one() -> None:
+    class OnMonday:
+        def __call__(self, _: dict[str, Any]) -> str:
+            return "ask_always"
+
+        def explain(self, arguments: dict[str, Any], context: PolicyContext) -> str:
+            return f"It is Monday, {arguments['to']}: {context.tool}."
+
+    questions: list[Question] = []
+
+    def approve(question: Question) -> Approved:
+        questions.append(question)
+        return Approved()
+
+    def send(to: str) -> str:
+        "Send."
+        return to
+
+    with ScriptedWire([[call("send", to="Anna")], "Done."]) as wire:
+        Chat(wire=wire, tools=[tool(run=OnMonday())(send)], approver=approve).send("Go")
+
+    assert [question.notes for question in questions] == [("It is Monday, Anna: send.",)]

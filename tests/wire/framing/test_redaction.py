@@ -22,10 +22,30 @@ def test_a_given_key_is_hidden_from_its_shortest_length_on() -> None:
         "api_key=abc",
         "AIza" + "x" * 20,
         "eyJ" + "x" * 12 + ".y",
+        "ghp_" + "x" * 30,
+        "github_pat_11ABC_" + "x" * 20,
+        "AKIAIOSFODNN7EXAMPLE",
+        "xoxb-123456789012-abcdefghij",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE+/=\n-----END RSA PRIVATE KEY-----",
+        "SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG",
+        "DB_PASSWORD='s3cr3t!!'",
+        '"client_secret": "abc-def"',
+        "sk-****abcd",
     ],
 )
 def test_what_looks_like_a_key_is_hidden(text: str) -> None:
     assert HIDDEN in redact(f"see {text} there")
+
+
+@pytest.mark.parametrize(
+    "text", ["hf_transfer", "sk-learn", "npm_install", "max_tokens: 4096", "the password is 12", "password: correct"]
+)
+def test_what_only_resembles_a_key_stays(text: str) -> None:
+    assert redact(f"see {text} there") == f"see {text} there"
+
+
+def test_the_name_of_a_key_stays() -> None:
+    assert redact('{"api_key": "abcdef", "n": 1}') == f'{{"api_key": "{HIDDEN}", "n": 1}}'
 
 
 def test_a_foreign_body_is_one_line_of_bounded_length_without_markup_and_keys() -> None:
