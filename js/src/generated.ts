@@ -499,11 +499,11 @@ export type CellAction = "rerun" | "edit" | "execute" | "resume" | "switch" | "b
 
 /**
  * A request without content.
- * `hello` connects, `resync` requests a snapshot, `rich` the second module; `took` says that the output was
- * replaced.
+ * `present` says that the page has the widget, `hello` that it draws it, `gone` that its last view was removed;
+ * `resync` requests a snapshot, `rich` the second module; `took` says that the output was replaced.
  */
 export interface PlainRequest {
-  kind: "hello" | "stop" | "resync" | "ping" | "rich" | "took";
+  kind: "present" | "hello" | "gone" | "stop" | "resync" | "ping" | "rich" | "took";
 }
 
 /** An action on the turn. */
@@ -945,7 +945,7 @@ export interface MapData {
 
 /** A request of the page: as those of a turn; `stop` stops the map. */
 export interface MapRequest {
-  kind: "hello" | "stop" | "ping" | "took";
+  kind: "present" | "hello" | "gone" | "stop" | "ping" | "took";
 }
 
 /** The whole map as it is now. */

@@ -11,37 +11,50 @@ interface Props {
   signal?: AbortSignal;
 }
 
+interface Opened {
+  connection: Connection;
+  close: () => void;
+  /** The views of the turn on this page. */
+  views: number;
+}
+
 /** One connection for each turn on this page: its views share it. */
-const connections = new Map<string, Connection>();
+const connections = new Map<string, Opened>();
 
 function connectionKey(model: Model): string {
   return `${model.get("turn_id")} ${model.get("nonce")}`;
 }
 
-function open(model: Model): { connection: Connection; close: () => void } {
+function open(model: Model): Opened {
   const lifetime = new AbortController();
   const key = connectionKey(model);
-  const connection = connectTurn(model, lifetime.signal);
-  connections.set(key, connection);
   const close = (): void => {
     lifetime.abort();
     connections.delete(key);
   };
-  return { connection, close };
+  const opened = { connection: connectTurn(model, lifetime.signal), close, views: 0 };
+  connections.set(key, opened);
+  return opened;
 }
 
 export default {
   initialize({ model }: Props): () => void {
-    return open(model).close;
+    const { connection, close } = open(model);
+    connection.sendPresence();
+    return close;
   },
   render({ model, el }: Props): () => void {
     const existing = connections.get(connectionKey(model));
-    const { connection, close } = existing ? { connection: existing, close: () => {} } : open(model);
+    const opened = existing ?? open(model);
+    const { connection } = opened;
     mount(<Turn connection={connection} />, el);
+    opened.views += 1;
     connection.sendHello();
     return () => {
       mount(null, el);
-      close();
+      opened.views -= 1;
+      if (opened.views === 0) connection.sendGone();
+      if (!existing) opened.close();
     };
   },
 };

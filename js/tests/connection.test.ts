@@ -120,6 +120,27 @@ test("hello is said until the kernel answers, and then no more", () => {
   expect(page.state().link).not.toBe("noReply");
 });
 
+test("a view that is drawn after the kernel answered the page says so, and says so again when it is drawn anew", () => {
+  const { kernel, page } = connected();
+  page.sendPresence();
+  kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
+  page.sendHello();
+  kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[1]?.id) });
+  page.sendGone();
+  page.sendHello();
+
+  expect(kernel.said.map(({ kind }) => kind)).toEqual(["present", "hello", "gone", "hello"]);
+});
+
+test("the view of a turn that is over goes without a word", () => {
+  const { kernel, page } = connected();
+  kernel.patches({ op: "head", set: { status: "completed" } });
+
+  page.sendGone();
+
+  expect(kernel.said).toHaveLength(0);
+});
+
 test("a kernel that never answers hello cannot hear the page", () => {
   const { kernel, page } = connected();
 

@@ -18,7 +18,7 @@ import anywidget
 import traitlets
 
 from nbtool.blocks.protocol import VERSION
-from nbtool.threadless import new_event
+from nbtool.turn_place import REPORTS, TurnPlace
 from nbtool.view.patch_batching import LoopClock
 from nbtool.view.protocol import OutputReplacement
 
@@ -81,7 +81,7 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         clock: LoopClock | None = None,
         **traits: Any,
     ) -> None:
-        self.page_ready = new_event()
+        self.turn_place = TurnPlace()
         # ipykernel 7.0 takes a message's cell from the context, which the listener's thread does not have.
         self._context = copy_context()
         self._post, self._clock = post, clock
@@ -116,9 +116,12 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             if message is None or message.message_id in self._received_ids:
                 return False
             self._received_ids.append(message.message_id)
-        if message.kind in ("hello", "resync"):  # a page that connects mid-stream may be answered before its hello
+        if message.kind in ("present", "hello", "resync"):
             self._pages.setdefault(_page(message), False)
-            self.page_ready.set()
+        if message.kind in REPORTS:
+            self.turn_place.report(_page(message), message.kind)
+        elif message.kind == "resync":  # a page that connects mid-stream may be answered before its hello
+            self.turn_place.report(_page(message), "hello")
         self._post(partial(self._context.run, self._answer, message))
         return True
 
@@ -159,7 +162,7 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             case kind:
                 if kind in ("hello", "resync"):
                     self._on_hello()
-                else:
+                elif kind not in REPORTS:
                     self._dispatch(message)
                 self._send_message({"v": VERSION, "kind": "ack", "id": message.message_id})
 
@@ -170,10 +173,12 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             self._announce_replacement()
 
     def _announce_replacement(self) -> None:
-        # The page that has shown the widget from its start has replaced its output already, and only records it.
+        # The page that has shown the widget from its start has replaced its output already, and only records it;
+        # not if its view went away meanwhile: an output that moved with its cell gets no update.
+        has_others = len(self._pages) > 1 or self.turn_place.was_gone
         places: list[OutputReplacement] = [{"was": was, "data": data} for was, data in self._replacements]
         pages = list(reversed(self._pages))
-        self._send_message({"v": VERSION, "kind": "left", "pages": pages, "places": places if len(pages) > 1 else []})
+        self._send_message({"v": VERSION, "kind": "left", "pages": pages, "places": places if has_others else []})
 
     def _on_replaced(self, message: PageMessage) -> None:
         """Record that a page shows the replacement; close after the last one, or when the older ones had time."""

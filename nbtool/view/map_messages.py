@@ -17,7 +17,7 @@ from nbtool.view.message_envelope import CLOSED, is_for_widget, validate_content
 class MapRequest(TypedDict):
     """A request of the page: as those of a turn; `stop` stops the map."""
 
-    kind: Literal["hello", "stop", "ping", "took"]
+    kind: Literal["present", "hello", "gone", "stop", "ping", "took"]
 
 
 class MapStateMessage(TypedDict):
@@ -32,7 +32,7 @@ class MapStateMessage(TypedDict):
 class MapMessage:
     """One message of the page."""
 
-    kind: Literal["hello", "stop", "ping", "took"]
+    kind: Literal["present", "hello", "gone", "stop", "ping", "took"]
     message_id: str
 
 

@@ -17,8 +17,8 @@ NAME_LIMIT = 100
 """Characters of a name to bind a result to."""
 
 MessageKind = Literal[
-    "hello", "approve", "deny", "release", "withhold", "stop", "stop_call", "resync", "ping", "bind", "rich", "act",
-    "media", "took",
+    "present", "hello", "gone", "approve", "deny", "release", "withhold", "stop", "stop_call", "resync", "ping", "bind",
+    "rich", "act", "media", "took",
 ]  # fmt: skip
 
 TURN_ACTIONS: tuple[TurnAction, ...] = get_args(TurnAction)

@@ -43,10 +43,11 @@ show it, write its calls as code, bind a call's result, continue a past chat, or
 class PlainRequest(TypedDict):
     """A request without content.
 
-    `hello` connects, `resync` requests a snapshot, `rich` the second module; `took` says that the output was replaced.
+    `present` says that the page has the widget, `hello` that it draws it, `gone` that its last view was removed;
+    `resync` requests a snapshot, `rich` the second module; `took` says that the output was replaced.
     """
 
-    kind: Literal["hello", "stop", "resync", "ping", "rich", "took"]
+    kind: Literal["present", "hello", "gone", "stop", "resync", "ping", "rich", "took"]
 
 
 class ActRequest(TypedDict):

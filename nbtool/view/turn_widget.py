@@ -73,8 +73,9 @@ class TurnWidget(LiveWidget):
         super().__init__(turn_id=turn_id, snapshot=document or self.document, **options)
 
     def __repr__(self) -> str:
-        """Return the text that front ends without widgets show while the turn runs."""
-        return "This front end does not support widgets: the turn is shown here when it has ended."
+        """Return the text of the output while the turn runs, which a notebook saved meanwhile keeps."""
+        command = f"`%chat show {self.turn_id}`"
+        return f"The turn is shown here when it has ended. If it had not ended when this was saved: {command}."
 
     @property
     def transcript(self) -> Transcript:
@@ -89,7 +90,7 @@ class TurnWidget(LiveWidget):
         self._queue.add(patches)
         if isinstance(event, (TurnStarted, CallAsked, TurnParked, TurnEnded)):
             self.flush()
-            if isinstance(event, CallAsked) and self.page_ready.is_set():
+            if isinstance(event, CallAsked) and self.turn_place.state == "seen":
                 self._on_shown(event.digest)
         else:
             self._throttle.request()

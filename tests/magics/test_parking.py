@@ -22,6 +22,7 @@ from nbtool.magics.cell.approver import PARKED_SECONDS, CellApprover
 from nbtool.magics.flags.flag_parser import cell_parser, parse
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Approved, Denied, Question, Undecided
+from nbtool.turn_place import TurnPlace
 from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end, when_asked
 
 
@@ -185,10 +186,10 @@ def test_a_question_that_nobody_answers_in_time_is_refused() -> None:
 
 
 def test_a_deadline_holds_in_a_running_cell_too() -> None:
-    received = threading.Event()
-    received.set()
+    place = TurnPlace()
+    place.report("page", "hello")
 
-    turn = ParkingChat().park(mode="ask", page_ready=received, timeout=0.01)
+    turn = ParkingChat().park(mode="ask", place=place, timeout=0.01)
 
     assert (turn.status, turn.calls[0].reason) == ("completed", "Nobody answered in time.")
     assert not turn.parking.is_parked

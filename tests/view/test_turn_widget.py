@@ -173,7 +173,7 @@ def test_hello_is_noticed_on_the_hearing_thread_and_answered_on_the_loop() -> No
     received.start()
     received.join()
 
-    assert page.widget.page_ready.is_set()
+    assert page.widget.turn_place.state == "seen"
     assert len(page.sent) == sent_before
     page.work()
     assert [message["kind"] for message in page.sent[sent_before:]] == ["snapshot", "ack"]

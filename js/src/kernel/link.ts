@@ -22,6 +22,9 @@ export interface LinkedState extends ChannelState {
 /** The key in `requests` of a request to stop. */
 export const STOP_REQUEST = "stop";
 
+/** What a page says first: that it has the model of a view, and that it draws it. */
+export type Greeting = "present" | "hello";
+
 export const ACK_TIMEOUT_MS = 2000;
 const HEARTBEAT_MS = 1000;
 /** Time without a reply to a ping after which the kernel counts as lost: within five seconds of its last message. */
@@ -42,8 +45,8 @@ interface Options<T, K> {
 }
 
 export interface Link<T extends LinkedState> extends Channel<T> {
-  /** Send hello until the kernel replies. */
-  sendHello(): void;
+  /** Report that the page has the view, or draws it, until the kernel replies. */
+  greet(kind: Greeting): void;
   /** Send an action of the person, and track its acknowledgment under a key of `requests`. */
   request<M extends { kind: string }>(key: string, message: M): void;
   resolveRequest(id: string, requestState: RequestState): void;
@@ -59,6 +62,8 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
   { envelope, accepts, isLive, onMessage }: Options<T, K>,
 ): Link<T> {
   const pending = new Map<string, string>();
+  /** The ids of greetings that the kernel has not answered. */
+  const greetings = new Map<string, Greeting>();
   const isReloaded = Boolean(model.get("seen"));
   const channel = openChannel(model, signal, initial, {
     ...(envelope && { envelope }),
@@ -102,6 +107,7 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
     pingAt = 0;
     if (state().link === "lost") showLink({ link: "open" });
     if (message.kind === "ack") {
+      forgetGreeting((message as AckMessage).id);
       if (state().link !== "open") showLink({ link: "open" });
       resolveRequest((message as AckMessage).id, { state: "accepted", text: "" });
     } else if (message.kind === "left") takeOver(message as ReplacedMessage);
@@ -128,18 +134,24 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
   /** Show the view under its cell again; send a hello even if connected, because the kernel may wait for a page. */
   function restoreAfterReload(): void {
     restoreOutput(model);
-    greet(MAX_HELLOS);
+    if (state().link === "connecting") greet("hello");
   }
 
-  /** Send hello until the kernel replies, a few times: a page may be ready before the kernel listens. */
-  function greet(triesLeft: number): void {
-    if (state().link !== "connecting") return;
+  /** Greet until the kernel replies, a few times: a page may be ready before the kernel listens. */
+  function greet(kind: Greeting, triesLeft = MAX_HELLOS): void {
     if (triesLeft === 0) {
-      showLink({ link: "noReply" });
+      if (state().link === "connecting") showLink({ link: "noReply" });
       return;
     }
-    send({ kind: "hello" });
-    setTimer(() => greet(triesLeft - 1), HEARTBEAT_MS);
+    const id = send({ kind });
+    greetings.set(id, kind);
+    setTimer(() => greetings.has(id) && greet(kind, triesLeft - 1), HEARTBEAT_MS);
+  }
+
+  /** Greet no more in this way: the kernel has heard it. */
+  function forgetGreeting(id: string): void {
+    const heard = greetings.get(id);
+    for (const [one, kind] of [...greetings]) if (kind === heard) greetings.delete(one);
   }
 
   /** Ping the kernel while the view runs and nothing has arrived for a second. */
@@ -160,7 +172,7 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
   return {
     ...channel,
     show,
-    sendHello: () => greet(MAX_HELLOS),
+    greet,
     request,
     resolveRequest,
     receivedAt: () => receivedAt,

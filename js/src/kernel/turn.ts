@@ -35,7 +35,12 @@ export interface Connection {
   state(): TurnState;
   /** Add a listener for changes; return a function that removes it. */
   subscribe(listener: () => void): () => void;
+  /** Report that the page has the turn, before a view is drawn. */
+  sendPresence(): void;
+  /** Report that a view is drawn, until the kernel replies. */
   sendHello(): void;
+  /** Report that the last view was removed while the turn runs. */
+  sendGone(): void;
   decide(decision: Decision): void;
   stop(): void;
   /** Stop one running call; its state is in `requests` under `stopRequestKey`. */
@@ -130,7 +135,9 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     drafts: { reasons: new Map(), focusedDigest: "" },
     state,
     subscribe: link.subscribe,
-    sendHello: link.sendHello,
+    sendPresence: () => link.greet("present"),
+    sendHello: () => link.greet("hello"),
+    sendGone: () => isLive(state().document) && link.send({ kind: "gone" }),
     decide: (decision) => request(decision.digest, decision),
     stop: () => request(STOP_REQUEST, { kind: "stop" }),
     stopCall: (call_id) => request(stopRequestKey(call_id), { kind: "stop_call", call_id }),

@@ -34,7 +34,7 @@ export function connectMap(model: Model, signal: AbortSignal): MapClient {
   return {
     state: link.state,
     subscribe: link.subscribe,
-    sendHello: link.sendHello,
+    sendHello: () => link.greet("hello"),
     stop: () => link.request(STOP_REQUEST, stop),
   };
 }

@@ -22,7 +22,6 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided, Cancelled
 from nbtool.magics.cell.form_input import fill_in_by_input, read_line
 from nbtool.magics.cell.passing_line import PassingLine
-from nbtool.threadless import WaitEvent, wait_for_event
 from nbtool.tools.approval import (
     BY_INPUT,
     BY_NOBODY,
@@ -39,11 +38,30 @@ from nbtool.tools.approval import (
 )
 from nbtool.tools.calls.approval_request import request_event
 from nbtool.tools.execution.threads import CallerThreadRunner
+from nbtool.turn_place import PlaceState, TurnPlace
 
 Mode = Literal["ask", "input", "park", "auto", "deny"]
 
 PAGE_READY_SECONDS = 10.0
 """How long to wait for a page's hello before the next option is tried; loading the first widget is slow."""
+
+WITH_PAGE: frozenset[PlaceState] = frozenset(("present", "seen", "gone"))
+"""The states of a turn's place in which there is a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceSeconds:
+    """How long a question waits for its place in a page.
+
+    `removed`: before a question whose view was removed is shown again: a cell that moves is drawn again at once.
+    `again`: for a page to draw what was shown again; then the turn is parked.
+    `unseen`: in a page that has not drawn it, because its cell is out of view; then the turn is parked.
+    """
+
+    removed: float = 1.5
+    again: float = 5.0
+    unseen: float = 600.0
+
 
 PAGE_NOTICE_SECONDS = 1.0
 """Seconds of that wait after which the cell says what it waits for; a page that is open has connected by then."""
@@ -68,20 +86,23 @@ DENIED_BY_FLAG = "This turn was started with --approve deny."
 class CellApprover:
     """The approver of a cell's turn.
 
-    `page_ready` is set when a page has connected; None if there is no page. `can_input` is whether a line of input
-    would reach a person, `can_park` whether somebody could answer after the cell. An unanswered question is denied
-    after `within` seconds; None means `PARKED_SECONDS` after the cell has ended, and no limit before. `on_question`
-    gets the digest of each question that waits for a person in the running cell.
+    `place` is where the turn is on the pages, None if there is no page, and `show_again` displays it again in its cell.
+    `can_input` is whether a line of input would reach a person, `can_park` whether somebody could answer after the
+    cell. An unanswered question is denied after `timeout` seconds; None means `PARKED_SECONDS` after the cell has
+    ended, and no limit before. `on_question` gets the digest of each question that waits for a person in the running
+    cell.
     """
 
     turn: Turn
     approvals: ApprovalQueue
     mode: Mode = "ask"
-    page_ready: WaitEvent | None = None
+    place: TurnPlace | None = None
+    show_again: Callable[[], object] = field(default=lambda: None, repr=False)
     can_input: bool = False
     can_park: bool = False
     timeout: float | None = None
     on_question: Callable[[str], object] = field(default=lambda _: None, repr=False)
+    place_seconds: PlaceSeconds = PlaceSeconds()
     methods: list[str] = field(default_factory=list)
     has_waited_for_page: bool = False
     page_wait: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
@@ -115,10 +136,10 @@ class CellApprover:
             return self._record(BY_POLICY, Approved() if question.gate == "run" else Released())
         if self.mode == "park" or not self.turn.caller_thread.is_attached:
             return await self._park(question)
-        if self.mode != "input" and self.page_ready and await self._wait_for_page(self.page_ready):
+        if self.mode != "input" and self.place and await self._wait_for_page(self.place):
             self.methods.append("click")
             self.on_question(question.digest)
-            return await self._wait_for_click(question, self.timeout)
+            return await self._wait_while_shown(question, self.place)
         if self.can_input:
             self.on_question(question.digest)
             decision = await self._ask_by_input(question)
@@ -129,27 +150,48 @@ class CellApprover:
             return self._record(BY_INPUT, Undecided())
         return await self._park(question)
 
-    async def _wait_for_page(self, page_ready: WaitEvent) -> bool:
-        """Wait for a page, and say so unless it connects soon; return whether it has connected.
+    async def _wait_for_page(self, place: TurnPlace) -> bool:
+        """Wait for a page, and say so unless it connects soon; return whether there is one, even if nobody sees it.
 
         Questions at the same time wait together; after one wait in vain, a later question only checks for a page.
         """
         async with self.page_wait:
-            if page_ready.is_set() or self.has_waited_for_page:
-                return page_ready.is_set()
-            if await wait_for_event(page_ready, min(PAGE_NOTICE_SECONDS, PAGE_READY_SECONDS)):
+            if place.state != "not_drawn" or self.has_waited_for_page:
+                return place.state != "not_drawn"
+            if await place.wait_for(WITH_PAGE, min(PAGE_NOTICE_SECONDS, PAGE_READY_SECONDS)):
                 return True
             if (rest := PAGE_READY_SECONDS - PAGE_NOTICE_SECONDS) > 0:
                 unpaged = UNPAGED_INPUT if self.can_input else UNPAGED_PARK if self.can_park else UNPAGED_DENY
                 line = PassingLine(WAITING_FOR_PAGE.format(seconds=rest, next=unpaged))
                 try:
                     await self._in_cell(line.show)
-                    await wait_for_event(page_ready, rest)
+                    await place.wait_for(WITH_PAGE, rest)
                 finally:  # a click in the page that has connected ends this wait as well
-                    if page_ready.is_set():
-                        line.clear()
+                    line.clear()
             self.has_waited_for_page = True
-            return page_ready.is_set()
+            return place.state != "not_drawn"
+
+    async def _wait_while_shown(self, question: Question, place: TurnPlace) -> Answer:
+        """Leave a question in the queue for a click; park its turn once nobody can see it any more."""
+        try:
+            async with asyncio.timeout(self.timeout):
+                await self._wait_until_lost(place)
+        except TimeoutError:
+            return self._expire(question)
+        return await self._park(question)
+
+    async def _wait_until_lost(self, place: TurnPlace) -> None:
+        """Return when the place of the turn is gone and showing it again did not help, or no page ever drew it."""
+        while True:
+            if place.state == "seen":
+                await place.wait_for({"gone"}, None)
+            elif place.state == "present":
+                if not await place.wait_for({"seen", "gone"}, self.place_seconds.unseen):
+                    return
+            elif not await place.wait_for({"seen"}, self.place_seconds.removed):
+                await self._in_cell(self.show_again)
+                if not await place.wait_for({"seen"}, self.place_seconds.again):
+                    return
 
     async def _park(self, question: Question) -> Answer:
         """Let the cell end and leave the question in the queue, if somebody could answer it later."""
@@ -169,8 +211,13 @@ class CellApprover:
         """Leave a question in the queue and deny it when its time is over; an earlier decision ends this wait."""
         if timeout is not None:
             await asyncio.sleep(timeout)
-            with suppress(AlreadyDecided):
-                self.approvals.expire(question.digest)
+            return self._expire(question)
+        return Undecided()
+
+    def _expire(self, question: Question) -> Answer:
+        """Deny a question whose time is over, unless it was decided meanwhile."""
+        with suppress(AlreadyDecided):
+            self.approvals.expire(question.digest)
         return Undecided()
 
     async def _ask_by_input(self, question: Question) -> Decision:

@@ -26,13 +26,14 @@ from nbtool.magics.cell.notices import after_start, changes_notice, identify_cel
 from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, choose_model
 from nbtool.magics.flags.flag_parser import budget, mentions
-from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id
+from nbtool.magics.kernel.cell_messages import can_ask_for_input, turn_cell_id
 from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, restore_later_names, settle_names
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CHARACTERS_PER_TOKEN
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.magics.views import View, can_park, make_view
+from nbtool.magics.views.cleared_output import follow_clearing
 from nbtool.policy import site_policy
 from nbtool.toolsets.notebook_access import open_notebook
 from nbtool.wire.dialects.options import combine_options
@@ -112,7 +113,8 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         turn,
         chat.approvals,
         flags.approve or "ask",
-        page_ready=view.page_ready,
+        place=view.turn_place,
+        show_again=view.show_again,
         can_input=can_ask_for_input(shell),
         can_park=can_park(shell),
         timeout=flags.answer_within,
@@ -125,7 +127,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     turn.add_listener(rerun.feed)
     try:
         poll = partial(_poll, interrupts, notebook.poll if flags.quiet else view.poll)
-        with open_notebook(turn.caller_thread, notebook):
+        with open_notebook(turn.caller_thread, notebook), follow_clearing(shell, view.show_again):
             wait_for_turn(turn, on_tick=poll, on_start=interrupts.begin)
     except KeyboardInterrupt:
         raise stop_cell(shell, turn, has_view=not flags.quiet) from None
@@ -301,7 +303,7 @@ def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
     }  # fmt: skip
     limits = replace(chat.limits, **{name: value for name, value in flag_values.items() if value is not None})
     return TurnSettings(
-        cell_id=cell_id(shell),
+        cell_id=turn_cell_id(shell),
         append=flags.append,
         stream=not flags.no_stream,
         limits=limits,

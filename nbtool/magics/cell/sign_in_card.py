@@ -39,7 +39,7 @@ def ask_in_cell(shell: Any, magic: str, request: LoginRequest) -> bool:
     turn.approver = CellApprover(
         turn,
         chat.approvals,
-        page_ready=view.page_ready,
+        place=view.turn_place,
         can_input=can_ask_for_input(shell),
         timeout=LOGIN_SECONDS,
     )

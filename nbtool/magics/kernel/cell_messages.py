@@ -112,15 +112,46 @@ def takes_next_cell(shell: Any) -> bool:
 
 def cell_id(shell: Any) -> str:
     """Return the id of the running cell from the front end; empty if it sends none."""
+    return _cell_of(_request_of(shell))
+
+
+def _request_of(shell: Any) -> Mapping[str, Any]:
+    """Return the message that the kernel handles now; empty without a kernel."""
     kernel = getattr(shell, "kernel", None)
-    if kernel is not None and suspension():
-        return _cell_of(parent_of(kernel))
-    return _cell_of(kernel.get_parent("shell") if kernel else None)
+    if kernel is None:
+        return {}
+    return (parent_of(kernel) if suspension() else kernel.get_parent("shell")) or {}
 
 
-def _cell_of(message: Mapping[str, Any] | None) -> str:
+_SEPARATOR = "#"
+
+_prompts: dict[str, int] = {}
+"""How many prompts the last execution of a cell sent, by the id of its request."""
+
+
+def turn_cell_id(shell: Any) -> str:
+    """Return the id of the next turn of the running cell; empty if the front end names no cells.
+
+    The first prompt of an execution has the id of its cell, so that another execution makes a version of its turn. The
+    further ones, of a loop or a function, have a number too: they follow it.
+    """
+    if not (cell := cell_id(shell)):
+        return ""
+    request = str(_request_of(shell).get("header", {}).get("msg_id", ""))
+    count = _prompts.get(request, 0) + 1
+    _prompts.clear()
+    _prompts[request] = count
+    return cell if count == 1 else f"{cell}{_SEPARATOR}{count}"
+
+
+def cell_of_turn(turn_cell: str) -> str:
+    """Return the id of the cell of a turn, from its `turn_cell_id`."""
+    return turn_cell.partition(_SEPARATOR)[0]
+
+
+def _cell_of(message: Mapping[str, Any]) -> str:
     """Return the id of the cell that a message runs; empty if the front end sends none."""
-    return str((message or {}).get("metadata", {}).get("cellId") or "")
+    return str(message.get("metadata", {}).get("cellId") or "")
 
 
 def routes_output_by_context(kernel: Any) -> bool:
@@ -173,7 +204,7 @@ class _MessageFilter:
         """Add a widget."""
         parent = self._kernel.get_parent("shell") if in_cell else None
         self._widgets = {**self._widgets, comm_id: (on_message, parent)}
-        if on_rerun and (cell := _cell_of(parent)):
+        if on_rerun and (cell := _cell_of(parent or {})):
             self._reruns = {**self._reruns, comm_id: (cell, on_rerun)}
 
     def remove(self, comm_id: str) -> None:

@@ -60,13 +60,19 @@ class PageLink:
         if self._listener:
             self._listener.poll()
 
-    def replace_when_loaded(self, widget: LiveWidget, *replacements: tuple[str, dict[str, Any]]) -> None:
-        """Stop listening, and replace these outputs also in a page that is reloaded."""
+    def replace_when_loaded(
+        self, widget: LiveWidget, *replacements: tuple[str, dict[str, Any]], key: str | None = None
+    ) -> None:
+        """Stop listening, and replace these outputs also in a page that is reloaded.
+
+        The widget is closed early if another one with its `key` is shown, by default the id of its cell.
+        """
+        key = widget.cell if key is None else key
         if self._listener and widget.comm:
             self._listener.close(widget.comm.comm_id)
         widget.close_when_replaced(*replacements)
-        close_former(widget.cell)
-        _closing_widgets[widget.cell] = widget
+        close_former(key)
+        _closing_widgets[key] = widget
         while len(_closing_widgets) > MAX_CLOSING:
             _closing_widgets.pop(next(iter(_closing_widgets))).close()
 
@@ -84,7 +90,7 @@ def close_former(cell_id: str) -> None:
         former.close()
 
 
-def display_widget(widget: LiveWidget) -> Any:
-    """Show a widget in the output of the running cell; return the handle of its display."""
+def display_widget(widget: LiveWidget, *, display_id: str | bool = True) -> Any:
+    """Show a widget in the output of the running cell; return the handle of its display, a new one without an id."""
     data, metadata = widget.mimebundle()
-    return display(data, raw=True, metadata=metadata, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+    return display(data, raw=True, metadata=metadata, display_id=display_id)  # type: ignore[no-untyped-call]  # IPython ships no types for it

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from IPython.display import display
+
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.protocol import Document, NoticeBlock
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.chat import Chat
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
-from nbtool.magics.kernel.cell_messages import routes_output_by_context
+from nbtool.magics.kernel.cell_messages import cell_of_turn, routes_output_by_context
 from nbtool.magics.names.result_binding import bind_result
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.turn_code import turn_code
@@ -70,7 +72,7 @@ class WidgetView(OutputView):
         self._copy: Any = None
         close_former(turn.cell_id)
         self._widget = self._create_widget(in_cell=place is None)
-        self.page_ready = self._widget.page_ready
+        self.turn_place = self._widget.turn_place
         if place is not None:
             data, metadata = self._widget.mimebundle()
             place.update(data, raw=True, metadata=metadata)
@@ -100,6 +102,11 @@ class WidgetView(OutputView):
         """Process received messages."""
         self._link.poll()
 
+    def show_again(self) -> None:
+        """Show the turn again, under the same display id, so that its end replaces this output too."""
+        if not self._parked_at and not self._turn.done.done():
+            display_widget(self._widget, display_id=self._handle.display_id)
+
     def show_changes(self, text: str, *, can_undo: bool) -> None:
         """Show it below the turn, before its widget is replaced."""
         show = partial(self._widget.show_changes, text, can_undo=can_undo)
@@ -108,7 +115,7 @@ class WidgetView(OutputView):
         else:  # parked, or stopped while the loop is blocked: nothing waits for it
             background_loop().call_soon(show)
 
-    def on_parked(self, turn: Turn) -> None:  # noqa: ARG002 - the widget has its own transcript
+    def on_parked(self, turn: Turn) -> None:
         """Replace the output by the transcript so far, and a live card of the question and what follows."""
         before, self._parked_at = self._widget, _clock()
         document, since = run_sync(_snapshot(before.transcript))
@@ -119,20 +126,24 @@ class WidgetView(OutputView):
         self._above = _partial_bundle({**document, "blocks": [*above, note]}, before.transcript.media)
         self._handle.update(self._above, raw=True)
         run_sync(self._switch_to(card))
+        self.turn_place = card.turn_place
         self._card = display_widget(card)
-        self._link.replace_when_loaded(before, (before.place, self._above))
+        self._link.replace_when_loaded(before, (before.place, self._above), key=turn.cell_id)
 
     def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:
         """Replace the output by the static one, a copy of it by a line, and release the widget."""
         if not self._parked_at:
             bundle = self._widget.finish()
-            self._handle.update(bundle, raw=True)
+            if self._widget.turn_place.state == "gone":  # an update of what was cleared has no effect
+                display(bundle, raw=True, display_id=self._handle.display_id)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+            else:
+                self._handle.update(bundle, raw=True)
             outputs = [(self._widget.place, bundle)]
             if self._copy is not None:
                 line = {"text/plain": in_copy}
                 self._copy.update(line, raw=True)
                 outputs.append((self._widget.place, line))
-            self._link.replace_when_loaded(self._widget, *outputs)
+            self._link.replace_when_loaded(self._widget, *outputs, key=turn.cell_id)
             shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript, self._cells))
             shown_turns.update_others(turn, self._chat)
             return
@@ -142,7 +153,8 @@ class WidgetView(OutputView):
         bundle, rest = turn_mimebundle(document, transcript.media), _partial_bundle({**document, "blocks": [note]})
         self._handle.update(bundle, raw=True)
         self._card.update(rest, raw=True)
-        self._link.replace_when_loaded(self._widget, (self._above["text/plain"], bundle), (self._widget.place, rest))
+        replaced = (self._above["text/plain"], bundle), (self._widget.place, rest)
+        self._link.replace_when_loaded(self._widget, *replaced, key=turn.cell_id)
 
     def show_media(self, media: Any) -> None:
         """Show each as an output of the cell; after the cell only if the kernel can find the cell."""
@@ -161,7 +173,7 @@ class WidgetView(OutputView):
             bind=lambda binding: bind_result(self._chat, binding, self._names),
             run_action=self._cell_source,
             on_shown=self._on_shown,
-            cell=self._turn.cell_id,
+            cell=cell_of_turn(self._turn.cell_id),
             **self._link.options(in_cell=in_cell),
             **options,
         )

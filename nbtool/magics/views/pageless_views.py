@@ -13,12 +13,12 @@ from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.render.terminal import Terminal
 from nbtool.events import CallAsked, Event, Notice
 from nbtool.magics.notebook.turn_output import host_fields
-from nbtool.threadless import WaitEvent
 
 if TYPE_CHECKING:
     from nbtool.chat.chat import Chat
     from nbtool.chat.turn import Turn
     from nbtool.messages import Media
+    from nbtool.turn_place import TurnPlace
 
 PARKED = "Parked: the cell has ended, and the turn needs a decision. {ways}; `%chat approvals` lists pending calls."
 SHOWN_DIGEST = 12
@@ -37,15 +37,18 @@ def list_request(question: CallAsked) -> str:
 
 
 class View(Protocol):
-    """Shows one turn. `page_ready` is set when a page has connected, None if there is none."""
+    """Shows one turn. `turn_place` is where it is on the pages; None where there are none."""
 
-    page_ready: WaitEvent | None
+    turn_place: TurnPlace | None
 
     def feed(self, event: Event) -> None:
         """Show the next event; on nbtool's own thread."""
 
     def poll(self) -> None:
         """Process messages; on the waiting thread, every tick."""
+
+    def show_again(self) -> None:
+        """Show the turn again in its cell, whose output was cleared; on the waiting thread."""
 
     def show_changes(self, text: str, *, can_undo: bool) -> None:
         """Show what the turn did to the notebook, and whether that can be undone; on the waiting thread."""
@@ -63,7 +66,7 @@ class View(Protocol):
 class NullView:
     """Shows nothing, except that a turn waits for a decision; `on_shown` gets the digest of each question it prints."""
 
-    page_ready: WaitEvent | None = None
+    turn_place: TurnPlace | None = None
 
     def __init__(self, on_shown: Callable[[str], object] = lambda _: None) -> None:
         self._on_shown = on_shown
@@ -72,6 +75,9 @@ class NullView:
         """Show nothing."""
 
     def poll(self) -> None:
+        """Do nothing."""
+
+    def show_again(self) -> None:
         """Do nothing."""
 
     def show_changes(self, text: str, *, can_undo: bool) -> None:

@@ -15,6 +15,7 @@ from nbtool.magics.cell.approver import CellApprover
 from nbtool.magics.cell.reruns import CellRerun, former_run_note
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.tool import tool
+from nbtool.turn_place import TurnPlace
 from tests.magics.parking import SECONDS, payment_replies
 
 
@@ -28,9 +29,9 @@ def composed(chat: Chat, cell_id: str, mode: Any = "ask") -> tuple[Turn, CellRer
     """Give a turn of a cell, on a page that is connected, and what follows whether the cell is run again."""
     turn = chat.compose("Pay.", settings=TurnSettings(cell_id=cell_id))
     rerun = CellRerun(turn, chat)
-    ready = threading.Event()
-    ready.set()
-    ways: dict[str, Any] = {"page_ready": ready, "can_park": True, "on_question": rerun.on_question}
+    place = TurnPlace()
+    place.report("page", "hello")
+    ways: dict[str, Any] = {"place": place, "can_park": True, "on_question": rerun.on_question}
     turn.approver = CellApprover(turn, chat.approvals, mode, **ways)
     turn.add_listener(rerun.feed)
     return turn, rerun
