@@ -30,7 +30,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules lab lite try-lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons
+.PHONY: help modules reports lab lite try-lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -81,6 +81,8 @@ docs: build/.nbtool ## write the API reference to build/docs
 	$(BIN)/python docs/reference.py build/docs
 modules: build/.nbtool ## write docs/modules.md, the list of all modules, from their docstrings
 	$(BIN)/python docs/modules.py
+reports: build/.nbtool ## write docs/reports.md, the situations of public reports that tests hold, from their docstrings
+	$(BIN)/python docs/reports.py
 screenshots: build/.old install-chromium ## write screenshots of the view to build/shots
 	$(BIN)/pytest tests/browser -m shots
 readme-images: build/.nbtool install-chromium ## renew the images of the README in docs/pictures

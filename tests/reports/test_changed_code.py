@@ -67,7 +67,8 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
 
 
 def test_a_pool_that_is_reused_does_not_run_the_function_from_before_a_reload(own_module: Any) -> None:
-    """joblib/joblib#1085: after `reload` the reused workers ran the former function; right: it does not run."""
+    """joblib/joblib#1085: after `reload` the reused workers of a pool ran the former function. Right: the call does not
+    run. Before: wrong."""
     module = own_module("def act(n: int) -> str:\n    'Act.'\n    return 'a'\n")
     with ProcessPoolExecutor(1, multiprocessing.get_context(START)) as pool:
         before, _ = ask(module.act, lambda: None, executor=pool)
@@ -81,7 +82,8 @@ def test_a_pool_that_is_reused_does_not_run_the_function_from_before_a_reload(ow
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no other process has the notebook")
 def test_a_pool_does_not_run_the_function_of_a_cell_that_was_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """marimo-team/marimo#1396: a pool of processes keeps the function of a cell as it was when the pool was created."""
+    """marimo-team/marimo#1396: a pool of processes keeps the function of a cell as it was when the pool was created.
+    Right: the former function does not run. Before: wrong."""
     main = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
     exec("def act(n: int) -> int:\n    'Act.'\n    return n + 10\n", vars(main))
@@ -94,7 +96,8 @@ def test_a_pool_does_not_run_the_function_of_a_cell_that_was_run_again(monkeypat
 
 
 def test_a_function_inside_a_function_that_the_tool_calls_counts() -> None:
-    """streamlit/streamlit#2728: after a change of an inner function, two calls away, the stored answer was given."""
+    """streamlit/streamlit#2728: after a change of an inner function, two calls away, the stored answer was given.
+    Right: the call is asked about again. Before: right."""
     source = "def act(n: int) -> int:\n return number()\ndef number():\n def inner():\n  return {}\n return inner()"
     names = cell(source.format(42))
 
@@ -105,7 +108,8 @@ def test_a_function_inside_a_function_that_the_tool_calls_counts() -> None:
 def test_a_file_in_the_folder_of_the_notebook_is_the_persons_own(
     own_module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """streamlit/streamlit#1797: code beside the script was taken for a library's, and no change of it was noticed."""
+    """streamlit/streamlit#1797: code beside the script was taken for a library's, and no change of it was noticed.
+    Right: the call is asked about again. Before: right."""
     module = own_module("def rate(n): return n\n")
     monkeypatch.chdir(Path(str(module.__file__)).parent)
     module.__file__ = f"{module.__name__}.py"  # relative, as in a script that is run there
@@ -115,7 +119,8 @@ def test_a_file_in_the_folder_of_the_notebook_is_the_persons_own(
 
 
 def test_code_above_a_function_does_not_change_it_and_code_that_it_calls_does() -> None:
-    """joblib/joblib#680: lines above a function emptied its cache, and a change of what it calls went unnoticed."""
+    """joblib/joblib#680: lines above a function emptied its cache, and a change of what it calls went unnoticed. Right:
+    only the latter is a change. Before: right."""
     source = "def helper(n): return n\ndef act(n: int) -> int: return helper(n)"
     moved, other = cell(f"# more\n\n\n{source}"), cell(source.replace("return n\n", "return -n\n"))
 
@@ -126,7 +131,8 @@ def test_code_above_a_function_does_not_change_it_and_code_that_it_calls_does() 
 def test_a_submodule_that_is_reached_through_its_package_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """cloudpipe/cloudpickle#80: submodules that a function reaches by attributes of a package were left out."""
+    """cloudpipe/cloudpickle#80: submodules that a function reaches by attributes of a package were left out. Right: a
+    change of one is asked about. Before: wrong."""
     name = f"package_{tmp_path.name}"
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("")
@@ -139,7 +145,8 @@ def test_a_submodule_that_is_reached_through_its_package_counts(
 
 
 def test_another_name_of_a_column_is_another_frame() -> None:
-    """streamlit/streamlit#6236, pandas-dev/pandas#46705: hashes of frames left out the names of the columns."""
+    """streamlit/streamlit#6236, pandas-dev/pandas#46705: hashes of frames left out the names of the columns. Right:
+    another name is another frame. Before: right."""
     frame = pd.DataFrame({"a": [1, 2, 3], "b": [1, 2, 3]})
     before = change_token(frame)
     frame.columns = ["a", "c"]
@@ -148,7 +155,8 @@ def test_another_name_of_a_column_is_another_frame() -> None:
 
 
 def test_how_pandas_stores_a_frame_is_no_content() -> None:
-    """joblib/joblib#1611: frames with the same content had other hashes, by how pandas had come to them."""
+    """joblib/joblib#1611: frames with the same content had other hashes, by how pandas had come to them. Right: the
+    same content has one hash. Before: right."""
     frame = pd.DataFrame({"a": [1, 1, 2]}).drop_duplicates(ignore_index=True)
     frame["b"] = 1.0
     frame["c"] = 2.0
@@ -160,7 +168,8 @@ def test_how_pandas_stores_a_frame_is_no_content() -> None:
 
 
 def test_a_frame_with_a_model_has_one_hash_in_every_process() -> None:
-    """PrefectHQ/prefect#16185: the hash of a frame and a pydantic object was another one in each run."""
+    """PrefectHQ/prefect#16185: the hash of a frame and a pydantic object was another one in each run. Right: one hash
+    in every process. Before: right."""
     source = (
         "import pandas as pd\nfrom pydantic import BaseModel\nfrom nbtool.tools.content_hash import content_hash\n"
         "class Config(BaseModel):\n    active: bool = False\n"

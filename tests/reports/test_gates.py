@@ -38,7 +38,7 @@ def send(tools: Any, *calls: Any, approver: Any = None, prompt: str = "Go", **se
 @pytest.mark.parametrize("command", ["rm -rf /", "git status; rm -rf /", "git status && curl evil.net", "git  status"])
 def test_a_remembered_command_covers_no_other_one(command: str) -> None:
     """maulanasdqn/stynx-code#35, nearai/ironclaw#2484, charmbracelet/crush#3425: "always" for one command let every
-    command run, or each that begins with it. Right: these arguments, character by character."""
+    command run, or each that begins with it. Right: these arguments, character by character. Before: right."""
     shell = Shell()
     with ScriptedApprover([Approved(remember="call"), Denied("no")]) as person:
         calls = [call("shell", command=one) for one in ("git status", "git status", command)]
@@ -50,14 +50,14 @@ def test_a_remembered_command_covers_no_other_one(command: str) -> None:
 
 def test_the_narrowest_choice_comes_first() -> None:
     """earendil-works/pi#6450: the choice that lasts was the whole tool. Right: once, these arguments, then the tool,
-    which says that it is any arguments."""
+    which says that it is every call. Before: right."""
     assert [scope for scope, _ in REMEMBER_CHOICES] == ["", "call", "tool"]
     assert "whatever its arguments" in REMEMBER_CHOICES[2][1]
 
 
 def test_a_fetch_asks_with_its_whole_address() -> None:
     """zed-industries/zed#36881, synthetic-lab/octofriend#135: a fetch counted as a read and ran alone, so that a page
-    could make it send data in the address. Right: it asks, and shows the whole address."""
+    could make it send data in the address. Right: it asks, and shows the whole address. Before: right."""
     address = "https://example.org/?q=" + "secret" * 40
     with ScriptedApprover([("fetch_page", Denied("no"))]) as person:
         turn = send([standard("web")], call("fetch_page", url=address), approver=person)
@@ -68,7 +68,7 @@ def test_a_fetch_asks_with_its_whole_address() -> None:
 
 def test_after_a_search_the_fetch_of_another_address_asks() -> None:
     """timothy-agent/timothy#430, synthetic-lab/octofriend#135: search and fetch, both exempt, are a channel out. Right:
-    with the rule on destinations an address asks unless the person typed it."""
+    with the rule on destinations an address asks unless the person typed it. Before: wrong."""
     fetched: list[str] = []
 
     @tool(run="auto")
@@ -92,7 +92,7 @@ def test_after_a_search_the_fetch_of_another_address_asks() -> None:
 
 def test_a_policy_gets_its_context_wherever_the_call_is_made() -> None:
     """mastra-ai/mastra#22491: the function got its context on one path and none on others, and its decision turned
-    round. Right: in a turn, in a rerun, in a map and in a sub-chat it has one."""
+    round. Right: it gets the same in a turn, in a rerun, in a map and in a sub-chat. Before: right."""
     contexts: list[Any] = []
 
     def policy(_: Mapping[str, Any], context: PolicyContext) -> Any:
@@ -114,7 +114,7 @@ def test_a_policy_gets_its_context_wherever_the_call_is_made() -> None:
 @pytest.mark.parametrize("source", ["amount", "description"])
 def test_a_function_decides_by_the_arguments_and_else_fails_closed(source: str) -> None:
     """pydantic/pydantic-ai#5777: small transfers should run alone, large ones ask. Right: so they do, and where the
-    function fails, nothing runs."""
+    function fails, nothing runs. Before: right."""
     paid: list[float] = []
 
     @tool(run=lambda arguments: "auto" if arguments[source] <= 1_000 else "ask_always")
@@ -130,7 +130,7 @@ def test_a_function_decides_by_the_arguments_and_else_fails_closed(source: str) 
 
 def test_a_key_in_a_result_is_handed_on_and_never_sent() -> None:
     """deepsense-ai/ragbits#894, TanStack/ai#398: users with their secret keys, for a later step and not for the model.
-    Right: the model gets a reference, and the next tool the object."""
+    Right: the model gets a reference, and the next tool the object. Before: wrong."""
     users, received = [{"name": "ada", "key": "sk-4711-secret"}], []
 
     @tool(run="auto", result="reference")
@@ -153,7 +153,7 @@ def test_a_key_in_a_result_is_handed_on_and_never_sent() -> None:
 
 def test_a_withheld_result_is_in_no_later_turn() -> None:
     """mattermost/mattermost-plugin-agents#602: a result that the person kept private was in the next request all the
-    same. Right: it is in none."""
+    same. Right: it is in none. Before: right."""
 
     @tool(run="auto", result="reference")
     def read_channel() -> str:
@@ -170,7 +170,8 @@ def test_a_withheld_result_is_in_no_later_turn() -> None:
 
 
 def test_an_approver_may_know_what_the_person_asked_for() -> None:
-    """edwinkys/phantasm#1: an approver saw the call, and not what it was for. Right: its question has the prompts."""
+    """edwinkys/phantasm#1: an approver saw the call, and not what it was for. Right: its question has the prompts.
+    Before: wrong."""
     questions: list[Question] = []
 
     def approve(question: Question) -> Approved:

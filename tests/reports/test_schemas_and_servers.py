@@ -43,7 +43,8 @@ def outcome(servers: McpServers, name: str, **arguments: Any) -> Any:
 
 
 def test_an_impact_tool_that_needs_a_route_or_a_file(serve: Serve) -> None:
-    """anomalyco/opencode#35516, MoonshotAI/kimi-code#2328: `anyOf` of `required` at the root; Anthropic refuses all."""
+    """anomalyco/opencode#35516, MoonshotAI/kimi-code#2328: `anyOf` of `required` at the root of one schema; Anthropic
+    refuses all tools. Right: the root is an object, and its description says what is needed. Before: wrong."""
     properties = {"route": {"type": "string"}, "file": {"type": "string"}}
     servers = serve(
         tool("impact", {"properties": properties, "anyOf": [{"required": ["route"]}, {"required": ["file"]}]})
@@ -56,7 +57,9 @@ def test_an_impact_tool_that_needs_a_route_or_a_file(serve: Serve) -> None:
 
 @pytest.mark.parametrize("name", ["$.xgafv", "projects.any", "rule_name[]", "settings[x]", "fälligkeit"])
 def test_a_key_that_poisons_the_list_of_tools(serve: Serve, name: str) -> None:
-    """anthropics/claude-code#34771, roychri/mcp-server-asana#16, erikmaday/unusual-whales-mcp#57: refused keys."""
+    """anthropics/claude-code#34771, roychri/mcp-server-asana#16, erikmaday/unusual-whales-mcp#57: a name of a parameter
+    such as `$.xgafv` or `settings[x]` makes a provider refuse every tool. Right: the model is offered a name that it
+    takes, and the server gets its own. Before: wrong."""
     servers = serve(tool("find", {"properties": {name: {"type": "string"}}, "required": [name]}))
     (offered,) = sent(servers, "it_find")["properties"]
 
@@ -64,7 +67,8 @@ def test_a_key_that_poisons_the_list_of_tools(serve: Serve, name: str) -> None:
 
 
 def test_flattened_names_of_seventy_characters(serve: Serve) -> None:
-    """ComposioHQ/composio#2330: names above 64 characters, which differ at their ends only."""
+    """ComposioHQ/composio#2330: names of parameters above 64 characters, which differ at their ends only, are refused.
+    Right: two names that the model takes, and the server gets its own. Before: wrong."""
     stem = "settings__approved__or__denied__countries__or__regions__"
     names = [f"{stem}approved__list", f"{stem}denied__list"]
     servers = serve(tool("meet", {"properties": {name: {"type": "array"} for name in names}}))
@@ -76,14 +80,16 @@ def test_flattened_names_of_seventy_characters(serve: Serve) -> None:
 
 @pytest.mark.parametrize("dialect", ["chat", "responses", "gemini"])
 def test_targets_without_items(serve: Serve, dialect: str) -> None:
-    """spacelift-io/spacectl#402: "array schema missing items"; the server has to get any item."""
+    """spacelift-io/spacectl#402: "array schema missing items". Right: an array without `items` has any item. Before:
+    wrong."""
     servers = serve(tool("preview", {"properties": {"targets": {"type": "array"}}}))
 
     assert sent(servers, "it_preview", dialect)["properties"]["targets"] == {"type": "array", "items": {}}
 
 
 def test_required_inside_of_the_properties(serve: Serve) -> None:
-    """mastra-ai/mastra#23731: the tool works, without a parameter `required`, and the flaw is named."""
+    """mastra-ai/mastra#23731: `required` stands among the properties, as a list. Right: the tool works, without a
+    parameter `required`, and the flaw is named. Before: wrong."""
     properties = {"coin": {"type": "string"}, "required": ["coin"]}
     servers = serve(tool("price", {"type": "object", "properties": properties}), tool("other"))
 
@@ -93,7 +99,8 @@ def test_required_inside_of_the_properties(serve: Serve) -> None:
 
 
 def test_a_schema_of_a_string_beside_a_healthy_tool(serve: Serve) -> None:
-    """sandialabs/atlas-ui-3#727: it is left out and named, the healthy one works."""
+    """sandialabs/atlas-ui-3#727: one tool with a schema of a string takes the healthy tools of its server with it.
+    Right: it is left out and named, the healthy one works. Before: wrong."""
     servers = serve(tool("lookup", {"type": "string", "description": "the document title"}), tool("healthy"))
 
     assert list(servers.tools()) == ["it_healthy"]
@@ -101,7 +108,7 @@ def test_a_schema_of_a_string_beside_a_healthy_tool(serve: Serve) -> None:
 
 
 def test_a_schema_that_is_a_marker_of_its_dialect_and_nothing_else(serve: Serve) -> None:
-    """kerlenton/mcpsnoop#199: such a tool takes anything."""
+    """kerlenton/mcpsnoop#199: a schema is `$schema` and nothing else. Right: the tool takes anything. Before: wrong."""
     servers = serve(tool("read_file", {"$schema": "http://json-schema.org/draft-07/schema#"}))
 
     assert sent(servers, "it_read_file") == {"type": "object", "properties": {}}
@@ -119,14 +126,16 @@ def test_a_schema_that_is_a_marker_of_its_dialect_and_nothing_else(serve: Serve)
     ],
 )
 def test_choices_that_are_not_of_their_type(serve: Serve, given: Any, made: Any) -> None:
-    """can1357/oh-my-pi#2652: choices of a null or of a list can never be met; they are left out."""
+    """can1357/oh-my-pi#2652: `enum` of a null or of a list has choices that can never be met. Right: they are left out.
+    Before: wrong."""
     servers = serve(tool("pick", {"properties": {"a": given}}))
 
     assert sent(servers, "it_pick")["properties"]["a"] == made
 
 
 def test_numbers_that_gemini_takes_as_texts(serve: Serve) -> None:
-    """reposkein/reposkein#14, pizza-bot-app/pizza-bot#62: `const` of numbers and `exclusiveMinimum`, told in words."""
+    """reposkein/reposkein#14, pizza-bot-app/pizza-bot#62: Gemini refuses `const` of numbers and `exclusiveMinimum`.
+    Right: they are told in words. Before: wrong."""
     hops = {"anyOf": [{"const": 1}, {"const": 2}]}
     servers = serve(tool("get", {"properties": {"hops": hops, "max": {"type": "integer", "exclusiveMinimum": 0}}}))
     schema = sent(servers, "it_get", "gemini")["properties"]
@@ -136,7 +145,8 @@ def test_numbers_that_gemini_takes_as_texts(serve: Serve) -> None:
 
 
 def test_an_error_that_is_structured_only(serve: Serve) -> None:
-    """langchain-ai/langchain#40471, anthropics/claude-code#86032: the model gets the structured content."""
+    """langchain-ai/langchain#40471, anthropics/claude-code#86032: an error has structured content and no text, and the
+    model learns nothing. Right: the model gets the structured content. Before: wrong."""
     limited = {"isError": True, "content": [], "structuredContent": {"code": "RATE_LIMITED", "retry_after": 30}}
     record = outcome(serve(tool("do"), results={"do": limited}), "it_do")
 
@@ -145,7 +155,8 @@ def test_an_error_that_is_structured_only(serve: Serve) -> None:
 
 
 def test_the_output_of_a_compiler_in_structured_content_beside_a_short_text(serve: Serve) -> None:
-    """NousResearch/hermes-agent#101330: the whole of a failure is delivered, not only its summary."""
+    """NousResearch/hermes-agent#101330: of a failure its summary is delivered, and not the output of the compiler in
+    its structured content. Right: the whole of it is delivered. Before: wrong."""
     content = [{"type": "text", "text": "compile artifact was not created"}]
     failed = {"isError": True, "content": content, "structuredContent": {"output_window_text": "line 121: no ;"}}
     record = outcome(serve(tool("build"), results={"build": failed}), "it_build")
@@ -155,7 +166,8 @@ def test_the_output_of_a_compiler_in_structured_content_beside_a_short_text(serv
 
 
 def test_content_that_does_not_match_the_announced_schema(serve: Serve) -> None:
-    """rekog-labs/MCP-Nest#79: the tool ran and its text is delivered, with a line that says what was announced."""
+    """rekog-labs/MCP-Nest#79: a tool announces a schema of its output, and its content does not match. Right: the tool
+    ran, and its text is delivered, with a line that says what was announced. Before: wrong."""
     servers = serve(
         tool("getUserProfile", outputSchema={"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}),
         results={"getUserProfile": {"content": [{"type": "text", "text": "Ada, level 7"}]}},
@@ -167,7 +179,8 @@ def test_content_that_does_not_match_the_announced_schema(serve: Serve) -> None:
 
 
 def test_a_malformed_output_schema_of_one_tool(serve: Serve) -> None:
-    """ThinkInAIXYZ/deepchat#2075: an optional schema that is malformed costs nothing."""
+    """ThinkInAIXYZ/deepchat#2075: the malformed output schema of one tool had all tools of its server refused. Right:
+    the tool works, and its result is delivered. Before: wrong."""
     properties = {"data": {"items": {"properties": {"list": {"items": {"properties": {"type": "string"}}}}}}}
     servers = serve(
         tool("mall-order-list", outputSchema={"type": "object", "properties": properties}),
@@ -178,7 +191,8 @@ def test_a_malformed_output_schema_of_one_tool(serve: Serve) -> None:
 
 
 def test_names_that_differ_by_punctuation_only(serve: Serve) -> None:
-    """sourcebot-dev/sourcebot#1423, ayunis-core/ayunis-core#973: both are offered, and each reaches its own tool."""
+    """sourcebot-dev/sourcebot#1423, ayunis-core/ayunis-core#973: `catalog.query` and `catalog_query` have one name for
+    the model. Right: both are offered, and each reaches its own tool. Before: wrong."""
     servers = serve(
         tool("catalog.query"),
         tool("catalog_query"),
@@ -189,7 +203,8 @@ def test_names_that_differ_by_punctuation_only(serve: Serve) -> None:
 
 
 def test_names_of_servers_without_a_letter_that_a_model_takes() -> None:
-    """agentscope-ai/QwenPaw#6561: `...`, `@` and `阿里巴巴` have names that begin with a letter and differ."""
+    """agentscope-ai/QwenPaw#6561: servers are named `...`, `@` or `阿里巴巴`, without a letter that a model takes.
+    Right: the names of their tools begin with a letter, and differ. Before: wrong."""
     names = {model_tool_name(server, "find") for server in ("...", "@", "阿里巴巴", "123MCP", "MCP")}
 
     assert len(names) == 5
@@ -197,7 +212,8 @@ def test_names_of_servers_without_a_letter_that_a_model_takes() -> None:
 
 
 def test_one_tool_on_two_pages(serve: Serve) -> None:
-    """softwaremill/sttp-ai#520: the same tool again is no second one; another of its name is named."""
+    """softwaremill/sttp-ai#520: a server lists the same tool on two pages; of two tools of one name the last one won
+    silently. Right: the same tool again is no second one; another of its name is named. Before: wrong."""
     servers = serve(tool("say"), tool("say", _meta={"page": 2}), tool("say", description="Otherwise."))
 
     assert list(servers.tools()) == ["it_say"]
@@ -226,7 +242,8 @@ class Offer(BaseModel):
 
 
 def test_a_reference_with_a_description_beside_it() -> None:
-    """defog-ai/defog#244: "$ref cannot have keywords {'description'}" of OpenAI's strict mode."""
+    """defog-ai/defog#244: "$ref cannot have keywords {'description'}" of OpenAI's strict mode. Right: the reference is
+    replaced by what it names; where it cannot be, strict mode is not asked for. Before: wrong."""
     schema, recursive = schema_for(Hero)[1], schema_for(Node)[1]
 
     assert schema["properties"]["source"]["description"] == "Where the chart is from."
@@ -236,5 +253,6 @@ def test_a_reference_with_a_description_beside_it() -> None:
 
 
 def test_unique_items_of_an_answer() -> None:
-    """mastra-ai/mastra#23321: OpenAI does not enforce `uniqueItems`, so it is not asked to."""
+    """mastra-ai/mastra#23321: a schema with `uniqueItems` is sent in OpenAI's strict mode, which refuses it. Right:
+    strict mode is not asked for. Before: wrong."""
     assert not is_strict(schema_for(Offer)[1])

@@ -32,7 +32,7 @@ def offered(function: Callable[..., Any]) -> list[str]:
 
 
 def test_a_field_of_pydantic_as_a_default_is_that_default() -> None:
-    """run-llama/llama_index#17324: `Field(default="Berlin")` arrived as a `FieldInfo`; right: Berlin."""
+    """run-llama/llama_index#17324: `Field(default="Berlin")` arrived as a `FieldInfo`. Right: Berlin. Before: wrong."""
 
     def weather(location: str | None = Field(default="Berlin")) -> str | None:
         return location
@@ -41,7 +41,8 @@ def test_a_field_of_pydantic_as_a_default_is_that_default() -> None:
 
 
 def test_a_declared_default_beside_a_declared_description_is_used_in_a_text() -> None:
-    """PrefectHQ/fastmcp#3036: a prompt's omitted `Field(default=…)` was printed as a declaration; right: its value."""
+    """PrefectHQ/fastmcp#3036: a prompt's omitted `Field(default=…)` was printed as a declaration. Right: its value.
+    Before: wrong."""
 
     def analyze(
         data_uri: str = Field(description="The URI of the data."),
@@ -53,7 +54,8 @@ def test_a_declared_default_beside_a_declared_description_is_used_in_a_text() ->
 
 
 def test_a_factory_of_a_default_is_called_for_each_call() -> None:
-    """run-llama/llama_index#22688: `default_factory` ran once for each tool; right: once for each call."""
+    """run-llama/llama_index#22688: `default_factory` ran once for each tool. Right: once for each call. Before:
+    wrong."""
 
     def start(name: str, job: str = Field(default_factory=lambda: uuid4().hex), got: list[str] = Field([])) -> str:
         got.append(name)
@@ -66,7 +68,8 @@ def test_a_factory_of_a_default_is_called_for_each_call() -> None:
 
 
 def test_an_alias_is_what_the_model_writes_and_not_what_the_function_takes() -> None:
-    """modelcontextprotocol/python-sdk#3099: the alias was passed as a keyword; right: passed as the parameter."""
+    """modelcontextprotocol/python-sdk#3099: the alias of a parameter was passed as a keyword. Right: the model writes
+    the alias, and the function gets its parameter. Before: wrong."""
 
     def double(x: Annotated[int, Field(alias="externalX", ge=1)]) -> int:
         return 2 * x
@@ -76,7 +79,8 @@ def test_an_alias_is_what_the_model_writes_and_not_what_the_function_takes() -> 
 
 
 def test_update_wrapper_does_not_unbind_a_partial() -> None:
-    """python/cpython#90917: after `update_wrapper` a partial has the signature of its function; right: its own."""
+    """python/cpython#90917: after `update_wrapper` a partial has the signature of its function. Right: its own: what is
+    bound is not offered. Before: wrong."""
 
     def fetch(url: str, token: str) -> str:
         return f"{url} {token}"
@@ -90,7 +94,8 @@ def test_update_wrapper_does_not_unbind_a_partial() -> None:
 
 
 def test_one_function_with_different_bound_arguments_is_several_tools() -> None:
-    """pydantic/pydantic-ai#1097: partials of one function as tools; right: what is bound is not in the schema."""
+    """pydantic/pydantic-ai#1097: partials of one function are given as tools. Right: what is bound is not in the
+    schema. Before: wrong."""
 
     def favorite_team(name: str, time: str) -> str:
         return f"{name} by {time}"
@@ -102,7 +107,8 @@ def test_one_function_with_different_bound_arguments_is_several_tools() -> None:
 
 
 def test_a_partial_with_everything_bound_has_no_parameters() -> None:
-    """googleapis/python-genai#907: a partial with every keyword bound was refused; right: no parameters."""
+    """googleapis/python-genai#907: a partial with every keyword bound was refused. Right: it has no parameters. Before:
+    wrong."""
 
     def test(k: int = 1, j: int = 2) -> int:
         return k * j
@@ -114,7 +120,8 @@ def test_a_partial_with_everything_bound_has_no_parameters() -> None:
 
 
 def test_a_wrapper_around_a_bound_method_does_not_offer_its_object() -> None:
-    """python/cpython#74044: `self` was in the signature of a decorated bound method; right: it is bound."""
+    """python/cpython#74044: `self` was in the signature of a decorated bound method. Right: it is bound, and not
+    offered. Before: right."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -135,7 +142,8 @@ def test_a_wrapper_around_a_bound_method_does_not_offer_its_object() -> None:
 
 
 def test_an_excluded_field_stays_excluded_inside_other_models() -> None:
-    """crewAIInc/crewAI#6595: what was to be left out came back in nested models; right: left out at each level."""
+    """crewAIInc/crewAI#6595: what was to be left out of a model came back in nested models. Right: left out at each
+    level. Before: wrong."""
 
     class Address(BaseModel):
         street: str = "123 Main St"
@@ -157,7 +165,8 @@ def test_an_excluded_field_stays_excluded_inside_other_models() -> None:
 
 
 def test_a_model_that_keeps_its_extra_fields_back_is_asked_itself() -> None:
-    """NodeJSmith/hassette#254: extra fields leaked until `model_dump` was overridden; right: the override counts."""
+    """NodeJSmith/hassette#254: extra fields leaked until `model_dump` was overridden. Right: the override counts.
+    Before: right."""
 
     class Manifest(BaseModel):
         model_config = ConfigDict(extra="allow")
@@ -176,7 +185,8 @@ def test_a_model_that_keeps_its_extra_fields_back_is_asked_itself() -> None:
 
 
 def test_arguments_that_are_json_but_no_object_end_one_call_and_not_the_chat() -> None:
-    """open-webui/open-webui#29323, crewAIInc/crewAI#7536: lists, texts and numbers crashed; right: an invalid call."""
+    """open-webui/open-webui#29323, crewAIInc/crewAI#7536: lists, texts and numbers as arguments crashed the chat.
+    Right: one invalid call. Before: right."""
     for written in ('["oops"]', "3", '"foo"', "true", ["oops"], 3, True):
         function = {"name": "use", "arguments": written}
         body = {"choices": [{"index": 0, "message": {"tool_calls": [{"id": "c", "function": function}]}}]}

@@ -25,7 +25,8 @@ def streamed(*usages: dict[str, Any]) -> Usage:
 
 
 def test_reasoning_beside_the_completion_is_output() -> None:
-    """vercel/ai#12425, UKGovernmentBEIS/inspect_ai#5528: xAI counts reasoning beside `completion_tokens`; 387 out."""
+    """vercel/ai#12425, UKGovernmentBEIS/inspect_ai#5528: xAI counts reasoning beside `completion_tokens`: 1 and 386 of
+    a total of 399. Right: 387 tokens of output. Before: wrong."""
     usage = streamed(
         {
             "prompt_tokens": 12,
@@ -39,7 +40,8 @@ def test_reasoning_beside_the_completion_is_output() -> None:
 
 
 def test_the_cost_with_reasoning_is_what_the_provider_says() -> None:
-    """Wei-Shaw/sub2api#5771: 10,120 + 1,499 + 2,809 = 14,428 tokens cost 232,856,000 ticks, $0.0232856."""
+    """Wei-Shaw/sub2api#5771: 10,120 + 1,499 + 2,809 = 14,428 tokens, the last of them reasoning, cost 232,856,000
+    ticks. Right: 4,308 tokens of output, whose price makes the reported $0.0232856. Before: wrong."""
     usage = streamed(
         {
             "prompt_tokens": 10_120,
@@ -56,14 +58,16 @@ def test_the_cost_with_reasoning_is_what_the_provider_says() -> None:
 
 
 def test_usage_in_a_chunk_before_the_last_is_kept() -> None:
-    """openai/openai-agents-python#2126: the usage comes in an earlier chunk, the last one has none."""
+    """openai/openai-agents-python#2126: the usage comes in an earlier chunk, the last one has none. Right: it is kept.
+    Before: right."""
     usage = streamed({"prompt_tokens": 20, "completion_tokens": 4}, {})
 
     assert (usage.input_tokens, usage.output_tokens) == (20, 4)
 
 
 def test_usage_beside_the_finish_reason_is_read() -> None:
-    """avala-ai/agent-code#375: OpenRouter sends the usage in the chunk of the finish reason; 13,159 in, 1,358 out."""
+    """avala-ai/agent-code#375: OpenRouter sends the usage in the chunk of the finish reason. Right: 13,159 tokens in,
+    1,358 out. Before: right."""
     used = {"prompt_tokens": 13_159, "completion_tokens": 1_358}
     usage = read(chunk({"content": "Hi"}), chunk({}, "stop", usage=used)).usage
 
@@ -80,21 +84,24 @@ def messages(start: dict[str, Any], end: dict[str, Any], model: str = "m") -> by
 
 
 def test_the_input_of_the_first_event_is_kept_where_the_last_has_none() -> None:
-    """sgl-project/sglang#33419: `message_delta` has the output only, 16; the input, 8, came with `message_start`."""
+    """sgl-project/sglang#33419: `message_delta` has the output only, 16; the input, 8, came with `message_start`.
+    Right: 8 in, 16 out. Before: right."""
     usage = decode("anthropic", messages({"input_tokens": 8, "output_tokens": 0}, {"output_tokens": 16})).usage
 
     assert (usage.input_tokens, usage.output_tokens) == (8, 16)
 
 
 def test_a_placeholder_of_zeros_is_replaced() -> None:
-    """sgl-project/sglang#20678, as quoted in #33419: `message_start` has zeros, `message_delta` the real input."""
+    """sgl-project/sglang#20678, sgl-project/sglang#33419: `message_start` has zeros, `message_delta` the real input, 8,
+    and the output, 16. Right: 24 in total. Before: right."""
     start, end = {"input_tokens": 0, "output_tokens": 0}, {"input_tokens": 8, "output_tokens": 16}
 
     assert decode("anthropic", messages(start, end)).usage.total_tokens == 24
 
 
 def test_cache_writes_of_an_hour_cost_twice_the_input() -> None:
-    """earendil-works/pi#5737: one million writes, 400,000 of them for an hour: $7.75 with Opus 4.8, not $6.25."""
+    """earendil-works/pi#5737: one million tokens are written to the cache, 400,000 of them for an hour. Right: $7.75
+    with Opus 4.8, not $6.25. Before: wrong."""
     lifetimes = {"ephemeral_5m_input_tokens": 600_000, "ephemeral_1h_input_tokens": 400_000}
     fields = {"input_tokens": 0, "cache_creation_input_tokens": 1_000_000, "cache_creation": lifetimes}
     cost_of = find_price_function("anthropic", "claude-opus-4-8")
@@ -104,7 +111,8 @@ def test_cache_writes_of_an_hour_cost_twice_the_input() -> None:
 
 
 def test_a_fallback_is_priced_as_the_model_that_answered() -> None:
-    """earendil-works/pi#8285: Opus 4.8 answers for Fable 5, 412 in and 264 out: $0.00866, not $0.01732."""
+    """earendil-works/pi#8285: Opus 4.8 answers for Fable 5, 412 in and 264 out. Right: $0.00866, not $0.01732. Before:
+    wrong."""
     used = {"input_tokens": 412, "output_tokens": 264}
     usage = decode("anthropic", messages(used, used, "claude-opus-4-8")).usage
     cost = find_reply_price("anthropic", "claude-fable-5")(usage)
@@ -115,7 +123,8 @@ def test_a_fallback_is_priced_as_the_model_that_answered() -> None:
 
 
 def test_a_router_that_answers_with_another_model_is_seen() -> None:
-    """langchain-ai/openwiki#85: OpenRouter answered with Claude Sonnet 5 in place of DeepSeek, and nobody was told."""
+    """langchain-ai/openwiki#85: OpenRouter answered with Claude Sonnet 5 in place of DeepSeek, and nobody was told.
+    Right: a notice names both. Before: wrong."""
     used = {"choices": [], "model": "anthropic/claude-sonnet-5", "usage": {"prompt_tokens": 9, "completion_tokens": 9}}
     with serve_each([head(), text("Hi"), finish(), event(used), DONE]) as server:
         turn = Chat("openai:deepseek-v4-flash", base_url=server.url, api_key="k", wire="chat").send("Hi")
@@ -125,7 +134,8 @@ def test_a_router_that_answers_with_another_model_is_seen() -> None:
 
 
 def test_a_key_in_an_echoed_address_is_hidden() -> None:
-    """langwatch/langwatch#6252: Google repeats the address of the request, with its key percent-encoded."""
+    """langwatch/langwatch#6252: Google repeats the address of the request, with its key percent-encoded. Right: the key
+    is hidden, the rest is shown. Before: right."""
     key = "nb+key/with=signs"
     error = json.dumps({"error": {"message": f"Bad request: GET /v1beta/models?x={quote(key, safe='')}&alt=sse"}})
 

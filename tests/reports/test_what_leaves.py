@@ -35,7 +35,8 @@ def places_after(folder: Path, function: Any, key: str = KEY, **arguments: Any) 
 
 @pytest.mark.promise("no-secret-told")
 def test_a_token_in_the_body_of_a_response_is_not_in_the_recording(tmp_path: Path) -> None:
-    """getsentry/seer#1703: the body of a response holds tokens; a cassette is stored with them. Right: without."""
+    """getsentry/seer#1703: the body of a response holds tokens; a cassette is stored with them. Right: it is stored
+    without. Before: wrong."""
 
     @tool(run="auto")
     def fetch() -> Any:
@@ -47,7 +48,8 @@ def test_a_token_in_the_body_of_a_response_is_not_in_the_recording(tmp_path: Pat
 
 @pytest.mark.promise("no-secret-told")
 def test_a_search_for_the_token_in_all_files_finds_nothing(tmp_path: Path) -> None:
-    """vcr/vcr#704: a `grep` for the token finds it in the cassettes of a run. Right: nothing is found."""
+    """vcr/vcr#704: a `grep` for the token finds it in the cassettes of a run. Right: nothing is found. Before:
+    right."""
 
     @tool(run="auto")
     def headers() -> Any:
@@ -63,7 +65,8 @@ def test_a_search_for_the_token_in_all_files_finds_nothing(tmp_path: Path) -> No
 
 @pytest.mark.promise("masked")
 def test_a_user_name_that_a_server_echoes_is_masked_in_the_recording(tmp_path: Path) -> None:
-    """AnalogJ/lexicon#299: an API echoes the user's name in a header of each response. Right: it is not recorded."""
+    """AnalogJ/lexicon#299: an API echoes the user's name in a header of each response. Right: it is not recorded.
+    Before: right."""
 
     @tool(run="auto")
     def request() -> Any:
@@ -81,7 +84,8 @@ def test_a_user_name_that_a_server_echoes_is_masked_in_the_recording(tmp_path: P
 
 @pytest.mark.promise("no-secret-told")
 def test_a_token_as_the_name_of_a_member_is_hidden_too(tmp_path: Path) -> None:
-    """ScriptedAlchemy/agent-bundle#437: a key of a JSON object is the token itself; only values are redacted."""
+    """ScriptedAlchemy/agent-bundle#437: a key of a JSON object is the token itself; only values are redacted. Right: it
+    is hidden there too. Before: wrong."""
 
     @tool(run="auto")
     def keys() -> Any:
@@ -93,7 +97,8 @@ def test_a_token_as_the_name_of_a_member_is_hidden_too(tmp_path: Path) -> None:
 
 @pytest.mark.promise("no-secret-told")
 def test_a_secret_that_is_a_number_is_hidden_as_a_number_too(tmp_path: Path) -> None:
-    """springfall2008/batpred#5053: an id without quotes is a number, and so may a key be; both are told."""
+    """springfall2008/batpred#5053: an id without quotes is a number, and so may a key be; both are told. Right: it is
+    hidden as a number too. Before: wrong."""
 
     @tool(run="auto")
     def system(system_id: int) -> Any:
@@ -107,7 +112,8 @@ def test_a_secret_that_is_a_number_is_hidden_as_a_number_too(tmp_path: Path) -> 
 
 @pytest.mark.promise("no-secret-told")
 def test_a_dict_in_a_list_in_a_dict_is_searched(tmp_path: Path) -> None:
-    """NVIDIA-NeMo/Guardrails#2000: dicts that are items of a list in a dict are passed on as they are."""
+    """NVIDIA-NeMo/Guardrails#2000: dicts that are items of a list in a dict are passed on as they are. Right: they are
+    searched. Before: wrong."""
 
     @tool(run="auto")
     def messages(rows: list[dict[str, str]]) -> Any:
@@ -119,7 +125,8 @@ def test_a_dict_in_a_list_in_a_dict_is_searched(tmp_path: Path) -> None:
 
 @pytest.mark.promise("no-secret-told")
 def test_spans_have_no_key_in_the_input_or_the_output_of_a_tool(tmp_path: Path) -> None:
-    """QwenLM/qwen-code#4097: spans with content have a command and its output verbatim. Right: without the key."""
+    """QwenLM/qwen-code#4097: spans with content have a command and its output verbatim. Right: without the key. Before:
+    wrong."""
 
     @tool(run="auto")
     def run(command: str) -> str:
@@ -134,7 +141,8 @@ def test_spans_have_no_key_in_the_input_or_the_output_of_a_tool(tmp_path: Path) 
 
 @pytest.mark.promise("no-secret-told")
 def test_the_error_of_a_tool_contains_no_key(tmp_path: Path) -> None:
-    """grafana/agento11y#164: arguments and results are redacted, and the message of an error is not."""
+    """grafana/agento11y#164: arguments and results are redacted, and the message of an error is not. Right: the key is
+    hidden there too. Before: wrong."""
 
     @tool(run="auto")
     def connect() -> str:
@@ -149,7 +157,8 @@ def test_the_error_of_a_tool_contains_no_key(tmp_path: Path) -> None:
 
 @pytest.mark.promise("no-secret-told")
 def test_a_key_that_is_printed_is_not_in_the_saved_output(tmp_path: Path) -> None:
-    """run-llama/llama_index#20474: keys were in the outputs of notebooks that were committed. Right: not there."""
+    """run-llama/llama_index#20474: keys were in the outputs of notebooks that were committed. Right: they are not
+    there. Before: wrong."""
 
     @tool(run="auto")
     def configure() -> Any:

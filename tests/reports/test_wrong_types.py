@@ -27,9 +27,7 @@ def paying() -> tuple[Any, list[int]]:
 
 def test_a_decision_of_none_runs_nothing() -> None:
     """pydantic/pydantic-ai#8060: a host writes None as the decision on a call that requires approval, and it runs.
-
-    Right: only an approval runs a call.
-    """
+    Right: only an approval runs a call: it is denied, and the turn ends. Before: wrong."""
     pay, paid = paying()
     chat = Chat(wire=ScriptedWire([call("pay", amount=1), "Ok."]), tools=[pay])
     chat.approver = lambda _: None  # type: ignore[assignment, return-value]  # the situation
@@ -40,10 +38,8 @@ def test_a_decision_of_none_runs_nothing() -> None:
 
 
 def test_an_approver_without_a_return_after_its_time_limit_denies() -> None:
-    """NousResearch/hermes-agent#603: the callback breaks out of its loop at the time limit and returns nothing.
-
-    Right: denied, as nobody approved, and the turn goes on.
-    """
+    """NousResearch/hermes-agent#603: the callback breaks out of its loop at the time limit and returns nothing. Right:
+    denied, as nobody approved, and the turn goes on. Before: wrong."""
     pay, paid = paying()
 
     def ask(question: Question) -> Any:
@@ -57,10 +53,8 @@ def test_an_approver_without_a_return_after_its_time_limit_denies() -> None:
 
 
 def test_a_custom_tool_does_not_replace_the_one_of_a_server() -> None:
-    """strands-agents/harness-sdk#715: an own tool named as one of a server's toolset replaces it without a word.
-
-    Right: refused, with both names and the fix.
-    """
+    """strands-agents/harness-sdk#715: an own tool named as one of a server's toolset replaces it without a word. Right:
+    refused, with both names and the fix. Before: right."""
 
     @tool
     def list_principles() -> str:
@@ -79,9 +73,7 @@ def test_a_custom_tool_does_not_replace_the_one_of_a_server() -> None:
 
 def test_three_tools_of_one_name_are_not_cut_to_the_last() -> None:
     """strands-agents/harness-sdk#562: three functions of one name in a list, and the agent has the last one only.
-
-    Right: refused.
-    """
+    Right: refused. Before: wrong."""
 
     def make(service: str) -> Any:
         def get_item() -> str:
@@ -96,9 +88,7 @@ def test_three_tools_of_one_name_are_not_cut_to_the_last() -> None:
 
 def test_a_tool_that_writes_does_not_replace_a_preview_of_another_server() -> None:
     """langchain-ai/langgraph#7988: of two servers with `create_item` the later one, which writes, replaces the preview.
-
-    Right: refused when the list is given, not when a call is dispatched.
-    """
+    Right: refused when the list is given, not when a call is dispatched. Before: right."""
 
     def of(server: str) -> Toolset:
         return Toolset(server, [tool(lambda: server, name="create_item")])
@@ -112,10 +102,8 @@ def test_a_tool_that_writes_does_not_replace_a_preview_of_another_server() -> No
 
 
 def test_a_reader_without_a_limit_does_not_replace_the_bounded_one() -> None:
-    """amd/gaia#3506: three parts of an agent register `read_file`, and the last one has no limit of size.
-
-    Right: refused.
-    """
+    """amd/gaia#3506: parts of an agent register `read_file`, and the last one has no limit of size. Right: refused.
+    Before: right."""
 
     class Bounded:
         def read_file(self, path: str) -> str:
@@ -132,10 +120,8 @@ def test_a_reader_without_a_limit_does_not_replace_the_bounded_one() -> None:
 
 
 def test_a_duplicate_is_not_dropped_without_a_word() -> None:
-    """agno-agi/agno#7829: a tool whose name is taken was dropped silently, and later with a line in a log.
-
-    Right: an error, also where a toolset is filled later; the same tool twice is none.
-    """
+    """agno-agi/agno#7829: a tool whose name is taken was dropped silently, and later with a line in a log. Right: an
+    error, also where a toolset is filled later; the same tool twice is none. Before: wrong."""
     pay, _ = paying()
     other, _ = paying()
     tools = Toolset("bank")
@@ -147,10 +133,8 @@ def test_a_duplicate_is_not_dropped_without_a_word() -> None:
 
 
 def test_a_misspelt_option_is_no_wildcard() -> None:
-    """corydolphin/flask-cors#324: `rigins=[…]` is ignored, and every origin is allowed.
-
-    Right: an option that does not exist is refused, of a constructor, a map and an attribute.
-    """
+    """corydolphin/flask-cors#324: `rigins=[…]` is ignored, and every origin is allowed. Right: an option that does not
+    exist is refused, of a constructor, a map and an attribute. Before: wrong."""
     chat = Chat(wire=ScriptedWire([]))
 
     with pytest.raises(TypeError, match="plugin"):
@@ -162,10 +146,8 @@ def test_a_misspelt_option_is_no_wildcard() -> None:
 
 
 def test_a_typo_in_a_keyword_of_a_rerun_is_caught() -> None:
-    """phoebe-project/phoebe2#99: arguments that do not exist are taken, and have no effect.
-
-    Right: refused.
-    """
+    """phoebe-project/phoebe2#99: arguments that do not exist are taken, and have no effect. Right: refused. Before:
+    right."""
     chat = Chat(wire=ScriptedWire(["Hi.", "Hi."]))
     chat.send("Hello.")
 
