@@ -46,7 +46,7 @@ names in the `.gitignore` files and documentation of `abk234/FinRobot` and `Anni
 such lists have in common in each separator, in camel case and in the plural."""
 
 ORDINARY = (
-    "keyboard.csv", "key.csv", "keys.csv",  "monkey.txt", "tokenizer.json", "tokenizer_config.json",
+    "--", "_.txt", "keyboard.csv", "key.csv", "keys.csv",  "monkey.txt", "tokenizer.json", "tokenizer_config.json",
     "primary_keys.sql", "foreign_keys.csv",
     "primary_key.txt", "foreign-key.md", "donkeys.csv", "turkey.csv", "turkey_2023.xlsx", "hockey.csv",
     "whiskey_ratings.csv", "jockeys.json", "mickey.txt", "keynote.pdf", "keynotes.md", "keywords.txt",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -128,6 +129,18 @@ def test_a_long_text_that_was_nearly_typed_is_compared_in_linear_time() -> None:
         assert mode({"to": given[:-1] + "r"}, "to", about=context(typed)) == "auto"
 
     check_growth(compare, (2_000, 20_000), room=3)
+
+
+def test_several_words_are_found_wherever_they_were_typed_also_where_they_nearly_repeat_before() -> None:
+    letters = random.Random(7)
+    for _ in range(2_000):
+        typed = letters.choices("abc", k=letters.randint(1, 12))
+        given = letters.choices("abc", k=letters.randint(2, 6))
+        about = context(" ".join(f"word-{one}" for one in typed))
+
+        is_typed = any(typed[at : at + len(given)] == given for at in range(len(typed)))
+        wanted = "auto" if is_typed else "ask_always"
+        assert mode({"to": " ".join(f"word-{one}" for one in given)}, "to", about=about) == wanted, (typed, given)
 
 
 def test_whether_a_long_word_is_a_number_takes_linear_time() -> None:

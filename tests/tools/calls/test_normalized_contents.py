@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import attrs
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from pydantic import BaseModel, ConfigDict
 
 from nbtool.tools.calls.normalized_contents import (
     MAX_LITERAL,
     MAX_PARSED,
+    children,
     is_any_in,
     normalized_words,
     result_rows,
@@ -115,3 +119,25 @@ def test_a_row_counts_if_it_is_in_the_words_of_a_text() -> None:
 def test_names_in_a_result_are_not_its_values() -> None:
     assert not any("alpha" in row for row in result_rows({'["alpha", "beta"]': 1}))
     assert any("alpha" in row for row in result_rows({"names": ["alpha", "beta"]}))
+
+
+def test_the_fields_of_a_record_are_the_values_of_its_row() -> None:
+    @dataclass
+    class Account:
+        owner: str
+        number: int
+
+    @attrs.define
+    class Holder:
+        owner: str
+        number: int
+
+    class Client(BaseModel):
+        model_config = ConfigDict(extra="allow")
+
+        owner: str
+
+    records = (Account("ada", 4711), Holder("ada", 4711), Client(owner="ada", number=4711))  # type: ignore[call-arg]
+
+    assert [list(children(record) or ()) for record in records] == [["ada", 4711]] * 3
+    assert {"\0".join(result_rows(record)) for record in records} == {"\0ada\0" + "4711\0"}

@@ -287,3 +287,11 @@ def test_the_same_problem_of_two_functions_is_reported_once() -> None:
     source = "def load(n): return __import__(n)\ndef act(n): return load(n), __import__(n)"
 
     assert tool_change_token(cell(source)["act"]).problem == "it loads modules by names that it computes"
+
+
+def test_a_package_whose_path_cannot_be_read_marks_the_tool_that_imports_from_it() -> None:
+    sys.modules["broken_of_a_test"] = package = ModuleType("broken_of_a_test")
+    package.__path__ = None  # type: ignore[assignment]  # what no package of Python's own has
+    names = cell("def act(n: int) -> int:\n    import broken_of_a_test.part\n    return n")
+
+    assert "cannot be read (TypeError)" in tool_change_token(names["act"]).problem
