@@ -154,6 +154,21 @@ def test_a_withdrawn_question_can_no_longer_be_decided() -> None:
         queue.decide("d1", Approved())
 
 
+def test_only_a_question_that_waits_can_be_shown() -> None:
+    queue = ApprovalQueue()
+    queue.add(question())
+
+    shown = [queue.is_shown("d1")]
+    for digest in ("d1", "another"):
+        queue.mark_shown(digest)
+        shown.append(queue.is_shown(digest))
+    queue.decide("d1", Approved())
+    shown.append(queue.is_shown("d1"))
+    queue.mark_shown("d1")
+
+    assert [*shown, queue.is_shown("d1")] == [False, True, False, False, False]
+
+
 def test_a_caller_that_stops_waiting_leaves_the_question_in_the_queue() -> None:
     queue = ApprovalQueue()
 
