@@ -9,7 +9,7 @@ socket is readable.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
@@ -22,8 +22,8 @@ _MAX_LAYERS = 8
 
 async def check_connection(response: httpx.Response) -> None:
     """Have the connection of a response closed with it if more than the response was received (a hook of httpx)."""
-    if isinstance(response.stream, httpx.AsyncByteStream):
-        response.stream = _CheckedStream(response.stream, response.extensions.get("network_stream"))
+    stream = cast("httpx.AsyncByteStream", response.stream)  # an async client has no other
+    response.stream = _CheckedStream(stream, response.extensions.get("network_stream"))
 
 
 class _CheckedStream(httpx.AsyncByteStream):
