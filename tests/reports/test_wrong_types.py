@@ -137,7 +137,7 @@ def test_a_misspelt_option_is_no_wildcard() -> None:
     exist is refused, of a constructor, a map and an attribute. Before: wrong."""
     chat = Chat(wire=ScriptedWire([]))
 
-    with pytest.raises(TypeError, match="plugin"):
+    with pytest.raises(BadUsage, match="no argument 'plugin'"):
         Chat(plugin=[Privacy()])  # type: ignore[call-arg]  # the situation
     with pytest.raises(BadUsage, match="no option 'aprover'"):
         chat.map(["Go."], aprover=lambda _: Approved())
@@ -151,5 +151,5 @@ def test_a_typo_in_a_keyword_of_a_rerun_is_caught() -> None:
     chat = Chat(wire=ScriptedWire(["Hi.", "Hi."]))
     chat.send("Hello.")
 
-    with pytest.raises(TypeError, match="optoins"):
+    with pytest.raises(BadUsage, match="no argument 'optoins'"):
         chat.rerun(optoins={"temperature": 0})
