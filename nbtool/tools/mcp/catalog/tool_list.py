@@ -149,11 +149,21 @@ class RemoteParameters(Parameters):
 
 
 class ToolListing(dict[str, RemoteTool]):
-    """The tools of a server by name; `left_out` says of each other entry, and of each flaw of a tool, what is wrong."""
+    """The tools of a server by name; `left_out` says of each other entry, and of each flaw of a tool, what is wrong.
 
-    def __init__(self, tools: Mapping[str, RemoteTool] | None = None, left_out: Iterable[str] = ()) -> None:
+    `is_answered` is whether the server sent a list at all.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, RemoteTool] | None = None,
+        left_out: Iterable[str] = (),
+        *,
+        is_answered: bool = True,
+    ) -> None:
         super().__init__(tools or {})
         self.left_out = tuple(left_out)
+        self.is_answered = is_answered
 
 
 class _Malformed(Exception):
@@ -172,8 +182,9 @@ def parse_tools(
     """
     parsed = ToolListing(earlier, earlier.left_out if earlier else ())
     problems = list(parsed.left_out)
+    is_answered = isinstance(entries, list) and (earlier is None or earlier.is_answered)
     if not isinstance(entries, list):
-        problems.append(f"{server_label(server)} answered without a list of tools.")
+        problems.append(no_list(server))
         entries = []
     total = sum(tool.size for tool in parsed.values())
     for entry in entries:
@@ -192,7 +203,12 @@ def parse_tools(
         parsed[tool.name] = tool
         if flaws:
             problems.append(f"{server_label(server)} describes {_entry_label(entry)} wrongly: {'; '.join(flaws)}.")
-    return ToolListing(parsed, problems)
+    return ToolListing(parsed, problems, is_answered=is_answered)
+
+
+def no_list(server: str) -> str:
+    """Say that a server sent no list of tools."""
+    return f"{server_label(server)} answered without a list of tools."
 
 
 def _check_room(server: str, count: int, chars: int, max_chars: int) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nbtool.errors import McpFailed, ToolFailed
 from nbtool.policy import site_policy
 from nbtool.text import left_out, shorten
-from nbtool.tools.mcp.catalog.tool_list import RemoteTool, ToolListing, server_label
+from nbtool.tools.mcp.catalog.tool_list import RemoteTool, ToolListing, no_list, server_label
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.connection.errors import SessionLost
 from nbtool.tools.mcp.connection.session import Session
@@ -70,6 +70,7 @@ class Connection:
         self._on_listed = on_listed
         self._listing: asyncio.Task[None] | None = None
         self._is_listing_old = False
+        self._has_listed = False
         self.notices: list[str] = []
         self._seconds = seconds
         self._session = Session(spec, self._on_log, self._on_refused, self._on_asked, self._on_changed)
@@ -88,7 +89,9 @@ class Connection:
 
     def open(self, remaining: float, seconds: float) -> ToolListing:
         """Wait for the first session; raises McpFailed."""
-        return self._session.wait_until_open(remaining, seconds)
+        tools = self._session.wait_until_open(remaining, seconds)
+        self._has_listed = tools.is_answered
+        return tools
 
     def retry_now(self) -> None:
         """Let the next request connect without a delay."""
@@ -142,7 +145,12 @@ class Connection:
         return (await self._in_live_session(lambda session: session.request(send, doing)))[1]
 
     async def _session_and_tools(self) -> tuple[Session, ToolListing]:
-        return await self._in_live_session(lambda session: session.list_tools())
+        session, tools = await self._in_live_session(lambda session: session.list_tools())
+        if tools.is_answered:
+            self._has_listed = True
+        elif self._has_listed:  # a faulty answer does not take the tools away that it had
+            raise McpFailed(no_list(self.spec.name))
+        return session, tools
 
     async def _in_live_session(self, work: Callable[[Session], Awaitable[T]]) -> tuple[Session, T]:
         """Do something that may be repeated in the session, and in a new one if that has ended."""

@@ -172,6 +172,19 @@ def test_a_notification_is_bounded_as_a_response_is_and_a_call_works(
     assert make_harness(servers, approver=yes).run(ask_for("it_say")).status == "ok"
 
 
+@pytest.mark.parametrize("answer", ["large", "large event"])
+def test_a_listing_without_a_list_fails_one_call_and_takes_no_tool_away(
+    web: HttpServer, start: Callable[..., McpServers], answer: str
+) -> None:
+    harness = make_harness(start({"url": web.url}), approver=yes)
+    web.fails, web.fails_at = answer, "tools/list"
+
+    first, second = (harness.run(ask_for("it_say")) for _ in range(2))
+
+    assert (first.status, second.status) == ("error", "ok")
+    assert "answered without a list of tools" in first.shown
+
+
 def test_a_url_that_does_not_answer_is_not_called_a_command() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         config = {"mcpServers": {"it": {"url": f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"}}}
