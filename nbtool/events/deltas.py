@@ -62,9 +62,10 @@ class ProviderDelta:
 class CallDelta:
     """A fragment of a tool call.
 
-    `key` identifies the call within the reply. The first non-empty `id` and `name` are used. `arguments` is appended;
-    when `final` and not empty, it replaces the previous fragments. The reply builder sets `call_id`, so that listeners
-    have nbtool's id from the first fragment on. With an `error` the call was written as text and cannot be read as one.
+    `key` identifies the call within the reply. The first non-empty `id` and the last `name` are used; a `name` is whole
+    as far as it is known, also of one that arrives in pieces. `arguments` is appended; when `final` and not empty, it
+    replaces the previous fragments. The reply builder sets `call_id`, so that listeners have nbtool's id from the first
+    fragment on. With an `error` the call was written as text and cannot be read as one.
     """
 
     key: str = field(metadata=OWN)

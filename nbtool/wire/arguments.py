@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from nbtool.text import clean_text
+
+_SPACE = re.compile(r"\s*+")
+_EMPTY_STARTS: tuple[object, ...] = (None, "", {})
+_REPETITION = re.compile(r"(?:\}|null|\"\")\s*+\{")
 
 MAX_NESTING = 100
 """Maximum nesting depth of the arguments of a call."""
@@ -35,6 +40,32 @@ def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
     return value, None
 
 
+def single_object(arguments: str) -> str:
+    """Return the arguments of a call without what a server sent of them twice.
+
+    Gateways pass the empty start of a content block on (`{}` before the object), and send all arguments once more at
+    the end of their pieces. A text with two different objects is returned as it is.
+    """
+    if not _REPETITION.search(arguments):
+        return arguments
+    decoder, kept, last, at = json.JSONDecoder(), "", None, _skip_space(arguments, 0)
+    while at < len(arguments):
+        try:
+            value, end = decoder.raw_decode(arguments, at)
+        except (ValueError, RecursionError):
+            return arguments
+        is_second = last not in _EMPTY_STARTS and arguments[at:end] != kept
+        if is_second or not (isinstance(value, dict) or value in _EMPTY_STARTS):
+            return arguments
+        kept, last, at = arguments[at:end], value, _skip_space(arguments, end)
+    return kept
+
+
+def _skip_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
 def arguments_text(value: object) -> str:
     """Return what a server sent as the arguments of a call as text: of anything but a text and `null` its JSON.
 
@@ -53,8 +84,9 @@ def valid_arguments(arguments: object) -> str:
     """
     if isinstance(arguments, dict):
         arguments = json.dumps(arguments, ensure_ascii=False)
-    args, _ = parse_arguments(arguments) if isinstance(arguments, str) else (None, None)
-    return clean_text(str(arguments)) if args else "{}"
+    arguments = single_object(arguments) if isinstance(arguments, str) else ""
+    args, _ = parse_arguments(arguments)
+    return clean_text(arguments) if args else "{}"
 
 
 def _has_lone_surrogates(value: Any) -> bool:

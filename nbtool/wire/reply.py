@@ -39,7 +39,7 @@ from nbtool.messages import (
     Usage,
 )
 from nbtool.text import clean_text
-from nbtool.wire.arguments import parse_arguments
+from nbtool.wire.arguments import parse_arguments, single_object
 
 T = TypeVar("T")
 
@@ -191,7 +191,7 @@ class ReplyBuilder:
             self._segments.append(call)
         delta.call_id = call.call_id
         call.id = call.id or delta.id
-        call.name = call.name or delta.name
+        call.name = delta.name or call.name
         call.repaired = delta.repaired or call.repaired
         call.malformed = delta.error or call.malformed
         if delta.final and delta.arguments:
@@ -243,7 +243,7 @@ class _CallSegment:
     malformed: str = ""
 
     def part(self, not_run_reason: str) -> Part:
-        arguments = clean_text("".join(self.fragments))
+        arguments = single_object(clean_text("".join(self.fragments)))
         args, error = (None, self.malformed) if self.malformed else parse_arguments(arguments)
         if not self.name:
             error = error or "The call names no tool."

@@ -57,7 +57,7 @@ class CallFolds:
         block_id = event.call_id or f"r{self._blocks.head['round']}_{event.key}"
         name = self.qualified_names.get(event.name, event.name)
         patches, entry = self._call(block_id, name, self._blocks.head["round"])
-        if name and not entry.fields["name"]:
+        if name and without_controls(name) != entry.fields["name"]:
             patches += entry.update(name=without_controls(name))
         if event.final and event.arguments:
             return patches + entry.replace("arguments", clean_text(event.arguments))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from nbtool.json_schema.names import MAX_NAME
 from nbtool.messages import Message, ToolCall, ToolResult
 
 VALID_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -16,9 +17,10 @@ VALID_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _INVALID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def safe_tool_name(name: str) -> str:
+def safe_tool_name(name: object) -> str:
     """Return a tool's name in a form that all dialects accept; a model may have called an invalid name."""
-    return _INVALID_CHARACTERS.sub("_", name)[:64] or "unnamed"
+    fitting = _INVALID_CHARACTERS.sub("_", name if isinstance(name, str) else "") or "unnamed"
+    return (fitting if fitting[0].isalpha() else f"_{fitting.lstrip('_')}")[:MAX_NAME]
 
 
 class CallIds:

@@ -14,7 +14,7 @@ from typing import Any
 
 from nbtool.errors import InvalidReply
 from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
-from nbtool.wire.arguments import arguments_text, parse_arguments
+from nbtool.wire.arguments import arguments_text, parse_arguments, single_object
 from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call, unknown_block
 from nbtool.wire.dialects.anthropic.usage import read_usage
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
@@ -293,7 +293,7 @@ def _citation_deltas(values: Any) -> list[Delta]:
 
 def _object(text: str) -> Any:
     """Parse the arguments of a call; anything but an object is omitted, because the API refuses it."""
-    return parse_arguments(text)[0] or {}
+    return parse_arguments(single_object(text))[0] or {}
 
 
 def _is_call(block: Any) -> bool:

@@ -192,7 +192,12 @@ class _MessageEncoder:
         calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
         if calls != [call.id for call in message.calls] or not all(map(VALID_ID.fullmatch, calls)):
             return []
-        return blocks if self._ids.reserve(message) else []
+        if not self._ids.reserve(message):
+            return []
+        return [
+            {**block, "name": safe_tool_name(block.get("name"))} if block["type"] == "tool_use" else block
+            for block in blocks
+        ]
 
     def _from_parts(self, message: Message) -> list[Block]:
         """Build a reply from its parts, without thinking: only signed thinking is accepted."""

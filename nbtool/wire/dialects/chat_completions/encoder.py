@@ -192,12 +192,13 @@ def _native_message(message: Message, ids: tuple[str, ...]) -> dict[str, Any] | 
 
 
 def _with_safe_name(call: dict[str, Any], call_id: str) -> dict[str, Any]:
-    """Return a call in its native form, with the id of this request and valid JSON as arguments."""
+    """Return a call in its native form, with the id of this request, a valid name, and valid JSON as arguments."""
     copy = {**call, "id": call_id}
-    function = call.get("function")
-    if isinstance(function, dict):
-        arguments, name = valid_arguments(function.get("arguments")), function.get("name") or safe_tool_name("")
-        copy["function"] = {**function, "name": name, "arguments": arguments}
+    for kind in ("function", "custom"):
+        if isinstance(function := call.get(kind), dict):
+            copy[kind] = {**function, "name": safe_tool_name(function.get("name"))}
+    if "function" in copy:
+        copy["function"]["arguments"] = valid_arguments(copy["function"].get("arguments"))
     return copy
 
 

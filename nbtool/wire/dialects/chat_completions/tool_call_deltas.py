@@ -1,8 +1,9 @@
 """Assigns the fragments of `tool_calls` in Chat Completions to their calls.
 
-The `index` of a fragment is only a key. If a server omits it, or sends the same one for several calls, calls are
-distinguished by their ids, or without ids by their names. Fragments that cannot be distinguished stay in one call,
-whose arguments are then invalid JSON: it is refused, so that two calls are never merged into one that runs.
+A call begins with its name; what brings none continues a call. Which one, its id says, or its `index`, which is only
+a key: if a server omits it, or sends the same one for several calls, calls are distinguished by their ids, or without
+ids by their names. Fragments that cannot be distinguished stay in one call, whose arguments are then invalid JSON: it
+is refused, so that two calls are never merged into one that runs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,16 @@ class _Call:
     is_custom: bool = False
     extra: Any = None
     can_be_snapshots: bool = True  # each fragment so far started with the former one
+
+    def add_name(self, name: str) -> str:
+        """Add a name, which may be a piece of one, and return the whole name if it is another one now.
+
+        Servers repeat the name in each fragment, or the whole of it so far, or send it in pieces.
+        """
+        if not name or name == self.name:
+            return ""
+        self.name = name if name.startswith(self.name) else self.name + name
+        return self.name
 
     def is_complete(self) -> bool:
         """Whether its arguments are a complete JSON object; parses them only if they may be."""
@@ -128,12 +139,13 @@ class ToolCallAssembler:
         call_id, name = _text(fragment.get("id")), _text(function.get("name"))
         index = _index(fragment.get("index"))
         if index is None:
-            return self._index_missing(call_id, name, position, touched)
+            return self._index_missing(call_id, name, function, position, touched)
         call = self._by_index.get(index)
         if call is None:
-            return self._new(index)
+            continued = None if name else self._by_id.get(call_id) or self._continued(function)
+            return self._by_index.setdefault(index, continued) if continued else self._new(index)
         if call_id and call.id and call_id != call.id:
-            return self._by_id.get(call_id) or self._new(index)
+            return self._by_id.get(call_id) or (self._new(index) if name else call)
         is_new_call = name and not call_id and (call in touched or self._starts_new_call(call, name, function))
         return self._new(index) if is_new_call else call
 
@@ -150,9 +162,17 @@ class ToolCallAssembler:
             return False
         return name != call.name or arguments_text(arguments) != "".join(call.fragments)
 
-    def _index_missing(self, call_id: str, name: str, position: int, touched: set[_Call]) -> _Call:
+    def _continued(self, function: dict[str, Any]) -> _Call | None:
+        """Return the newest call, if it can be what arguments under another index and another id continue."""
+        last = self._calls[-1] if self._calls else None
+        return last if last and function.get("arguments") and not last.is_complete() else None
+
+    def _index_missing(
+        self, call_id: str, name: str, function: dict[str, Any], position: int, touched: set[_Call]
+    ) -> _Call:
         if call_id:
-            return self._by_id.get(call_id) or self._new(None)
+            continued = self._by_id.get(call_id) or (None if name else self._continued(function))
+            return continued or self._new(None)
         last = self._calls[-1] if self._calls else None
         if last is None:
             return self._new(None)
@@ -170,7 +190,7 @@ class ToolCallAssembler:
         if call_id and not call.id:
             call.id = call_id
             self._by_id[call_id] = call
-        call.name = call.name or name
+        name = call.add_name(name)
         call.is_custom = call.is_custom or fragment.get("type") == "custom"
         call.extra = fragment.get("extra_content") or call.extra
         arguments = function.get("arguments")

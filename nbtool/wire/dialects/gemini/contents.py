@@ -102,13 +102,14 @@ class ContentEncoder:
         calls = [part["functionCall"] for part in parts if "functionCall" in part]
         if len(calls) != len(message.calls):
             return []
-        names = [(call.get("name"), call.get("id") or made.id) for call, made in zip(calls, message.calls, strict=True)]
-        if names != [(made.name, made.id) for made in message.calls] or not all(made.name for made in message.calls):
+        pairs = list(zip(calls, message.calls, strict=True))
+        if any((call.get("name") or "", call.get("id") or made.id) != (made.name, made.id) for call, made in pairs):
             return []
         if all(part.get("thought") and not part.get("thoughtSignature") for part in parts):
             return []
-        for call, made in zip(calls, message.calls, strict=True):
-            self._register(made, made.name, call.get("id") or "")
+        for call, made in pairs:
+            call["name"] = safe_tool_name(made.name)
+            self._register(made, call["name"], call.get("id") or "")
         return parts
 
     def _from_parts(self, message: Message) -> Iterator[Body]:

@@ -221,7 +221,8 @@ def _input_item(item: Item) -> Item:
     fields = {key: value for key, value in item.items() if value is not None}
     if fields.get("type") == "function_call":
         fields["arguments"] = valid_arguments(fields.get("arguments"))
-        fields["name"] = fields.get("name") or safe_tool_name("")
+    if is_call(fields):
+        fields["name"] = safe_tool_name(fields.get("name"))
     if fields.get("type") == "reasoning":
         fields.setdefault("summary", [])
         if not fields.get("content"):

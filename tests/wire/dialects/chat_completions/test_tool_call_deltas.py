@@ -178,3 +178,99 @@ def test_text_before_and_after_calls_is_kept() -> None:
 
     assert reply.text == "One two"
     assert [part.kind for part in reply.message.parts] == ["text", "call", "text"]
+
+
+# --- one call under several keys ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("index", "call_id"),
+    [(0, "B"), (None, "B"), (1, "B"), (1, ""), (0, "")],
+    ids=["another id", "an id, no index", "another index and id", "another index", "nothing new"],
+)
+def test_arguments_without_a_name_continue_the_call(index: Any, call_id: str) -> None:
+    reply = read(
+        chunk(call(0, "A", "f", "")),
+        chunk(call(index, call_id, None, '{"x":')),
+        chunk(call(index if index != 1 else 2, call_id, None, "1}")),
+        chunk({}, "tool_calls"),
+    )
+
+    assert calls(reply) == [("f", '{"x":1}')]
+    assert reply.calls[0].id == "A"
+
+
+def test_calls_with_another_id_in_their_later_fragments_are_still_two() -> None:
+    reply = read(
+        *(
+            chunk(fragment)
+            for index, name in enumerate(("f", "g"))
+            for fragment in (
+                call(index, f"first-{index}", name, ""),
+                call(index, f"later-{index}", None, '{"x":'),
+                call(index, f"later-{index}", None, f"{index}}}"),
+            )
+        ),
+        chunk({}, "tool_calls"),
+    )
+
+    assert calls(reply) == [("f", '{"x":0}'), ("g", '{"x":1}')]
+
+
+def test_arguments_after_a_complete_call_without_a_name_are_a_call_without_a_name() -> None:
+    reply = read(chunk(call(0, "A", "f", '{"x":1}')), chunk(call(1, "B", None, '{"x":2}')), chunk({}, "tool_calls"))
+
+    assert calls(reply) == [("f", '{"x":1}'), ("", '{"x":2}')]
+    assert [made.runnable for made in reply.calls] == [True, False]
+
+
+# --- a name in pieces --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [("wea", "ther"), ("wea", "weather"), ("weather", "weather"), ("w", "e", "a", "ther"), ("wea", "ther", "weather")],
+    ids=["in pieces", "growing", "repeated", "in many pieces", "in pieces, then whole"],
+)
+@pytest.mark.parametrize("call_id", ["A", ""])
+def test_a_name_is_joined(pieces: tuple[str, ...], call_id: str) -> None:
+    fragments = [call(0, call_id, piece, "") for piece in pieces]
+    reply = read(*map(chunk, fragments), chunk(call(0, None, None, '{"x":1}'), "tool_calls"))
+
+    assert calls(reply) == [("weather", '{"x":1}')]
+    assert native(reply)["tool_calls"][0]["function"]["name"] == "weather"
+
+
+# --- arguments that are sent twice --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fragments",
+    [
+        ("{}", '{"x":1}'),
+        ("{}", '{"x"', ":1}"),
+        ("{ }", '\n{"x":1}'),
+        ("null", '{"x":1}'),
+        ('""', '{"x":1}'),
+        ('{"x"', ":1}", '{"x":1}'),
+        ("{}", '{"x":1}', '{"x":1}'),
+        ('{}{"x":1}',),
+    ],
+)
+def test_the_empty_start_and_the_repetition_of_arguments_are_left_out(fragments: tuple[str, ...]) -> None:
+    reply = read(
+        chunk(call(0, "A", "f", fragments[0])),
+        *(chunk(call(0, None, None, fragment)) for fragment in fragments[1:]),
+        chunk({}, "tool_calls"),
+    )
+
+    assert [(made.args, made.runnable) for made in reply.calls] == [({"x": 1}, True)]
+    assert calls(reply) == [("f", '{"x":1}')]
+
+
+@pytest.mark.parametrize("arguments", ['{"x":1}{"x":2}', '{"x":1}{}', '{}[{"x":1}]', '{}{"x":', "{}1"])
+def test_two_values_that_differ_are_no_arguments(arguments: str) -> None:
+    reply = read(chunk(call(0, "A", "f", arguments)), chunk({}, "tool_calls"))
+
+    assert [made.runnable for made in reply.calls] == [False]
+    assert calls(reply) == [("f", arguments)]
