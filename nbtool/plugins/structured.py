@@ -1,15 +1,13 @@
 """Structured output: send a schema, validate the answer, and ask again if it does not match.
 
 The schema is part of the system text, which every model reads. If the provider supports it (the ability `json_schema`),
-it is also sent as the response format, in rounds without tools: a server that enforces a schema cannot call tools. JSON
-is read strictly and never repaired.
+it is also sent as the response format, in rounds without tools: a server that enforces a schema cannot call tools. Of
+an answer's JSON only what can be read in one way is read (see `answer_json`); for the rest the model is asked again.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -19,6 +17,7 @@ from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.errors import InvalidAnswer
 from nbtool.json_schema.dialects import is_strict
 from nbtool.messages import user
+from nbtool.plugins.answer_json import find_values
 from nbtool.plugins.structured_schema import response_format, schema_for
 from nbtool.text import shorten
 from nbtool.tools.schema.json_schema import ANSWER_SCHEMA_PROMPT
@@ -33,16 +32,18 @@ RETRY_PROMPT = (
     "[nbtool] Your answer does not match the schema: {problem}\nAnswer again, with the complete JSON and nothing else."
 )
 
-_FENCED = re.compile(r"```\w*+[^\S\n]*+\n(.*?)```", re.DOTALL)
+AT_LIMIT = "it was cut off at its length limit, before its JSON was complete"
+SEVERAL = "it contains {count} values that match; one is expected"
 
 
 @dataclass(slots=True)
 class _State:
-    """The state of one turn; `pieces` are the parts of a reply that is continued."""
+    """The state of one turn; `pieces` are the parts of a reply that is continued, and `is_cut` if that did not help."""
 
     problem: str = ""
     retries: int = 0
     is_found: bool = False
+    is_cut: bool = False
     pieces: list[str] = field(default_factory=list)
 
 
@@ -97,6 +98,7 @@ class Structured:
             state.pieces.clear()
             return
         state.pieces.append(answer.text)
+        state.is_cut = answer.stop_reason == "length"
         if answer.stop_reason in ("length", "paused"):
             return  # the rest follows when the reply is continued
         text = "".join(state.pieces)
@@ -137,35 +139,38 @@ class Structured:
         return state
 
     def _find_value(self, text: str, state: _State) -> bool:
-        """Store the first JSON value of an answer that matches, or else the problem."""
+        """Store the JSON value of an answer that matches, or else the problem."""
         if self._is_text:
             self.value, state.is_found = text, True
             return True
-        from pydantic import ValidationError  # noqa: PLC0415 - loaded when the type was read
-
-        state.problem = "it contains no JSON"
-        for value in _find_json(text):
-            if self._is_wrapped and isinstance(value, dict) and value.keys() == {"value"}:
-                value = value["value"]
-            try:
-                self.value = self.validator.validate_json(json.dumps(value))
-            except ValidationError as error:
-                state.problem = _describe_errors(error)
+        found = find_values(text)
+        matches: list[Any] = []
+        problems: list[str] = []
+        for value in found.values:
+            match, problem = self._validate(value)
+            if problem:
+                problems.append(problem)
             else:
-                state.is_found = True
-                return True
+                matches.append(match)
+        if len(matches) == 1:
+            self.value, state.is_found = matches[0], True
+            return True
+        state.problem = SEVERAL.format(count=len(matches)) if matches else (problems or [found.problem])[-1]
+        if state.is_cut and not found.values:
+            state.problem = AT_LIMIT
         return False
 
+    def _validate(self, value: Any) -> tuple[Any, str]:
+        """Return a JSON value as a value of the type, and the problem if it is none."""
+        from pydantic import ValidationError  # noqa: PLC0415 - loaded when the type was read
 
-def _find_json(text: str) -> Iterator[Any]:
-    """Yield candidates that parse as JSON: the whole text, code fences, and the text between the outer brackets."""
-    spans = [text, *_FENCED.findall(text)]
-    spans += [text[text.find(begin) : text.rfind(end) + 1] for begin, end in ("{}", "[]") if begin in text]
-    for span in dict.fromkeys(map(str.strip, spans)):
+        if self._is_wrapped and isinstance(value, dict) and value.keys() == {"value"}:
+            value = value["value"]
         try:
-            yield json.loads(span)
-        except (ValueError, RecursionError):
-            continue
+            match = self.validator.validate_json(json.dumps(value))
+        except ValidationError as error:
+            return None, _describe_errors(error)
+        return match, ""
 
 
 def _describe_errors(error: Any) -> str:

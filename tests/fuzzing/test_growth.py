@@ -22,9 +22,9 @@ from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks, wit
 from nbtool.event_json import load_event
 from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta
 from nbtool.magics.flags.flag_parser import cell_parser, mentions, parse
+from nbtool.plugins.answer_json import find_values
 from nbtool.plugins.masks import Masks
 from nbtool.plugins.pii_patterns import PII_TYPES, select_types
-from nbtool.plugins.structured import _find_json
 from nbtool.tools.script.script_compiler import validate
 from nbtool.tools.values.line_diff import line_diff
 from nbtool.tools.values.model_text import render_or_preview, truncate
@@ -109,7 +109,7 @@ READERS: dict[str, tuple[Read, list[str]]] = {
     "calls of any name": (either(parse_calls), CALLS + JSON + NAMES),
     "lenient JSON": (either(parse_object), JSON + NAMES),
     "Python calls": (either(parse_python_calls), JSON + NAMES + CALLS),
-    "JSON in an answer": (lambda text: list(_find_json(text)), JSON),
+    "JSON in an answer": (find_values, JSON),
     "events of a journal": (either(load_event), EVENTS + JSON),
     "references": (fuzz_references, NAMES + JSON),
     "line of a cell": (either(lambda text: parse(cell_parser(), text)), OPTIONS),
