@@ -36,7 +36,7 @@ def parse_error(payload: Any) -> ErrorFields:
     if nested is None:
         return ErrorFields(
             _as_text(payload.get("message")) or _as_text(payload.get("msg")),
-            _as_text(payload.get("code")) or _as_text(payload.get("status_code")),
+            _code(payload),
             _as_text(payload.get("type")) or _as_text(payload.get("status")),
             _as_text(payload.get("param")),
         )
@@ -45,7 +45,13 @@ def parse_error(payload: Any) -> ErrorFields:
     if details := _as_text(payload.get("details")):
         message = f"{message}: {details}" if message else details
     outer_type = _as_text(payload.get("type")) if payload.get("type") != "error" else ""
-    return ErrorFields(message, fields.code or _as_text(payload.get("code")), fields.type or outer_type, fields.param)
+    return ErrorFields(message, fields.code or _code(payload), fields.type or outer_type, fields.param)
+
+
+def _code(payload: dict[str, Any]) -> str:
+    """Return the code of an error; a status is one if it is a number."""
+    code = _as_text(payload.get("code")) or _as_text(payload.get("status_code"))
+    return code or (_as_text(payload.get("status")) if isinstance(payload.get("status"), int) else "")
 
 
 def _as_text(value: Any) -> str:

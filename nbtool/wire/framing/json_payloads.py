@@ -1,7 +1,8 @@
-"""Parse JSON values from bytes: an event stream, one JSON document, or a page that is neither.
+"""Parse JSON values from bytes: an event stream, one JSON document, a document in each line, or a page.
 
 Servers answer a streaming request with one document and vice versa, and pad documents with blank lines while a model
-works. So the first byte that is not blank decides how the rest is parsed.
+works. So the first byte that is not blank decides how the rest is parsed; and where that begins a document, whether it
+ends with its line and another one follows.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 
 
-_Framing = Literal["events", "document", "page"]
+_Framing = Literal["events", "document", "lines", "page"]
 
 
 class PayloadReader:
@@ -46,6 +47,8 @@ class PayloadReader:
         self.is_document = False
         self._events = EventParser()
         self._framing: _Framing | None = None
+        self._lines = LineBuffer()
+        self._may_be_lines = self._has_line = False  # nothing follows its first line, which has ended or not
         self._body: list[bytes] = []
         self._size = 0
         self._value_count = 0
@@ -62,11 +65,18 @@ class PayloadReader:
             raise ReplyTooLarge(f"The reply is larger than {MAX_BODY_BYTES >> 20} MiB.", fix="Ask for less.")
         if self._framing == "events":
             return self._values(self._events.feed(data))
+        if self._framing == "lines":
+            return self._values(self._lines.feed(data))
         self._body.append(data)
-        if self._framing or not (head := data.lstrip(_BLANK)):
+        if self._framing:
+            return self._read_lines(data) if self._may_be_lines else []
+        if not (head := data.lstrip(_BLANK)):
             return []
         self._framing = _detect_framing(head[:1])
         self.is_document = self._framing == "document"
+        if head[:1] == b"{":
+            self._may_be_lines = True
+            return self._read_lines(data)
         if self._framing != "events":
             return []
         start = b"".join(self._body)
@@ -82,18 +92,44 @@ class PayloadReader:
         """
         if self._framing == "events":
             return self._final_event()
+        if self._framing == "lines":
+            return self._final_line()
         body = b"".join(self._body).strip(_BLANK)
         self._body.clear()
         if not body:
             return []
         if self._framing == "page":
-            raise InvalidReply(f"Expected JSON, received a page: {excerpt(body)!r}.", fix=_FIX)
+            raise InvalidReply(f"Expected JSON, received a page: {excerpt(body)!r}.", fix=FIX)
         try:
             return [("", parse(body))]
         except ValueError:
             if _is_truncated(body):
                 raise IncompleteReply("The JSON of the reply is truncated.", fix="Send it again.") from None
-            raise InvalidReply(f"The reply is not JSON: {excerpt(body)!r}.", fix=_FIX) from None
+            raise InvalidReply(f"The reply is not JSON: {excerpt(body)!r}.", fix=FIX) from None
+
+    def _read_lines(self, data: bytes) -> list[tuple[str, Any]]:
+        """Read a body as a document in each line, if its first line is one and something follows."""
+        if b"\n" not in data and not self._has_line:
+            return []
+        body = b"".join(self._body).lstrip(_BLANK)
+        first, newline, rest = body.partition(b"\n")
+        if not newline or not rest.strip(_BLANK):
+            self._has_line, self._body = bool(newline), [first + newline]
+            return []
+        self._may_be_lines = False
+        if not _is_json(first):
+            self._body = [body]
+            return []
+        self._framing, self.is_document = "lines", False
+        self._body.clear()
+        return self._values(self._lines.feed(body))
+
+    def _final_line(self) -> list[tuple[str, Any]]:
+        """Return the last line if it is complete; a truncated one means an early end, not an invalid reply."""
+        try:
+            return self._values(self._lines.close())
+        except InvalidReply:
+            return []
 
     def _values(self, events: list[ServerEvent]) -> list[tuple[str, Any]]:
         values: list[tuple[str, Any]] = []
@@ -120,7 +156,7 @@ class PayloadReader:
             if name == "error":
                 values.append((name, {"error": data.decode("utf-8", "replace")}))
             else:
-                raise InvalidReply(f"An event of the stream is not JSON: {excerpt(data)!r}.", fix=_FIX) from None
+                raise InvalidReply(f"An event of the stream is not JSON: {excerpt(data)!r}.", fix=FIX) from None
 
     def _final_event(self) -> list[tuple[str, Any]]:
         """Return the last event if it is complete; a truncated one means an early end, not an invalid reply."""
@@ -135,8 +171,37 @@ class PayloadReader:
                 fix="Let the server or gateway send `Content-Encoding: gzip`, or no compressed replies.",
             )
         if not self._value_count and not any(start.startswith(field) or field.startswith(start) for field in _FIELDS):
-            raise InvalidReply(f"The reply is not an event stream: {excerpt(start)!r}.", fix=_FIX)
+            raise InvalidReply(f"The reply is not an event stream: {excerpt(start)!r}.", fix=FIX)
         return values
+
+
+class LineBuffer:
+    """Splits bytes into the lines that are not blank, as events without a name."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[ServerEvent]:
+        """Take the next bytes, and return the lines that they complete."""
+        *complete, rest = data.split(b"\n")
+        if complete:
+            complete[0] = b"".join((*self._pieces, complete[0]))
+            self._pieces.clear()
+        self._pieces.append(rest)
+        return [ServerEvent(line) for line in complete if line.strip(_BLANK)]
+
+    def close(self) -> list[ServerEvent]:
+        """Return the last line."""
+        return self.feed(b"\n")
+
+
+def _is_json(line: bytes) -> bool:
+    """Whether a line is a whole JSON value; counted before it is parsed, as all are."""
+    try:
+        parse(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _detect_framing(first: bytes) -> _Framing:
@@ -146,7 +211,7 @@ def _detect_framing(first: bytes) -> _Framing:
 
 
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
-_FIX = "Check the address and the wire (`--wire`)."
+FIX = "Check the address and the wire (`--wire`)."
 
 
 def parse(data: bytes) -> Any:

@@ -24,12 +24,20 @@ from nbtool.errors import (
 )
 from nbtool.text import shorten
 from nbtool.wire.framing.error_fields import ErrorFields, parse_error
+from nbtool.wire.framing.error_status import status_in_error
 from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.framing.retry_delay import delay_in_error, retry_after, until_reset
 from nbtool.wire.framing.tool_refusals import is_tool_refusal
 
 _RETRYABLE = frozenset({408, 409, 425, 429})
 """Statuses below 500 after which the same request may succeed."""
+
+_NEVER_RETRIED = (
+    AuthenticationFailed,
+    ContextTooLong,
+    ModelNotFound,
+    ToolsNotSupported,
+)  # with any status: some servers send 500
 
 _NOT_IMPLEMENTED = frozenset({501, 505})
 """Statuses of a server that lacks what was requested: https://www.rfc-editor.org/rfc/rfc9110#section-15.6.2."""
@@ -117,7 +125,8 @@ def provider_error(
     redacted in the message.
     """
     fields = parse_error(payload)
-    error_class = _error_class(status, fields)
+    reported = status_in_error(fields) if status is None else status
+    error_class = _error_class(reported, fields)
     message = excerpt(fields.message or fields.code or fields.type, limit=MAX_MESSAGE) or "no reason given"
     answered = f"answered {status}" if status else "reported an error"
     return error_class(
@@ -126,7 +135,7 @@ def provider_error(
         status=status,
         code=shorten(fields.code, MAX_CODE) or None,
         type=shorten(fields.type, MAX_CODE) or None,
-        retry_after=retry_after,
+        retry_after=delay_in_error(payload) if status is None else retry_after,
         param=shorten(fields.param, MAX_CODE) or None,
         source=label,
     )
@@ -151,8 +160,18 @@ def error_from_response(status: int, headers: Mapping[str, str], body: bytes, *,
     return provider_error(payload, status=status, label=label, retry_after=delay, has_message=has_message)
 
 
+def can_retry(error: ProviderError, headers: Mapping[str, str] | None = None) -> bool:
+    """Whether the same request may succeed later, after a refusal or an error in a stream."""
+    if isinstance(error, _NEVER_RETRIED) or is_out_of_credit(error):
+        return False
+    if error.status is None:
+        reported = status_in_error(ErrorFields("", error.code or "", error.type or ""))
+        return isinstance(error, ServerOverloaded | RateLimited) or reported in _RETRYABLE
+    return is_retryable(error.status, headers or {})
+
+
 def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether the same request may succeed later; the provider's `x-should-retry` header takes precedence."""
+    """Whether a status allows another attempt; the provider's `x-should-retry` header takes precedence."""
     match headers.get("x-should-retry", "").lower():
         case "true":
             return True

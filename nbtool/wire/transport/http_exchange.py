@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nbtool.errors import IncompleteReply, InvalidReply, RateLimited, ServerOverloaded, TimedOut, WireError
+from nbtool.errors import IncompleteReply, InvalidReply, ProviderError, TimedOut, WireError
 from nbtool.events import Delta, ReplyEnd
 from nbtool.server_url import parse_server_url
 from nbtool.wire.base import Decoder, Request, Wire
 from nbtool.wire.delta_merging import coalesce
+from nbtool.wire.framing.provider_errors import can_retry
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.client_pool import client_for, is_loopback
@@ -89,7 +90,7 @@ class HttpExchange:
                     if isinstance(deltas[-1], ReplyEnd):
                         await body.drain(DRAIN_SECONDS)
                         return
-            remaining = await decode_batch(decoder.close, size)
+            remaining = await decode_batch(partial(_close, decoder), size)
             if pending := getattr(decoder, "pending", ""):
                 raise InvalidReply(
                     f"{self.label} runs this request in the background (status {pending!r}), which is not supported.",
@@ -100,7 +101,7 @@ class HttpExchange:
                 raise Retryable(IncompleteReply(f"{self.label} closed the connection without a reply.", fix=fix))
             yield remaining
             if remaining and not isinstance(remaining[-1], ReplyEnd):
-                yield decoder.close()  # an error after deltas is raised by the next call
+                yield _close(decoder)  # an error after deltas is raised by the next call
 
     def _idle_limit(self, decoder: Decoder) -> float:
         """Return the time limit for the next delta."""
@@ -179,8 +180,20 @@ class HttpExchange:
 
 
 def _decode(decoder: Decoder, chunk: bytes) -> list[Delta]:
-    """Decode a chunk, and mark the errors in a stream after which the request may be retried."""
+    """Decode a chunk, and mark the errors after which the request may be retried."""
     try:
         return coalesce(decoder.feed(chunk))
-    except (ServerOverloaded, RateLimited) as error:
-        raise Retryable(error) from None
+    except ProviderError as error:
+        raise _marked(error) from None
+
+
+def _close(decoder: Decoder) -> list[Delta]:
+    """End the bytes of a reply, with errors marked as in `_decode`."""
+    try:
+        return decoder.close()
+    except ProviderError as error:
+        raise _marked(error) from None
+
+
+def _marked(error: ProviderError) -> Exception:
+    return Retryable(error) if can_retry(error) else error

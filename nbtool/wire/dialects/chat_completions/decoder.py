@@ -1,8 +1,7 @@
 """The decoder of Chat Completions: JSON values in, deltas out.
 
 Follows https://platform.openai.com/docs/api-reference/chat-streaming and the compatible servers; each deviation has a
-test in
-`tests/wire/dialects/chat_completions/test_encoder.py`.
+test in `tests/wire/dialects/chat_completions/`.
 """
 
 from __future__ import annotations
@@ -35,17 +34,19 @@ from nbtool.wire.dialects.chat_completions.reply_fields import (
     read_usage,
     thinking_text,
 )
-from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler
+from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler, parse_index
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.dialect_check import check_dialect
 from nbtool.wire.framing.error_fields import parse_error
-from nbtool.wire.framing.json_payloads import DONE, PayloadReader
+from nbtool.wire.framing.json_payloads import DONE, FIX, PayloadReader
 from nbtool.wire.framing.provider_errors import provider_error
 from nbtool.wire.framing.value_types import require_object, require_objects, wrong_type
 
+SEVERAL_CHOICES = "The reply has {count} choices; only the first is shown."
+OTHER_CALL = " A tool call in another one did not run."
+
 _COMMON = frozenset({"role", "content", "tool_calls", *THINKING_FIELDS, "reasoning_details"})
-_FIRST_CHOICE = (None, 0, "0")
 
 
 class ChatDecoder:
@@ -65,7 +66,8 @@ class ChatDecoder:
         self._details = ReasoningDetails()
         self._audio = AudioBuffer()
         self._provider_tools = ProviderTools()
-        self._last_choice = 0
+        self._choice: int | None = None  # the index of the choice that is shown, the first that came
+        self._last_choice, self._has_call_elsewhere = 0, False
         self._usage = CumulativeUsage(read_usage)
         self._extra: Any = None
         self._finish_reason: str | None = None
@@ -148,10 +150,15 @@ class ChatDecoder:
 
     def _decode_choices(self, choices: list[Any], deltas: list[Delta]) -> None:
         for choice in choices:
-            if (index := choice.get("index")) in _FIRST_CHOICE:
+            index = parse_index(choice.get("index")) or 0
+            if self._choice is None:
+                self._choice = index
+            if index == self._choice:
                 self._decode_choice(choice, deltas)
-            elif type(index) is int:
-                self._last_choice = max(self._last_choice, index)
+            else:
+                self._last_choice = max(self._last_choice, index, self._choice)
+                part = choice.get("message") or choice.get("delta")
+                self._has_call_elsewhere |= bool(get_field(part, "tool_calls") or get_field(part, "function_call"))
 
     def _non_object(self, value: Any, deltas: list[Delta]) -> None:
         """Handle the end mark, or a document that is wrapped in a list."""
@@ -175,9 +182,7 @@ class ChatDecoder:
                 self._decode_fragment(part if isinstance(part, dict) else {}, deltas)
             raise provider_error(value)
         if self._reader.is_document and not isinstance(value.get("choices"), list):
-            raise InvalidReply(
-                "The reply is JSON, but holds no choices.", fix="Check the address and the wire (`--wire`)."
-            )
+            raise InvalidReply("The reply is JSON, but holds no choices.", fix=FIX)
 
     def _decode_choice(self, choice: dict[str, Any], deltas: list[Delta]) -> None:
         get = choice.get
@@ -314,7 +319,10 @@ class ChatDecoder:
             deltas.append(TextDelta(UNREADABLE))
         deltas += self._provider_tools.close("".join(self._text))
         if self._last_choice:
-            deltas.append(StreamNotice(f"The reply has {self._last_choice + 1} choices; only the first is shown."))
+            other = OTHER_CALL if self._has_call_elsewhere else ""
+            deltas.append(
+                StreamNotice(f"The reply has {self._last_choice + 1} choices; only the first is shown.{other}")
+            )
         self._is_finished = True
         deltas.append(ReplyEnd(self._stop_reason(), self._finish_reason or "", self._native(), self._explanation))
 

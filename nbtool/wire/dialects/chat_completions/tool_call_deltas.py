@@ -137,7 +137,7 @@ class ToolCallAssembler:
 
     def _find(self, fragment: dict[str, Any], function: dict[str, Any], position: int, touched: set[_Call]) -> _Call:
         call_id, name = _text(fragment.get("id")), _text(function.get("name"))
-        index = _index(fragment.get("index"))
+        index = parse_index(fragment.get("index"))
         if index is None:
             return self._index_missing(call_id, name, function, position, touched)
         call = self._by_index.get(index)
@@ -213,7 +213,7 @@ def _native(call: _Call) -> dict[str, Any]:
     return native
 
 
-def _index(value: Any) -> int | None:
+def parse_index(value: Any) -> int | None:
     """Parse an index: servers send integers, whole floats and digits; anything else counts as missing."""
     if isinstance(value, bool):
         return None

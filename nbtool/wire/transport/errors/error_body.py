@@ -10,16 +10,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nbtool.errors import (
-    AuthenticationFailed,
     BadUsage,
-    ContextTooLong,
-    ModelNotFound,
     ProviderError,
-    ToolsNotSupported,
     WireError,
 )
 from nbtool.server_url import parse_server_url
-from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response, is_out_of_credit, is_retryable
+from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, can_retry, error_from_response
 from nbtool.wire.transport.response.decompression import read_body
 
 if TYPE_CHECKING:
@@ -27,13 +23,6 @@ if TYPE_CHECKING:
 
 ERROR_SECONDS = 10.0
 """Time limit for reading the body of an error."""
-
-_NEVER_RETRIED = (
-    AuthenticationFailed,
-    ContextTooLong,
-    ModelNotFound,
-    ToolsNotSupported,
-)  # with any status: some servers send 500
 
 
 async def read_error(response: httpx.Response, label: str) -> tuple[WireError, bool]:
@@ -45,8 +34,7 @@ async def read_error(response: httpx.Response, label: str) -> tuple[WireError, b
         return ProviderError(message, fix="Set the server's final address.", status=status), False
     body = await _read_error_body(response, label)
     error = error_from_response(status, response.headers, body, label=label)
-    is_final = is_out_of_credit(error) or isinstance(error, _NEVER_RETRIED)
-    return error, is_retryable(status, response.headers) and not is_final
+    return error, can_retry(error, response.headers)
 
 
 async def _read_error_body(response: httpx.Response, label: str) -> bytes:

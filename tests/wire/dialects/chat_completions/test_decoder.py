@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtool.errors import ContextTooLong, IncompleteReply, InvalidReply, NbtoolError, ProviderError
-from nbtool.events import MediaDelta, StopReason, TextDelta, UsageDelta
+from nbtool.events import MediaDelta, StopReason, StreamNotice, TextDelta, UsageDelta
 from nbtool.messages import Media, Usage
 from nbtool.wire import decode
+from nbtool.wire.dialects.chat_completions.decoder import OTHER_CALL, SEVERAL_CHOICES
 from tests.wire.chatting import WIRE, call, calls, chunk, native, read, stream, whole
 
 
@@ -385,3 +386,35 @@ def survives(body: bytes) -> bool:
         return decode("chat", body) is not None
     except NbtoolError:
         return True
+
+
+# --- several choices ------------------------------------------------------------------------------------------------
+
+
+def at_choice(index: Any, delta: dict[str, Any], finish: Any = None) -> dict[str, Any]:
+    return {"choices": [{"index": index, "delta": delta, "finish_reason": finish}]}
+
+
+@pytest.mark.parametrize("index", [1, "1", 7])
+def test_the_only_choice_is_the_reply_whatever_its_index(index: Any) -> None:
+    reply = read(at_choice(index, call(0, "a", "f", "{}")), at_choice(index, {}, "tool_calls"))
+
+    assert calls(reply) == [("f", "{}")]
+    assert reply.complete
+
+
+def test_a_call_in_another_choice_is_named_and_does_not_run() -> None:
+    chunks = [
+        at_choice(0, {"content": "Hi"}),
+        at_choice(1, call(0, "a", "f", "{}")),
+        at_choice(0, {}, "stop"),
+        at_choice(1, {}, "tool_calls"),
+    ]
+    decoder = WIRE.decoder()
+
+    deltas = decoder.feed(stream(*chunks)) + decoder.close()
+
+    assert [delta.text for delta in deltas if isinstance(delta, StreamNotice)] == [
+        SEVERAL_CHOICES.format(count=2) + OTHER_CALL
+    ]
+    assert calls(read(*chunks)) == []
