@@ -22,14 +22,18 @@ if TYPE_CHECKING:
 
 Role = Literal["system", "user", "assistant", "tool"]
 
+COMMENTARY = "commentary"
+"""The phase of what a model says between its calls (OpenAI); each phase goes back as it came."""
+
 
 @check_arguments
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Prose."""
+    """Prose; `phase` is what its provider calls a part of a reply: `commentary` during the work, or `final_answer`."""
 
     text: str = field(metadata=TEXT)
     kind: Literal["text"] = field(default="text", metadata=OWN)
+    phase: str = field(default="", metadata=TEXT)
 
 
 @check_arguments
@@ -205,6 +209,15 @@ class Message:
     def text(self) -> str:
         """All text of the message, joined without a separator; without the date that nbtool adds to a prompt."""
         return "".join(part.text for part in self.parts if isinstance(part, Text) and not isinstance(part, DateText))
+
+    @property
+    def answer(self) -> str:
+        """The text without what the model said during its work; all of it if there is nothing else."""
+        texts = [part for part in self.parts if isinstance(part, Text) and not isinstance(part, DateText)]
+        answer = "".join(part.text for part in texts if part.phase != COMMENTARY)
+        if not answer.strip():
+            return self.text
+        return answer.removeprefix("\n\n") if texts[0].phase == COMMENTARY else answer
 
     @property
     def thinking(self) -> str:

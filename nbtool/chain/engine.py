@@ -242,7 +242,7 @@ class Engine:
             except NbtoolError as error:
                 self._outcome.phase = "hook"
                 await self._report(error)
-        outcome.text = turn.text or next((r.text for r in reversed(outcome.rounds) if r.text.strip()), "")
+        outcome.text = turn.text or next((r.answer for r in reversed(outcome.rounds) if r.text.strip()), "")
         meter = turn.meter
         await turn.emit(
             TurnEnded(

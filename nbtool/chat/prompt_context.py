@@ -10,9 +10,11 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn.compact import as_texts
 from nbtool.errors import BadUsage
 from nbtool.messages import (
     DateText,
@@ -110,9 +112,10 @@ def history_messages(turn: Turn, mode: HistoryMode, *, always_compact: bool = Fa
     elif mode in ("results", "text"):
         calls = turn.calls if mode == "results" else ()
         results = [f"`{call.name}` returned:\n{call.shown}" for call in calls]
-        messages = _as_assistant("\n\n".join(filter(None, [*results, turn.text, turn.refusal, turn.end_note])))
+        pieces = [*map(Text, results), *turn.reply_texts, Text(turn.refusal), Text(turn.end_note)]
+        messages = _as_assistant(*as_texts(pieces))
     else:
-        messages = _as_assistant(turn.content)
+        messages = _as_assistant(*turn.content_texts)
         native = history_messages(turn, "native")[1:]
         can_be_native = turn.calls and turn.status == "completed" and not always_compact
         if can_be_native and _size(native) < LEAST_SAVING * _size(messages):
@@ -128,7 +131,7 @@ def _with_note(messages: list[Message], note: str) -> list[Message]:
     if last is None or last.role != "assistant" or last.calls:
         return [*messages, assistant(note)]
     *before, end = last.parts
-    parts = [Text(f"{end.text}\n\n{note}")] if isinstance(end, Text) else [end, Text(note)]
+    parts = [replace(end, text=f"{end.text}\n\n{note}")] if isinstance(end, Text) else [end, Text(note)]
     return [*messages[:-1], last.with_parts([*before, *parts])]
 
 
@@ -158,8 +161,9 @@ def _json_size(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False, default=str))
 
 
-def _as_assistant(text: str) -> list[Message]:
-    return [assistant(text)] if text.strip() else []
+def _as_assistant(*texts: str | Text) -> list[Message]:
+    message = assistant(*texts)
+    return [message] if message.text.strip() else []
 
 
 def _today() -> str:

@@ -18,11 +18,20 @@ the reply exceeded the limit of calls or of argument size, and was not read any 
 
 @dataclass(slots=True)
 class TextDelta:
-    """A fragment of text; `is_new` starts a separate text of the same reply, shown as its own paragraph."""
+    """A fragment of text; `is_new` starts a separate text of the same reply, shown as its own paragraph.
+
+    `phase` is that of the text which it starts (see `messages.Text`). One without text gives its phase to the text
+    before it: some servers say it at the end.
+    """
 
     text: str = field(metadata=TEXT)
     is_new: bool = field(default=False, metadata=OWN)
     kind: Literal["text_delta"] = field(default="text_delta", metadata=OWN)
+    phase: str = field(default="", metadata=TEXT)
+
+    def is_separate(self, phase: str) -> bool:
+        """Whether it starts a part of its own after a text of this phase."""
+        return bool(self.text) and (self.is_new or bool(self.phase)) and self.phase != phase
 
 
 @dataclass(slots=True)

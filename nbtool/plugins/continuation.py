@@ -46,7 +46,7 @@ class Continuation:
             texts.clear()
             turn.text = ""
             return
-        texts.append(answer.text)
+        texts.append(answer.answer)
         turn.text = "".join(texts) if len(texts) > 1 else ""
         if answer.stop_reason != "length" or not answer.text.strip():
             texts.clear()

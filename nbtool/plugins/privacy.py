@@ -114,15 +114,19 @@ class Privacy:
     def on_stream_data(self, context: StreamContext) -> None:
         """Restore masks in a delta, and buffer an end that may become a mask."""
         pending, delta = self._pending_of(context.turn), context.delta
-        if pending.text and not isinstance(delta, type(pending.text) | UsageDelta | CallPending):
+        is_separate = isinstance(delta, TextDelta) and (delta.is_new or bool(delta.phase))
+        if pending.text and (is_separate or not isinstance(delta, type(pending.text) | UsageDelta | CallPending)):
             context.put_before(pending.text)
             pending.text = None
         match delta:
             case TextDelta() | ThinkingDelta() | RefusalDelta():
                 previous = pending.text.text if pending.text else ""
                 text, rest = _split_partial_mask(previous + delta.text)
-                pending.text = type(delta)(rest) if rest else None
-                context.delta = type(delta)(self.masks.restore(text)) if text else None
+                pending.text = replace(delta, text=rest) if rest else None
+                if text and pending.text:
+                    pending.text = type(delta)(rest)  # what starts with `delta` has started
+                is_label = isinstance(delta, TextDelta) and bool(delta.phase) and not (text or rest)
+                context.delta = replace(delta, text=self.masks.restore(text)) if text or is_label else None
             case CallDelta():
                 context.delta = self._restore_call(delta, pending)
             case ReplyEnd():

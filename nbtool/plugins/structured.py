@@ -97,7 +97,7 @@ class Structured:
         if answer.calls or answer.refusal:
             state.pieces.clear()
             return
-        state.pieces.append(answer.text)
+        state.pieces.append(answer.answer)
         state.is_cut = answer.stop_reason == "length"
         if answer.stop_reason in ("length", "paused"):
             return  # the rest follows when the reply is continued
@@ -116,7 +116,7 @@ class Structured:
         state = self._state_of(turn)
         if state.is_found or turn.status != "completed":
             return
-        last = turn.chain[-1].text if turn.chain else ""
+        last = turn.chain[-1].answer if turn.chain else ""
         if not self._find_value("".join(state.pieces) or last, state):
             raise InvalidAnswer(
                 f"The answer is not a valid {self.name}: {state.problem}.", fix="Ask again, or for less."

@@ -28,7 +28,7 @@ def coalesce(deltas: Iterable[Delta]) -> list[Delta]:
     size = 0
     for delta in deltas:
         if isinstance(delta, _PROSE):
-            if last and last.kind == delta.kind and size < MAX_MERGED_CHARS and not delta.is_new:
+            if last and last.kind == delta.kind and size < MAX_MERGED_CHARS and not _is_start(delta):
                 fragments.append(delta.text)
                 size += len(delta.text)
                 continue
@@ -46,6 +46,10 @@ def coalesce(deltas: Iterable[Delta]) -> list[Delta]:
         coalesced.append(delta)
     _append(last, fragments)
     return coalesced
+
+
+def _is_start(delta: TextDelta | ThinkingDelta) -> bool:
+    return delta.is_new or (isinstance(delta, TextDelta) and bool(delta.phase))
 
 
 def _continues(delta: CallDelta, last: CallDelta) -> bool:

@@ -84,6 +84,11 @@ class Reply:
         return self.message.text
 
     @property
+    def answer(self) -> str:
+        """The text of the reply without commentary; see `Message.answer`."""
+        return self.message.answer
+
+    @property
     def thinking(self) -> str:
         """The thinking of the reply."""
         return self.message.thinking
@@ -170,10 +175,13 @@ class ReplyBuilder:
 
     def _add_text(self, delta: TextDelta | ThinkingDelta | RefusalDelta) -> None:
         last = self._segments[-1] if self._segments else None
-        if isinstance(last, _TextSegment) and last.delta_type is type(delta):
+        phase = delta.phase if isinstance(delta, TextDelta) else ""
+        is_separate = isinstance(delta, TextDelta) and isinstance(last, _TextSegment) and delta.is_separate(last.phase)
+        if isinstance(last, _TextSegment) and last.delta_type is type(delta) and not is_separate:
             last.texts.append(delta.text)
+            last.phase = last.phase or phase
         elif delta.text:
-            self._segments.append(_TextSegment(type(delta), [delta.text]))
+            self._segments.append(_TextSegment(type(delta), [delta.text], phase))
 
     def _add_call(self, delta: CallDelta) -> None:
         call = self._calls.get(delta.key)
@@ -217,12 +225,13 @@ def _explanation(end: ReplyEnd | None, stop_reason: StopReason) -> str:
 class _TextSegment:
     delta_type: type[TextDelta | ThinkingDelta | RefusalDelta]
     texts: list[str]
+    phase: str = ""
 
     def part(self, not_run_reason: str) -> Part:  # noqa: ARG002 - the interface of all segments
         text = clean_text("".join(self.texts))
         if self.delta_type is ThinkingDelta:
             return Thinking(text)
-        return Refusal(text) if self.delta_type is RefusalDelta else Text(text)
+        return Refusal(text) if self.delta_type is RefusalDelta else Text(text, phase=self.phase)
 
 
 @dataclass(slots=True)

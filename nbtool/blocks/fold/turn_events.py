@@ -48,6 +48,7 @@ class Transcript:
         self._blocks = DocumentBuilder(limits)
         self._calls = CallFolds(self._blocks)
         self._failed_hooks: list[str] = []
+        self._phase = ""  # of the newest text
         self._total_usage = Usage()
         self._changes_id = ""
         self._folds: dict[str, Callable[[Any], list[Patch]]] = {
@@ -125,7 +126,7 @@ class Transcript:
         )  # fmt: skip
 
     def _request_started(self, event: RequestStarted) -> list[Patch]:
-        self._blocks.round = []
+        self._blocks.round, self._phase = [], ""
         return self._blocks.set_head(round=event.round, activity="")
 
     def _usage_delta(self, event: UsageDelta) -> list[Patch]:
@@ -168,13 +169,17 @@ class Transcript:
 
     def _prose_delta(self, event: TextDelta | ThinkingDelta | RefusalDelta) -> list[Patch]:
         kind = cast("ProseKind", event.kind.removesuffix("_delta"))
-        return self._blocks.clear_activity() + self._prose(kind, without_controls(event.text))
+        return self._blocks.clear_activity() + self._prose(kind, event)
 
-    def _prose(self, kind: ProseKind, text: str) -> list[Patch]:
-        if not text:
+    def _prose(self, kind: ProseKind, event: TextDelta | ThinkingDelta | RefusalDelta) -> list[Patch]:
+        """Show prose; the text of another phase in a block of its own, as it is a part of its own of the message."""
+        if not (text := without_controls(event.text)):
             return []
         last = self._blocks.round[-1] if self._blocks.round else None
-        if last is not None and last.accepts(kind):
+        is_separate = isinstance(event, TextDelta) and event.is_separate(self._phase)
+        if isinstance(event, TextDelta) and (event.phase or event.is_new):
+            self._phase = event.phase
+        if last is not None and last.accepts(kind) and not is_separate:
             return last.extend("text", text)
         block_id = f"b{len(self._blocks.entries)}"
         return self._blocks.open_in_reply(prose_builder(block_id, kind, text, self._blocks.limits))
@@ -215,8 +220,11 @@ class Transcript:
         patches: list[Patch] = []
         for part in message.parts:
             match part:
-                case Text() | Thinking() | Refusal():
-                    patches += self._prose(part.kind, without_controls(part.text))
+                case Text():
+                    patches += self._prose(part.kind, TextDelta(part.text, is_new=True, phase=part.phase))
+                case Thinking() | Refusal():
+                    delta = ThinkingDelta if isinstance(part, Thinking) else RefusalDelta
+                    patches += self._prose(part.kind, delta(part.text))
                 case ToolCall():
                     patches += self._calls.call_delta(
                         CallDelta(part.id, name=part.name, arguments=part.arguments, final=True, call_id=part.call_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from nbtool.audience import Hide
 from nbtool.chat.journal.process_journal import Journal
@@ -54,9 +55,10 @@ class TurnWriter:
         """Buffer a text delta; return whether the buffer is due to be written."""
         if self._hide:
             return False
-        if not self._pending or type(self._pending[-1]) is not type(delta):
+        has_phase = isinstance(delta, TextDelta) and bool(delta.phase)
+        if not self._pending or type(self._pending[-1]) is not type(delta) or has_phase:
             self._flush_text()
-            self._pending.append(type(delta)(""))
+            self._pending.append(replace(delta, text=""))
         self._pieces.append(delta.text)
         return self._is_due()
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from nbtool.events import EndReason
-from nbtool.messages import Media, Message, Refusal, Text, ToolCall
+from nbtool.messages import COMMENTARY, Media, Message, Refusal, Text, ToolCall
 from nbtool.text import map_text
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.masked_excerpt import excerpt
@@ -38,6 +38,8 @@ Executed tools:
 </SYSTEM-CONTEXT>
 ---
 """
+
+_SEPARATOR = "\n\n"
 
 _STATUS = {
     "ok": "✓ Success",
@@ -66,21 +68,48 @@ def _tool_line(call: CallRecord) -> str:
 
 def natural_flow(chain: Iterable[Message], calls: Sequence[CallRecord]) -> str:
     """Return a turn's messages as text, with each call as a log block."""
+    return _SEPARATOR.join(piece.text for piece in flow_pieces(chain, calls))
+
+
+def flow_pieces(chain: Iterable[Message], calls: Sequence[CallRecord]) -> list[Text]:
+    """Return the pieces of the natural flow, each text with its phase."""
     records = {call.call_id: call for call in calls}
-    pieces: list[str] = []
+    pieces: list[Text] = []
     for message in chain:
         if message.role != "assistant":
             continue
         for part in message.parts:
             if isinstance(part, Text) and part.text.strip():
-                pieces.append(_escape_title(part.text.strip()))
+                pieces.append(Text(_escape_title(part.text.strip()), phase=part.phase))
             elif isinstance(part, Refusal) and part.text.strip():
-                pieces.append(f"[The model refused: {_escape_title(part.text.strip())}]")
+                pieces.append(Text(f"[The model refused: {_escape_title(part.text.strip())}]"))
             elif isinstance(part, Media):
-                pieces.append(f"[{part.mime}, kept as $VAR_REF{{{{{part.name}}}}}]" if part.name else f"[{part.mime}]")
+                kept = f"[{part.mime}, kept as $VAR_REF{{{{{part.name}}}}}]" if part.name else f"[{part.mime}]"
+                pieces.append(Text(kept))
             elif isinstance(part, ToolCall):
-                pieces.append(_log_block(part, records.get(part.call_id)))
-    return "\n\n".join(pieces)
+                pieces.append(Text(_log_block(part, records.get(part.call_id))))
+    return pieces
+
+
+def as_texts(pieces: Iterable[Text], hint: str = "", note: str = "") -> tuple[Text, ...]:
+    """Join pieces of one phase to a text each, which joined again are all of it: hint, pieces, and the note.
+
+    In a turn with phases what has none, such as a log block, is commentary; the note belongs to the text before it.
+    """
+    pieces = [piece for piece in pieces if piece.text.strip()]
+    other = COMMENTARY if any(piece.phase for piece in pieces) else ""
+    runs: list[tuple[str, list[str]]] = []
+    for piece in pieces:
+        phase = piece.phase or other
+        if not runs or runs[-1][0] != phase:
+            runs.append((phase, []))
+        runs[-1][1].append(piece.text)
+    if note:
+        runs = runs or [("", [])]
+        runs[-1][1].append(note)
+    texts = [(phase, _SEPARATOR.join(run)) for phase, run in runs] or [("", "")]
+    before = [hint, *[_SEPARATOR] * (len(texts) - 1)]
+    return tuple(Text(start + text, phase=phase) for start, (phase, text) in zip(before, texts, strict=True))
 
 
 _END_NOTES: Mapping[str, str] = {

@@ -22,7 +22,7 @@ def reply_deltas(message: Message, *, has_calls: bool = False) -> Iterator[Event
     for part in message.parts:
         match part:
             case Text():
-                yield TextDelta(part.text)
+                yield TextDelta(part.text, phase=part.phase)
             case Thinking():
                 yield ThinkingDelta(part.text)
             case Refusal():

@@ -10,7 +10,7 @@ import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -44,7 +44,7 @@ from nbtool.events import (
 )
 from nbtool.ids import new_id
 from nbtool.loop import background_loop, reset_after_fork
-from nbtool.messages import Citation, Media, Message, ProviderCall, Usage
+from nbtool.messages import Citation, Media, Message, ProviderCall, Text, Usage
 from nbtool.text import shorten
 from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.calls.record import CallRecord
@@ -107,7 +107,16 @@ class Turn(CheckedAttributes):
     @property
     def text(self) -> str:
         """The final reply; of a running or interrupted turn, the latest text."""
-        return self._text or next((reply.text for reply in reversed(self.rounds) if reply.text.strip()), "")
+        return self._text or next((reply.answer for reply in reversed(self.rounds) if reply.text.strip()), "")
+
+    @property
+    def reply_texts(self) -> tuple[Text, ...]:
+        """The final reply as later turns get it: `text`, or each phase of the reply as a text of its own."""
+        reply = next((reply for reply in reversed(self.rounds) if reply.text.strip()), None)
+        texts = [part for part in reply.message.parts if isinstance(part, Text)] if reply else []
+        if reply is None or reply.answer != self.text or not any(text.phase for text in texts):
+            return (Text(self.text),)  # also of a text that was joined of several replies
+        return tuple(replace(text, text=text.text.strip("\n")) for text in texts)
 
     @property
     def replayed(self) -> dt.date | None:
@@ -187,6 +196,12 @@ class Turn(CheckedAttributes):
     def content(self) -> str:
         """The compact form of the turn: `system_hint + natural_flow`."""
         return self.system_hint + self.natural_flow
+
+    @property
+    def content_texts(self) -> tuple[Text, ...]:
+        """The texts that `content` consists of: one, or one for each phase."""
+        pieces = compact.flow_pieces(self.messages.chain, self.calls)
+        return compact.as_texts(pieces, self.system_hint, self.end_note)
 
     @property
     def hint_size(self) -> int:

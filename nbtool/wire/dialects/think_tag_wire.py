@@ -38,6 +38,7 @@ class _ThinkTagDecoder(WrappedDecoder):
         self._tags = ThinkTagParser()
         self._has_thinking = False
         self._end_deltas: dict[str, str] = {}  # by kind of prose: the last text
+        self._start = TextDelta("")  # how the next text starts
 
     def _translate(self, deltas: list[Delta]) -> list[Delta]:
         return self._paragraphs(deltas if self._is_passthrough else self._split(deltas))
@@ -53,10 +54,10 @@ class _ThinkTagDecoder(WrappedDecoder):
                 passed.append(delta)
                 continue
             if isinstance(delta, TextDelta):
-                segments = self._as_deltas(self._tags.feed(delta.text))
-                if segments and isinstance(first := segments[0], TextDelta):
-                    first.is_new = delta.is_new
-                passed += segments
+                if delta.is_new or delta.phase:
+                    passed += self._flush()
+                    self._start = delta
+                passed += self._as_deltas(self._tags.feed(delta.text))
                 continue
             if not isinstance(delta, UsageDelta):
                 passed += self._flush()
@@ -71,7 +72,7 @@ class _ThinkTagDecoder(WrappedDecoder):
     def _paragraphs(self, deltas: list[Delta]) -> list[Delta]:
         """Insert an empty line before each further text of one reply."""
         for delta in deltas:
-            if isinstance(delta, TextDelta | ThinkingDelta):
+            if isinstance(delta, TextDelta | ThinkingDelta) and delta.text:
                 previous, self._end_deltas[delta.kind] = self._end_deltas.get(delta.kind, ""), delta.text
                 if delta.is_new and not previous.endswith("\n\n") and not delta.text.startswith("\n\n"):
                     delta.text = f"\n\n{delta.text}"
@@ -82,4 +83,9 @@ class _ThinkTagDecoder(WrappedDecoder):
 
     def _as_deltas(self, segments: list[tuple[bool, str]]) -> list[Delta]:
         self._has_thinking = self._has_thinking or any(is_thinking for is_thinking, _ in segments)
-        return [ThinkingDelta(text) if is_thinking else TextDelta(text) for is_thinking, text in segments]
+        return [ThinkingDelta(text) if is_thinking else self._as_text(text) for is_thinking, text in segments]
+
+    def _as_text(self, text: str) -> TextDelta:
+        """Make the delta of a text; the first of a separate one says so."""
+        start, self._start = self._start, TextDelta("")
+        return TextDelta(text, start.is_new, phase=start.phase)

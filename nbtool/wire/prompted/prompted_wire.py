@@ -115,6 +115,7 @@ class _PromptedDecoder(WrappedDecoder):
     def __init__(self, inner: Decoder, scanner: Scanner | FencedScanner) -> None:
         super().__init__(inner)
         self._scanner = scanner
+        self._phase = ""  # of the text that comes next
         self._count = 0
         self._is_finished = False
 
@@ -127,6 +128,9 @@ class _PromptedDecoder(WrappedDecoder):
     def _translate_one(self, delta: Delta) -> Iterator[Delta]:
         match delta:
             case TextDelta() if not self._is_finished:
+                if delta.phase:
+                    yield from self._as_deltas(self._scanner.flush())
+                    self._phase = delta.phase
                 yield from self._scanned(delta.text)
                 return
             case ThinkingDelta() | RefusalDelta() | MediaDelta() | ProviderDelta() | CallDelta():
@@ -152,7 +156,8 @@ class _PromptedDecoder(WrappedDecoder):
         for segment in segments:
             match segment:
                 case TextSegment(text):
-                    yield TextDelta(text)
+                    phase, self._phase = self._phase, ""
+                    yield TextDelta(text, phase=phase)
                 case PendingSegment(size):
                     yield CallPending(size)
                 case MalformedSegment(source, reason, name):
@@ -219,18 +224,21 @@ def _results_as_parts(results: list[ToolResult], order: dict[str, int], word: st
 def _calls_as_text(parts: tuple[Part, ...], format: PromptFormat) -> tuple[Part, ...]:
     """Encode each call at its position, on separate lines, joined with the prose around it."""
     plain_parts: list[Part] = []
-    text = ""
+    text, phase = "", ""
     for part in parts:
         if isinstance(part, ToolCall):
             separator = "" if not text or text.endswith("\n") else "\n"
             written = part.arguments if part.is_malformed else format.render_call(part.name, arguments_json(part))
             text += f"{separator}{written}\n"
-        elif isinstance(part, Text):
+        elif isinstance(part, Text) and part.phase in ("", phase):
             text += part.text
+        elif isinstance(part, Text):
+            plain_parts += [Text(text, phase=phase)] if text else []
+            text, phase = part.text, part.phase
         else:
-            plain_parts += [Text(text), part] if text else [part]
-            text = ""
-    return (*plain_parts, Text(text)) if text else tuple(plain_parts)
+            plain_parts += [Text(text, phase=phase), part] if text else [part]
+            text, phase = "", ""
+    return (*plain_parts, Text(text, phase=phase)) if text else tuple(plain_parts)
 
 
 def _with_tool_choice(messages: list[Message], choice: str) -> list[Message]:

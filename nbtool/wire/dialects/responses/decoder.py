@@ -23,6 +23,7 @@ from nbtool.events import (
     ThinkingDelta,
     UsageDelta,
 )
+from nbtool.text import shorten
 from nbtool.wire.arguments import arguments_text
 from nbtool.wire.dialects.responses.output_items import (
     CALLS,
@@ -63,6 +64,9 @@ _CALL_EVENTS = {
     "response.custom_tool_call_input.done": ("custom_tool_call", "done"),
 }
 _ENDS = frozenset({"response.completed", "response.incomplete"})
+MAX_PHASE = 40
+"""Maximum number of characters of a message's phase."""
+
 _FAILURES = frozenset({"response.failed", "response.cancelled"})
 _COMPLETE = frozenset({"completed", "complete", "incomplete"})
 
@@ -140,7 +144,7 @@ class ResponsesDecoder(TypedEventDecoder):
             kind = "reasoning" if output_item.type == "reasoning" and kind != "summary" else kind
             output_item.add(kind, text)
             part = event.get("summary_index", event.get("content_index")) if output_item.type == "reasoning" else None
-            deltas.append(self._emit_text(kind, text, (output_item.key, kind, part)))
+            deltas.append(self._emit_text(output_item, text, (output_item.key, kind, part)))
 
     def _decode_arguments(self, item_type: str, stage: str, event: Item, deltas: list[Delta]) -> None:
         """Handle a fragment of a call's arguments, or all of them."""
@@ -166,6 +170,7 @@ class ResponsesDecoder(TypedEventDecoder):
         if output_item.type in CALLS and not is_x_search(item):
             self._emit_call(output_item, item, deltas)
             return
+        _label(output_item, deltas)
         for kind, parts in texts(item).items():
             size, text = output_item.sizes.get(kind, 0), "".join(parts)
             if len(text) <= size or not text.startswith(output_item.text(kind)):
@@ -174,7 +179,7 @@ class ResponsesDecoder(TypedEventDecoder):
             for position, missing in enumerate([text[size:]] if size else parts):
                 part = None if size or output_item.type != "reasoning" else position
                 deltas.append(
-                    self._emit_text(kind, missing, self._last[kind] if size else (output_item.key, kind, part))
+                    self._emit_text(output_item, missing, self._last[kind] if size else (output_item.key, kind, part))
                 )
         if output_item.is_emitted:
             return
@@ -185,12 +190,15 @@ class ResponsesDecoder(TypedEventDecoder):
             output_item.is_emitted = True
             deltas += map(ProviderDelta, brought)
 
-    def _emit_text(self, kind: str, text: str, position: Position) -> Delta:
+    def _emit_text(self, output_item: OutputItem, text: str, position: Position) -> Delta:
         """Build the delta of a text; another item, or another part of the reasoning, starts a paragraph."""
-        previous, self._last[kind] = self._last.get(kind, position), position
+        kind = position[1]
+        previous, self._last[kind] = self._last.get(kind), position
         delta = _TEXT_DELTAS[kind](text)
-        if previous != position and isinstance(delta, TextDelta | ThinkingDelta):
+        if previous not in (None, position) and isinstance(delta, TextDelta | ThinkingDelta):
             delta.is_new = True
+        if previous != position and isinstance(delta, TextDelta):
+            delta.phase = output_item.phase = _phase(output_item.item)
         return delta
 
     def _emit_call(self, output_item: OutputItem, item: Item, deltas: list[Delta]) -> None:
@@ -272,6 +280,18 @@ def _stop_reason(response: Item, items: list[Item]) -> StopReason:
     if reason or response.get("status") == "incomplete" or any(call.get("status") == "incomplete" for call in calls):
         return "length"
     return "tools" if calls else "end"
+
+
+def _label(output_item: OutputItem, deltas: list[Delta]) -> None:
+    """Give the phase of a completed message to its text, if the text came before it."""
+    if output_item.sizes.get("text") and (phase := _phase(output_item.item)) != output_item.phase:
+        output_item.phase = phase
+        deltas.append(TextDelta("", phase=phase))
+
+
+def _phase(item: Item) -> str:
+    """Return the phase of a message; see https://developers.openai.com/api/docs/guides/reasoning."""
+    return shorten(_text(item, "phase"), MAX_PHASE)
 
 
 def _text(item: Item, name: str) -> str:

@@ -136,6 +136,8 @@ class _InputEncoder:
         """Build a round from its parts: without reasoning, and without the ids that would require it."""
         for part in message.parts:
             match part:
+                case Text(phase=phase) if phase and part.text.strip():
+                    yield {"role": "assistant", "content": clean_text(part.text).strip("\n"), "phase": phase}
                 case Text() | Refusal() if part.text.strip():
                     yield {"role": "assistant", "content": clean_text(part.text)}
                 case Media() if part.mime.startswith("image/"):

@@ -52,6 +52,7 @@ class OutputItem:
     text_parts: dict[str, list[str]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     name: tuple[str, str] = ("", "")
+    phase: str = ""
     is_done: bool = False
     is_emitted: bool = False
 
