@@ -120,6 +120,18 @@ class Wire(Protocol):
 
 
 @runtime_checkable
+class Continuable(Protocol):
+    """A decoder of a dialect in which one reply may take several requests, each of which continues the one before."""
+
+    @property
+    def continuation(self) -> Mapping[str, Any]:
+        """The fields of the next request, after `close`; empty if the reply needs none."""
+
+    def resume(self) -> None:
+        """Expect the bytes of the next response."""
+
+
+@runtime_checkable
 class Retries(Protocol):
     """Decides whether an endpoint sends a request again that failed before any delta of its reply."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nbtool.errors import BadUsage
 from nbtool.events import ReplyEnd
+from nbtool.wire.base import Continuable
 from nbtool.wire.registry import find_wire
 from nbtool.wire.reply import Reply, ReplyBuilder
 
@@ -24,6 +25,8 @@ def decode(wire: str, body: bytes, *, stream: bool = True) -> Reply:
     deltas = (*decoder.feed(bytes(body)), *decoder.close())
     if deltas and not isinstance(deltas[-1], ReplyEnd):
         deltas += (*decoder.close(),)  # an error that follows deltas is raised by the next call
+    if isinstance(decoder, Continuable) and decoder.continuation:
+        deltas += (ReplyEnd("paused"),)  # it goes on in the response to another request
     for delta in deltas:
         builder.add(delta)
     return builder.reply()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 from nbtool.errors import WireError
 from nbtool.events import Delta
-from nbtool.wire.base import Decoder
+from nbtool.wire.base import Continuable, Decoder
 from nbtool.wire.delta_merging import coalesce
 
 
@@ -35,6 +37,16 @@ class WrappedDecoder(ABC):
         """The status of a reply that the provider generates in the background; see `dialects.responses.decoder`."""
         return str(getattr(self._inner, "pending", ""))
 
+    @property
+    def continuation(self) -> Mapping[str, Any]:
+        """The fields of the request that continues the reply; see `base.Continuable`."""
+        return self._inner.continuation if isinstance(self._inner, Continuable) else {}
+
+    def resume(self) -> None:
+        """Expect the bytes of the next response; text that is held back is still held back."""
+        if isinstance(self._inner, Continuable):
+            self._inner.resume()
+
     def feed(self, data: bytes) -> list[Delta]:
         """Feed the next bytes."""
         self._raise_error()
@@ -50,7 +62,7 @@ class WrappedDecoder(ABC):
             deltas = self._translate(self._inner.close())
         except WireError as error:
             return self._flush_before(error)
-        return [*deltas, *self._flush()]
+        return deltas if self.continuation else [*deltas, *self._flush()]
 
     def _flush_before(self, error: WireError) -> list[Delta]:
         """Return the text that is held back, and raise the error with the next call; at once if there is no text."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nbtool.errors import AuthenticationFailed, BadUsage, IncompleteReply, MissingKey, WireError
 from nbtool.events import Delta, Retrying, UsageDelta
 from nbtool.server_url import ServerUrl, parse_server_url
-from nbtool.wire.base import Prompt, Request, Retries, Target, Wire
+from nbtool.wire.base import Continuable, Decoder, Prompt, Request, Retries, Target, Wire
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
 from nbtool.wire.framing.redaction import redact_error
 from nbtool.wire.providers.connection import Connection, auth_header
@@ -112,28 +113,30 @@ class HttpEndpoint:
             nbtool.errors.WireError: see its subclasses.
             nbtool.errors.ModelError: the prompt cannot be encoded in the dialect.
         """
-        request, content = self._encode(prompt)
+        sent = self._encode(prompt)
         count, is_renewed = 0, False
+        resumed: Decoder | None = None  # of a reply that goes on in a further request, with these fields
+        fields: Mapping[str, Any] = {}
         while True:
-            count += 1
-            has_output = False
+            count, has_output = count + 1, False
             key = await self.current_key()
-            exchange = self._exchange(request, content, key)
+            decoder = deepcopy(resumed) or self.wire.decoder(stream=sent[0].stream)
             failure: WireError
             try:
-                async with aclosing(split_batches(exchange.deltas(), request.prefix)) as batches:
+                exchange = self._exchange(decoder, *sent, key)
+                async with aclosing(split_batches(exchange.deltas(), sent[0].prefix)) as batches:
                     async for batch in batches:
                         for delta in batch:
                             has_output = has_output or not isinstance(delta, UsageDelta)
                             yield delta
-                return
+                if not (fields := _resume(decoder)):
+                    return
+                sent, resumed, count = self._encode(prompt, fields), decoder, 0
+                continue
             except Retryable as retryable:
                 failure = self._sanitized(retryable.error)
                 delay = None if has_output else self.retries.delay_after(failure, count)
-                if isinstance(
-                    failure, IncompleteReply
-                ):  # it failed after its headers: only an unstreamed reply can contain the reason
-                    request, content = self._encode(replace(prompt, stream=False))
+                sent = self._encode_again(failure, prompt, fields) or sent
             except WireError as error:
                 failure = self._sanitized(error)
                 delay = None if is_renewed else self._renew_key(error, key)
@@ -143,14 +146,22 @@ class HttpEndpoint:
             yield Retrying(count, delay, failure.message)
             await self.retries.wait(delay)
 
-    def _encode(self, prompt: Prompt) -> tuple[Request, bytes]:
+    def _encode_again(
+        self, failure: WireError, prompt: Prompt, fields: Mapping[str, Any]
+    ) -> tuple[Request, bytes] | None:
+        """Encode an unstreamed request if the failure came after the headers: only its reply can contain the reason."""
+        is_silent = isinstance(failure, IncompleteReply)
+        return self._encode(replace(prompt, stream=False), fields) if is_silent else None
+
+    def _encode(self, prompt: Prompt, continuation: Mapping[str, Any] | None = None) -> tuple[Request, bytes]:
         request = self.preview(prompt)
+        request = replace(request, body={**request.body, **(continuation or {})})
         content, content_type = encode_body(request)
         return replace(request, headers={"content-type": content_type, **request.headers}), content
 
-    def _exchange(self, request: Request, content: bytes, key: SecretStr | None) -> HttpExchange:
+    def _exchange(self, decoder: Decoder, request: Request, content: bytes, key: SecretStr | None) -> HttpExchange:
         return HttpExchange(
-            self.wire,
+            decoder,
             self.base_url,
             self.label,
             self.connection,
@@ -185,6 +196,15 @@ class HttpEndpoint:
     def authorization(self, key: SecretStr | None) -> Authorization:
         """Return what adds a key, the headers and the query to a request."""
         return Authorization(self.connection, *auth_header(self.connection.auth), key)
+
+
+def _resume(decoder: Decoder) -> Mapping[str, Any]:
+    """Return the fields of the request that continues a reply, for which the decoder is ready then; empty if none."""
+    if not (isinstance(decoder, Continuable) and decoder.continuation):
+        return {}
+    fields = decoder.continuation
+    decoder.resume()
+    return fields
 
 
 def _parse_base_url(base_url: str) -> ServerUrl:

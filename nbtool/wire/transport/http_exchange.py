@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from nbtool.errors import IncompleteReply, InvalidReply, ProviderError, TimedOut, WireError
 from nbtool.events import Delta, ReplyEnd
 from nbtool.server_url import parse_server_url
-from nbtool.wire.base import Decoder, Request, Wire
+from nbtool.wire.base import Decoder, Request
 from nbtool.wire.delta_merging import coalesce
 from nbtool.wire.framing.provider_errors import can_retry
 from nbtool.wire.providers.connection import Connection
@@ -52,7 +52,7 @@ class Retryable(Exception):
 class HttpExchange:
     """A request to a server and its response; `content` is its body, and `label` names the server in error messages."""
 
-    wire: Wire
+    decoder: Decoder
     base_url: str
     label: str
     connection: Connection
@@ -71,7 +71,7 @@ class HttpExchange:
         """
         request = self.request
         deadline = Deadline(self.timeouts.first_token if request.stream else self.timeouts.total)
-        decoder = self.wire.decoder(stream=request.stream)
+        decoder = self.decoder
         async with (
             self._response(deadline) as response,
             aclosing(ReadAhead(read_body(response, self.max_bytes, self.label))) as body,

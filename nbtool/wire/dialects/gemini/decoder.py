@@ -17,6 +17,7 @@ from nbtool.events import Delta, ReplyEnd, StopReason, StreamNotice, UsageDelta
 from nbtool.messages import Usage
 from nbtool.wire.dialects.gemini.parts import ReplyParts
 from nbtool.wire.dialects.usage_fields import CumulativeUsage, count_at
+from nbtool.wire.framing.json_payloads import PayloadReader
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
 from nbtool.wire.framing.value_types import require_objects
@@ -34,6 +35,9 @@ STOP_REASONS: dict[str, StopReason] = {
     "IMAGE_SAFETY": "filtered",
     "IMAGE_PROHIBITED_CONTENT": "filtered",
     "IMAGE_RECITATION": "filtered",
+    "ESCALATION": "filtered",
+    "PUP_LIMITED_DISABLED": "filtered",
+    "CONTINUATION": "length",
     "LANGUAGE": "error",
     "OTHER": "error",
     "IMAGE_OTHER": "error",
@@ -44,7 +48,15 @@ STOP_REASONS: dict[str, StopReason] = {
     "TOO_MANY_TOOL_CALLS": "error",
     "MISSING_THOUGHT_SIGNATURE": "error",
 }
-"""The provider's words in ours; see https://ai.google.dev/api/generate-content#FinishReason."""
+"""The finish reasons, normalized; see https://ai.google.dev/api/generate-content#FinishReason."""
+
+CONTINUATION = "CONTINUATION"
+"""The finish reason of a reply that reached the limit of one request, and goes on in the next one by a token."""
+
+MAX_CONTINUATIONS = 64
+"""Maximum number of requests that continue one reply; after them it is cut off at its length limit."""
+
+ACCOUNT_LIMITED = "the account is limited or disabled, for what its provider calls prohibited use"
 
 _FIX = "Check the address and the wire (`--wire`)."
 _FIELDS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
@@ -62,7 +74,10 @@ class GeminiDecoder(TypedEventDecoder):
         self._explanation = ""
         self._is_prompt_blocked = False
         self._usage = CumulativeUsage(_read_usage)
+        self._earlier_usage = Usage()  # of the requests that this one continues
         self._last_candidate = 0
+        self._token, self._former_tokens = "", list[str]()
+        self.continuation: Mapping[str, Any] = {}
 
     @property
     def is_done(self) -> bool:
@@ -72,9 +87,31 @@ class GeminiDecoder(TypedEventDecoder):
     def close(self) -> list[Delta]:
         """Signal the end of the bytes, which is the end of a reply that has a reason to finish."""
         deltas = super().close()
-        if not self._error and not self._is_done and self._finish_reason:
-            self._emit_end(deltas)
+        if not self._error and not self._is_done:
+            if self._can_continue:
+                self.continuation = {"continuationToken": self._token}
+            elif self._finish_reason:
+                self._emit_end(deltas)
         return deltas
+
+    def resume(self) -> None:
+        """Expect the response to the request with the continuation."""
+        self._former_tokens.append(self._token)
+        self._token, self._finish_reason, self._explanation, self.continuation = "", "", "", {}
+        self._earlier_usage += self._usage.usage
+        self._usage, model = CumulativeUsage(_read_usage), self._usage.model
+        self._usage.set_model(model)
+        self._reader = PayloadReader()
+
+    @property
+    def _can_continue(self) -> bool:
+        """Whether the reply goes on with a token: after its limit, or where it broke off with one.
+
+        A token that was sent before would only repeat what followed it.
+        """
+        is_resumable = self._finish_reason in ("", CONTINUATION) and not self._is_prompt_blocked
+        is_new = bool(self._token) and self._token not in self._former_tokens
+        return is_resumable and is_new and len(self._former_tokens) < MAX_CONTINUATIONS
 
     def _decode_document(self, document: Any, deltas: list[Delta]) -> None:
         """Read a whole body: one reply, or the partial replies of a stream that was sent as a list."""
@@ -106,12 +143,15 @@ class GeminiDecoder(TypedEventDecoder):
         parts = content.get("parts") if isinstance(content, dict) else None
         for part in up_to_ceiling(require_objects(parts, "A part of the reply"), _is_call):
             if not _is_blank(part):
-                self._finish_reason = ""  # more came after a reason to finish
+                self._finish_reason = self._token = ""  # more came after a reason to finish
                 deltas += self._parts.add(part)
         self._parts.provider_tools.add_metadata(candidate)
+        self._token = _text(candidate, "continuationToken") or self._token
         if reason := _text(candidate, "finishReason"):
             self._finish_reason = reason
-            self._explanation = _text(candidate, "finishMessage") or _blocked_ratings(candidate.get("safetyRatings"))
+            limited = ACCOUNT_LIMITED if reason == "PUP_LIMITED_DISABLED" else ""
+            ratings = _blocked_ratings(candidate.get("safetyRatings"))
+            self._explanation = _text(candidate, "finishMessage") or limited or ratings
 
     def _check_prompt(self, feedback: Any) -> None:
         """Take the refusal of a prompt, for which there is no reply at all."""
@@ -123,10 +163,12 @@ class GeminiDecoder(TypedEventDecoder):
 
     def _count(self, usage: Any, deltas: list[Delta]) -> None:
         if counted := self._usage.add(usage):
-            deltas.append(UsageDelta(counted))
+            deltas.append(UsageDelta(self._earlier_usage + counted))
 
     def _finish(self, deltas: list[Delta]) -> None:
         """Handle `[DONE]`, which gateways send: it ends the reply only if a stop reason was sent before."""
+        if self._can_continue:
+            return
         if self._finish_reason:
             self._emit_end(deltas)
         self._is_done = True
