@@ -40,7 +40,7 @@ FAILURE_PHASES: dict[str, Phase] = {
 STOP_SECONDS = 1.5
 """Seconds that stopped calls of a round have to end; less than `DRAIN_SECONDS` of `nbtool.chain.limits`."""
 
-MALFORMED_NOTICE = "The model wrote a tool call that cannot be read as one; it is hidden and did not run. {next}"
+MALFORMED_NOTICE = "The model wrote a tool call that cannot be read as one; it {what} did not run. {next}"
 ASKED_AGAIN, NOT_ASKED_AGAIN = (
     "The model was asked again.",
     "This was the second time, so the call is not asked for again.",
@@ -134,7 +134,9 @@ class ToolCalling:
             return True
         self._malformed_replies = self._malformed_replies + 1 if all(call.is_malformed for call in calls) else 0
         may_ask = self._malformed_replies < 2
-        text = MALFORMED_NOTICE.format(next=ASKED_AGAIN if may_ask else NOT_ASKED_AGAIN)
+        is_hidden = any(call.is_malformed and call.arguments for call in calls)
+        what = "is hidden and" if is_hidden else "is in the text and"
+        text = MALFORMED_NOTICE.format(what=what, next=ASKED_AGAIN if may_ask else NOT_ASKED_AGAIN)
         await reply.turn.emit(Notice(text, "warning", "malformed_call"))
         return may_ask
 

@@ -8,22 +8,26 @@ them). Each change is reported to the user; a refused request costs nothing.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from nbtool.errors import ProviderError, ToolsNotSupported, Unsupported, WireNotSupported
-from nbtool.events import Delta, ReplyEnd, Retrying, StreamNotice
-from nbtool.wire.base import Prompt, Request
+from nbtool.events import CallDelta, Delta, ReplyEnd, Retrying, StreamNotice, TextDelta
+from nbtool.thread_pool import run_in_worker
+from nbtool.wire.base import Prompt, Request, ToolSpec
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
 from nbtool.wire.endpoints.model_endpoint import text_wire
 from nbtool.wire.endpoints.refused_fields import LOST_REASONING, NEEDS_CHOICE, is_choice_refused, refused_field
 from nbtool.wire.endpoints.reply_cost import find_listed_price, find_price, find_price_now, with_cost
 from nbtool.wire.prompted.instructions import PromptFormatName, format_for
 from nbtool.wire.prompted.prompted_wire import PromptedWire
+from nbtool.wire.prompted.written_calls import DESCRIBED_INSTEAD, LEFT_IN_TEXT, WRITE_AGAIN, find_written_calls
 from nbtool.wire.providers.model_cache import cache_wire, cached_models, cached_wire
 from nbtool.wire.providers.model_data import find_shutdown
 from nbtool.wire.providers.model_prices import PriceFunction, ReplyPriceFunction
+from nbtool.wire.providers.provider import WRITES_CALLS
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 
 MAX_CHANGES = 6
@@ -58,6 +62,30 @@ _adaptations: dict[tuple[str, str], Adaptation] = {}
 
 _reported_shutdowns: set[tuple[str, str]] = set()
 """Providers and models whose shutdown was looked up, and reported if there is one."""
+
+
+class ReplyTexts:
+    """The text of a reply, and whether it has calls."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._has_calls = False
+
+    def add(self, delta: Delta) -> None:
+        """Add the next delta."""
+        if isinstance(delta, TextDelta):
+            self._texts.append(delta.text)
+        elif isinstance(delta, CallDelta):
+            self._has_calls = True
+
+    async def find(self, tools: Iterable[ToolSpec]) -> str:
+        """Return the tool that the text names in what looks like a call; empty if it has none, or the reply calls."""
+        if self._has_calls or not self._texts:
+            return ""
+        outcome = await run_in_worker(partial(find_written_calls, "".join(self._texts), {tool.name for tool in tools}))
+        if outcome.error:
+            raise outcome.error
+        return next((call.name for call in outcome.value if call.name), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +174,28 @@ class FallbackEndpoint:
     async def _reply(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Send a prompt once, and report a reply whose reasoning is lost."""
         endpoint = self._endpoint(prompt)
+        texts = ReplyTexts() if prompt.tools and not self._through_prompt else None
         async with aclosing(with_cost(endpoint, endpoint.stream(self._adapt_prompt(prompt)))) as deltas:
             async for delta in deltas:
-                if isinstance(delta, ReplyEnd) and self._has_lost_reasoning(delta):
-                    yield StreamNotice(LOST_REASONING.format(model=self.model))
+                if texts:
+                    texts.add(delta)
+                if isinstance(delta, ReplyEnd):
+                    if self._has_lost_reasoning(delta):
+                        yield StreamNotice(LOST_REASONING.format(model=self.model))
+                    for extra in self._written_call(await texts.find(prompt.tools)) if texts else ():
+                        yield extra
                 yield delta
+
+    def _written_call(self, name: str) -> Iterator[Delta]:
+        """Report a call that the server left in the text; where the provider is known for it, ask again otherwise."""
+        if not name:
+            return
+        if not (self.may_prompt and WRITES_CALLS in self.native.abilities):
+            yield StreamNotice(LEFT_IN_TEXT.format(name=name), "warning")
+            return
+        self._remember(replace(self._adaptation, is_prompted=True))
+        yield StreamNotice(DESCRIBED_INSTEAD.format(name=name), "warning")
+        yield CallDelta("left-in-text", name=name, final=True, error=WRITE_AGAIN)
 
     def _shutdown_notice(self) -> str:
         """Return the notice that the model will be shut down; empty if it will not, and after the first time."""

@@ -18,6 +18,9 @@ from nbtool.wire.prompted.model_formats import DELIMITERS, Delimiter, parse_call
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
 from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
 
+_OWN_ENDS = ("}", "]", ")")
+"""The ends of calls whose end is their own, also without the mark behind it: JSON, and a list in Python."""
+
 _CONTEXT_TOKENS = ("```", "<think>", "</think>", "<tool_result", "<tool_response>")
 
 
@@ -194,9 +197,10 @@ class Scanner:
             self._close_call(body[:quoted_closer], call_buffer.delimiter.closer)
         elif self._reports_malformed and (call_buffer.delimiter.closer or not complete):
             self._segments.append(MalformedSegment(call_buffer.delimiter.opener + body, "cut"))
-        elif complete:
+        elif complete and (not call_buffer.delimiter.closer or body.rstrip().endswith(_OWN_ENDS)):
             self._close_call(body, "")
         else:
+            self.has_invalid_call |= complete  # nothing tells whether more was to come
             self._segments.append(TextSegment(call_buffer.delimiter.opener + body))
 
 

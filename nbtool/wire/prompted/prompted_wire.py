@@ -34,6 +34,7 @@ from nbtool.wire.prompted.segments import (
     PendingSegment,
     TextSegment,
 )
+from nbtool.wire.prompted.written_calls import ReportingScanner, TextScanner
 from nbtool.wire.reply import CALLS_CEILING, TRUNCATED_REASONS
 from nbtool.wire.wrapped_decoder import WrappedDecoder
 
@@ -98,7 +99,7 @@ class PromptedWire:
     def decoder(self, *, stream: bool = True) -> Decoder:
         """Return a new decoder for one reply."""
         if self._format.fence and self._format.name == "json":
-            scanner: Scanner | FencedScanner = FencedScanner(self._format.word, self._names)
+            scanner: TextScanner = FencedScanner(self._format.word, self._names)
         else:
             scanner = Scanner(
                 delimiters=self._format.delimiters,
@@ -106,13 +107,15 @@ class PromptedWire:
                 allow_undelimited=self._format.allows_undelimited,
                 reports_malformed=True,
             )
+            if self._format.name != "json":
+                scanner = ReportingScanner(scanner, self._names)
         return _PromptedDecoder(self._inner.decoder(stream=stream), scanner)
 
 
 class _PromptedDecoder(WrappedDecoder):
     """Passes on the inner decoder's deltas, its text through the scanner."""
 
-    def __init__(self, inner: Decoder, scanner: Scanner | FencedScanner) -> None:
+    def __init__(self, inner: Decoder, scanner: TextScanner) -> None:
         super().__init__(inner)
         self._scanner = scanner
         self._phase = ""  # of the text that comes next

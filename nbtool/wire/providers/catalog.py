@@ -8,7 +8,7 @@ from dataclasses import replace
 from nbtool.settings import env
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.model_data import default_model_of
-from nbtool.wire.providers.provider import Provider
+from nbtool.wire.providers.provider import WRITES_CALLS, Provider
 from nbtool.wire.providers.providers_toml import read_overrides
 
 
@@ -106,23 +106,25 @@ _BUILTIN = (
     ),
     Provider(
         "ollama", "http://127.0.0.1:11434/v1", ("OLLAMA_API_KEY",), ("OLLAMA_HOST",),
-        abilities=_abilities("free", "images", "json_schema"), port=11434,
+        abilities=_abilities("free", "images", "json_schema", WRITES_CALLS), port=11434,
     ),
     Provider(
         "lmstudio", "http://127.0.0.1:1234/v1", (), ("LMSTUDIO_HOST",),
-        abilities=_abilities("free", "images", "json_schema"), port=1234,
+        abilities=_abilities("free", "images", "json_schema", WRITES_CALLS), port=1234,
     ),
     Provider(
         "llamacpp", "http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), ("LLAMACPP_HOST",),
-        abilities=_abilities("free", "images", "echo_reasoning_with_calls", "empty_content"), port=8080,
+        abilities=_abilities(
+            "free", "images", "json_schema", "echo_reasoning_with_calls", "empty_content", WRITES_CALLS
+        ), port=8080,
     ),
     Provider(
         "vllm", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), ("VLLM_HOST",),
-        abilities=_abilities("free", "images", "json_schema"), port=8000,
+        abilities=_abilities("free", "images", "json_schema", WRITES_CALLS), port=8000,
     ),
     Provider(
         "sglang", "http://127.0.0.1:30000/v1", ("SGLANG_API_KEY",), ("SGLANG_HOST",),
-        abilities=_abilities("free", "images", "json_schema"), port=30000,
+        abilities=_abilities("free", "images", "json_schema", WRITES_CALLS), port=30000,
     ),
     Provider(
         "litellm", "http://127.0.0.1:4000/v1", ("LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"),

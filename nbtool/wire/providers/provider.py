@@ -27,6 +27,7 @@ ABILITIES = {
     "empty_content": "requires `content` in every message, empty next to tool calls",
     "short_call_ids": "requires call ids of nine letters and digits",
     "developer_role": "requires the system prompt under the role `developer`",
+    "writes_calls": "may leave a tool call in the text of a reply: it is asked for again, with tools in the prompt",
     "free": "charges nothing, such as a server on your own machine",
     "reports_cost": "reports the cost of every reply in US dollars",
     "no_cache_control": "rejects `cache_control` on the Messages wire",
@@ -42,6 +43,9 @@ ABILITIES = {
 
 FREE = "free"
 """The ability of a provider whose requests cost nothing."""
+
+WRITES_CALLS = "writes_calls"
+"""The ability of a server that reads calls out of the text of its models, and misses those it has no parser for."""
 
 KIND_PREFIX = "kind:"
 """The prefix of an ability that sets the kind of all models of a provider; without it their names decide."""

@@ -341,3 +341,18 @@ def test_what_is_no_text_is_refused() -> None:
         parse_calls(b"[look(a=1)]")  # type: ignore[arg-type]  # the mistake that is told
     with pytest.raises(BadUsage, match=r"Write `\['look'\]`"):
         parse_calls("[look(a=1)]", "look")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>get_weather <arg_key>city</arg_key> <arg_value>Beijing</arg_value>",
+        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Bei",
+        '<tool_call>{"name": "get_weather", "arguments": {"city": "Bei',
+        '<function_calls>\n<invoke name="get_weather">\n<parameter name="city">Beijing</parameter>\n</invoke>',
+    ],
+)
+def test_a_call_whose_end_nothing_tells_is_none(text: str) -> None:
+    parsed = parse_calls(text)
+
+    assert (parsed.calls, parsed.text) == ((), text)

@@ -116,8 +116,9 @@ def test_a_result_can_neither_close_its_tag_nor_open_a_call(text: str) -> None:
     assert "<" not in inside
     assert "```" not in inside
     assert "call-7f3a" not in inside
-    assert not any(call.runnable for call in read(stream_body(inside))[0].calls)
-    assert read(stream_body(inside), wire=PromptedWire(INNER, FENCE, format="hermes"))[0].calls == ()
+    hermes = PromptedWire(INNER, FENCE, format="hermes")
+    for reply, *_ in (read(stream_body(inside)), read(stream_body(inside), wire=hermes)):
+        assert not any(call.runnable for call in reply.calls)
 
 
 @given(st.text(alphabet="<>&`;/abclt"))
