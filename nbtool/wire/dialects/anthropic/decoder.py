@@ -17,6 +17,7 @@ from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason,
 from nbtool.wire.arguments import arguments_text, parse_arguments, single_object
 from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call, unknown_block
 from nbtool.wire.dialects.anthropic.usage import read_usage
+from nbtool.wire.dialects.reply_notices import removal_notices
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
@@ -143,6 +144,7 @@ class AnthropicDecoder(TypedEventDecoder):
         for index, block in enumerate(up_to_ceiling(require_objects(content, "A block of the reply"), _is_call)):
             self._add_block(index, block, deltas)
             self._start_block(index, deltas)
+        deltas += removal_notices(message.get("input_transformations"))
         self._set_stop_reason(message)
         self._count(message.get("usage"), deltas)
 

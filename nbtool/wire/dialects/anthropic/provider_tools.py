@@ -20,7 +20,13 @@ USES = frozenset({"server_tool_use", "mcp_tool_use"})
 _OUTPUTS = ("stdout", "stderr", "text", "content", "error_code", "error_message")
 """The fields of an outcome that contain its text."""
 
-_KNOWN = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "fallback", *USES})
+_LISTS = ("lines", "content", "tool_references")
+"""The fields of an outcome that contain a list: the lines of a change, the files of code, the tools of a search."""
+
+_ITEMS = {"text": "", "file_id": "file ", "tool_name": ""}
+"""The fields of the items of such a list, and what is written before their values."""
+
+_KNOWN = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "fallback", "mcp_tool_listing", *USES})
 """The blocks that are shown otherwise, or contain nothing to show."""
 
 
@@ -68,10 +74,21 @@ def _location(value: Block) -> str:
 def _output_text(content: Any) -> str:
     """Return the text of an outcome: what code printed, the text of blocks, or the code of an error."""
     if isinstance(content, list):
-        return "\n".join(filter(None, (_text(one, "text") for one in content if isinstance(one, dict))))
+        return "\n".join(filter(None, map(_item_text, content)))
     if not isinstance(content, dict):
         return content if isinstance(content, str) else ""
-    return "\n".join(filter(None, (_text(content, name) for name in _OUTPUTS)))
+    texts = [_text(content, name) for name in _OUTPUTS]
+    for name in _LISTS:
+        if isinstance(items := content.get(name), list):
+            texts += map(_item_text, items)
+    return "\n".join(filter(None, texts))
+
+
+def _item_text(item: Any) -> str:
+    """Return what an item of an outcome says: a line of a file, a text, a file that was written, a tool's name."""
+    if not isinstance(item, dict):
+        return item if isinstance(item, str) else ""
+    return next((prefix + text for name, prefix in _ITEMS.items() if (text := _text(item, name))), "")
 
 
 def _text(value: Block, name: str) -> str:

@@ -16,7 +16,6 @@ from nbtool.events import (
     RefusalDelta,
     ReplyEnd,
     StopReason,
-    StreamNotice,
     TextDelta,
     ThinkingDelta,
     UsageDelta,
@@ -26,6 +25,7 @@ from nbtool.wire.dialects.chat_completions.provider_tools import SOURCE_FIELDS, 
 from nbtool.wire.dialects.chat_completions.reply_fields import (
     STOP_REASONS,
     THINKING_FIELDS,
+    Choices,
     ReasoningDetails,
     content_text,
     filtered_categories,
@@ -35,6 +35,7 @@ from nbtool.wire.dialects.chat_completions.reply_fields import (
     thinking_text,
 )
 from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler, parse_index
+from nbtool.wire.dialects.reply_notices import moderation_notices
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.dialect_check import check_dialect
@@ -42,9 +43,6 @@ from nbtool.wire.framing.error_fields import parse_error
 from nbtool.wire.framing.json_payloads import DONE, FIX, PayloadReader
 from nbtool.wire.framing.provider_errors import provider_error
 from nbtool.wire.framing.value_types import require_object, require_objects, wrong_type
-
-SEVERAL_CHOICES = "The reply has {count} choices; only the first is shown."
-OTHER_CALL = " A tool call in another one did not run."
 
 _COMMON = frozenset({"role", "content", "tool_calls", *THINKING_FIELDS, "reasoning_details"})
 
@@ -66,8 +64,7 @@ class ChatDecoder:
         self._details = ReasoningDetails()
         self._audio = AudioBuffer()
         self._provider_tools = ProviderTools()
-        self._choice: int | None = None  # the index of the choice that is shown, the first that came
-        self._last_choice, self._has_call_elsewhere = 0, False
+        self._choices = Choices()
         self._usage = CumulativeUsage(read_usage)
         self._extra: Any = None
         self._finish_reason: str | None = None
@@ -143,6 +140,8 @@ class ChatDecoder:
             self._count(usage, deltas)
         if choices:
             self._decode_choices(require_objects(choices, "A choice of the reply"), deltas)
+        if "moderation" in value:
+            deltas += moderation_notices(value["moderation"])
         if not value.keys().isdisjoint(SOURCE_FIELDS):
             self._provider_tools.add_sources(value)
         if calls := get("tool_calls"):
@@ -150,15 +149,8 @@ class ChatDecoder:
 
     def _decode_choices(self, choices: list[Any], deltas: list[Delta]) -> None:
         for choice in choices:
-            index = parse_index(choice.get("index")) or 0
-            if self._choice is None:
-                self._choice = index
-            if index == self._choice:
+            if self._choices.is_shown(choice, parse_index(choice.get("index")) or 0):
                 self._decode_choice(choice, deltas)
-            else:
-                self._last_choice = max(self._last_choice, index, self._choice)
-                part = choice.get("message") or choice.get("delta")
-                self._has_call_elsewhere |= bool(get_field(part, "tool_calls") or get_field(part, "function_call"))
 
     def _non_object(self, value: Any, deltas: list[Delta]) -> None:
         """Handle the end mark, or a document that is wrapped in a list."""
@@ -318,11 +310,7 @@ class ChatDecoder:
         if not self._audio.is_readable:
             deltas.append(TextDelta(UNREADABLE))
         deltas += self._provider_tools.close("".join(self._text))
-        if self._last_choice:
-            other = OTHER_CALL if self._has_call_elsewhere else ""
-            deltas.append(
-                StreamNotice(f"The reply has {self._last_choice + 1} choices; only the first is shown.{other}")
-            )
+        deltas += self._choices.notices()
         self._is_finished = True
         deltas.append(ReplyEnd(self._stop_reason(), self._finish_reason or "", self._native(), self._explanation))
 

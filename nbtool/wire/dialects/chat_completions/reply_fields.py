@@ -6,7 +6,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
-from nbtool.events import StopReason
+from nbtool.events import StopReason, StreamNotice
 from nbtool.messages import Media, Usage
 from nbtool.wire.dialects.reported_cost import reported_cost
 from nbtool.wire.dialects.usage_fields import count_at, first_count
@@ -25,6 +25,34 @@ STOP_REASONS: dict[str, StopReason] = {
 
 THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """The fields that contain a model's reasoning; the first with text is shown, all are kept to send back."""
+
+
+SEVERAL_CHOICES = "The reply has {count} choices; only the first is shown."
+OTHER_CALL = " A tool call in another one did not run."
+
+
+class Choices:
+    """The choices of a reply, of which the first that comes is shown."""
+
+    def __init__(self) -> None:
+        self._shown: int | None = None
+        self._last, self._has_other_call = 0, False
+
+    def is_shown(self, choice: dict[str, Any], index: int) -> bool:
+        """Whether a choice is the one that is shown; any other is noted."""
+        if self._shown is None:
+            self._shown = index
+        if index == self._shown:
+            return True
+        self._last = max(self._last, index, self._shown)
+        part = choice.get("message") or choice.get("delta")
+        self._has_other_call |= bool(get_field(part, "tool_calls") or get_field(part, "function_call"))
+        return False
+
+    def notices(self) -> list[StreamNotice]:
+        """Return what is said of the choices that are not shown."""
+        text = SEVERAL_CHOICES.format(count=self._last + 1) + (OTHER_CALL if self._has_other_call else "")
+        return [StreamNotice(text)] if self._last else []
 
 
 class ReasoningDetails:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from nbtool.errors import InvalidReply
 from nbtool.events import Delta, ReplyEnd, StopReason, StreamNotice, UsageDelta
 from nbtool.messages import Usage
+from nbtool.text import clean_text, shorten
 from nbtool.wire.dialects.gemini.parts import ReplyParts
 from nbtool.wire.dialects.usage_fields import CumulativeUsage, count_at
 from nbtool.wire.framing.json_payloads import PayloadReader
@@ -53,6 +55,9 @@ STOP_REASONS: dict[str, StopReason] = {
 CONTINUATION = "CONTINUATION"
 """The finish reason of a reply that reached the limit of one request, and goes on in the next one by a token."""
 
+MAX_MODEL_MESSAGE = 300
+"""Maximum characters of a message about the model."""
+
 MAX_CONTINUATIONS = 64
 """Maximum number of requests that continue one reply; after them it is cut off at its length limit."""
 
@@ -76,6 +81,7 @@ class GeminiDecoder(TypedEventDecoder):
         self._usage = CumulativeUsage(_read_usage)
         self._earlier_usage = Usage()  # of the requests that this one continues
         self._last_candidate = 0
+        self._has_model_message = False
         self._token, self._former_tokens = "", list[str]()
         self.continuation: Mapping[str, Any] = {}
 
@@ -135,6 +141,7 @@ class GeminiDecoder(TypedEventDecoder):
             elif isinstance(index, int):
                 self._last_candidate = max(self._last_candidate, index)
         self._check_prompt(event.get("promptFeedback"))
+        self._check_model(event.get("modelStatus"), deltas)
         self._usage.set_model(event.get("modelVersion"))
         self._count(event.get("usageMetadata"), deltas)
 
@@ -161,9 +168,16 @@ class GeminiDecoder(TypedEventDecoder):
             details = _text(feedback, "blockReasonMessage") or _blocked_ratings(feedback.get("safetyRatings"))
             self._explanation = f"the prompt was blocked: {details or reason}"
 
+    def _check_model(self, status: Any, deltas: list[Delta]) -> None:
+        """Pass on once what the provider says of its model, such as when it will be shut down."""
+        if isinstance(status, dict) and (text := _text(status, "message")) and not self._has_model_message:
+            self._has_model_message = True
+            deltas.append(StreamNotice(shorten(clean_text(text), MAX_MODEL_MESSAGE)))
+
     def _count(self, usage: Any, deltas: list[Delta]) -> None:
         if counted := self._usage.add(usage):
-            deltas.append(UsageDelta(self._earlier_usage + counted))
+            total = replace(self._earlier_usage + counted, model=counted.model) if self._former_tokens else counted
+            deltas.append(UsageDelta(total))
 
     def _finish(self, deltas: list[Delta]) -> None:
         """Handle `[DONE]`, which gateways send: it ends the reply only if a stop reason was sent before."""

@@ -51,6 +51,8 @@ class ReplyParts:
             yield from self._add_text(part)
             return
         self._append(part)
+        if isinstance(spoken := part.get("audioTranscription"), dict) and (text := _text(spoken, "text")):
+            yield self._text_delta(text, len(self._parts) - 1, is_thought=False)
         yield from self.provider_tools.add(part)
         if not part.get("thought") and (media := _media(part)):
             yield media

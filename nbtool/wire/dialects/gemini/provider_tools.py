@@ -8,9 +8,18 @@ from typing import Any
 
 from nbtool.events import ProviderDelta
 from nbtool.messages import Citation, Link, ProviderCall
-from nbtool.wire.dialects.provider_tools import cited_passage
+from nbtool.wire.dialects.provider_tools import cited_passage, unknown_part
 
 Part = dict[str, Any]
+
+_KNOWN = frozenset({
+    "text", "thought", "thoughtSignature", "inlineData", "fileData", "audioTranscription", "mediaResolution",
+    "videoMetadata", "partMetadata", "mediaProcessing", "speechMetadata", "documentMetadata", "spreadsheetMetadata",
+    "audioMetadata",
+})  # fmt: skip
+"""The fields of parts that are shown otherwise, or say how a medium is made; others are shown as they are."""
+
+_QUERIES = ("webSearchQueries", "imageSearchQueries", "retrievalQueries")
 
 
 class ProviderTools:
@@ -35,7 +44,13 @@ class ProviderTools:
                 yield from self._begin(_text(call, "id"), ProviderCall(tool, _arguments(call.get("args"))))
             case {"toolResponse": dict(answer)}:
                 tool = (_text(answer, "toolType") or "tool").lower()
-                yield from self._finish(_text(answer, "id"), tool, "")
+                yield from self._finish(_text(answer, "id"), tool, _arguments(answer.get("response")))
+            case _:
+                unknown = ((name, value) for name, value in part.items() if name not in _KNOWN)
+                calls = (
+                    unknown_part(name, value if isinstance(value, dict) else {name: value}) for name, value in unknown
+                )
+                yield from (ProviderDelta(call) for call in calls if call)
 
     def add_metadata(self, candidate: dict[str, Any]) -> None:
         """Take what a candidate says about its sources; the newest statement replaces the one before."""
@@ -50,7 +65,7 @@ class ProviderTools:
         grounding = self._grounding.get("groundingMetadata", {})
         chunks = [list(_chunk_links(chunk)) for chunk in _objects(grounding, "groundingChunks")]
         links = [link for chunk in chunks for link in chunk]
-        queries = [query for query in _list(grounding, "webSearchQueries") if isinstance(query, str)]
+        queries = [query for name in _QUERIES for query in _list(grounding, name) if isinstance(query, str)]
         if queries and not self._has_searches:
             yield ProviderDelta(ProviderCall("google_search", "\n".join(queries), links=tuple(links)))
         pages = _objects(self._grounding.get("urlContextMetadata", {}), "urlMetadata")
@@ -86,9 +101,9 @@ def _cited_passages(grounding: dict[str, Any], chunks: list[list[Link]]) -> Iter
 
 
 def _chunk_links(chunk: dict[str, Any]) -> Iterator[Link]:
-    for name in ("web", "retrievedContext", "maps"):
-        if isinstance(value := chunk.get(name), dict):
-            url, title = _text(value, "uri"), _text(value, "title")
+    for value in chunk.values():
+        if isinstance(value, dict):
+            url, title = _text(value, "uri") or _text(value, "sourceUri"), _text(value, "title")
             if url or title:
                 yield Link(url, title)
 

@@ -19,12 +19,14 @@ from nbtool.events import (
     RefusalDelta,
     ReplyEnd,
     StopReason,
+    StreamNotice,
     TextDelta,
     ThinkingDelta,
     UsageDelta,
 )
 from nbtool.text import shorten
 from nbtool.wire.arguments import arguments_text
+from nbtool.wire.dialects.reply_notices import moderation_notices, removal_notices
 from nbtool.wire.dialects.responses.output_items import (
     CALLS,
     Item,
@@ -38,7 +40,7 @@ from nbtool.wire.dialects.responses.output_items import (
     requested_actions,
     texts,
 )
-from nbtool.wire.dialects.responses.provider_tools import provider_parts
+from nbtool.wire.dialects.responses.provider_tools import item_notice, provider_parts
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.typed_events import TypedEventDecoder
@@ -57,6 +59,27 @@ _TEXT_EVENTS = {
     "response.reasoning_summary_text.delta": ("summary", "reasoning"),
     "response.reasoning_text.delta": ("reasoning", "reasoning"),
 }
+_WHOLE_TEXTS = {
+    "response.output_text.done": ("text", "message", "text"),
+    "response.refusal.done": ("refusal", "message", "refusal"),
+    "response.reasoning_summary_text.done": ("summary", "reasoning", "text"),
+    "response.reasoning_text.done": ("reasoning", "reasoning", "text"),
+}
+"""The events that repeat a text; some servers send nothing else of it."""
+
+_PART_EVENTS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
+_PARTS = {
+    "output_text": "response.output_text.done",
+    "refusal": "response.refusal.done",
+    "reasoning_text": "response.reasoning_text.done",
+    "summary_text": "response.reasoning_summary_text.done",
+}
+"""The parts of an item that hold a text, and the events that do too."""
+
+_TRANSCRIPT = "response.audio.transcript.delta"
+_SOUND = frozenset({"response.audio.delta", "response.audio.done"})
+NO_SOUND = StreamNotice("The reply has sound, which is not read on this wire; only its transcript is shown.", "warning")
+
 _CALL_EVENTS = {
     "response.function_call_arguments.delta": ("function_call", "delta"),
     "response.function_call_arguments.done": ("function_call", "done"),
@@ -68,6 +91,7 @@ MAX_PHASE = 40
 """Maximum number of characters of a message's phase."""
 
 _FAILURES = frozenset({"response.failed", "response.cancelled"})
+_LENGTHS = ("", "max_output_tokens", "max_tokens", "max_messages")
 _COMPLETE = frozenset({"completed", "complete", "incomplete"})
 
 
@@ -84,6 +108,7 @@ class ResponsesDecoder(TypedEventDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._output_items = OutputItems()
+        self._has_sound = False
         self._last: dict[str, Position] = {}  # by kind: the position of the newest text
         self._usage = CumulativeUsage(read_usage)
 
@@ -105,8 +130,14 @@ class ResponsesDecoder(TypedEventDecoder):
 
     def _decode_event(self, kind: str, event: Item, deltas: list[Delta]) -> None:
         """Parse one event; irrelevant and unknown events are ignored."""
+        if kind in _PART_EVENTS and isinstance(part := event.get("part"), dict):
+            kind, event = _PARTS.get(_text(part, "type"), ""), {**event, **part}
         if kind in _TEXT_EVENTS:
             self._decode_text(*_TEXT_EVENTS[kind], event, deltas)
+        elif kind in _WHOLE_TEXTS:
+            self._decode_whole_text(*_WHOLE_TEXTS[kind], event, deltas)
+        elif kind == _TRANSCRIPT or kind in _SOUND:
+            self._decode_sound(kind, event, deltas)
         elif kind in _CALL_EVENTS:
             self._decode_arguments(*_CALL_EVENTS[kind], event, deltas)
         elif kind in ("response.output_item.added", "response.output_item.done"):
@@ -143,8 +174,23 @@ class ResponsesDecoder(TypedEventDecoder):
             output_item = self._output_items.on_delta(event, item_type)
             kind = "reasoning" if output_item.type == "reasoning" and kind != "summary" else kind
             output_item.add(kind, text)
+            output_item.begun.add((kind, _part_index(event)))
             part = event.get("summary_index", event.get("content_index")) if output_item.type == "reasoning" else None
             deltas.append(self._emit_text(output_item, text, (output_item.key, kind, part)))
+
+    def _decode_whole_text(self, kind: str, item_type: str, field: str, event: Item, deltas: list[Delta]) -> None:
+        """Handle the repetition of a text, which is new if no fragment of it came."""
+        output_item = self._output_items.on_delta(event, item_type)
+        if (kind, _part_index(event)) not in output_item.begun:
+            self._decode_text(kind, item_type, {**event, "delta": event.get(field)}, deltas)
+
+    def _decode_sound(self, kind: str, event: Item, deltas: list[Delta]) -> None:
+        """Handle sound, which these events carry without its format: its transcript is the text."""
+        if kind == _TRANSCRIPT and isinstance(text := event.get("delta"), str):
+            deltas.append(TextDelta(text))
+        if not self._has_sound:
+            deltas.append(NO_SOUND)
+        self._has_sound = True
 
     def _decode_arguments(self, item_type: str, stage: str, event: Item, deltas: list[Delta]) -> None:
         """Handle a fragment of a call's arguments, or all of them."""
@@ -183,12 +229,10 @@ class ResponsesDecoder(TypedEventDecoder):
                 )
         if output_item.is_emitted:
             return
-        if image := parse_generated_image(item):
-            output_item.is_emitted = True
-            deltas.append(image)
-        if brought := provider_parts(item):
-            output_item.is_emitted = True
-            deltas += map(ProviderDelta, brought)
+        others: list[Delta] = [one for one in (item_notice(item), parse_generated_image(item)) if one]
+        others += map(ProviderDelta, provider_parts(item))
+        output_item.is_emitted = bool(others)
+        deltas += others
 
     def _emit_text(self, output_item: OutputItem, text: str, position: Position) -> Delta:
         """Build the delta of a text; another item, or another part of the reasoning, starts a paragraph."""
@@ -241,6 +285,8 @@ class ResponsesDecoder(TypedEventDecoder):
 
     def _emit_end(self, response: Item, deltas: list[Delta]) -> None:
         items, is_complete = self._reconcile_items(response, deltas)
+        deltas += moderation_notices(response.get("moderation"))
+        deltas += removal_notices(response.get("input_transformations"))
         stop_reason = _stop_reason(response, items)
         explanation = "; ".join(requested_actions(items))
         if explanation and stop_reason == "end":
@@ -274,7 +320,7 @@ def _stop_reason(response: Item, items: list[Item]) -> StopReason:
     reason = details.get("reason") if isinstance(details, dict) else None
     if reason == "content_filter":
         return "filtered"
-    if isinstance(reason, str) and reason not in ("", "max_output_tokens", "max_tokens"):
+    if isinstance(reason, str) and reason not in _LENGTHS:
         return "error"
     calls = [item for item in items if is_call(item)]
     if reason or response.get("status") == "incomplete" or any(call.get("status") == "incomplete" for call in calls):
@@ -287,6 +333,11 @@ def _label(output_item: OutputItem, deltas: list[Delta]) -> None:
     if output_item.sizes.get("text") and (phase := _phase(output_item.item)) != output_item.phase:
         output_item.phase = phase
         deltas.append(TextDelta("", phase=phase))
+
+
+def _part_index(event: Item) -> Any:
+    """Return which part of its item a text belongs to."""
+    return event.get("summary_index", event.get("content_index"))
 
 
 def _phase(item: Item) -> str:

@@ -39,6 +39,9 @@ MAX_ID = 64
 
 Item = dict[str, Any]
 
+_ORIGIN = ("caller", "namespace")
+"""The fields of a call that are repeated in its result: the program that called, and where the tool is from."""
+
 _WITHOUT_REASONING = re.compile(
     r"(?:.*/)?(?:gpt-[34]|chatgpt-)"
 )  # models that refuse it although their provider supports it
@@ -82,6 +85,7 @@ class _InputEncoder:
         self._origin = (wire, target.host, target.model)
         self._ids = CallIds()
         self._custom: set[str] = set()  # ids of calls with another type of result
+        self._origins: dict[str, Item] = {}  # by id of a call: what its result says of it, too
         self._pending_images: list[Item] = []  # images of the assistant: only a user message may contain images
 
     def write(self, messages: tuple[Message, ...]) -> list[Item]:
@@ -111,7 +115,7 @@ class _InputEncoder:
             parts: list[Text | Media] = [Text(result.text)] if result.text.strip() else []
             output = [_content(part) for part in (*parts, *result.media)]
         kind = "custom_tool_call_output" if call_id in self._custom else "function_call_output"
-        return {"type": kind, "call_id": call_id, "output": output}
+        return {"type": kind, "call_id": call_id, "output": output, **self._origins.get(call_id, {})}
 
     def _native(self, message: Message) -> list[Item]:
         """Return the items of a round unchanged, or None if they are not valid for this request.
@@ -129,6 +133,7 @@ class _InputEncoder:
             return []
         if any(len(call.id) > MAX_ID for call in message.calls) or not self._ids.reserve(message):
             return []
+        self._origins.update((item["call_id"], {key: item[key] for key in _ORIGIN if key in item}) for item in calls)
         self._custom.update(item["call_id"] for item in calls if item["type"] == "custom_tool_call")
         return items
 

@@ -53,6 +53,7 @@ class OutputItem:
     sizes: dict[str, int] = field(default_factory=dict)
     name: tuple[str, str] = ("", "")
     phase: str = ""
+    begun: set[tuple[str, Any]] = field(default_factory=set)  # kinds and indexes of its parts of which text came
     is_done: bool = False
     is_emitted: bool = False
 
@@ -217,6 +218,7 @@ _ACTIONS = {
     "local_shell_call": "a command in a shell",
     "shell_call": "a command in a shell",
     "apply_patch_call": "a change of files",
+    "tool_search_call": "a search for tools",
 }
 """Items that wait for an action of the client other than a function call."""
 
@@ -233,7 +235,9 @@ def requested_actions(items: list[Item]) -> list[str]:
 
 
 def is_at_provider(item: Item) -> bool:
-    """Whether a command runs in a container of the provider."""
+    """Whether a command runs in a container of the provider, or a search of tools at it."""
+    if item.get("type") == "tool_search_call":
+        return item.get("execution") != "client"
     environment = item.get("environment")
     return isinstance(environment, dict) and str(environment.get("type")).startswith("container")
 

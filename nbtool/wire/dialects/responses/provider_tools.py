@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from nbtool.events import StreamNotice
 from nbtool.messages import Citation, Link, ProviderCall
+from nbtool.text import shorten
 from nbtool.wire.arguments import parse_arguments
-from nbtool.wire.dialects.provider_tools import cited_passage, unknown_part
+from nbtool.wire.dialects.provider_tools import cited_passage, input_text, unknown_part
 from nbtool.wire.dialects.responses.output_items import is_at_provider, is_x_search
 
 Item = dict[str, Any]
+
+MAX_LABEL, MAX_ERROR = 80, 300
+"""Maximum characters of a server's name and of its error in a notice."""
 
 
 def provider_parts(item: Item) -> Sequence[ProviderCall | Citation]:
@@ -81,7 +86,35 @@ def _code(item: Item) -> ProviderCall:
 
 def _mcp(item: Item) -> ProviderCall:
     name = ".".join(filter(None, (_text(item, "server_label"), _text(item, "name"))))
-    return ProviderCall(name or "mcp", _text(item, "arguments"), _text(item, "output") or _text(item, "error"))
+    output = "\n".join(filter(None, (_text(item, "output"), error_text(item.get("error")))))
+    return ProviderCall(name or "mcp", _text(item, "arguments"), output)
+
+
+def error_text(error: Any) -> str:
+    """Return the error of a tool of the provider: a text, or an object with a code, a message and contents."""
+    if not isinstance(error, dict):
+        return error if isinstance(error, str) else ""
+    content = error.get("content")
+    texts = [_text(part, "text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    message = _text(error, "message") or "\n".join(filter(None, texts)) or _text(error, "type")
+    return f"{message} (code {error['code']})" if isinstance(error.get("code"), int | str) else message
+
+
+def item_notice(item: Item) -> StreamNotice | None:
+    """Return the failure of a server of tools at the provider, of which a reply holds nothing else."""
+    if item.get("type") != "mcp_list_tools" or not (error := error_text(item.get("error"))):
+        return None
+    server, reason = shorten(_text(item, "server_label"), MAX_LABEL), shorten(error, MAX_ERROR)
+    return StreamNotice(f"The MCP server {server!r} at the provider gave no tools: {reason}", "warning")
+
+
+def _tool_search(item: Item) -> ProviderCall | None:
+    return ProviderCall("tool_search", input_or_text(item.get("arguments"))) if is_at_provider(item) else None
+
+
+def input_or_text(arguments: Any) -> str:
+    """Return arguments as text."""
+    return arguments if isinstance(arguments, str) else input_text(arguments)
 
 
 def _image(item: Item) -> ProviderCall | None:
@@ -112,6 +145,7 @@ _CALLS: dict[str, Callable[[Item], ProviderCall | None]] = {
     "file_search_call": _file_search,
     "code_interpreter_call": _code,
     "mcp_call": _mcp,
+    "tool_search_call": _tool_search,
     "image_generation_call": _image,
     "shell_call": _shell,
     "shell_call_output": _shell_output,
@@ -123,7 +157,7 @@ _CALLS: dict[str, Callable[[Item], ProviderCall | None]] = {
 _OTHERS = frozenset({
     "", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
     "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "computer_call", "computer_call_output",
-    "local_shell_call", "local_shell_call_output", "apply_patch_call", "apply_patch_call_output", "tool_search_call",
+    "local_shell_call", "local_shell_call_output", "apply_patch_call", "apply_patch_call_output",
     "tool_search_output", "additional_tools", "item_reference",
 })  # fmt: skip
 """The items that are read elsewhere, or that list tools; all others are shown as they are."""

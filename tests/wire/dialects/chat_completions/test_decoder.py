@@ -13,7 +13,7 @@ from nbtool.errors import ContextTooLong, IncompleteReply, InvalidReply, NbtoolE
 from nbtool.events import MediaDelta, StopReason, StreamNotice, TextDelta, UsageDelta
 from nbtool.messages import Media, Usage
 from nbtool.wire import decode
-from nbtool.wire.dialects.chat_completions.decoder import OTHER_CALL, SEVERAL_CHOICES
+from nbtool.wire.dialects.chat_completions.reply_fields import OTHER_CALL, SEVERAL_CHOICES
 from tests.wire.chatting import WIRE, call, calls, chunk, native, read, stream, whole
 
 
