@@ -28,6 +28,7 @@ _CUT_WORD = re.compile(r"[\w.+-]*+\s*+")
 """What is left behind an error where a text was cut off: nothing, or the beginning of a word or a number."""
 
 _UNTERMINATED = ("Unterminated string starting at", "Invalid \\uXXXX escape")
+_OBJECT_START = re.compile(r'\{\s*+"')
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+"|[\[{,:]\s*+,)|,(?=\s*+[}\]])', re.DOTALL)
 
@@ -113,7 +114,7 @@ def _read_loosely(text: str, start: int, error_at: int, problem: str, found: Ans
         found.report(CUT_OFF)
         return -1
     found.report(problem)
-    return max(error_at, start + 1) if text[start] == "[" else -1  # an interval of a sentence, such as [0, 1)
+    return -1 if _OBJECT_START.match(text, start) else max(error_at, start + 1)  # else a sentence: [0, 1), {see: …
 
 
 def _decode(text: str, at: int, *, is_whole: bool = True) -> tuple[Any, int]:

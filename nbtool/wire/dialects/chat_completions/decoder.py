@@ -304,6 +304,9 @@ class ChatDecoder:
             deltas.append(UsageDelta(usage))
 
     def _emit_end(self, deltas: list[Delta]) -> None:
+        if self._stop_reason() == "tools" and not self._calls.native():
+            for calls in self._choices.moved_calls():
+                self._emit_calls(calls, deltas)
         deltas += self._calls.finish()
         if audio := self._audio.media(is_complete=self._reader.is_document):
             deltas.append(MediaDelta(audio))

@@ -32,11 +32,17 @@ OTHER_CALL = " A tool call in another one did not run."
 
 
 class Choices:
-    """The choices of a reply, of which the first that comes is shown."""
+    """The choices of a reply, of which the first that comes is shown.
+
+    Some servers split one message into choices, the text in one and the calls in another: the first then ends for a
+    call and has none. `moved_calls` are the calls of the other.
+    """
 
     def __init__(self) -> None:
         self._shown: int | None = None
-        self._last, self._has_other_call = 0, False
+        self._last = 0
+        self._calls: dict[int, list[Any]] = {}  # by the index of another choice: what its deltas have of calls
+        self._is_moved = False
 
     def is_shown(self, choice: dict[str, Any], index: int) -> bool:
         """Whether a choice is the one that is shown; any other is noted."""
@@ -46,13 +52,21 @@ class Choices:
             return True
         self._last = max(self._last, index, self._shown)
         part = choice.get("message") or choice.get("delta")
-        self._has_other_call |= bool(get_field(part, "tool_calls") or get_field(part, "function_call"))
+        if calls := get_field(part, "tool_calls") or get_field(part, "function_call"):
+            self._calls.setdefault(index, []).append(calls if isinstance(calls, list) else [{"function": calls}])
         return False
+
+    def moved_calls(self) -> list[Any]:
+        """Return the calls of the only other choice that has some, as the calls of a choice that ends for them."""
+        if len(self._calls) != 1:
+            return []
+        self._is_moved = True
+        return next(iter(self._calls.values()))
 
     def notices(self) -> list[StreamNotice]:
         """Return what is said of the choices that are not shown."""
-        text = SEVERAL_CHOICES.format(count=self._last + 1) + (OTHER_CALL if self._has_other_call else "")
-        return [StreamNotice(text)] if self._last else []
+        text = SEVERAL_CHOICES.format(count=self._last + 1) + (OTHER_CALL if self._calls else "")
+        return [StreamNotice(text)] if self._last and not self._is_moved else []
 
 
 class ReasoningDetails:

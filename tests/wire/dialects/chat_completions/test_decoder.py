@@ -418,3 +418,24 @@ def test_a_call_in_another_choice_is_named_and_does_not_run() -> None:
         SEVERAL_CHOICES.format(count=2) + OTHER_CALL
     ]
     assert calls(read(*chunks)) == []
+
+
+def test_a_message_that_is_split_into_choices_is_one() -> None:
+    text, called = at_choice(0, {"content": "I look."}), at_choice(1, call(0, "a", "f", '{"x":'))
+    ends = at_choice(0, {}, "tool_calls"), at_choice(1, {}, "tool_calls")
+    streamed = read(text, called, at_choice(1, call(0, None, None, "1}")), *ends)
+    choices = [
+        {"index": 0, "message": {"content": "I look."}, "finish_reason": "tool_calls"},
+        {"index": 1, "message": call(0, "a", "f", '{"x":1}'), "finish_reason": "tool_calls"},
+    ]
+    document = decode("chat", json.dumps({"choices": choices}).encode(), stream=False)
+
+    for reply in (streamed, document):
+        assert (reply.text, calls(reply), reply.complete) == ("I look.", [("f", '{"x":1}')], True)
+        assert [made.runnable for made in reply.calls] == [True]
+
+
+def test_calls_of_two_other_choices_are_alternatives() -> None:
+    others = [at_choice(index, call(0, "a", "f", "{}")) for index in (1, 2)]
+
+    assert calls(read(at_choice(0, {"content": "Hi"}), *others, at_choice(0, {}, "tool_calls"))) == []
