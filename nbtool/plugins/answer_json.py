@@ -12,10 +12,15 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbtool.text import shorten
+
 NO_JSON = "it contains no JSON"
 CUT_OFF = "its JSON ends before it is complete"
 TOO_DEEP = "its JSON is nested too deeply"
 TOO_MANY = "it contains more than {count} pieces of invalid JSON"
+
+MAX_NUMBER = 20
+"""Maximum number of characters of a number that a problem shows."""
 
 MAX_INVALID = 100
 """Maximum number of invalid pieces of JSON in one answer, after which no more of it is read."""
@@ -136,7 +141,7 @@ def _refuse(constant: str) -> Any:
 def _parse_float(number: str) -> float:
     value = float(number)
     if math.isinf(value):
-        raise _NoNumber(f"{number[:20]} is out of the range of numbers")
+        raise _NoNumber(f"{shorten(number, MAX_NUMBER)} is out of the range of numbers")
     return value
 
 

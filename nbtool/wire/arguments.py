@@ -48,17 +48,17 @@ def single_object(arguments: str) -> str:
     """
     if not _REPETITION.search(arguments):
         return arguments
-    decoder, kept, last, at = json.JSONDecoder(), "", None, _skip_space(arguments, 0)
+    decoder, chosen, last, at = json.JSONDecoder(), "", None, _skip_space(arguments, 0)
     while at < len(arguments):
         try:
             value, end = decoder.raw_decode(arguments, at)
         except (ValueError, RecursionError):
             return arguments
-        is_second = last not in _EMPTY_STARTS and arguments[at:end] != kept
+        is_second = last not in _EMPTY_STARTS and arguments[at:end] != chosen
         if is_second or not (isinstance(value, dict) or value in _EMPTY_STARTS):
             return arguments
-        kept, last, at = arguments[at:end], value, _skip_space(arguments, end)
-    return kept
+        chosen, last, at = arguments[at:end], value, _skip_space(arguments, end)
+    return chosen
 
 
 def _skip_space(text: str, at: int) -> int:

@@ -43,8 +43,8 @@ def events(*items: dict[str, Any], late: bool = False) -> list[dict[str, Any]]:
     """Return the events of a reply; with `late` a message has no phase before its end."""
     result: list[dict[str, Any]] = []
     for index, item in enumerate(items):
-        begun = {**item, "content": [], **({"phase": None} if late else {})} if item["type"] == "message" else item
-        result.append({"type": "response.output_item.added", "output_index": index, "item": begun})
+        started = {**item, "content": [], **({"phase": None} if late else {})} if item["type"] == "message" else item
+        result.append({"type": "response.output_item.added", "output_index": index, "item": started})
         if item["type"] == "message":
             text = item["content"][0]["text"]
             for piece in (text[:4], text[4:]):

@@ -64,9 +64,9 @@ def block_delta(name: str, sample: Any) -> bytes:
     kind = {"input_json_delta": "tool_use", "thinking_delta": "thinking", "signature_delta": "thinking"}.get(
         name, "text"
     )
-    begun = {"type": kind, "id": "t", "name": "f", kind: ""}
+    started = {"type": kind, "id": "t", "name": "f", kind: ""}
     events = (
-        [{"type": "content_block_start", "index": 0, "content_block": begun}]
+        [{"type": "content_block_start", "index": 0, "content_block": started}]
         if name != "compaction_delta"
         else [{"type": "content_block_start", "index": 0, "content_block": {"type": "compaction", "content": ""}}]
     )
@@ -89,8 +89,8 @@ def anthropic_word(name: str, sample: Any) -> bytes:  # noqa: ARG001 - as above
 
 def anthropic_event(name: str, sample: Any) -> bytes:
     known = {"content_block_start": START, "message_delta": START, "message_stop": START}
-    begun = anthropics.stream(known.get(name, START))
-    return begun + (anthropics.stream(sample) if name and name != "message_start" else b"")
+    started = anthropics.stream(known.get(name, START))
+    return started + (anthropics.stream(sample) if name and name != "message_start" else b"")
 
 
 def chat_chunk(name: str, sample: Any) -> bytes:

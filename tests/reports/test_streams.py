@@ -128,9 +128,9 @@ def test_an_invented_name_is_replayed_as_servers_take_it(wire: str, name: str) -
     }
     message = decode(wire, bodies[wire]).message
     made = message.calls[0]
-    told = results(ToolResult(made.name, "There is no such tool.", id=made.id, call_id=made.call_id, is_error=True))
+    outcome = results(ToolResult(made.name, "There is no such tool.", id=made.id, call_id=made.call_id, is_error=True))
 
-    sent = json.dumps(find_wire(wire).encode(Prompt((user("Go"), message, told)), Target("", "")).body)
+    sent = json.dumps(find_wire(wire).encode(Prompt((user("Go"), message, outcome)), Target("", "")).body)
 
     names = re.findall(r'"name": "([^"]*)"', sent)
     assert names

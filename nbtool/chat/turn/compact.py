@@ -84,8 +84,8 @@ def flow_pieces(chain: Iterable[Message], calls: Sequence[CallRecord]) -> list[T
             elif isinstance(part, Refusal) and part.text.strip():
                 pieces.append(Text(f"[The model refused: {_escape_title(part.text.strip())}]"))
             elif isinstance(part, Media):
-                kept = f"[{part.mime}, kept as $VAR_REF{{{{{part.name}}}}}]" if part.name else f"[{part.mime}]"
-                pieces.append(Text(kept))
+                name = f"[{part.mime}, kept as $VAR_REF{{{{{part.name}}}}}]" if part.name else f"[{part.mime}]"
+                pieces.append(Text(name))
             elif isinstance(part, ToolCall):
                 pieces.append(Text(_log_block(part, records.get(part.call_id))))
     return pieces

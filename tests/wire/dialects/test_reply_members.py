@@ -48,7 +48,7 @@ def test_an_error_of_an_mcp_call_at_the_provider_is_its_output(error: Any, says:
     assert provider_calls("responses", completed(item)) == [ProviderCall("lab.look", "{}", says)]
 
 
-def test_an_mcp_server_at_the_provider_that_gives_no_tools_is_said_once() -> None:
+def test_an_mcp_server_at_the_provider_that_gives_no_tools_is_reported_once() -> None:
     item = {"type": "mcp_list_tools", "id": "i", "server_label": "lab", "tools": [], "error": {"message": "refused"}}
     body = responding.stream(
         {"type": "response.output_item.done", "output_index": 0, "item": item}, responding.completed_event(item)
@@ -104,7 +104,7 @@ def test_the_repetition_of_a_streamed_text_adds_nothing() -> None:
     assert decode("responses", responding.stream(*streamed)).text == "Hi you"
 
 
-def test_sound_is_said_and_its_transcript_is_the_text() -> None:
+def test_sound_is_reported_and_its_transcript_is_the_text() -> None:
     events = [
         {"type": "response.audio.delta", "delta": "AAAA"},
         {"type": "response.audio.transcript.delta", "delta": "Hello"},
@@ -145,7 +145,7 @@ FAILED = {"type": "error", "code": "timeout", "message": "took too long"}
 
 
 @pytest.mark.parametrize("dialect", ["responses", "chat"])
-def test_what_moderation_found_is_said(dialect: str) -> None:
+def test_what_moderation_found_is_reported(dialect: str) -> None:
     def body(before: Any, after: Any) -> bytes:
         if dialect == "responses":
             return completed(moderation={"input": before, "output": after})
@@ -157,7 +157,7 @@ def test_what_moderation_found_is_said(dialect: str) -> None:
     assert notices(dialect, body(FAILED, CLEAN)) == ["The provider could not moderate the prompt: took too long."]
 
 
-def test_reasoning_that_a_provider_removed_from_the_request_is_said() -> None:
+def test_reasoning_that_a_provider_removed_from_the_request_is_reported() -> None:
     removed = [{"id": "r", "action": "removed", "reason": "model_mismatch", "type": "reasoning"}] * 2
     dropped = [{"type": "thinking_dropped", "reason": "conversation_mismatch", "path": "messages.1"}]
     allowed = [{"type": "thinking_mismatch_allowed", "reason": "conversation_mismatch", "path": "messages.1"}]
@@ -238,7 +238,7 @@ def test_searches_for_pictures_and_their_sources_are_shown() -> None:
     assert Citation(Link("u", "Cats")) in parts
 
 
-def test_a_message_about_the_model_is_said_once() -> None:
+def test_a_message_about_the_model_is_reported_once() -> None:
     reply = {**geminis.candidate({"text": "Hi"}, finishReason="STOP"), "modelStatus": {"message": "Ends in May."}}
 
     assert notices("gemini", json.dumps([reply, reply]).encode()) == ["Ends in May."]

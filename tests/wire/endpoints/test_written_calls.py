@@ -67,7 +67,7 @@ def warnings(turn: Turn) -> list[str]:
 
 @pytest.mark.parametrize("mode", ["native", "auto"])
 @pytest.mark.parametrize("form", HIDDEN)
-def test_a_call_in_the_text_is_said_with_the_way_out(form: str, mode: Any) -> None:
+def test_a_call_in_the_text_is_reported_with_the_way_out(form: str, mode: Any) -> None:
     turn = ask(HIDDEN[form], tool_mode=mode)
 
     assert (turn.status, turn.calls, RUNS) == ("completed", [], [])

@@ -47,7 +47,7 @@ def test_prose_is_passed_on_unchanged(how: str, form: Any) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_the_model_is_asked_again_and_the_person_told(form: Any) -> None:
+def test_the_model_is_asked_again_and_the_person_notified(form: Any) -> None:
     @tool(run="auto")
     def price(ticker: str) -> int:
         "Give a price."

@@ -352,7 +352,7 @@ def test_what_is_no_text_is_refused() -> None:
         '<function_calls>\n<invoke name="get_weather">\n<parameter name="city">Beijing</parameter>\n</invoke>',
     ],
 )
-def test_a_call_whose_end_nothing_tells_is_none(text: str) -> None:
+def test_a_call_without_an_end_of_its_own_is_none(text: str) -> None:
     parsed = parse_calls(text)
 
     assert (parsed.calls, parsed.text) == ((), text)

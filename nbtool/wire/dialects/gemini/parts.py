@@ -51,7 +51,7 @@ class ReplyParts:
             yield from self._add_text(part)
             return
         self._append(part)
-        if isinstance(spoken := part.get("audioTranscription"), dict) and (text := _text(spoken, "text")):
+        if isinstance(transcript := part.get("audioTranscription"), dict) and (text := _text(transcript, "text")):
             yield self._text_delta(text, len(self._parts) - 1, is_thought=False)
         yield from self.provider_tools.add(part)
         if not part.get("thought") and (media := _media(part)):

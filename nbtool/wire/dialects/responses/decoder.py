@@ -174,14 +174,14 @@ class ResponsesDecoder(TypedEventDecoder):
             output_item = self._output_items.on_delta(event, item_type)
             kind = "reasoning" if output_item.type == "reasoning" and kind != "summary" else kind
             output_item.add(kind, text)
-            output_item.begun.add((kind, _part_index(event)))
+            output_item.started.add((kind, _part_index(event)))
             part = event.get("summary_index", event.get("content_index")) if output_item.type == "reasoning" else None
             deltas.append(self._emit_text(output_item, text, (output_item.key, kind, part)))
 
     def _decode_whole_text(self, kind: str, item_type: str, field: str, event: Item, deltas: list[Delta]) -> None:
         """Handle the repetition of a text, which is new if no fragment of it came."""
         output_item = self._output_items.on_delta(event, item_type)
-        if (kind, _part_index(event)) not in output_item.begun:
+        if (kind, _part_index(event)) not in output_item.started:
             self._decode_text(kind, item_type, {**event, "delta": event.get(field)}, deltas)
 
     def _decode_sound(self, kind: str, event: Item, deltas: list[Delta]) -> None:

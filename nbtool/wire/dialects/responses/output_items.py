@@ -53,7 +53,7 @@ class OutputItem:
     sizes: dict[str, int] = field(default_factory=dict)
     name: tuple[str, str] = ("", "")
     phase: str = ""
-    begun: set[tuple[str, Any]] = field(default_factory=set)  # kinds and indexes of its parts of which text came
+    started: set[tuple[str, Any]] = field(default_factory=set)  # kinds and indexes of its parts of which text came
     is_done: bool = False
     is_emitted: bool = False
 
