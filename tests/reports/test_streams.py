@@ -69,7 +69,7 @@ def test_fragments_without_an_id_continue_the_call_of_their_index() -> None:
 
 
 def test_the_empty_start_of_arguments_is_left_out() -> None:
-    """openai/openai-agents-js#712, BerriAI/litellm#4537: `{}` first. Right: the object behind it. Before: wrong."""
+    """openai/openai-agents-js#712: `{}` first. Right: the object behind it. Before: wrong."""
     first = streamed(
         chunk(call(0, "A", "weather", "{}")), chunk(call(0, None, None, '{"city":"Oslo"}')), chunk({}, "tool_calls")
     )
@@ -93,7 +93,7 @@ def test_a_name_that_comes_with_every_fragment_is_one_name() -> None:
 
 
 def test_a_name_in_pieces_is_joined() -> None:
-    """openclaw/openclaw#130532, continuedev/continue#5849: a name in pieces. Right: joined. Before: wrong."""
+    """openclaw/openclaw#130532: a name in pieces. Right: joined. Before: wrong."""
     fragments = call(0, "A", "wea", ""), call(0, None, "ther", '{"city":"Oslo"}')
     ask(streamed(*map(chunk, fragments), chunk({}, "tool_calls")), said("done"))
 
