@@ -2,7 +2,7 @@
 
 A value that pydantic would validate while it is read (`Iterable`, `Iterator`, `Generator`) is validated at once here,
 wherever it stands in a type, and is a list: an invalid item is refused before anything runs, and the function may read
-the list twice.
+the list twice. An integer may be written as a number with a fraction of zero (`integral_numbers.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nbtool.tools.schema.integral_numbers import admit_integral
 from nbtool.tools.values.core_schemas import Node, compiled_as_written, nodes, with_changed_nodes
 
 if TYPE_CHECKING:
@@ -49,15 +50,12 @@ def compile_validator(annotation: Any) -> Validator:
         json_schema = adapter.json_schema()
     core_schema: Any = adapter.core_schema
     of_objects: Any = adapter.validator
-    if not any(map(_is_lazy, nodes(core_schema))):
+    if all(_for_json(node) is node for node in nodes(core_schema) if node.get("type") != "union"):
         return Validator(of_objects, of_objects, json_schema)
     with compiled_as_written(core_schema):
-        return Validator(SchemaValidator(with_changed_nodes(core_schema, _as_list)), of_objects, json_schema)
+        return Validator(SchemaValidator(with_changed_nodes(core_schema, _for_json)), of_objects, json_schema)
 
 
-def _is_lazy(node: Node) -> bool:
-    return node.get("type") == "generator"
-
-
-def _as_list(node: Node) -> Node:
-    return {**node, "type": "list"} if _is_lazy(node) else node
+def _for_json(node: Node) -> Node:
+    """Return a node as it reads JSON: what is lazy is a list, and `5.0` is an integer."""
+    return {**node, "type": "list"} if node.get("type") == "generator" else admit_integral(node)
