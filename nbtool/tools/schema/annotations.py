@@ -1,4 +1,4 @@
-"""Resolve parameter annotations, and replace types without a JSON form by references."""
+"""Replace the types of an annotation by those that are read from JSON, and types without a JSON form by references."""
 
 from __future__ import annotations
 
@@ -6,121 +6,117 @@ import collections.abc
 import inspect
 import types
 import typing
-from contextlib import suppress
-from dataclasses import dataclass
+import warnings
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage
-from nbtool.tools.values.type_names import type_name
+from nbtool.tools.schema.field_classes import field_class_type
+from nbtool.tools.schema.reference_to import ReferenceTo
+from nbtool.tools.schema.scalars import scalar_type
+from nbtool.tools.schema.type_variables import admitted_by, substitute, with_arguments
+from nbtool.tools.schema.typed_dicts import is_typed_dict, make_typed_dict, typed_dict_items
 
 PLAIN_TYPES = (str, int, float, bool, types.NoneType)
 """The types of scalar JSON values."""
 
-REFERENCE_KEY = "\0reference"
-"""The key of a placeholder for a live object in JSON during validation; no argument of a model contains it."""
-
-REFERENCE_TYPE = "x-nbtool-reference"
-"""The key of the class in the schema of a parameter that takes only a reference; models do not receive it."""
-
-
-def annotation_of(raw: inspect.Parameter, function: Any) -> Any:
-    """Return the annotation of a parameter; Any if it has none.
-
-    Raises:
-        BadUsage: the annotation cannot be resolved.
-    """
-    if raw.annotation is inspect.Parameter.empty:
-        return Any
-    unwrapped = _unwrap(function)
-    names = _closure_values(unwrapped) if inspect.isfunction(unwrapped) else {}
-    holder = types.SimpleNamespace(__annotations__={"it": raw.annotation})
-    try:
-        return typing.get_type_hints(holder, getattr(unwrapped, "__globals__", {}), names, include_extras=True)["it"]
-    except Exception as error:
-        raise BadUsage(
-            f"The annotation {raw.annotation!r} of the parameter {raw.name!r} of {function_name(function)} cannot be "
-            f"resolved: {error}.",
-            fix="Import or define its names at the top level of the notebook or module, not only under "
-            "`if TYPE_CHECKING:`, or annotate the parameter with Any.",
-        ) from error
-
-
-def _closure_values(function: types.FunctionType) -> dict[str, Any]:
-    """Return the values of the bound names of an enclosing function; `inspect.getclosurevars` needs all of them."""
-    values = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # the cell is empty: the name is bound later
-            values[name] = cell.cell_contents
-    return values
-
-
-def function_name(function: Any) -> str:
-    """Return the name of a function for a message, with its class if it is a method."""
-    unwrapped = _unwrap(function)
-    return str(getattr(unwrapped, "__qualname__", type(unwrapped).__name__)).rpartition("<locals>.")[2]
-
-
-def _unwrap(function: Any) -> Any:
-    """Return the function behind a method and decorators; of an object, its class's `__call__`."""
-    unwrapped = inspect.unwrap(getattr(function, "__func__", function))
-    return unwrapped if hasattr(unwrapped, "__globals__") else type(unwrapped).__call__
+_VARIABLES = (typing.TypeVar, typing.ParamSpec, typing.ParamSpecArgs, typing.ParamSpecKwargs, typing.TypeVarTuple)
 
 
 def to_json_type(annotation: Any) -> Any:
-    """Replace types without a JSON form by references."""
-    if annotation is Any or annotation is object or isinstance(annotation, typing.TypeVar):
+    """Replace types without a JSON form by references, and scalars of libraries by what is written for them.
+
+    Raises:
+        BadUsage: the annotation is no type.
+    """
+    if annotation is Any or annotation is object:
         return Any
-    if annotation in PLAIN_TYPES or _is_json(annotation):
+    is_variable = isinstance(annotation, _VARIABLES)  # pydantic takes the default before the bound
+    if annotation in PLAIN_TYPES or (not is_variable and _is_json(annotation)):
         return annotation
-    if typing.is_typeddict(annotation):
-        return _typed_dict(annotation)
-    origin, element = get_origin(annotation), get_args(annotation)
+    if (meaning := _meaning_of(annotation)) is not None:
+        return to_json_type(meaning)
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return Annotated[to_json_type(element[0]), *element[1:]]
+        return _annotated(arguments[0], arguments[1:])
     if origin in (Union, types.UnionType):
-        return Union[tuple(to_json_type(argument) for argument in element)]  # noqa: UP007 - built from values
-    if origin in _CONTAINERS:
-        return origin[tuple(argument if argument is ... else to_json_type(argument) for argument in element)]
-    kind = origin or annotation
-    if kind is collections.abc.Callable or inspect.isclass(kind):
+        return Union[tuple(map(to_json_type, arguments))]  # noqa: UP007 - built from values
+    return _of_class(annotation, origin or annotation, arguments)
+
+
+def _of_class(annotation: Any, kind: Any, arguments: tuple[Any, ...]) -> Any:
+    if is_typed_dict(kind):
+        return _typed_dict(kind, dict(zip(kind.__parameters__, arguments, strict=False)) if arguments else {})
+    if kind in (collections.abc.Callable, type):
         return Annotated[Any, ReferenceTo(kind)]
+    if arguments:
+        lifted = with_arguments(annotation, to_json_type)
+        if lifted is not annotation and _is_json(lifted):
+            return lifted
+    if inspect.isclass(kind):
+        lifted_arguments = tuple(map(to_json_type, arguments))
+        made = scalar_type(kind, arguments=lifted_arguments) or field_class_type(kind, to_json_type, takes_objects)
+        return made or Annotated[Any, ReferenceTo(kind)]
     raise BadUsage(f"The annotation {annotation!r} has no JSON schema.", fix="Use a class or Any.")
+
+
+def _meaning_of(annotation: Any) -> Any:
+    """Return what a name for a type stands for: a variable, a `NewType`, an alias (PEP 695), …; None for a type."""
+    import typing_extensions  # noqa: PLC0415 - needed only when a tool is created
+
+    if isinstance(annotation, _VARIABLES):
+        return admitted_by(annotation)
+    if isinstance(annotation, typing.NewType):
+        return annotation.__supertype__
+    kinds: Any = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", ()))
+    if isinstance(alias := get_origin(annotation) or annotation, kinds):
+        return substitute(alias.__value__, dict(zip(alias.__type_params__, get_args(annotation), strict=False)))
+    return str if annotation in (typing.LiteralString, typing_extensions.LiteralString) else None
+
+
+def _annotated(annotation: Any, metadata: tuple[Any, ...]) -> Any:
+    """Return a type with what is declared of it; what a scalar is restricted to is a property of what is written."""
+    import annotated_types  # noqa: PLC0415 - needed only when a tool is created
+    from pydantic.fields import FieldInfo  # noqa: PLC0415 - as above
+
+    if (meaning := _meaning_of(annotation)) is not None:
+        return to_json_type(Annotated[meaning, *metadata])
+    is_constraint = (FieldInfo, annotated_types.BaseMetadata, annotated_types.GroupedMetadata)
+    constraints = tuple(one for one in metadata if isinstance(one, is_constraint))
+    members = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    scalars = [scalar_type(one, constraints) if constraints and not _is_json(one) else None for one in members]
+    if not any(scalars):
+        return Annotated[to_json_type(annotation), *metadata]
+    lifted = [scalar or to_json_type(one) for scalar, one in zip(scalars, members, strict=True)]
+    rest = tuple(one for one in metadata if one not in constraints)
+    whole: Any = Union[tuple(lifted)]  # noqa: UP007 - built from values
+    return Annotated[whole, *rest] if rest else whole
 
 
 def takes_objects(lifted: Any) -> bool:
     """Whether a converted annotation contains a class whose instances are passed by reference."""
-    inner = [*get_args(lifted), *(lifted.__annotations__.values() if typing.is_typeddict(lifted) else ())]
-    return isinstance(lifted, ReferenceTo) or any(map(takes_objects, inner))
+    fields = lifted.__annotations__.values() if is_typed_dict(lifted) else ()
+    return isinstance(lifted, ReferenceTo) or any(map(takes_objects, [*get_args(lifted), *fields]))
 
 
-def _typed_dict(annotation: Any) -> Any:
-    """Return the `typing_extensions.TypedDict` of a `typing.TypedDict`: pydantic requires it before Python 3.12."""
-    import typing_extensions  # noqa: PLC0415 - needed only when a tool is created
-
-    hints = typing.get_type_hints(annotation, include_extras=True)
-    fields = {}
-    for name, hint in hints.items():
-        marker, element = get_origin(hint), hint
-        if marker in (typing.Required, typing.NotRequired):
-            element = get_args(hint)[0]
-        else:
-            marker = typing.NotRequired if name in annotation.__optional_keys__ else typing.Required
-        fields[name] = marker[to_json_type(element)]
-    return typing_extensions.TypedDict(annotation.__name__, fields)  # type: ignore[operator]  # built from values
-
-
-_CONTAINERS = (list, tuple, dict, set, frozenset, collections.abc.Sequence, collections.abc.Mapping)
+def _typed_dict(annotation: Any, arguments: dict[Any, Any]) -> Any:
+    items = {
+        name: (to_json_type(substitute(hint, arguments)), is_required)
+        for name, (hint, is_required) in typed_dict_items(annotation).items()
+    }
+    return make_typed_dict(annotation.__name__, items)
 
 
 def _is_json(annotation: Any) -> bool:
     from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
 
     try:
-        adapter = TypeAdapter(annotation)
-        adapter.json_schema()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a declaration that is one of a parameter
+            adapter = TypeAdapter(annotation)
+            adapter.json_schema()
     except (PydanticUserError, TypeError, AttributeError, NameError):
         return False
-    return not _calls_function(adapter.core_schema)
+    return get_origin(annotation) is not type and not _calls_function(adapter.core_schema)
 
 
 def _calls_function(core: Any) -> bool:
@@ -132,34 +128,3 @@ def _calls_function(core: Any) -> bool:
         is_call = core.get("type") == "call" and not inspect.isclass(core.get("function"))
         return is_call or any(map(_calls_function, core.values()))
     return isinstance(core, list | tuple) and any(map(_calls_function, core))
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceTo:
-    """Represents a class in an annotation whose instances are passed by reference."""
-
-    kind: Any
-
-    @property
-    def name(self) -> str:
-        """The display name of the class."""
-        return type_name(self.kind)
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> Any:
-        from pydantic_core import core_schema  # noqa: PLC0415 - needed only when a tool is created
-
-        return core_schema.with_info_plain_validator_function(self.check)
-
-    def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
-        description = f"a reference: $VAR_REF{{{{name}}}} to a {self.name}"
-        return {"type": "string", "description": description, REFERENCE_TYPE: self.name}
-
-    def check(self, value: Any, info: Any) -> Any:
-        """Return an instance of the class, or the one that a placeholder represents."""
-        objects = info.context or {}
-        value_given = objects[value[REFERENCE_KEY]] if isinstance(value, dict) and REFERENCE_KEY in value else value
-        if not isinstance(value_given, self.kind):
-            from pydantic_core import PydanticCustomError  # noqa: PLC0415 - as above
-
-            raise PydanticCustomError("reference_type", "a reference to a {name}", {"name": self.name})
-        return value_given

@@ -1,7 +1,7 @@
 """Integers that are written as numbers with a fraction of zero, such as `5.0` and `1e3`.
 
-JSON Schema has it that each number with a fraction of zero is an integer, and some models write all numbers so. `5.5` is
-none, and neither are `"5"` and `true`. The keys of an object are texts, and are read as pydantic reads them.
+JSON Schema has it that each number with a fraction of zero is an integer, and some models write all numbers so. `5.5`
+is none, and neither are `"5"` and `true`. The keys of an object are texts, and are read as pydantic reads them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ MAX_DIGITS = 15
 
 MAX_EXACT = 2**53
 """Up to this each integer is a float too."""
+
 
 def as_integer(value: Any) -> Any:
     """Return the integer that a float stands for, and any other value as it is.
@@ -49,7 +50,7 @@ def admit_integral(node: Node) -> Node:
         return node
     from pydantic_core import core_schema  # noqa: PLC0415 - needed only when a tool is created
 
-    wrapped: Any = core_schema.no_info_before_validator_function(as_integer, node)  # type: ignore[arg-type]  # is one
+    wrapped: Any = core_schema.no_info_before_validator_function(as_integer, node)
     return dict(wrapped)
 
 

@@ -2,7 +2,8 @@
 
 `inspect.signature` shows the bound keywords of a `functools.partial` as parameters with a default, which a caller may
 override, and it follows `__wrapped__` past a partial, as if nothing were bound. Here each layer of a callable is taken
-off by itself: what a partial or a method binds is no parameter any more.
+off by itself: what a partial or a method binds is no parameter any more, and what a decorator takes by position only is
+passed so.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MethodType
-from typing import Any
+from typing import Any, Union
 
 _KINDS = inspect.Parameter
 
@@ -26,12 +27,14 @@ _PLACEHOLDER: Any = getattr(functools, "Placeholder", object())
 class OpenSignature:
     """The parameters that a caller may pass, and the names that no caller may: those of bound arguments.
 
-    `function` is the innermost callable, in whose module the annotations are resolved.
+    `function` is the innermost callable, in whose module the annotations are resolved, and `owner` the object or class
+    that it is bound to.
     """
 
     parameters: tuple[inspect.Parameter, ...]
     function: Any
     bound: frozenset[str] = frozenset()
+    owner: Any = None
 
 
 def open_signature(function: Callable[..., Any]) -> OpenSignature:
@@ -45,21 +48,72 @@ def open_signature(function: Callable[..., Any]) -> OpenSignature:
             _without_positions(open_signature(function.func), function.args), frozenset(function.keywords)
         )
     if isinstance(function, MethodType):
-        return _without_positions(open_signature(function.__func__), [function.__self__])
+        method = _without_positions(open_signature(function.__func__), [function.__self__])
+        return replace(method, owner=function.__self__)
+    if (method_of_many := _dispatched_method(function)) is not None:
+        return method_of_many
     if "__signature__" not in getattr(function, "__dict__", {}):
         call = None if inspect.isroutine(function) or inspect.isclass(function) else getattr(function, "__call__", None)  # noqa: B004 - its layers are looked at
         if (wrapped := getattr(function, "__wrapped__", None)) is not None and _passes_everything_on(function):
-            return open_signature(wrapped)
+            return _as_passed_on(function, open_signature(wrapped))
         if wrapped is None and isinstance(call, MethodType | functools.partial):
             return open_signature(call)
-    signature = inspect.signature(function, follow_wrapped=False)
-    return OpenSignature(tuple(signature.parameters.values()), function)
+    return OpenSignature(tuple(_own_signature(function).parameters.values()), function)
+
+
+def _own_signature(function: Any) -> inspect.Signature:
+    """Return the signature of a callable itself; a name that is not bound yet stays a text (Python 3.14)."""
+    try:
+        return inspect.signature(function, follow_wrapped=False)
+    except NameError:
+        from annotationlib import Format  # type: ignore[import-not-found]  # noqa: PLC0415 - of Python 3.14
+
+        return inspect.signature(function, follow_wrapped=False, annotation_format=Format.FORWARDREF)  # type: ignore[call-arg,unused-ignore]  # as above
+
+
+def _as_passed_on(wrapper: Any, signature: OpenSignature) -> OpenSignature:
+    """Return the signature behind a wrapper with the kinds of parameters that the wrapper can pass on."""
+    if hasattr(wrapper, "dispatch") and hasattr(wrapper, "registry"):  # `functools.singledispatch`
+        return _dispatched(signature, wrapper)
+    try:
+        kinds = {one.kind for one in _own_signature(wrapper).parameters.values()}
+    except (ValueError, TypeError):
+        return signature
+    if _KINDS.VAR_KEYWORD in kinds and _KINDS.VAR_POSITIONAL in kinds:
+        return signature
+    kind = _KINDS.KEYWORD_ONLY if _KINDS.VAR_KEYWORD in kinds else _KINDS.POSITIONAL_ONLY
+    parameters = (
+        one.replace(kind=kind) if one.kind is _KINDS.POSITIONAL_OR_KEYWORD else one for one in signature.parameters
+    )
+    return replace(signature, parameters=tuple(parameters))
+
+
+def _dispatched(signature: OpenSignature, dispatcher: Any) -> OpenSignature:
+    """Return the signature of a `functools.singledispatch`: the type of its first argument, by position, selects."""
+    if not signature.parameters:
+        return signature
+    first, *rest = signature.parameters
+    if first.annotation is not _KINDS.empty:
+        kinds = [one for one in dispatcher.registry if one is not object]
+        first = first.replace(annotation=Union[(first.annotation, *kinds)])
+    if first.kind is _KINDS.POSITIONAL_OR_KEYWORD:
+        first = first.replace(kind=_KINDS.POSITIONAL_ONLY)
+    return replace(signature, parameters=(first, *rest))
+
+
+def _dispatched_method(function: Any) -> OpenSignature | None:
+    """Return the signature of a bound `functools.singledispatchmethod`, whose wrapper is not a method itself."""
+    descriptor = getattr(getattr(function, "register", None), "__self__", None)
+    if not isinstance(descriptor, functools.singledispatchmethod):
+        return None
+    method = _without_positions(open_signature(descriptor.func), [None])
+    return _dispatched(method, descriptor.dispatcher)
 
 
 def _passes_everything_on(wrapper: Any) -> bool:
     """Whether a decorator's wrapper takes any arguments, so that its own signature does not say which."""
     try:
-        own = inspect.signature(wrapper, follow_wrapped=False).parameters.values()
+        own = _own_signature(wrapper).parameters.values()
     except (ValueError, TypeError):  # a wrapper in C, such as that of `functools.cache`
         return True
     return any(one.kind in (_KINDS.VAR_POSITIONAL, _KINDS.VAR_KEYWORD) for one in own)
@@ -76,7 +130,7 @@ def _without_positions(signature: OpenSignature, values: Sequence[Any]) -> OpenS
     ]
     bound = {one.name for one, value in zip(taken, values, strict=False) if value is not _PLACEHOLDER}
     rest = [one for one in signature.parameters if one not in taken]
-    return OpenSignature((*is_open, *rest), signature.function, signature.bound | bound)
+    return replace(signature, parameters=(*is_open, *rest), bound=signature.bound | bound)
 
 
 def _without_keywords(signature: OpenSignature, names: frozenset[str]) -> OpenSignature:
@@ -90,4 +144,4 @@ def _without_keywords(signature: OpenSignature, names: frozenset[str]) -> OpenSi
             continue
         moves = is_keyword_only and one.kind is _KINDS.POSITIONAL_OR_KEYWORD
         parameters.append(one.replace(kind=_KINDS.KEYWORD_ONLY) if moves else one)
-    return OpenSignature(tuple(parameters), signature.function, signature.bound | names)
+    return replace(signature, parameters=tuple(parameters), bound=signature.bound | names)

@@ -33,6 +33,7 @@ class Parameter:
     """One parameter of a tool; `is_plain`: a string, a number or a boolean.
 
     `name` is what the model calls it, and `target` what the function does, which differs for `Field(alias=…)`.
+    `states_required` says whether it may be left out where no default does: a key of a TypedDict.
     """
 
     name: str
@@ -42,10 +43,13 @@ class Parameter:
     is_plain: bool = False
     filled_in: FilledDefault | None = None
     target: str = ""
+    states_required: bool | None = None
 
     @property
     def is_required(self) -> bool:
-        """Whether it has no default."""
+        """Whether it has no default, and may not be left out without one."""
+        if self.states_required is not None:
+            return self.states_required
         has_default = self.filled_in is not None or self.default is not _KINDS.empty
         return not has_default and self.kind not in (_KINDS.VAR_POSITIONAL, _KINDS.VAR_KEYWORD)
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from nbtool.errors import InvalidArguments
 from nbtool.text import shorten
-from nbtool.tools.schema.annotations import PLAIN_TYPES, REFERENCE_KEY, REFERENCE_TYPE
+from nbtool.tools.schema.annotations import PLAIN_TYPES
 from nbtool.tools.schema.arguments_validator import compile_signature
 from nbtool.tools.schema.parameter import Parameter
+from nbtool.tools.schema.reference_to import REFERENCE_KEY, REFERENCE_TYPE
 from nbtool.tools.schema.validator import Validator
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.variables.references import Path, ReferenceTarget, ResolvedArguments
@@ -135,16 +136,22 @@ class Parameters:
         return False
 
     def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return validated values as positional and keyword arguments; omitted ones use their defaults."""
+        """Return validated values as positional and keyword arguments; omitted ones use their defaults.
+
+        What may be passed by position is, up to the first that is omitted: a wrapper may look at its first argument.
+        """
         variadic = next(
             (declared.name for declared in self.by_name.values() if declared.kind is _KINDS.VAR_POSITIONAL), None
         )
         variadic_values = list(values.get(variadic, ())) if variadic else []
         positional: list[Any] = []
         keywords: dict[str, Any] = {name: value for name, value in values.items() if name not in self.by_name}
+        has_gap = False
         for name, declared in self.by_name.items():
+            is_flexible = declared.kind is _KINDS.POSITIONAL_OR_KEYWORD
+            has_gap = has_gap or (is_flexible and name not in values)
             is_positional = declared.kind is _KINDS.POSITIONAL_ONLY or (
-                variadic_values and declared.kind is _KINDS.POSITIONAL_OR_KEYWORD
+                is_flexible and (variadic_values or not has_gap)
             )
             if name == variadic:
                 positional += variadic_values

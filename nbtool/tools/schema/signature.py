@@ -10,13 +10,16 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage
 from nbtool.text import shorten
-from nbtool.tools.schema.annotations import PLAIN_TYPES, REFERENCE_TYPE, annotation_of, function_name, to_json_type
+from nbtool.tools.schema.annotation_names import function_name
+from nbtool.tools.schema.annotations import PLAIN_TYPES, to_json_type
 from nbtool.tools.schema.arguments_validator import compile_signature
 from nbtool.tools.schema.declared_field import declared_field
 from nbtool.tools.schema.json_schema import drop_keyword, drop_titles, inline_refs
 from nbtool.tools.schema.open_signature import open_signature
 from nbtool.tools.schema.parameter import Parameter
 from nbtool.tools.schema.parameters import Parameters
+from nbtool.tools.schema.reference_to import REFERENCE_TYPE
+from nbtool.tools.schema.unpacked import ResolvedParameter, resolved_parameters
 
 MAX_DESCRIPTION = 4_000
 """Maximum number of characters of a docstring sent to the model."""
@@ -37,9 +40,9 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, Parameters]:
     description, parameter_texts = _parse_docstring(function)
     by_name: dict[str, Parameter] = {}
     extra = None
-    for raw in signature.parameters:
-        parameter = _make_parameter(raw, signature.function)
-        if raw.kind is _KINDS.VAR_KEYWORD:
+    for resolved in resolved_parameters(signature):
+        parameter = _make_parameter(resolved, signature.function)
+        if parameter.kind is _KINDS.VAR_KEYWORD:
             extra = parameter
         elif parameter.name in by_name:
             raise BadUsage(
@@ -71,15 +74,16 @@ def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]
     return shorten("\n\n".join(text_part for text_part in texts if text_part), MAX_DESCRIPTION), parameter_texts
 
 
-def _make_parameter(raw: inspect.Parameter, function: Callable[..., Any]) -> Parameter:
-    declared = declared_field(annotation_of(raw, function), raw.default, raw.name)
+def _make_parameter(resolved: ResolvedParameter, function: Callable[..., Any]) -> Parameter:
+    raw = resolved.raw
+    declared = declared_field(resolved.annotation, raw.default, raw.name)
     annotation = declared.annotation
     if declared.default is None:
         annotation = Union[annotation, None]  # noqa: UP007 - built from a value
-    json_type = _json_type(annotation, raw.name, function)
     if declared.metadata:
-        json_type = Annotated[json_type, *declared.metadata]
-    if raw.kind is _KINDS.VAR_POSITIONAL:
+        annotation = Annotated[annotation, *declared.metadata]
+    json_type = _json_type(annotation, raw.name, function)
+    if raw.kind is _KINDS.VAR_POSITIONAL and not resolved.is_whole:
         json_type = list[json_type]  # type: ignore[valid-type]
     return Parameter(
         declared.alias or raw.name,
@@ -89,6 +93,7 @@ def _make_parameter(raw: inspect.Parameter, function: Callable[..., Any]) -> Par
         _is_plain_annotation(json_type) and not declared.filled_in,
         declared.filled_in,
         raw.name if declared.alias else "",
+        resolved.is_required,
     )
 
 

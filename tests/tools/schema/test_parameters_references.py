@@ -11,7 +11,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, field_validator
 
 from nbtool.errors import InvalidArguments
-from nbtool.tools.schema.annotations import REFERENCE_TYPE
+from nbtool.tools.schema.reference_to import REFERENCE_TYPE
 from nbtool.tools.schema.signature import parameters_of
 from nbtool.tools.variables.references import resolve
 from nbtool.tools.variables.store import Variables

@@ -1,0 +1,123 @@
+"""Resolve the annotation of a parameter: the names in it mean what they mean where the function is defined.
+
+Those are, from the inside out: the type parameters of the function (PEP 695), the names and type parameters of its
+class, those of the functions around it, and those of its module. An annotation is a text under `from __future__ import
+annotations`, in quotes, and in Python 3.14 where a name in it is not bound yet.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from nbtool.errors import BadUsage
+from nbtool.tools.schema.open_signature import OpenSignature
+from nbtool.tools.schema.type_variables import substitute, type_arguments
+
+
+def annotation_of(raw: inspect.Parameter, signature: OpenSignature) -> Any:
+    """Return the annotation of a parameter; Any if it has none.
+
+    Raises:
+        BadUsage: the annotation cannot be resolved.
+    """
+    if raw.annotation is inspect.Parameter.empty:
+        return Any
+    unwrapped = _unwrap(signature.function)
+    defined_in = _class_of(unwrapped, signature.owner)
+    try:
+        resolved = evaluate(raw.annotation, getattr(unwrapped, "__globals__", {}), _local_names(unwrapped, defined_in))
+        return substitute(resolved, type_arguments(signature.owner, defined_in))
+    except Exception as error:
+        raise BadUsage(
+            f"The annotation {raw.annotation!r} of the parameter {raw.name!r} of {function_name(signature.function)} "
+            f"cannot be resolved: {error}.",
+            fix="Import or define its names at the top level of the notebook or module, not only under "
+            "`if TYPE_CHECKING:`, or annotate the parameter with Any.",
+        ) from error
+
+
+def evaluate(annotation: Any, module_names: Mapping[str, Any], local_names: Mapping[str, Any]) -> Any:
+    """Return what an annotation means, which may be a text or contain some."""
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    return typing.get_type_hints(holder, dict(module_names), dict(local_names), include_extras=True)["it"]
+
+
+def function_name(function: Any) -> str:
+    """Return the name of a function for a message, with its class if it is a method."""
+    unwrapped = _unwrap(function)
+    return str(getattr(unwrapped, "__qualname__", type(unwrapped).__name__)).rpartition("<locals>.")[2]
+
+
+def _unwrap(function: Any) -> Any:
+    """Return the function behind a method and decorators; of an object, its class's `__call__`."""
+    unwrapped = inspect.unwrap(getattr(function, "__func__", function))
+    if hasattr(unwrapped, "__globals__") or inspect.isclass(unwrapped):
+        return unwrapped
+    return type(unwrapped).__call__
+
+
+def _class_of(function: Any, owner: Any) -> type | None:
+    """Return the class in whose body a function is defined, if that can be found."""
+    path, _, _ = getattr(function, "__qualname__", "").rpartition(".")
+    for kind in getattr(owner if inspect.isclass(owner) else type(owner), "__mro__", ()):
+        if kind.__qualname__ == path and kind.__module__ == getattr(function, "__module__", ""):
+            return kind  # type: ignore[no-any-return]  # an item of `__mro__`
+    found: Any = None
+    if path and "<locals>" not in path:  # a static method, or a function taken from its class
+        first, *rest = path.split(".")
+        found = getattr(function, "__globals__", {}).get(first)
+        for name in rest:
+            found = getattr(found, name, None)
+    return found if inspect.isclass(found) else None
+
+
+def _local_names(function: Any, defined_in: type | None) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    if inspect.isfunction(function):
+        for scope in reversed([*_running_scopes(function)]):
+            names |= scope
+        names |= _closure_values(function)
+    if defined_in is not None:
+        names |= {one.__name__: one for one in getattr(defined_in, "__type_params__", ())}
+        names |= {name: value for name, value in vars(defined_in).items() if _is_for_annotations(value)}
+    return names | {one.__name__: one for one in getattr(function, "__type_params__", ())}
+
+
+def _is_for_annotations(value: Any) -> bool:
+    """Whether an attribute of a class may stand in an annotation; a method named `list` does not hide the type."""
+    return not hasattr(type(value), "__get__") or inspect.isclass(value)
+
+
+def _closure_values(function: types.FunctionType) -> dict[str, Any]:
+    """Return the values of the bound names of an enclosing function; `inspect.getclosurevars` needs all of them."""
+    values = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # the cell is empty: the name is bound later
+            values[name] = cell.cell_contents
+    return values
+
+
+def _running_scopes(function: types.FunctionType) -> Iterator[Mapping[str, Any]]:
+    """Yield the names of the functions around a function that still run, the innermost first.
+
+    A name that stands in annotations only is in no closure if the annotations are texts.
+    """
+    if "<locals>" not in function.__qualname__:
+        return
+    frame: types.FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_flags & inspect.CO_NEWLOCALS and _defines(frame.f_code, function.__code__):
+            yield frame.f_locals
+        frame = frame.f_back
+
+
+def _defines(outer: types.CodeType, inner: types.CodeType) -> bool:
+    """Whether the code of a function stands in other code, at any depth."""
+    parts = [one for one in outer.co_consts if isinstance(one, types.CodeType)]
+    return any(one is inner or _defines(one, inner) for one in parts)
