@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -17,17 +16,18 @@ from typing import Annotated, Any, Literal, TypeVar, cast, overload
 from nbtool.annotation_kinds import Range, Seconds
 from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage
+from nbtool.json_schema.names import quoted_name
 from nbtool.text import clean_text, shorten, with_article
 from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, make_digest
 from nbtool.tools.functions import captured_objects, name_of, source_of, unwrap_function
 from nbtool.tools.schema.offer import Offer, make_offer
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.schema.signature import parameters_of
+from nbtool.tools.tool_names import NAME, wire_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 TOOL_ATTRIBUTE = "__nbtool_tool__"
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 MAX_METHODS = 50
 """Maximum number of public methods of an object used as tools; an object with more (a data frame, an array) is data."""
@@ -87,7 +87,8 @@ class Tool:
         needs_main_thread: run a synchronous function on the main thread also where no caller waits, if it can be.
         is_async: calling the function returns a coroutine or an async generator. It runs on an event loop: on
             nbtool's own if `is_builtin`.
-        qualified_name: `server.tool` for a tool of a server, whose `name` for the model differs from it.
+        qualified_name: the name for a person where `name`, for the model, differs from it: `server.tool` for a tool
+            of a server, or a function's own name in letters that not every model's server takes.
         hint: what a server says of its tool, such as that it only reads. Shown to the person, and no consent.
         is_value_free: its results contain no values of the notebook, unless its policy asks before they are sent.
         reads_outside: its results may hold texts of others, such as a page, a mail or a file.
@@ -212,7 +213,7 @@ def tool(  # noqa: PLR0913 - the options of a tool are keyword arguments
             `reference`, which sends its type and shape only. See `Policy` for functions.
         timeout: seconds that a call may take.
         thread: run in a worker thread instead of the thread of the notebook's own code.
-        name: overrides the function's name.
+        name: overrides the function's name. One in letters other than ASCII's gets another form for the model.
         sensitive: ask before every call, and never remember the decision.
         store_as: the variable that stores the latest result, instead of `{tool}_{n}_result`.
         executor: run a synchronous function there: a pool of `concurrent.futures`, a Dask client's
@@ -287,7 +288,7 @@ def _attach_options(function: F, options: Options) -> F:
     if not callable(function):
         raise BadUsage(f"@tool takes a function or a class, not {with_article(type(function).__name__)}.")
     if not inspect.isclass(function):
-        _check_name(options.name or name_of(function))
+        wire_name(options.name or name_of(function))
         _check_executor(function, options)
     target: Any = function
     if (
@@ -302,13 +303,15 @@ def _attach_options(function: F, options: Options) -> F:
 
 
 def _make_tool(function: Callable[..., Any], options: Options) -> Tool:
-    name = options.name or name_of(function)
-    _check_name(name)
+    own_name = options.name or name_of(function)
+    name, written = wire_name(own_name)
     description, parameters = parameters_of(function)
+    if written:
+        description = f"The function {quoted_name(written)}. {description}".rstrip()
+    origin = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', own_name)}"
     check = getattr(options.policy.run, "check_parameters", None)
     if check and parameters.schema.get("additionalProperties") is False:
         check(name, tuple(parameters.schema.get("properties", ())))
-    origin = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', name)}"
     return Tool(
         function=function,
         name=name,
@@ -323,6 +326,7 @@ def _make_tool(function: Callable[..., Any], options: Options) -> Tool:
         digest=make_digest(name=name, description=description, schema=parameters.schema, source=source_of(function)),
         identity="@".join([origin, *captured_objects(function)]),
         origin=origin,
+        qualified_name=written,
     )
 
 
@@ -343,19 +347,11 @@ def _make_instance(cls: type) -> Any:
         ) from error
 
 
-def _check_name(name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise BadUsage(
-            f"{name!r} is not a valid tool name: expected 1 to 64 letters, digits, '_' or '-'.",
-            fix="Set one with tool(name=...).",
-        )
-
-
 def _check_options(options: Options) -> None:
     if options.executor is not None and options.thread:
         raise BadUsage("A tool cannot run both in an executor and in a worker thread.", fix="Remove thread=True.")
     if options.name:
-        _check_name(options.name)
+        wire_name(options.name)
     if options.store_as and not NAME.fullmatch(options.store_as):
         raise BadUsage(f"store_as={options.store_as!r}: expected letters, digits, '_' or '-'.")
 

@@ -13,7 +13,8 @@ from nbtool.argument_check import check_answer, check_arguments
 from nbtool.errors import BadUsage, UnknownTool
 from nbtool.text import list_names, shorten
 from nbtool.tools.approval import Policy, make_digest
-from nbtool.tools.tool import NAME, Tool, as_tools
+from nbtool.tools.tool import Tool, as_tools
+from nbtool.tools.tool_names import NAME
 from nbtool.tools.values.sanitize import single_line
 
 MAX_NAMED = 20

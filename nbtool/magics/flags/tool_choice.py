@@ -83,7 +83,7 @@ def _under_its_name(name: str, thing: Any) -> Any:
 
 def short_names(tools: Iterable[Tool]) -> list[str]:
     """Return tool names without the prefix of their toolset."""
-    return [tool.qualified_name.partition(".")[2] or tool.name for tool in tools]
+    return [tool.display_name.partition(".")[2] or tool.display_name for tool in tools]
 
 
 def all_sources(things: Iterable[Any]) -> list[ToolSource]:

@@ -14,6 +14,7 @@ from nbtool.errors import BadUsage
 from nbtool.magics.names.earlier_names import EarlierState, Needs, earlier_state, format_names, needs_of
 from nbtool.magics.names.namespace import STANDARD_PREFIX, NotebookNamespace
 from nbtool.policy import site_policy
+from nbtool.tools.tool_names import own_name
 from nbtool.toolsets import STANDARD, standard
 
 UNREAD = "their values cannot be read until `--read NAME`, even if they could before"
@@ -94,7 +95,8 @@ def steps(missing: Needs, then: str) -> str:
 
 def called_and_absent(chat: Chat, turn: Turn, notebook: Mapping[str, Any]) -> list[str]:
     """Return the functions that a turn called and that a cell of the notebook has to define first."""
-    called = {call.name for call in turn.calls if call.dead_reference} - chat.tools.tools().keys()
+    lost = [call for call in turn.calls if call.dead_reference and call.name not in chat.tools.tools()]
+    called = {own_name(call.name, call.qualified_name) for call in lost}
     return sorted(name for name in called - _standard_tools().keys() if not callable(notebook.get(name)))
 
 
@@ -116,7 +118,8 @@ def _restore(names: NotebookNamespace, chat: Chat, wanted: Needs) -> Needs:
 
 def _missing(chat: Chat, wanted: Needs) -> Needs:
     exposed = {entry.name for entry in chat.exposed_variables()}
-    return Needs(wanted.tools - chat.tools.tools().keys(), wanted.variables - exposed)
+    offered = {one for tool in chat.tools.tools().values() for one in (tool.name, tool.display_name)}
+    return Needs(wanted.tools - offered, wanted.variables - exposed)
 
 
 def _describe_restored(back: Needs) -> str:

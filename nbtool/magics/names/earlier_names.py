@@ -9,6 +9,7 @@ from nbtool.chat.turn import Turn
 from nbtool.events import TurnStarted
 from nbtool.magics.flags.flag_parser import mentions
 from nbtool.text import list_names
+from nbtool.tools.tool_names import own_name
 
 MAX_NAMES = 20
 """Names listed in one line."""
@@ -46,8 +47,11 @@ def needs_of(turn: Turn) -> Needs:
     """
     started = next((event for event in turn.log if isinstance(event, TurnStarted)), None)
     mentioned = mentions(turn.prompt.text)
-    called_names = {call.name for call in turn.calls if call.status != "not_found"}
-    tools = {*mentioned.tools, *called_names} if started is None or started.tools is None else started.tools
+    called_names = {own_name(call.name, call.qualified_name) for call in turn.calls if call.status != "not_found"}
+    if started is None or started.tools is None:
+        tools = {*mentioned.tools, *called_names}
+    else:
+        tools = {own_name(name, started.qualified_names.get(name, "")) for name in started.tools}
     variables = mentioned.variables if started is None or started.exposed is None else started.exposed
     return Needs(frozenset(tools) - _OWN, frozenset(variables))
 

@@ -7,12 +7,14 @@ cluster cancels the future, but work that has started may continue.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 from nbtool.errors import ToolFailed
@@ -123,13 +125,22 @@ def _find_unpicklable(work: Callable[[], Any]) -> Iterator[str]:
     work = work.function if isinstance(work, CheckedFunction) else work
     if not isinstance(work, partial):
         return
-    values = {f"the argument {number}": value for number, value in enumerate(work.args, start=1)}
+    values = dict(zip(_names_of_positions(work), work.args, strict=False))
     values |= {f"the argument {name!r}": value for name, value in work.keywords.items()}
     for name, value in values.items():
         if not _is_picklable(value):
             yield f"{name} ({describe(value)})"
     if not _is_picklable(work.func):
         yield "the function itself (define it in a module)"
+
+
+def _names_of_positions(work: partial[Any]) -> Iterator[str]:
+    """Yield the names of the arguments that are passed by position, and numbers where there is no name."""
+    with suppress(ValueError, TypeError):
+        for one in inspect.signature(work.func).parameters.values():
+            if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
+                yield f"the argument {one.name!r}"
+    yield from (f"the argument {number}" for number in count(1))
 
 
 def _is_picklable(value: Any) -> bool:

@@ -19,6 +19,7 @@ from nbtool.tools.schema.open_signature import open_signature
 from nbtool.tools.schema.parameter import Parameter
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.schema.reference_to import REFERENCE_TYPE
+from nbtool.tools.schema.told_default import is_json_value, told_default
 from nbtool.tools.schema.unpacked import ResolvedParameter, resolved_parameters
 
 MAX_DESCRIPTION = 4_000
@@ -129,21 +130,10 @@ def _make_schema(
 
 
 def _property_schema(schema: Mapping[str, Any], parameter: Parameter, texts: Mapping[str, str]) -> dict[str, Any]:
-    property_schema = {key: value for key, value in schema.items() if key != "default" or _is_json_value(value)}
+    property_schema = {key: value for key, value in schema.items() if key != "default" or is_json_value(value)}
     text, own_text = texts.get(parameter.target or parameter.name, ""), str(property_schema.get("description", ""))
     if text or own_text:
         property_schema["description"] = f"{text} ({own_text})" if text and own_text else text or own_text
-    if "default" not in property_schema and _is_json_value(parameter.default):
-        property_schema["default"] = parameter.default
+    if "default" not in property_schema and (told := told_default(parameter)):
+        (property_schema["default"],) = told
     return property_schema
-
-
-def _is_json_value(value: Any) -> bool:
-    """Whether a default has exactly this form in JSON."""
-    if type(value) in (list, dict):
-        return all(map(_is_json_value, value.values() if type(value) is dict else value)) and not (
-            type(value) is dict and any(type(key) is not str for key in value)
-        )
-    return type(value) in (str, int, bool, types.NoneType) or (
-        type(value) is float and value == value and abs(value) != float("inf")
-    )

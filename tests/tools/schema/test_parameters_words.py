@@ -142,10 +142,17 @@ def test_local_classes_behind_postponed_annotations_are_found() -> None:
     def tool(it: Local) -> Local:
         return it
 
-    _ = Local
+    def return_function() -> Any:
+        class Gone(BaseModel):
+            n: int
 
+        def gone(it: Gone) -> None: ...
+
+        return gone
+
+    assert check(tool, it={"n": 1})["it"] == Local(n=1)
     with pytest.raises(BadUsage, match="cannot be resolved"):
-        parameters_of(tool)
+        parameters_of(return_function())
 
     def closed(it: Local) -> Any:
         return Local

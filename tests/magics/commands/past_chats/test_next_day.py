@@ -453,3 +453,23 @@ def test_a_variable_that_is_hidden_in_this_kernel_stays_hidden(
     run_cell(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
 
     assert {entry.name for entry in chat_of(shell).exposed_variables()} == {"penguins", "readable"}
+
+
+def test_a_function_in_other_letters_comes_back_under_its_own_name(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    function = PRICE.replace("price", "größe")
+    shell.run_cell(function)
+    shell.run_cell("%%chat -q -m practice:fast -t größe -o answer --approve auto\nUse &`größe` for AAPL.")
+    turn = str(shell.user_ns.pop("answer").turn_id)
+    shell.user_ns.pop("größe")
+    shell.run_line_magic("reload_ext", "nbtool")
+    shell.run_line_magic("config", "NbTool.model = 'practice:fast'")
+    cell = f"%%chat --rerun {turn}"
+
+    missing = run_cell(shell, cell, capsys)
+    shell.run_cell(function)
+    there = run_cell(shell, cell, capsys)
+
+    assert "that defines größe" in missing
+    assert "Tools added again: größe." in there
