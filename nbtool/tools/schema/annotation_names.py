@@ -30,8 +30,13 @@ def annotation_of(raw: inspect.Parameter, signature: OpenSignature) -> Any:
         return Any
     unwrapped = _unwrap(signature.function)
     defined_in = _class_of(unwrapped, signature.owner)
+    module_names, class_names = getattr(unwrapped, "__globals__", {}), vars(defined_in) if defined_in else {}
+    local_names = _local_names(unwrapped, defined_in)
     try:
-        resolved = evaluate(raw.annotation, getattr(unwrapped, "__globals__", {}), _local_names(unwrapped, defined_in))
+        try:
+            resolved = evaluate(raw.annotation, module_names, local_names)
+        except NameError:
+            resolved = evaluate(raw.annotation, module_names, {**class_names, **local_names})
         return substitute(resolved, type_arguments(signature.owner, defined_in))
     except Exception as error:
         raise BadUsage(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import collections.abc
+import copy
 import inspect
 import types
 import typing
 import warnings
+from collections.abc import Iterable
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage
@@ -75,21 +77,33 @@ def _meaning_of(annotation: Any) -> Any:
 
 def _annotated(annotation: Any, metadata: tuple[Any, ...]) -> Any:
     """Return a type with what is declared of it; what a scalar is restricted to is a property of what is written."""
-    import annotated_types  # noqa: PLC0415 - needed only when a tool is created
-    from pydantic.fields import FieldInfo  # noqa: PLC0415 - as above
-
     if (meaning := _meaning_of(annotation)) is not None:
         return to_json_type(Annotated[meaning, *metadata])
-    is_constraint = (FieldInfo, annotated_types.BaseMetadata, annotated_types.GroupedMetadata)
-    constraints = tuple(one for one in metadata if isinstance(one, is_constraint))
+    constraints, validators = _split(metadata)
     members = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
     scalars = [scalar_type(one, constraints) if constraints and not _is_json(one) else None for one in members]
     if not any(scalars):
         return Annotated[to_json_type(annotation), *metadata]
     lifted = [scalar or to_json_type(one) for scalar, one in zip(scalars, members, strict=True)]
-    rest = tuple(one for one in metadata if one not in constraints)
     whole: Any = Union[tuple(lifted)]  # noqa: UP007 - built from values
-    return Annotated[whole, *rest] if rest else whole
+    return Annotated[whole, *validators] if validators else whole
+
+
+def _split(metadata: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the constraints among declarations, and the author's validators, which get a value of the type."""
+    from pydantic.fields import FieldInfo  # noqa: PLC0415 - needed only when a tool is created
+
+    constraints: list[Any] = []
+    validators: list[Any] = []
+    for one in metadata:
+        if isinstance(one, FieldInfo):
+            field = copy.copy(one)
+            field.metadata, others = _split(one.metadata)  # type: ignore[assignment]  # pydantic reads any sequence
+            constraints.append(field)
+            validators += others
+        else:
+            (validators if hasattr(one, "__get_pydantic_core_schema__") else constraints).append(one)
+    return tuple(constraints), tuple(validators)
 
 
 def takes_objects(lifted: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import MethodType
@@ -66,9 +67,8 @@ def _own_signature(function: Any) -> inspect.Signature:
     try:
         return inspect.signature(function, follow_wrapped=False)
     except NameError:
-        from annotationlib import Format  # type: ignore[import-not-found]  # noqa: PLC0415 - of Python 3.14
-
-        return inspect.signature(function, follow_wrapped=False, annotation_format=Format.FORWARDREF)  # type: ignore[call-arg,unused-ignore]  # as above
+        form = sys.modules["annotationlib"].Format.FORWARDREF  # which `inspect` has imported
+        return inspect.signature(function, follow_wrapped=False, annotation_format=form)  # type: ignore[call-arg,unused-ignore]  # as above
 
 
 def _as_passed_on(wrapper: Any, signature: OpenSignature) -> OpenSignature:

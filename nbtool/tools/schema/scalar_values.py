@@ -71,10 +71,10 @@ def _is_equal(made: Any, written: Any) -> bool:
         return True  # such as a month, which is equal to no text
     if isinstance(written, dt.datetime) and type(made).__module__ == "numpy":
         return bool(made == _without_zone(written))
-    if type(written) is not float:
-        return bool(made == written)
-    rounding = 0 if isinstance(made, float) else MAX_ROUNDING
-    return math.isclose(float(made), written, rel_tol=rounding)  # numpy compares in the smaller of two types
+    if type(written) is float and hasattr(made, "dtype"):  # numpy compares in the smaller of the two types
+        rounding = 0 if isinstance(made, float) else MAX_ROUNDING
+        return math.isclose(complex(made).real, written, rel_tol=rounding)
+    return bool(made == written)
 
 
 def _without_zone(moment: dt.datetime) -> dt.datetime:

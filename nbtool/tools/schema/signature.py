@@ -19,7 +19,7 @@ from nbtool.tools.schema.open_signature import open_signature
 from nbtool.tools.schema.parameter import Parameter
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.schema.reference_to import REFERENCE_TYPE
-from nbtool.tools.schema.told_default import is_json_value, told_default
+from nbtool.tools.schema.stated_default import is_json_value, stated_default
 from nbtool.tools.schema.unpacked import ResolvedParameter, resolved_parameters
 
 MAX_DESCRIPTION = 4_000
@@ -134,6 +134,6 @@ def _property_schema(schema: Mapping[str, Any], parameter: Parameter, texts: Map
     text, own_text = texts.get(parameter.target or parameter.name, ""), str(property_schema.get("description", ""))
     if text or own_text:
         property_schema["description"] = f"{text} ({own_text})" if text and own_text else text or own_text
-    if "default" not in property_schema and (told := told_default(parameter)):
-        (property_schema["default"],) = told
+    if "default" not in property_schema and (default := stated_default(parameter)):
+        (property_schema["default"],) = default
     return property_schema

@@ -143,12 +143,12 @@ def test_local_classes_behind_postponed_annotations_are_found() -> None:
         return it
 
     def return_function() -> Any:
-        class Gone(BaseModel):
+        class Local2(BaseModel):
             n: int
 
-        def gone(it: Gone) -> None: ...
+        def late(it: Local2) -> None: ...
 
-        return gone
+        return late
 
     assert check(tool, it={"n": 1})["it"] == Local(n=1)
     with pytest.raises(BadUsage, match="cannot be resolved"):

@@ -1,4 +1,4 @@
-"""The default of a parameter as its schema tells it: the JSON value that would be read as this default."""
+"""The default of a parameter as its schema states it: the JSON value that would be read as this default."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from nbtool.tools.schema.parameter import Parameter
 
 MAX_DEFAULT = 2_000
-"""Maximum number of characters of a default in a schema; a longer one is not told."""
+"""Maximum number of characters of a default in a schema; a longer one is not stated."""
 
 
-def told_default(parameter: Parameter) -> tuple[Any, ...]:
+def stated_default(parameter: Parameter) -> tuple[Any, ...]:
     """Return the JSON value of a default, alone in a tuple; an empty one if there is none that is read as it.
 
     A secret that shows as asterisks, an object of the notebook and an infinity have none.
@@ -23,10 +23,17 @@ def told_default(parameter: Parameter) -> tuple[Any, ...]:
         return () if default is inspect.Parameter.empty else (default,)
     try:
         written = _written(default)
-        is_same = bool(parameter.read(written) == default) and len(json.dumps(written)) <= MAX_DEFAULT
+        is_same = _is_same(parameter.read(written), default) and len(json.dumps(written)) <= MAX_DEFAULT
     except Exception:  # noqa: BLE001 - of a default's class, or of a check of the tool's own
         return ()
     return (written,) if is_same else ()
+
+
+def _is_same(read: Any, default: Any) -> bool:
+    """Whether a default was read again; a list stands for a tuple."""
+    if isinstance(read, list) and isinstance(default, tuple):
+        return read == [*default]
+    return bool(read == default)
 
 
 def is_json_value(value: Any) -> bool:
