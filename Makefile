@@ -31,7 +31,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules reports lab lite try-lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons
+.PHONY: help modules reports lab lite try-lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -117,6 +117,8 @@ gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Por
 	$(BIN)/pytest tests/servers/test_gateways.py -m nightly
 mcp-clients: build/mcp-clients/.installed install-chromium ## test a served notebook with clients of others (installed on first use)
 	$(BIN)/pytest tests/mcp_server/test_other_clients.py tests/browser/test_served.py -m nightly
+mcp-servers: build/mcp-servers/.installed ## test with servers that are made with the TypeScript SDKs and with fastmcp (installed on first use)
+	$(BIN)/pytest tests/tools/mcp/others -m "nightly or not nightly"
 compat-env: build/.nbtool build/places/colab/.installed ## install other kernels, Colab's versions, an older JupyterLab, marimo and tools for notebooks for the nightly compatibility tests
 	for version in $(IPYKERNEL_VERSIONS); do test -d build/kernels/$$version || \
 		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done
@@ -218,6 +220,10 @@ build/mcp-clients/.installed: tests/mcp_server/package.json | build/.nbtool
 	mkdir -p $(@D) && cp $< js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) install --ignore-scripts --no-package-lock
 	$(PYTHON) -m venv --clear --without-pip $(@D)/fastmcp
 	$(PYTHON) -m pip --python $(@D)/fastmcp install --quiet 'fastmcp==4.1.2' && touch $@
+build/mcp-servers/.installed: tests/tools/mcp/others/package.json | build/.nbtool
+	mkdir -p $(@D) && cp $< js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) install --ignore-scripts --no-package-lock
+	$(PYTHON) -m venv --clear --without-pip $(@D)/fastmcp
+	$(PYTHON) -m pip --python $(@D)/fastmcp install --quiet 'fastmcp==4.2.3' && touch $@
 build/.old: build/.nbtool $(VENV_IPYKERNEL6)/.locked $(PY_SOURCES) # the wheel, made from the sdist, under the kernel of the 6.x line
 	rm -rf build/dist && $(BIN)/python -m build --no-isolation --outdir build/dist >build/dist.log
 	$(BIN)/pip --python $(VENV_IPYKERNEL6) install --quiet --no-deps --force-reinstall build/dist/*.whl

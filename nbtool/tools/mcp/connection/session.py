@@ -58,6 +58,7 @@ class Session:
         require_mcp()
         self.spec = spec
         self._on_changed = on_changed
+        self._has_changed_early = False
         self._on_asked = on_asked
         self.instructions = ""
         self.when_open: Future[ToolListing] = Future()
@@ -175,6 +176,8 @@ class Session:
                         tools = await self._list(client)
                         self._client = client
                         self.when_open.set_result(tools)
+                        if self._has_changed_early:
+                            self._on_changed()
                         await self._closing.wait()
             except Exception as error:  # noqa: BLE001 - any failure is the server's own
                 if not self.when_open.done():  # pragma: no branch - a failure during closing is not reported
@@ -223,6 +226,13 @@ class Session:
         from mcp.types import ToolListChangedNotification  # noqa: PLC0415 - loaded only if there is a server
 
         if isinstance(message, ToolListChangedNotification):
+            self._tell_change()
+
+    def _tell_change(self) -> None:
+        """Say that the tools have changed; before the session is open, when it is: until then nothing can be listed."""
+        if self._client is None:
+            self._has_changed_early = True
+        else:
             self._on_changed()
 
     async def _follow_changes(self, client: Client) -> None:
@@ -235,7 +245,7 @@ class Session:
         with suppress(Exception):  # without it, changes are found by the listing before each call
             async with client.listen(tools_list_changed=True) as subscription:
                 async for _ in subscription:
-                    self._on_changed()
+                    self._tell_change()
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         self._on_log(params)

@@ -506,3 +506,18 @@ def test_many_calls_at_once_share_one_new_session(start: Callable[..., McpServer
     assert [record.status for record in records] == ["ok"] * 8
     assert len(web.sessions) == 1
     assert web.calls == 8
+
+
+def test_a_change_that_is_announced_before_the_session_is_open_starts_no_second_one(
+    start: Callable[..., McpServers], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    starts = tmp_path / "starts"
+    program = Path(__file__).parents[1] / "early_server.py"
+    servers = start({"command": sys.executable, "args": [str(program), str(starts)]})
+
+    records = [make_harness(servers, approver=yes).run(ask_for("it_echo")) for _ in range(2)]
+
+    assert [record.result for record in records] == ["done", "done"]
+    assert starts.read_text() == "started\n"
+    assert servers["it"].notices == ()
+    assert "reconnected" not in capsys.readouterr().out
