@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,27 @@ def name_of(function: Callable[..., Any]) -> str:
     """Return the name of a callable."""
     function_with_code = unwrap_function(function)
     return str(getattr(function_with_code, "__name__", type(function_with_code).__name__))
+
+
+def public_methods(kind: type) -> list[str]:
+    """Return the names of the public methods of a class, without those that pydantic gives to every model."""
+    names = [name for name in dir(kind) if not name.startswith("_")]
+    model = getattr(sys.modules.get("pydantic"), "BaseModel", None)
+    given = vars(model) if model is not None and issubclass(kind, model) else {}
+    return [
+        name
+        for name in names
+        if inspect.isroutine(found := inspect.getattr_static(kind, name)) and found is not given.get(name)
+    ]
+
+
+def is_made_of_fields(kind: type) -> bool:
+    """Whether a class only holds fields: a named tuple, or a dataclass or a model of pydantic without own methods."""
+    if issubclass(kind, tuple):
+        return hasattr(kind, "_fields")
+    model = getattr(sys.modules.get("pydantic"), "BaseModel", None)
+    has_fields = dataclasses.is_dataclass(kind) or (model is not None and issubclass(kind, model))
+    return has_fields and not public_methods(kind)
 
 
 def unwrap_function(function: Any) -> Any:

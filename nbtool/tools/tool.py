@@ -19,7 +19,14 @@ from nbtool.errors import BadUsage
 from nbtool.json_schema.names import quoted_name
 from nbtool.text import clean_text, shorten, with_article
 from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, make_digest
-from nbtool.tools.functions import captured_objects, name_of, source_of, unwrap_function
+from nbtool.tools.functions import (
+    captured_objects,
+    is_made_of_fields,
+    name_of,
+    public_methods,
+    source_of,
+    unwrap_function,
+)
 from nbtool.tools.schema.offer import Offer, make_offer
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.schema.signature import parameters_of
@@ -28,6 +35,9 @@ from nbtool.tools.tool_names import NAME, wire_name
 F = TypeVar("F", bound=Callable[..., Any])
 
 TOOL_ATTRIBUTE = "__nbtool_tool__"
+
+MAX_PROBLEM = 200
+"""Maximum number of characters of why a class cannot be created."""
 
 MAX_METHODS = 50
 """Maximum number of public methods of an object used as tools; an object with more (a data frame, an array) is data."""
@@ -240,6 +250,11 @@ def as_tools(obj: Any) -> list[Tool]:
     """
     if isinstance(obj, Tool):
         return [obj]
+    if inspect.isclass(obj) and is_made_of_fields(obj):
+        raise BadUsage(
+            f"The class {obj.__name__} holds fields, and has no method to call.",
+            fix=f"Pass a function with a parameter of it: def use(value: {obj.__name__}).",
+        )
     if inspect.isclass(obj):
         if not (tools := [_make_tool(method, options) for method, options in _marked_methods(_make_instance(obj))]):
             raise BadUsage(f"The class {obj.__name__} has no public method to call.", fix="Pass one that has.")
@@ -280,8 +295,7 @@ def as_named_tool(function: Callable[..., Any], name: str) -> Tool:
 
 def count_methods(obj: Any) -> int:
     """Count the public methods of an object's class."""
-    names = (name for name in dir(type(obj)) if not name.startswith("_"))
-    return sum(inspect.isroutine(inspect.getattr_static(type(obj), name)) for name in names)
+    return len(public_methods(type(obj)))
 
 
 def _attach_options(function: F, options: Options) -> F:
@@ -332,18 +346,18 @@ def _make_tool(function: Callable[..., Any], options: Options) -> Tool:
 
 def _marked_methods(obj: Any) -> Iterator[tuple[Callable[..., Any], Options]]:
     class_options: Options = getattr(type(obj), TOOL_ATTRIBUTE, None) or Options()
-    for name in dir(type(obj)):
-        if not name.startswith("_") and inspect.isroutine(inspect.getattr_static(type(obj), name)):
-            method = getattr(obj, name)
-            yield method, getattr(method, TOOL_ATTRIBUTE, None) or class_options
+    for name in public_methods(type(obj)):
+        method = getattr(obj, name)
+        yield method, getattr(method, TOOL_ATTRIBUTE, None) or class_options
 
 
 def _make_instance(cls: type) -> Any:
     try:
         return cls()
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
+        problem = shorten(" ".join(str(error).split()), MAX_PROBLEM)
         raise BadUsage(
-            f"{cls.__name__} cannot be created without arguments: {error}.", fix="Pass an instance."
+            f"{cls.__name__} cannot be created without arguments: {problem}.", fix="Pass an instance."
         ) from error
 
 

@@ -3,10 +3,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
+from pydantic import BaseModel
 
 import nbtool
 from nbtool.errors import BadUsage
@@ -213,3 +215,44 @@ def test_a_policy_may_be_a_function_of_the_arguments() -> None:
         Policy(run=lambda _: "sure").run_mode({})  # type: ignore[arg-type,return-value]
     with pytest.raises(BadUsage, match="Return one of"):
         Policy(result=lambda _: None).result_mode({})  # type: ignore[arg-type,return-value]
+
+
+def test_a_model_of_pydantic_has_its_own_methods_as_tools_and_no_others() -> None:
+    class Shop(BaseModel):
+        city: str = "Bern"
+
+        def buy(self, item: str) -> str:
+            return f"{item} in {self.city}"
+
+    assert [one.name for one in as_tools(Shop)] == [one.name for one in as_tools(Shop(city="Oslo"))] == ["buy"]
+
+
+def test_a_class_that_only_holds_fields_is_refused_with_the_fix() -> None:
+    class Order(BaseModel):
+        n: int
+
+    @dataclass
+    class Point:
+        x: int = 0
+
+    class Pair(NamedTuple):
+        a: int
+
+    for kind in (Order, Point, Pair):
+        with pytest.raises(BadUsage, match=rf"{kind.__name__} holds fields.*def use\(value: {kind.__name__}\)"):
+            as_tools(kind)
+
+
+def test_a_class_that_needs_arguments_is_refused_in_one_line() -> None:
+    class Shop(BaseModel):
+        city: str
+
+        def buy(self, item: str) -> str:
+            return f"{item} in {self.city}"
+
+    with pytest.raises(
+        BadUsage, match="Shop cannot be created without arguments: 1 validation error.*Pass an inst"
+    ) as refused:
+        as_tools(Shop)
+
+    assert "\n" not in str(refused.value)

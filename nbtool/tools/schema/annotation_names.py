@@ -30,7 +30,8 @@ def annotation_of(raw: inspect.Parameter, signature: OpenSignature) -> Any:
         return Any
     unwrapped = _unwrap(signature.function)
     defined_in = _class_of(unwrapped, signature.owner)
-    module_names, class_names = getattr(unwrapped, "__globals__", {}), vars(defined_in) if defined_in else {}
+    module_names = getattr(unwrapped, "__globals__", None) or vars(sys.modules.get(unwrapped.__module__, types))
+    class_names = vars(defined_in) if defined_in else {}
     local_names = _local_names(unwrapped, defined_in)
     try:
         try:
@@ -50,7 +51,9 @@ def annotation_of(raw: inspect.Parameter, signature: OpenSignature) -> Any:
 def evaluate(annotation: Any, module_names: Mapping[str, Any], local_names: Mapping[str, Any]) -> Any:
     """Return what an annotation means, which may be a text or contain some."""
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
-    return typing.get_type_hints(holder, dict(module_names), dict(local_names), include_extras=True)["it"]
+    module: Any = module_names  # a dict is not copied: it may be all names of a notebook
+    local: Any = local_names
+    return typing.get_type_hints(holder, module, local, include_extras=True)["it"]
 
 
 def function_name(function: Any) -> str:
