@@ -325,7 +325,7 @@ def _make_tool(function: Callable[..., Any], options: Options) -> Tool:
     origin = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', own_name)}"
     check = getattr(options.policy.run, "check_parameters", None)
     if check and parameters.schema.get("additionalProperties") is False:
-        check(name, tuple(parameters.schema.get("properties", ())))
+        check(own_name, tuple(parameters.schema.get("properties", ())))
     return Tool(
         function=function,
         name=name,

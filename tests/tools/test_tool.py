@@ -250,9 +250,7 @@ def test_a_class_that_needs_arguments_is_refused_in_one_line() -> None:
         def buy(self, item: str) -> str:
             return f"{item} in {self.city}"
 
-    with pytest.raises(
-        BadUsage, match="Shop cannot be created without arguments: 1 validation error.*Pass an inst"
-    ) as refused:
+    with pytest.raises(BadUsage, match=r"Shop cannot be created .*: 1 validation error.*Pass an") as refused:
         as_tools(Shop)
 
     assert "\n" not in str(refused.value)

@@ -81,6 +81,15 @@ class Moment:
     __hash__ = None  # type: ignore[assignment]
 
 
+class MomentInUtc(Moment):
+    """A moment that is in UTC where no zone is said."""
+
+    tzinfo = dt.UTC
+
+    def __init__(self, moment: dt.datetime) -> None:
+        super().__init__(moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC))
+
+
 class Elapsed(dt.timedelta):
     pass
 
@@ -108,6 +117,7 @@ class Day(dt.date):
         (pd.Period, "2026-01", pd.Period("2026-01", "M")),
         (Exact, 2.5, Exact(2.5)),
         (Moment, "2026-01-02T03:04:05", Moment(dt.datetime(2026, 1, 2, 3, 4, 5))),
+        (MomentInUtc, "2026-01-02", MomentInUtc(dt.datetime(2026, 1, 2, tzinfo=dt.UTC))),
         (Elapsed, "P1DT1S", Elapsed(1, 1)),
         (Day, "2026-01-02", Day(2026, 1, 2)),
         (fractions.Fraction, 0.5, fractions.Fraction(1, 2)),
