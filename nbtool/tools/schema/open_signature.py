@@ -66,7 +66,7 @@ def _own_signature(function: Any) -> inspect.Signature:
     """Return the signature of a callable itself; a name that is not bound yet stays a text (Python 3.14)."""
     try:
         return inspect.signature(function, follow_wrapped=False)
-    except NameError:
+    except NameError:  # pragma: no cover - Python 3.14, where docs/annotations.md is measured too
         form = sys.modules["annotationlib"].Format.FORWARDREF  # which `inspect` has imported
         return inspect.signature(function, follow_wrapped=False, annotation_format=form)  # type: ignore[call-arg,unused-ignore]  # as above
 

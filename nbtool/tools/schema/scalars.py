@@ -75,10 +75,7 @@ def _base_of_numpy(kind: Any, numpy: Any) -> Any:
     """
     if kind in (numpy.generic, numpy.number):
         return int | float if kind is numpy.number else int | float | str | bool
-    try:
-        letter = numpy.dtype(kind).kind if kind in numpy.sctypeDict.values() else ""
-    except TypeError:
-        letter = ""
+    letter = numpy.dtype(kind).kind if kind in numpy.sctypeDict.values() else ""
     written = {"b": bool, "i": int, "u": int, "f": float, "c": complex, "U": str, "S": bytes, "m": dt.timedelta}
     if letter == "M":
         return _moment()

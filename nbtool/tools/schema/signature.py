@@ -76,24 +76,24 @@ def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]
 
 
 def _make_parameter(resolved: ResolvedParameter, function: Callable[..., Any]) -> Parameter:
-    raw = resolved.raw
-    declared = declared_field(resolved.annotation, raw.default, raw.name)
+    raw, name = resolved.raw, resolved.name or resolved.raw.name
+    declared = declared_field(resolved.annotation, raw.default, name)
     annotation = declared.annotation
     if declared.default is None:
         annotation = Union[annotation, None]  # noqa: UP007 - built from a value
     if declared.metadata:
         annotation = Annotated[annotation, *declared.metadata]
-    json_type = _json_type(annotation, raw.name, function)
+    json_type = _json_type(annotation, name, function)
     if raw.kind is _KINDS.VAR_POSITIONAL and not resolved.is_whole:
         json_type = list[json_type]  # type: ignore[valid-type]
     return Parameter(
-        declared.alias or raw.name,
+        declared.alias or name,
         raw.kind,
         declared.default,
         json_type,
         _is_plain_annotation(json_type) and not declared.filled_in,
         declared.filled_in,
-        raw.name if declared.alias else "",
+        name if declared.alias else "",
         resolved.is_required,
     )
 

@@ -9,6 +9,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import reduce
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -71,11 +72,9 @@ def _arguments_of_bases(kind: Any, given: tuple[Any, ...]) -> dict[Any, Any]:
 
 def substitute(annotation: Any, meanings: Mapping[Any, Any]) -> Any:
     """Return an annotation in which some parts stand for others."""
-    try:
+    with suppress(TypeError):  # of one that is unhashable, such as one with declarations of pydantic
         if annotation in meanings:
             return meanings[annotation]
-    except TypeError:  # unhashable
-        return annotation
     return with_arguments(annotation, lambda one: substitute(one, meanings)) if meanings else annotation
 
 

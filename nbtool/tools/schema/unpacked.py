@@ -25,12 +25,14 @@ class ResolvedParameter:
     """A parameter and its annotation.
 
     `is_required` says so where there is no default; `is_whole`: the annotation is that of all positional arguments.
+    `name` is that of a key.
     """
 
     raw: inspect.Parameter
     annotation: Any
     is_required: bool | None = None
     is_whole: bool = False
+    name: str = ""
 
 
 def resolved_parameters(signature: OpenSignature) -> Iterator[ResolvedParameter]:
@@ -69,9 +71,5 @@ def _of_keys(kind: Any) -> Iterator[ResolvedParameter]:
     typed_dict = get_origin(kind) or kind
     arguments = dict(zip(getattr(typed_dict, "__parameters__", ()), get_args(kind), strict=False))
     for name, (annotation, is_required) in typed_dict_items(typed_dict).items():
-        raw = _KINDS("_", _KINDS.KEYWORD_ONLY)
-        try:
-            raw = raw.replace(name=name)
-        except ValueError:  # no identifier, which `**` takes too
-            continue
-        yield ResolvedParameter(raw, substitute(annotation, arguments), is_required)
+        raw = _KINDS("_", _KINDS.KEYWORD_ONLY)  # a key may be no identifier
+        yield ResolvedParameter(raw, substitute(annotation, arguments), is_required, name=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import decimal
 import fractions
@@ -90,6 +91,42 @@ class MomentInUtc(Moment):
         super().__init__(moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC))
 
 
+class Clock:
+    """A time of day of a library, which reads its own text."""
+
+    hour = 0
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @classmethod
+    def fromisoformat(cls, text: str) -> Clock:
+        return cls(text)
+
+    def isoformat(self) -> str:
+        return self.text
+
+    def __eq__(self, other: object) -> bool:
+        return self.text == getattr(other, "text", None) or self.text == getattr(other, "isoformat", str)()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclasses.dataclass
+class Tree:
+    """Contains itself, so that it is passed by reference."""
+
+    value: np.float64
+    branches: list[Tree]
+
+
+class Calendar:
+    """Says a date, and is not made of one."""
+
+    def isoformat(self) -> str:
+        return ""
+
+
 class Elapsed(dt.timedelta):
     pass
 
@@ -118,6 +155,7 @@ class Day(dt.date):
         (Exact, 2.5, Exact(2.5)),
         (Moment, "2026-01-02T03:04:05", Moment(dt.datetime(2026, 1, 2, 3, 4, 5))),
         (MomentInUtc, "2026-01-02", MomentInUtc(dt.datetime(2026, 1, 2, tzinfo=dt.UTC))),
+        (Clock, "03:04:05", Clock("03:04:05")),
         (Elapsed, "P1DT1S", Elapsed(1, 1)),
         (Day, "2026-01-02", Day(2026, 1, 2)),
         (fractions.Fraction, 0.5, fractions.Fraction(1, 2)),
@@ -163,7 +201,18 @@ def test_what_has_no_equal_value_of_the_class_is_refused(kind: Any, written: Any
 
 
 def test_a_class_with_a_value_that_is_not_made_of_one_is_passed_by_reference() -> None:
-    for kind in (Formula, np.ndarray, np.void, np.object_, pd.Series, pd.DataFrame, dt.tzinfo, pd.Interval):
+    for kind in (
+        Formula,
+        Calendar,
+        Tree,
+        np.ndarray,
+        np.void,
+        np.object_,
+        pd.Series,
+        pd.DataFrame,
+        dt.tzinfo,
+        pd.Interval,
+    ):
         assert schema_of(one(kind))["properties"]["it"]["description"].startswith("a reference")
 
 
