@@ -355,7 +355,7 @@ def _make_instance(cls: type) -> Any:
     try:
         return cls()
     except (TypeError, ValueError) as error:
-        problem = shorten(" ".join(str(error).split()), MAX_PROBLEM)
+        problem = shorten(str(error).replace("\n", " "), MAX_PROBLEM)
         raise BadUsage(
             f"{cls.__name__} cannot be created without arguments: {problem}.", fix="Pass an instance."
         ) from error

@@ -98,7 +98,7 @@ def test_changes_that_are_announced_all_the_time_start_no_second_server(start: S
     assert servers["lab"].notices == ()
 
 
-def test_a_change_is_noticed_also_from_a_server_that_did_not_promise_to_tell(start: Start) -> None:
+def test_a_change_is_noticed_also_from_a_server_that_did_not_announce_that(start: Start) -> None:
     """google-gemini/gemini-cli#21050, maximhq/bifrost#6885: changes were not seen. Right: seen. Before: right."""
     servers = start({"tools": {}}, adds=True)
 
