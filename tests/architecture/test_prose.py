@@ -55,6 +55,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "tools/execution/executors.py": {"_PICKLE_ERROR_WORDS": "pickle has no class of its own for what it cannot write"},
     "tools/schema/parameters.py": {'first["msg"]': "pydantic's words, made shorter"},
     "tools/secret_patterns.py": {"_COPY_MARK": "names of files"},
+    "tools/tool.py": {"str(error).replace": "the words of an error in one line, for a person"},
     "wire/prompted/undelimited.py": {"_ACTION": OF_MODELS},
     "wire/prompted/suspected_calls/labelled_lines.py": {"_ACTION": OF_MODELS},
     "wire/transport/errors/connection_errors.py": {"407": "httpx gives a proxy's status in its text alone"},
