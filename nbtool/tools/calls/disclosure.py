@@ -35,10 +35,10 @@ from nbtool.tools.calls.normalized_contents import (
 )
 from nbtool.tools.calls.normalized_tables import MAX_INSPECTED
 from nbtool.tools.tool import Tool
-from nbtool.tools.values.jsonable import LIBRARIES
 from nbtool.tools.values.model_text import format_error
 from nbtool.tools.values.named_parts import MultipartResult
 from nbtool.tools.values.output_suppression import suppress_output
+from nbtool.tools.values.type_and_shape import LIBRARIES
 from nbtool.tools.values.type_names import declared_name, type_name
 from nbtool.tools.variables.store import Variables
 

@@ -9,16 +9,8 @@ from typing import Any
 
 from nbtool.events import CallDecided, CallFinished, CallStatus, ResolvedArgument
 from nbtool.messages import Media, ToolCall, ToolResult
-from nbtool.mime import IMAGES, sniff
 from nbtool.tools.approval.decisions import BY_NO_DECISION
-from nbtool.tools.values.named_parts import MultipartResult
 from nbtool.tools.values.table_preview import TablePreview
-
-MAX_IMAGES = 8
-"""Maximum number of images of one result sent to the model; the others are described."""
-
-MAX_IMAGE_BYTES = 4 * 1024 * 1024
-"""Maximum size in bytes of an image sent to the model."""
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -165,20 +157,3 @@ class CallEnded(Exception):
     def __init__(self, status: CallStatus, text: str, reason: str = "", *, model_reason: str | None = None) -> None:
         super().__init__(text)
         self.outcome: tuple[CallStatus, str, str, str | None] = (status, text, reason or text, model_reason)
-
-
-def extract_images(value: Any) -> tuple[Media, ...]:
-    """Return the images that a result is or contains, in the formats that models accept."""
-    return _images_in(value)[:MAX_IMAGES]
-
-
-def count_images_left_out(value: Any) -> int:
-    """Return how many images of a result are not sent to the model because there are too many."""
-    return max(0, len(_images_in(value)) - MAX_IMAGES)
-
-
-def _images_in(value: Any) -> tuple[Media, ...]:
-    shown = value.get("figures", ()) if isinstance(value, MultipartResult) else value
-    items = shown if type(shown) in (list, tuple) else [shown]
-    media = (item for item in items if isinstance(item, Media) and item.data and len(item.data) <= MAX_IMAGE_BYTES)
-    return tuple(item for item in media if item.mime in IMAGES and sniff(item.data or b"") == item.mime)

@@ -11,20 +11,20 @@ from typing import Any
 from nbtool.errors import BadUsage, NbtoolError, ToolFailed
 from nbtool.messages import Media
 from nbtool.policy import site_policy
-from nbtool.text import left_out
+from nbtool.text import format_size, left_out
 from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.approval import Released, ResultMode
 from nbtool.tools.approval.question import RESULT_PREVIEW
 from nbtool.tools.calls.approval_request import gate_mode, refused_call
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
-from nbtool.tools.calls.record import CallEnded, CallRecord, count_images_left_out, extract_images
+from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.calls.site_rules import ERROR_TEXT
 from nbtool.tools.calls.traceback import own_traceback
 from nbtool.tools.execution.runner import ToolRun
 from nbtool.tools.values.model_text import Rendered, format_error, is_cheap, render, render_or_preview, truncate
-from nbtool.tools.values.result_media import extract_media, may_have_media
+from nbtool.tools.values.result_media import MAX_MEDIA, MAX_MEDIA_BYTES, ResultMedia, extract_media, may_have_media
 from nbtool.tools.values.table_preview import MAX_RESULT_ROWS, TablePreview, preview_table
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.values.type_names import declared_name
@@ -82,19 +82,20 @@ class ResultDelivery:
         is_unreadable = self.record.is_unreadable = is_withheld or await self._is_unreadable(value)
         self.record.is_described = is_unreadable
         rendered = _describe_unreadable(value) if is_unreadable else await self._render_in_time(value)
-        edited, is_guarded, images = None, False, () if is_unreadable else extract_images(value)
-        if images and (more := count_images_left_out(value)):
-            rendered = replace(rendered, text=f"{rendered.text}\n[{left_out(more, 'images')}, which are not attached]")
+        edited, is_guarded, found = None, False, ResultMedia() if is_unreadable else await self._extract_media(value)
+        if more := found.omitted_images:
+            limit = f"at most {MAX_MEDIA} of up to {format_size(MAX_MEDIA_BYTES)} are"
+            note = f"[{left_out(more, 'images')}, which are not attached: {limit}]"
+            rendered = replace(rendered, text=f"{rendered.text}\n{note}")
         table = await self._preview(value) if rendered.is_object and not is_unreadable else {}
         asks = mode == "always" or (self.record.received_unreadable and not is_unreadable)
         if asks and not is_withheld:
             is_guarded = not self.runtime.check_results  # which guards every later reading of it too
-            edited = await self._pass_result_gate(rendered.text, images, table=table)
+            edited = await self._pass_result_gate(rendered.text, found.images, table=table)
         if edited is not None:  # a part that the person removed must not be reachable by a reference
             value, rendered, is_unreadable = edited, render(edited, self.runtime.budget), False
         elif not is_unreadable:
-            self.record.images = images
-            await self._extract_media(value)
+            self.record.images, self.record.media, self.record.media_omitted = found.images, found.media, found.omitted
             self.record.table = table
         if self.bound.tool.stores_result:
             is_released_in_part = is_guarded and (rendered.is_object or not rendered.is_complete)
@@ -135,12 +136,12 @@ class ResultDelivery:
         )
         return outcome is None or outcome.error is not None or bool(outcome.value)
 
-    async def _extract_media(self, value: Any) -> None:
-        """Store the media of a result if they are rendered in time."""
-        if may_have_media(value):
-            outcome = await run_with_timeout(partial(extract_media, value), self.runtime.render_seconds)
-            if outcome and outcome.value:
-                self.record.media, self.record.media_omitted = outcome.value
+    async def _extract_media(self, value: Any) -> ResultMedia:
+        """Return the media of a result; none if they are not rendered in time."""
+        if not may_have_media(value):
+            return ResultMedia()
+        outcome = await run_with_timeout(partial(extract_media, value), self.runtime.render_seconds)
+        return (outcome.value if outcome else None) or ResultMedia()
 
     async def _preview(self, value: Any) -> TablePreview:
         """Return the first rows of a table if they are read in time."""

@@ -25,6 +25,7 @@ from nbtool.tools.execution.executors import ExecutorRunner
 from nbtool.tools.execution.start_check import CheckedFunction
 from nbtool.tools.execution.threads import STOP_GRACE_SECONDS, CallerThreadRunner, Runner, WorkerThreadRunner
 from nbtool.tools.tool import Progress, Tool
+from nbtool.tools.values.lazy_iterators import contains_iterators, take_iterators
 
 PROGRESS_INTERVAL = 0.1
 """Minimum seconds between two progress reports; faster ones are joined."""
@@ -199,7 +200,10 @@ async def _run_to_end(
         if any(outcome.value is item for item in inputs):
             return outcome  # a returned generator is not the tool's own
         if outcome.error is None and inspect.isgenerator(outcome.value):
-            return await _run_generator(outcome.value, runner, _GeneratorOutput(report, limits))
+            outcome = await _run_generator(outcome.value, runner, _GeneratorOutput(report, limits))
+        if outcome.error is None and contains_iterators(outcome.value, inputs):
+            own = WorkerThreadRunner(lambda: None) if isinstance(runner, ExecutorRunner) else runner
+            return await own.run(partial(take_iterators, outcome.value, inputs))
         return outcome
     except BaseException as error:  # noqa: BLE001 - SystemExit and the like must not reach the loop
         return Outcome(error=error)

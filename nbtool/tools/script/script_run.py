@@ -22,8 +22,7 @@ from nbtool.tools.calls.runtime import RunningCall, ToolRuntime
 from nbtool.tools.script.script_compiler import BUILTINS, MAIN_NAME, OWN_NAMES, SCRIPT_FILE
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.values.jsonable import readable_part
-from nbtool.tools.values.model_text import format_error, render
+from nbtool.tools.values.model_text import format_error, printed_text, render
 
 SCRIPT_SECONDS = 60.0
 """Seconds that a script may run, without its calls and their approvals."""
@@ -108,7 +107,7 @@ class ScriptRun:
         return "".join([*self._printed, last]).rstrip("\n")
 
     def _print(self, *values: Any, sep: str = " ", end: str = "\n") -> None:  # pragma: no cover - traced
-        text = f"{sep.join(str(readable_part(value, MAX_PRINTED)) for value in values)}{end}"
+        text = f"{sep.join(printed_text(value, MAX_PRINTED) for value in values)}{end}"
         if self._remaining_chars > 0:
             marker = (
                 "" if len(text) <= self._remaining_chars else f"\n[more than {MAX_PRINTED} characters were printed]\n"

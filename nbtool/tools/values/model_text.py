@@ -6,23 +6,26 @@ suppressed, and the text is sanitized and truncated.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import inspect
-import io
 import json
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from nbtool.text import format_number, left_out
+from nbtool.tools.values.array_form import array_size
 from nbtool.tools.values.declared_form import contains_serializer
-from nbtool.tools.values.jsonable import MAX_BITS, JsonConverter, is_json_like, llm_repr, own_repr, readable_part
+from nbtool.tools.values.display_form import has_display
+from nbtool.tools.values.jsonable import JsonConverter, contains_tables, json_text
 from nbtool.tools.values.masked_excerpt import mask_text, restore_text
+from nbtool.tools.values.object_form import MAX_BINARY_BYTES, llm_repr
 from nbtool.tools.values.output_suppression import suppress_output
 from nbtool.tools.values.sanitize import strip_controls, without_addresses, without_paths
+from nbtool.tools.values.scalar_form import dtype_kind, is_missing
+from nbtool.tools.values.table_form import table_form, table_shape
+from nbtool.tools.values.table_text import table_text
 from nbtool.tools.values.type_and_shape import describe
-from nbtool.tools.values.type_names import declared_name, type_name
+from nbtool.tools.values.type_names import type_name
 
 RESULT_CHARS = 8_000
 """Default maximum number of characters of a result in the model's context."""
@@ -42,8 +45,11 @@ PREVIEW_ROWS = 5
 MAX_COLUMNS = 50
 """Maximum number of columns shown of a frame."""
 
-MAX_COMPLETE_VALUES = 50
-"""Maximum number of values of a labelled array or a tensor whose own summary is complete."""
+PREVIEW_VALUES = 20
+"""Number of values shown of an array that does not fit."""
+
+PARTLY_READ = "[some of the values are only described]"
+"""After a table or an array that contains objects which have no text."""
 
 MAX_ERRORS = 3
 """Maximum number of errors shown of an exception group."""
@@ -126,26 +132,27 @@ def format_error(error: BaseException) -> str:
     return truncate(f"{name}: {message}{nested}" if message else f"{name}{nested}", 2_000)
 
 
+def printed_text(value: Any, budget: int) -> str:
+    """Return what printing a value writes: tables, arrays and records as a model reads them, others as Python does."""
+    return render(value, budget).text if contains_serializer(value) or contains_tables(value) else str(value)
+
+
 def _render(value: Any, budget: int) -> Rendered:
     if (llm_text := llm_repr(value)) is not None:
         return Rendered(llm_text, is_object=True)
     if isinstance(value, str):
         return Rendered(str.__str__(value))
-    if value is None or type(value) in (bool, int, float, complex):
-        return Rendered(_format_scalar(value))
+    if value is None or type(value) in (bool, float, complex):
+        return Rendered(repr(value))
     if isinstance(value, bytes | bytearray | memoryview):
         return _render_bytes(bytes(value[: budget * 4]), len(value))
     if isinstance(value, BaseException):
         return Rendered(format_error(value))
-    if is_json_like(value):
-        return _render_json_like(value, budget)
-    return _render_library(value, budget) or _render_other(value)
-
-
-def _format_scalar(value: Any) -> str:
-    if type(value) is int and value.bit_length() > MAX_BITS:
-        return f"int of {format_number(value.bit_length())} bits"
-    return repr(value)
+    if (shape := table_shape(value)) is not None:
+        return _render_table(value, shape, budget)
+    if (size := array_size(value)) is not None:
+        return _render_array(value, size, budget)
+    return _render_data(value, budget)
 
 
 def _render_bytes(data: bytes, size: int) -> Rendered:
@@ -153,128 +160,67 @@ def _render_bytes(data: bytes, size: int) -> Rendered:
     try:
         return Rendered(f"{head}, as text:\n{data.decode()}", is_complete=len(data) == size)
     except UnicodeDecodeError:
+        if size <= MAX_BINARY_BYTES:
+            return Rendered(f"{head}, not text: {data!r}", is_object=True)
         return Rendered(f"{head}, not text", is_complete=False, is_object=True)
 
 
-def _render_json_like(value: Any, budget: int) -> Rendered:
-    converter = JsonConverter(budget)
-    converted = converter.convert(value)
-    text = json.dumps(converted, ensure_ascii=False, default=str)
-    return Rendered(
-        text, is_complete=converter.is_complete, is_object=converter.has_objects or dataclasses.is_dataclass(value)
-    )
+def _render_data(value: Any, budget: int) -> Rendered:
+    """Render a value that is no table: a number as Python writes it, an object by its text, anything else as JSON."""
+    text, converter = json_text(value, budget)
+    form = converter.converted
+    if form is None or isinstance(form, bool | int | float):
+        text = repr(form)
+    elif isinstance(form, str) and (converter.has_objects or _is_bare(value)):
+        text = form
+    elif has_display(value) and not isinstance(form, str):
+        text = f"{describe(value)}\n{text}"  # what a chart draws
+    is_object = converter.has_objects or dataclasses.is_dataclass(value)
+    return Rendered(text, is_complete=converter.is_complete, is_object=is_object)
 
 
-def _render_library(value: Any, budget: int) -> Rendered | None:
-    kind = type(value)
-    package, name = kind.__module__.partition(".")[0], kind.__name__
-    if package in ("pandas", "polars") and name in ("DataFrame", "Series"):
-        return _render_table(value, package, budget)
-    if package == "numpy" and name == "ndarray":
-        return _render_array(value, budget)
-    if package in ("xarray", "torch") and name in ("Dataset", "DataArray", "Tensor"):
-        return _render_tensor(value)
-    if package == "numpy" and getattr(value, "ndim", None) == 0:
-        return Rendered(str(value))
-    if (package, name) in (("matplotlib", "Figure"), ("plotly", "Figure")) or package == "PIL":
-        return Rendered(describe(value), is_complete=False, is_object=True)
-    return None
+def _is_bare(value: Any) -> bool:
+    """Whether a value whose form is a text is written without quotes: a number, or a missing value."""
+    return is_missing(value) or isinstance(value, int | complex) or dtype_kind(value) in ("c", "f")
 
 
-def _render_table(value: Any, package: str, budget: int) -> Rendered:
-    rows = len(value)
-    width = value.shape[1] if len(value.shape) == 2 else 1
+def _render_table(value: Any, shape: tuple[int, int], budget: int) -> Rendered:
+    rows, width = shape
     head = describe(value)
     row_count = min(rows, MAX_ROWS_RENDERED, max(PREVIEW_ROWS, budget // (2 * max(1, width))))
-    if package == "pandas" and row_count > PREVIEW_ROWS and _longest_cell(value.head(row_count)) * row_count > budget:
-        row_count = PREVIEW_ROWS  # rows are padded to the longest cell and would not fit
-    text = _render_rows(value, package, row_count, width)
-    if row_count == rows and width <= MAX_COLUMNS and len(head) + len(text) < budget:
-        return Rendered(f"{head}\n{text}", is_object=True)
-    preview_rows = min(rows, PREVIEW_ROWS)
-    marker = f"[preview: {format_number(preview_rows)} of {format_number(rows)} rows; this is not the full data]"
-    return Rendered(
-        f"{head}\n{_render_rows(value, package, preview_rows, width)}\n{marker}", is_complete=False, is_object=True
-    )
-
-
-def _render_rows(value: Any, package: str, count: int, width: int) -> str:
-    part = value.head(count)
-    if package == "polars":
-        return _to_csv(part if hasattr(part, "columns") else part.to_frame())
+    if row_count == rows and width <= MAX_COLUMNS:
+        whole = table_text(table_form(value, rows, width), budget)
+        text = f"{head}\n{whole.text}".rstrip("\n")
+        if len(text) <= budget:
+            note = "" if whole.is_complete else f"\n{PARTLY_READ}"
+            return Rendered(f"{text}{note}", is_complete=whole.is_complete, is_object=True)
+    preview = table_text(table_form(value, min(rows, PREVIEW_ROWS), MAX_COLUMNS), budget)
+    shown = f"{format_number(min(rows, PREVIEW_ROWS))} of {format_number(rows)} rows"
     if width > MAX_COLUMNS:
-        part = part.iloc[:, :MAX_COLUMNS]
-    return str(_with_readable_cells(part).to_string())
+        shown += f", {format_number(MAX_COLUMNS)} of {format_number(width)} columns"
+    marker = f"[preview: {shown}; this is not the full data]"
+    return Rendered(f"{head}\n{preview.text}\n{marker}", is_complete=False, is_object=True)
 
 
-def _with_readable_cells(part: Any) -> Any:
-    """Return a part of a pandas frame or series whose cells are in the form that their classes declare."""
-    if part.ndim == 1:
-        return part.map(_cell) if _has_records(part) else part
-    shown = part.copy(deep=False)
-    for index in range(part.shape[1]):
-        if _has_records(column := part.iloc[:, index]):
-            shown.isetitem(index, column.map(_cell))
-    return shown
+def _render_array(value: Any, size: int, budget: int) -> Rendered:
+    head = describe(value)
+    if size * 2 <= budget:
+        text, converter = json_text(value, budget)
+        text = f"{head}\n{_with_line_breaks(converter.converted) or text}"
+        if len(text) <= budget and not converter.has_described:
+            note = "" if converter.is_complete else f"\n{PARTLY_READ}"
+            return Rendered(f"{text}{note}", is_complete=converter.is_complete, is_object=True)
+    preview = JsonConverter(PREVIEW_VALUES).first_values(value)
+    text = _with_line_breaks(preview) or json.dumps(preview, ensure_ascii=False)
+    return Rendered(f"{head}\n{text}\n{_preview_marker(size)}", is_complete=False, is_object=True)
 
 
-def _has_records(column: Any) -> bool:
-    return str(column.dtype) == "object" and any(map(contains_serializer, column))
-
-
-def _cell(value: Any) -> Any:
-    return readable_part(value, RESULT_CHARS)
-
-
-def _longest_cell(part: Any) -> int:
-    """Return the length of the longest text in a pandas frame or series."""
-    columns = (part.iloc[:, index] for index in range(min(part.shape[1], MAX_COLUMNS))) if part.ndim == 2 else (part,)
-    return max((len(cell) for column in columns for cell in column if type(cell) is str), default=0)
-
-
-def _to_csv(part: Any) -> str:
-    """Return a polars frame as CSV; unlike `write_csv`, nested cells are supported."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(part.columns[:MAX_COLUMNS])
-    writer.writerows(map(_cell, row[:MAX_COLUMNS]) for row in part.rows())
-    return buffer.getvalue().rstrip("\n")
-
-
-def _render_array(value: Any, budget: int) -> Rendered:
-    import numpy as np  # noqa: PLC0415 - the value is a numpy object
-
-    if value.dtype.hasobject and contains_serializer(value.tolist()):
-        cells = np.empty(value.size, dtype=object)
-        cells[:] = [_cell(item) for item in value.flat]
-        value = cells.reshape(value.shape)
-    fits = value.size * 2 <= budget
-    text = without_addresses(np.array2string(value, threshold=value.size + 1 if fits else 20, edgeitems=3))
-    if fits and len(text) < budget:
-        return Rendered(f"{describe(value)}\n{text}", is_object=True)
-    text = without_addresses(np.array2string(value, threshold=20))
-    return Rendered(f"{describe(value)}\n{text}\n{_preview_marker(value.size)}", is_complete=False, is_object=True)
-
-
-def _render_tensor(value: Any) -> Rendered:
-    """Return the summary of xarray and torch, which omits what does not fit."""
-    size = value.nbytes // 8 if hasattr(value, "nbytes") else value.numel()
-    text = f"{describe(value)}\n{without_addresses(repr(value))}"
-    if size <= MAX_COMPLETE_VALUES:
-        return Rendered(text, is_object=True)
-    return Rendered(f"{text}\n{_preview_marker(size)}", is_complete=False, is_object=True)
+def _with_line_breaks(rows: Any) -> str:
+    """Return the rows of a matrix as JSON, each in a line of its own; empty for any other value."""
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
+        return ""
+    return "[" + ",\n ".join(json.dumps(row, ensure_ascii=False) for row in rows) + "]"
 
 
 def _preview_marker(size: int) -> str:
     return f"[preview of {format_number(size)} values; this is not the full data]"
-
-
-def _render_other(value: Any) -> Rendered:
-    if inspect.isclass(value):
-        return Rendered(f"class {declared_name(value)}", is_object=True)
-    if inspect.isroutine(value) or inspect.ismodule(value):
-        kind = "module" if inspect.ismodule(value) else "function"
-        return Rendered(f"{kind} {getattr(value, '__name__', '')}", is_object=True)
-    if inspect.isgenerator(value) or inspect.isasyncgen(value):
-        return Rendered(type_name(type(value)), is_complete=False, is_object=True)
-    return Rendered(without_paths(without_addresses(own_repr(value))), is_object=True)

@@ -1,12 +1,12 @@
-"""Extract the images and sounds of a result for display with the call.
-
-The images sent to the model are selected elsewhere (`record.extract_images`); here objects may render themselves.
-"""
+"""Extract the images and sounds of a result: for display with the call, and the images for a model that sees."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from io import BytesIO
+from itertools import islice
 from typing import Any
 
 from nbtool.messages import Media
@@ -20,9 +20,31 @@ MAX_MEDIA = 8
 MAX_MEDIA_BYTES = 4 * 1024 * 1024
 """Maximum size in bytes of an image or a sound."""
 
+MAX_SEARCHED = 1_000
+"""Maximum number of items of containers that are searched."""
+
+MAX_DEPTH = 5
+"""Maximum nesting of the containers that are searched."""
+
 _SCALARS = frozenset({type(None), bool, int, float, complex, str})
-_DISPLAYABLE_PACKAGES = frozenset({"PIL", "matplotlib", "IPython"})
-"""Packages whose objects may render themselves; others are skipped."""
+_DRAWING_PACKAGES = frozenset({"PIL", "matplotlib", "IPython"})
+"""Packages whose objects are pictures or sounds, or have a figure."""
+
+_PICTURE_METHODS = ("_repr_png_", "_repr_jpeg_")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultMedia:
+    """The images and sounds of a result, how many were omitted, and how many of those are images."""
+
+    media: tuple[Media, ...] = ()
+    omitted: int = 0
+    omitted_images: int = 0
+
+    @property
+    def images(self) -> tuple[Media, ...]:
+        """The images, which are sent to a model that sees."""
+        return tuple(one for one in self.media if one.mime in IMAGES)
 
 
 def may_have_media(value: Any) -> bool:
@@ -30,24 +52,41 @@ def may_have_media(value: Any) -> bool:
     return any(type(item) not in _SCALARS for item in _items(value))
 
 
-def extract_media(value: Any) -> tuple[tuple[Media, ...], int]:
-    """Return the images and sounds that a result is or contains, and how many were omitted.
+def extract_media(value: Any) -> ResultMedia:
+    """Return the images and sounds that a result is or contains, in containers too.
 
     The format is detected from the bytes. Media that are too large, and those after the first `MAX_MEDIA`, are only
     counted.
     """
     with suppress_output():
         items = [media for item in _items(value) if (media := _render_item(item))]
-    displayed = [media for media in items if len(media.data or b"") <= MAX_MEDIA_BYTES][:MAX_MEDIA]
-    return tuple(displayed), len(items) - len(displayed)
+    shown = [media for media in items if len(media.data or b"") <= MAX_MEDIA_BYTES][:MAX_MEDIA]
+    omitted = [media for media in items if all(media is not one for one in shown)]
+    return ResultMedia(tuple(shown), len(omitted), sum(media.mime in IMAGES for media in omitted))
+
+
+def is_drawing(value: Any) -> bool:
+    """Whether an object is a picture or a sound in itself: its text describes it."""
+    package = type(value).__module__.partition(".")[0]
+    if package == "IPython":
+        return any(hasattr(type(value), name) for name in ("_repr_png_", "_repr_jpeg_")) or hasattr(value, "autoplay")
+    return package == "PIL" or (package == "matplotlib" and hasattr(value, "savefig"))
 
 
 def _items(value: Any) -> Iterator[Any]:
-    if isinstance(value, MultipartResult):
-        value = value.get("figures", ())
-    elif type(value) is dict:
-        value = list(value.values())
-    yield from value if type(value) in (list, tuple) else (value,)
+    """Yield what is in the containers of a result, those of the outer ones first."""
+    waiting = deque([(value.get("figures", ()) if isinstance(value, MultipartResult) else value, 0)])
+    known: set[int] = set()
+    for _ in range(MAX_SEARCHED):
+        if not waiting:
+            return
+        item, depth = waiting.popleft()
+        if type(item) not in (dict, list, tuple):
+            yield item
+        elif id(item) not in known and depth < MAX_DEPTH:
+            known.add(id(item))
+            inner = item.values() if type(item) is dict else item
+            waiting.extend((one, depth + 1) for one in islice(inner, MAX_SEARCHED))
 
 
 def _render_item(item: Any) -> Media | None:
@@ -56,15 +95,22 @@ def _render_item(item: Any) -> Media | None:
         return _checked_media(item.data, item.name)
     if isinstance(item, bytes | bytearray):
         return _checked_media(bytes(item), "")
-    if type(item).__module__.partition(".")[0] not in _DISPLAYABLE_PACKAGES:
-        return None
-    for render in (_notebook_repr, _figure_png, _raw_bytes):
+    for render in _renderers(item):
         try:
             if media := _checked_media(render(item), ""):
                 return media
         except Exception:  # noqa: BLE001 - an item that cannot be rendered is shown as text only
             continue
     return None
+
+
+def _renderers(item: Any) -> tuple[Callable[[Any], Any], ...]:
+    """Return the ways in which an object may give a picture or a sound: by what its class declares for notebooks."""
+    if isinstance(item, type):
+        return ()
+    if type(item).__module__.partition(".")[0] in _DRAWING_PACKAGES:
+        return (_notebook_repr, _figure_png, _raw_bytes)
+    return (_notebook_repr,) if any(hasattr(type(item), name) for name in _PICTURE_METHODS) else ()
 
 
 def _checked_media(data: Any, name: str) -> Media | None:

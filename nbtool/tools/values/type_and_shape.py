@@ -18,6 +18,9 @@ from nbtool.tools.values.type_names import MAX_NAME, declared_name, dtype_name, 
 MAX_COLUMNS = 50
 """Maximum number of columns named in a description."""
 
+LIBRARIES = ("pandas", "numpy", "polars", "xarray", "torch", "matplotlib", "plotly", "PIL")
+"""Packages whose objects have a description of their own."""
+
 Describe = Callable[[Any], "str | tuple[str, str]"]
 """Returns a description of a value, or that and a description of its columns."""
 
@@ -43,6 +46,8 @@ def _parts(value: Any) -> tuple[str, str]:
             return found if isinstance(found, tuple) else (found, "")
         if package == "PIL":
             return f"image ({kind.__name__}), {value.width} by {value.height} pixels, {value.mode}", ""
+        if all(hasattr(kind, name) for name in ("shape", "dtype", "tolist")):
+            return f"{declared_name(kind)}, {dtype_name(value.dtype)}, shape {tuple(value.shape)}", ""
     except Exception:  # noqa: BLE001 - an object with an invalid shape is described by its type
         return declared_name(kind), ""
     return _describe_builtin(value), ""
@@ -127,6 +132,10 @@ def _describe_plotly(value: Any) -> str:
     return f"plotly Figure, {count_of(len(value.data), 'trace')}"
 
 
+def _describe_taken(value: Any) -> str:
+    return str(value.note)
+
+
 _SPECIAL: dict[str, dict[str, Describe]] = {
     "pandas": {"DataFrame": _describe_frame, "Series": _describe_series},
     "polars": {"DataFrame": _describe_frame, "Series": _describe_series},
@@ -135,4 +144,5 @@ _SPECIAL: dict[str, dict[str, Describe]] = {
     "torch": {"Tensor": _describe_tensor},
     "matplotlib": {"Figure": _describe_figure},
     "plotly": {"Figure": _describe_plotly},
+    "nbtool": {"PartlyTaken": _describe_taken},
 }

@@ -4,7 +4,7 @@ import pytest
 
 from nbtool import Released, tool
 from nbtool.messages import Media, ToolCall
-from nbtool.tools.calls.record import MAX_IMAGE_BYTES, extract_images
+from nbtool.tools.values.result_media import MAX_MEDIA_BYTES, extract_media
 from tests.tools.calling import ask_for, make_harness
 
 GIF = Media("image/gif", b"GIF89a and so on")
@@ -24,26 +24,28 @@ def test_a_model_sees_the_image_that_a_tool_gives_unless_a_person_put_a_text_in_
     "value",
     [
         "text",
-        {"image": GIF},
-        Media("image/png", b"GIF89a is no PNG"),
+        Media("image/png", b"is no PNG"),
         Media("image/svg+xml", b"<svg/>"),
         Media("audio/wav", b"RIFF1234WAVE"),
         Media("image/gif", url="https://example.org/x.gif"),
-        Media("image/gif", b"GIF89a" + b"x" * MAX_IMAGE_BYTES),
+        Media("image/gif", b"GIF89a" + b"x" * MAX_MEDIA_BYTES),
     ],
 )
 def test_what_is_no_image_that_models_see_is_left_to_the_text(value: object) -> None:
-    assert extract_images(value) == ()
+    assert extract_media(value).images == ()
 
 
 def test_eight_images_of_a_list_are_seen_at_most() -> None:
-    assert extract_images(["text", *[GIF] * 10]) == (GIF,) * 8
+    assert extract_media(["text", *[GIF] * 10]).images == (GIF,) * 8
 
 
 def test_the_model_is_informed_of_how_many_images_it_does_not_see() -> None:
     drawing = tool(lambda: [GIF] * 10, name="draw", run="auto")
 
-    assert "[… 2 images more, which are not attached]" in make_harness(drawing).run(ask_for("draw")).shown
+    assert (
+        "[… 2 images more, which are not attached: at most 8 of up to 4.19 MB are]"
+        in make_harness(drawing).run(ask_for("draw")).shown
+    )
 
 
 @tool

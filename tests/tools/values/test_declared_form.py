@@ -32,8 +32,7 @@ from pydantic import (
 
 from nbtool.messages import Media
 from nbtool.tools.values.declared_form import declared_form
-from nbtool.tools.values.jsonable import readable_part
-from nbtool.tools.values.model_text import render
+from nbtool.tools.values.model_text import printed_text, render
 
 T = TypeVar("T")
 
@@ -300,7 +299,7 @@ def test_a_dataclass_whose_annotations_cannot_be_read_has_no_form_if_it_may_decl
 
 
 def test_an_object_that_pydantic_does_not_know_is_described_inside_a_model() -> None:
-    assert json.loads(render(Arbitrary()).text) == {"frame": "DataFrame, 0 rows by 0 columns", "odd": "Odd()"}
+    assert json.loads(render(Arbitrary()).text) == {"frame": {"columns": [], "rows": []}, "odd": "Odd()"}
 
 
 def test_what_is_no_record_has_no_declared_form() -> None:
@@ -313,10 +312,10 @@ def test_a_part_of_a_table_or_a_line_is_itself_unless_a_class_in_it_declares_its
     for _ in range(30):
         nested = [nested]
 
-    assert readable_part([1, "a", None], 100) == [1, "a", None]
-    assert isinstance(readable_part(Odd(), 100), Odd)
-    assert readable_part({"a": Row(Whole())}, 100) == '{"a": {"user": {"key": "…"}}}'  # type: ignore[arg-type]  # any model
-    assert "deep" not in str(readable_part(nested, 1_000))
+    assert printed_text([1, "a", None], 100) == "[1, 'a', None]"
+    assert printed_text(Odd(), 100) == "Odd()"
+    assert printed_text({"a": Row(Whole())}, 100) == '{"a": {"user": {"key": "…"}}}'  # type: ignore[arg-type]  # any model
+    assert "deep" not in printed_text(nested, 1_000)
 
 
 def test_a_struct_of_msgspec_is_what_msgspec_makes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

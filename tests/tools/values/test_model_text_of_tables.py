@@ -42,9 +42,9 @@ def test_a_large_series_and_a_large_array_are_previews() -> None:
 def test_frames_of_polars_are_shown_as_csv_whatever_is_in_their_cells() -> None:
     nested = pl.DataFrame({"a": [[1, 2]], "b": [{"c": None}]})
 
-    assert render(pl.DataFrame({"a": [1, None]})).text == 'DataFrame, 2 rows by 1 column: a (Int64)\na\n1\n""'
+    assert render(pl.DataFrame({"a": [1, None]})).text == "DataFrame, 2 rows by 1 column: a (Int64)\na\n1\nnull"
     assert render(pl.Series("s", ["x"])).text == "Series 's', String, 1 row\ns\nx"
-    assert render(nested).text.endswith("a,b\n\"[1, 2]\",{'c': None}")
+    assert render(nested).text.endswith('a,b\n"[1, 2]","{""c"": null}"')
     assert "[preview: 5 of 100,000 rows" in render(pl.DataFrame({"a": range(100_000)})).text
     assert "and 30 more" in render(pl.DataFrame({f"c{n}": [n] for n in range(80)})).text
 
@@ -81,7 +81,9 @@ def test_what_an_object_says_of_itself_counts_inside_a_list_too() -> None:
 
 
 def test_objects_in_an_array_are_shown_without_their_addresses() -> None:
-    assert render(np.array([object()], dtype=object)).text.endswith("[<object object>]")
+    assert render(np.array([object()], dtype=object)).text.endswith(
+        '["<object object>"]\n[some of the values are only described]'
+    )
 
 
 def test_an_object_that_lies_about_its_shape_is_described_by_its_type() -> None:

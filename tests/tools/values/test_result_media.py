@@ -9,7 +9,7 @@ from nbtool import Approved, Released, Withheld, tool
 from nbtool.messages import Media
 from nbtool.tools.approval import Question
 from nbtool.tools.values.named_parts import MultipartResult
-from nbtool.tools.values.result_media import MAX_MEDIA, MAX_MEDIA_BYTES, extract_media, may_have_media
+from nbtool.tools.values.result_media import MAX_MEDIA, MAX_MEDIA_BYTES, ResultMedia, extract_media, may_have_media
 from tests.samples import MP3, PNG, WAV
 from tests.tools.calling import ask_for, make_harness
 
@@ -28,6 +28,16 @@ def shown_sound() -> Any:
     return Audio(data=WAV)
 
 
+class Drawn:
+    """Draws itself, as charts of many libraries do."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def _repr_png_(self) -> bytes:
+        return self.data
+
+
 @pytest.mark.parametrize(
     ("make", "mimes"),
     [
@@ -39,56 +49,74 @@ def shown_sound() -> Any:
         (shown_sound, ["audio/wav"]),
         (lambda: [Media("audio/mpeg", MP3), "and words", PNG], ["audio/mpeg", "image/png"]),
         (lambda: {"plot": Image.new("L", (2, 2)), "n": 3}, ["image/png"]),
+        (lambda: {"plots": [("a", Image.new("L", (2, 2)))]}, ["image/png"]),
+        (lambda: Drawn(PNG), ["image/png"]),
         (lambda: MultipartResult("ran", value=PNG, figures=[Media("image/png", PNG)]), ["image/png"]),
     ],
-    ids=["media", "bytes", "PIL", "figure", "axes", "Audio", "list", "dict", "parts"],
+    ids=["media", "bytes", "PIL", "figure", "axes", "Audio", "list", "dict", "nested", "drawn", "parts"],
 )
 def test_images_and_sounds_of_a_result_are_rendered(make: Any, mimes: list[str]) -> None:
     value = make()
 
-    media, left_out = extract_media(value)
+    found = extract_media(value)
 
     assert may_have_media(value)
-    assert ([one.mime for one in media], left_out) == (mimes, 0)
+    assert ([one.mime for one in found.media], found.omitted) == (mimes, 0)
+    assert [one.mime for one in found.images] == [mime for mime in mimes if mime.startswith("image/")]
 
 
 class Hostile:
-    """Draws itself, and is of no package that is asked to."""
+    """Claims to draw itself."""
 
     def _repr_png_(self) -> bytes:
-        raise AssertionError("It was asked.")
+        return b"<svg onload=x/>"
+
+
+class Broken:
+    def _repr_png_(self) -> bytes:
+        raise RuntimeError("no")
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        "text", 3, None, ["a", 1.5], {"a": True}, b"no image", Hostile(), Media("image/svg+xml", b"<svg onload=x/>"),
+        "text", 3, None, ["a", 1.5], {"a": True}, b"no image", Hostile(), Broken(), Drawn,
+        Media("image/svg+xml", b"<svg onload=x/>"),
         Media("image/png", b"<svg onload=x/>"), Media("image/png", url="https://a.example/x.png"),
         Media("application/pdf", b"%PDF-1.7"),
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_nothing_else_is_rendered_whatever_it_claims_to_be(value: Any) -> None:
-    assert extract_media(value) == ((), 0)
+    assert extract_media(value) == ResultMedia()
 
 
 def test_too_many_and_too_large_ones_are_counted() -> None:
     large = Media("image/png", PNG + bytes(MAX_MEDIA_BYTES))
 
-    media, left_out = extract_media([large, *[PNG] * (MAX_MEDIA + 2)])
+    found = extract_media([large, *[PNG] * (MAX_MEDIA + 2)])
 
-    assert (len(media), left_out) == (MAX_MEDIA, 3)
+    assert (len(found.media), found.omitted, found.omitted_images) == (MAX_MEDIA, 3, 3)
 
 
-def test_the_person_sees_the_picture_that_a_tool_gives_and_the_model_reads_of_it() -> None:
-    draw = tool(lambda: Image.new("RGB", (2, 2)), name="draw", run="auto")
-    harness = make_harness(draw)
+@pytest.mark.parametrize("make", [lambda: Image.new("RGB", (2, 2)), figure, lambda: PNG, lambda: {"plot": figure()}])
+def test_the_person_and_a_model_see_the_picture_that_a_tool_gives(make: Any) -> None:
+    harness = make_harness(tool(make, name="draw", run="auto"))
 
     record = harness.run(ask_for("draw"))
 
     (finished,) = harness.of("call_finished")
     assert [one.mime for one in finished.media] == ["image/png"]
-    assert record.to_result().media == ()
+    assert record.to_result().media == finished.media
+
+
+def test_a_picture_is_not_sent_where_its_result_goes_by_reference_only() -> None:
+    harness = make_harness(tool(figure, name="draw", run="auto", result="reference"))
+
+    record = harness.run(ask_for("draw"))
+
+    assert (record.to_result().media, harness.of("call_finished")[0].media) == ((), ())
+    assert "Exposed by reference only" in record.shown
 
 
 @pytest.mark.parametrize(("decision", "seen"), [(Released(), 1), (Released("a chart"), 0), (Withheld(), 0)])

@@ -1,0 +1,74 @@
+"""An object that is neither data nor a table, as text or data: what it displays, or its own representation."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from nbtool.tools.values.display_form import display_form, has_display, is_summary
+from nbtool.tools.values.lazy_iterators import NOT_READ, is_iterator
+from nbtool.tools.values.result_media import is_drawing
+from nbtool.tools.values.sanitize import without_addresses
+from nbtool.tools.values.type_and_shape import describe
+from nbtool.tools.values.type_names import declared_name, declared_type, type_name
+
+MAX_BINARY_BYTES = 64
+"""Maximum number of bytes that are no text and are written out."""
+
+
+def object_form(value: Any) -> tuple[Any, bool]:
+    """Return an object as text or data, and whether that is all of it.
+
+    Raises:
+        Exception: a method of its class failed.
+    """
+    if inspect.isclass(value):
+        return f"class {declared_name(value)}", True
+    if inspect.isroutine(value) or inspect.ismodule(value):
+        kind = "module" if inspect.ismodule(value) else "function"
+        return f"{kind} {getattr(value, '__name__', '')}", True
+    if is_iterator(value):
+        return NOT_READ.format(kind=type_name(type(value))), False
+    if is_drawing(value):
+        return describe(value), False
+    if has_display(value) and (form := display_form(value)) is not None:
+        return form
+    text = own_repr(value)
+    return without_addresses(text), not is_summary(text)
+
+
+def bytes_text(value: bytes | bytearray, max_chars: int) -> str | None:
+    """Return bytes as they are written in Python; None if they are too many, or no text and more than a few."""
+    if len(value) > max_chars:
+        return None
+    if len(value) > MAX_BINARY_BYTES and not _is_text(bytes(value)):
+        return None
+    return repr(bytes(value))
+
+
+def own_repr(value: Any) -> str:
+    """Return the repr of an object; the default one of an object whose class was created at run time names its base."""
+    kind: Any = type(value)
+    declared = declared_type(kind)
+    if declared is kind or kind.__repr__ is not object.__repr__:
+        return repr(value)
+    return f"<{declared.__module__}.{declared.__qualname__} object>"
+
+
+def has_llm_repr(value: Any) -> bool:
+    """Whether a class defines `_repr_llm_`, the text of its objects for a model."""
+    return inspect.getattr_static(type(value), "_repr_llm_", None) is not None
+
+
+def llm_repr(value: Any) -> str | None:
+    """Return the text of `_repr_llm_`; None if there is no such method or it returns no text."""
+    text = value._repr_llm_() if has_llm_repr(value) else None
+    return text if isinstance(text, str) else None
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,147 @@
+"""Tables of any library as labels and cells, read without the library's display options."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nbtool.tools.values.scalar_form import float_size, shortest_floats
+
+_NANOSECONDS = re.compile(r"'ns'|\bTime\b")
+"""In the names of types of polars whose values have nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableForm:
+    """The first rows and columns of a table.
+
+    Args:
+        columns: the labels; tuples if they have several levels.
+        cells: the cells of each column.
+        index: the labels of the rows, by level; empty if they only count the rows.
+        index_names: the names of the levels of the index, None without one.
+        column_names: the names of the levels of the columns.
+        is_series: it is one column, whose label may be None.
+        null: what stands for None.
+        is_exact: every digit was read.
+    """
+
+    columns: Sequence[Any]
+    cells: Sequence[Sequence[Any]]
+    index: Sequence[Sequence[Any]] = ()
+    index_names: Sequence[Any] = ()
+    column_names: Sequence[Any] = ()
+    is_series: bool = False
+    null: str = "None"
+    is_exact: bool = True
+
+    @property
+    def rows(self) -> Iterable[tuple[Any, ...]]:
+        """The rows, without their labels."""
+        return zip(*self.cells, strict=True)
+
+    @property
+    def labels(self) -> list[Any]:
+        """The label of each row: a tuple if it has several levels."""
+        return list(self.index[0]) if len(self.index) == 1 else list(zip(*self.index, strict=True))
+
+
+def table_shape(value: Any) -> tuple[int, int] | None:
+    """Return the number of rows and columns of a table or a series; None if the value is neither."""
+    if _kind_of(value) is None:
+        return None
+    shape = value.shape
+    return (shape[0], shape[1] if len(shape) == 2 else 1)
+
+
+def table_form(value: Any, max_rows: int, max_columns: int) -> TableForm:
+    """Return the first rows and columns of a table.
+
+    Raises:
+        LookupError: the value is no table.
+    """
+    match _kind_of(value):
+        case "pandas":
+            return _pandas_table(value, max_rows, max_columns)
+        case "polars":
+            return _polars_table(value, max_rows, max_columns)
+        case "arrow":
+            return _arrow_table(value, max_rows, max_columns)
+        case _:
+            raise LookupError(type(value).__name__)
+
+
+def counts_rows(index: Any) -> bool:
+    """Whether the labels of the rows of a pandas object are only their numbers."""
+    return type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1) and index.name is None
+
+
+def _kind_of(value: Any) -> str | None:
+    """Return how a table is read, of a subclass too."""
+    for kind in type(value).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if kind.__name__ in ("DataFrame", "Series") and package in ("pandas", "polars"):
+            return package
+    if all(hasattr(type(value), name) for name in ("num_columns", "to_pydict", "slice")):
+        return "arrow"  # a table or a batch of records of pyarrow
+    return None
+
+
+def _pandas_table(value: Any, max_rows: int, max_columns: int) -> TableForm:
+    is_series = value.ndim == 1
+    part = value.iloc[:max_rows] if is_series else value.iloc[:max_rows, :max_columns]
+    columns = [part] if is_series else [part.iloc[:, place] for place in range(part.shape[1])]
+    index = part.index
+    levels = [] if counts_rows(value.index) else [index.get_level_values(level) for level in range(index.nlevels)]
+    return TableForm(
+        columns=[value.name] if is_series else list(part.columns),
+        cells=[list(column.array) for column in columns],
+        index=[list(level.array) for level in levels],
+        index_names=list(index.names) if levels else (),
+        column_names=() if is_series else list(value.columns.names),
+        is_series=is_series,
+    )
+
+
+def _polars_table(value: Any, max_rows: int, max_columns: int) -> TableForm:
+    part = value.head(max_rows)
+    is_series = not hasattr(value, "columns")
+    columns = [part] if is_series else part.get_columns()[:max_columns]
+    return TableForm(
+        columns=[column.name for column in columns] if not is_series or value.name else [None],
+        cells=[_polars_cells(column) for column in columns],
+        is_series=is_series,
+        null="null",
+        is_exact=all(_is_exact(column.dtype) for column in columns),
+    )
+
+
+def _polars_cells(column: Any) -> list[Any]:
+    """Return the cells of a column; times of nanoseconds as texts, because Python's times have none."""
+    if _has_nanoseconds(column.dtype) and not _is_nested(column.dtype):
+        is_duration = type(column.dtype).__name__ == "Duration"
+        texts = column.dt.to_string("polars") if is_duration else column.cast(sys.modules["polars"].String)
+        return list(texts.to_list())
+    return list(shortest_floats(column.to_list(), float_size(column.dtype)))
+
+
+def _has_nanoseconds(dtype: Any) -> bool:
+    return _NANOSECONDS.search(str(dtype)) is not None
+
+
+def _is_nested(dtype: Any) -> bool:
+    return type(dtype).__name__ in ("List", "Array", "Struct")
+
+
+def _is_exact(dtype: Any) -> bool:
+    return not (_is_nested(dtype) and _has_nanoseconds(dtype))
+
+
+def _arrow_table(value: Any, max_rows: int, max_columns: int) -> TableForm:
+    part = value.slice(0, max_rows)
+    columns = [part.column(place) for place in range(min(part.num_columns, max_columns))]
+    cells = [list(shortest_floats(column.to_pylist(), float_size(column.type))) for column in columns]
+    return TableForm(columns=part.schema.names[:max_columns], cells=cells, null="null")
