@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +15,8 @@ from nbtool.errors import ToolFailed
 from nbtool.text import format_number, list_names, shorten
 from nbtool.tools.values.model_text import render
 from nbtool.tools.values.sanitize import single_line, strip_controls
+from nbtool.tools.values.table_form import table_form
+from nbtool.tools.values.table_text import column_texts, is_ambiguous, label_text, table_text
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.values.type_names import dtype_name
 
@@ -23,8 +26,8 @@ MAX_COLUMNS = 50
 MAX_CELL = 80
 """Maximum number of characters of a cell."""
 
-MAX_CELLS = 1_000
-"""Number of array items above which the middle is omitted."""
+MAX_TEXT = 20_000
+"""Maximum number of characters of the rows of an array, and of converted cells."""
 
 MAX_SAMPLED = 1_000
 """Maximum number of items whose types are counted."""
@@ -82,9 +85,10 @@ class _TableInspector(ABC):
     def _missing_counts(self) -> list[int]:
         """Return the number of missing values of each shown column."""
 
-    @abstractmethod
     def _render_rows(self, part: Any) -> str:
-        """Return some rows as text."""
+        """Return some rows as CSV."""
+        text = table_text(table_form(part, len(part), MAX_COLUMNS), MAX_TEXT, max_cell=MAX_CELL).text
+        return "\n".join([text, *_omission_note(len(part), len(self.value), "rows"), *self._omitted_columns()])
 
     def summary(self) -> str:
         """Return each column with its type and its missing values."""
@@ -122,7 +126,7 @@ class PandasInspector(_TableInspector):
     def value_counts(self, column: str, max_values: int) -> str:
         """Return the counts of a column's values, including missing ones."""
         table = self._table
-        index = 0 if self.value.ndim == 1 else _column_index(column, [str(name) for name in table.columns])
+        index = 0 if self.value.ndim == 1 else _column_index(column, [label_text(name) for name in table.columns])
         counts = _count_or_fail(lambda: table.iloc[:, index].value_counts(dropna=False))
         return _render_counts(
             zip(counts.index[:max_values], counts.iloc[:max_values], strict=True), len(counts), len(table)
@@ -131,17 +135,13 @@ class PandasInspector(_TableInspector):
     def _column_lines(self) -> list[str]:
         table = self._table
         return [
-            f"{shorten(single_line(str(name)), MAX_CELL)}: {dtype_name(dtype)}"
+            f"{shorten(single_line(label_text(name)), MAX_CELL)}: {dtype_name(dtype)}"
             for name, dtype in zip(table.columns[:MAX_COLUMNS], table.dtypes.iloc[:MAX_COLUMNS], strict=True)
         ]
 
     def _missing_counts(self) -> list[int]:
         table = self._table.iloc[:, :MAX_COLUMNS]
         return [int(table.iloc[:, index].isna().sum()) for index in range(table.shape[1])]
-
-    def _render_rows(self, part: Any) -> str:
-        text = str(part.iloc[:, :MAX_COLUMNS].to_string(max_colwidth=MAX_CELL))
-        return "\n".join([text, *_omission_note(len(part), len(self.value), "rows"), *self._omitted_columns()])
 
 
 @dataclass(frozen=True)
@@ -171,12 +171,6 @@ class PolarsInspector(_TableInspector):
 
     def _missing_counts(self) -> list[int]:
         return [self._table[name].null_count() for name in self._table.columns[:MAX_COLUMNS]]
-
-    def _render_rows(self, part: Any) -> str:
-        names = part.columns[:MAX_COLUMNS]
-        lines = [" | ".join(shorten(single_line(name), MAX_CELL) for name in names)]
-        lines += [" | ".join(_render_cell(cell) for cell in row[:MAX_COLUMNS]) for row in part.rows()]
-        return "\n".join([*lines, *_omission_note(len(part), len(self.value), "rows"), *self._omitted_columns()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +215,8 @@ class ArrayInspector:
         return self.value if self.value.ndim else self.value.reshape(1)
 
     def _render_rows(self, indexes: Iterable[int]) -> str:
-        import numpy as np  # noqa: PLC0415 - the value is a numpy object
-
         part = self._at_least_1d[list(indexes)]
-        text = np.array2string(part, max_line_width=120, threshold=MAX_CELLS)
+        text = render(part, MAX_TEXT).text.partition("\n")[2]
         return "\n".join(
             [text, *_omission_note(len(part), len(self._at_least_1d), "rows" if self.value.ndim > 1 else "values")]
         )
@@ -252,9 +244,9 @@ class ContainerInspector:
         first = self.value if isinstance(self.value, dict) else next(iter(self.value), None)
         if not isinstance(first, dict):
             raise ToolFailed(f"{describe(self.value)}: it has no columns.")
-        lines = [
-            f"{_render_cell(key)}: {type(item).__name__}" for key, item in itertools.islice(first.items(), MAX_COLUMNS)
-        ]
+        shown = list(itertools.islice(first.items(), MAX_COLUMNS))
+        keys = _render_keys([key for key, _ in shown])
+        lines = [f"{key}: {type(item).__name__}" for key, (_, item) in zip(keys, shown, strict=True)]
         return "\n".join([*lines, *_omission_note(len(lines), len(first), "keys")])
 
     def head(self, rows: int) -> str:
@@ -279,12 +271,15 @@ class ContainerInspector:
     def _render_items(self, indexes: Iterable[int]) -> str:
         selected = set(indexes)
         is_dict = isinstance(self.value, dict)
-        items = itertools.islice(self.value.items() if is_dict else self.value, max(selected, default=-1) + 1)
-        rows = [item for index, item in enumerate(items) if index in selected]
-        lines = [
-            f"{_render_cell(item[0])}: {_render_item(item[1])}" if is_dict else _render_item(item) for item in rows
-        ]
-        return "\n".join([*lines, *_omission_note(len(lines), len(self.value), "items")])
+        first = itertools.islice(self.value.items() if is_dict else self.value, max(selected, default=-1) + 1)
+        rows = [item for index, item in enumerate(first) if index in selected]
+        values = [item[1] for item in rows] if is_dict else rows
+        is_plain = all(isinstance(value, str) for value in values)
+        items = [_render_item(value, is_plain=is_plain) for value in values]
+        if is_dict:
+            keys = _render_keys([item[0] for item in rows])
+            items = [f"{key}: {item}" for key, item in zip(keys, items, strict=True)]
+        return "\n".join([*items, *_omission_note(len(items), len(self.value), "items")])
 
 
 _INSPECTORS: dict[tuple[str, str], Callable[[Any], Inspector]] = {
@@ -321,15 +316,23 @@ def _count_or_fail(count: Callable[[], Any]) -> Any:
 
 
 def _render_counts(pairs: Iterable[Any], distinct: int, total: int, noun: str = "rows") -> str:
-    lines = [f"{_render_cell(value)}: {format_number(int(count))}" for value, count in pairs]
+    counted = list(pairs)
+    values = column_texts([value for value, _ in counted], MAX_TEXT)
+    lines = [
+        f"{shorten(single_line(text), MAX_CELL)}: {format_number(int(count))}"
+        for text, (_, count) in zip(values, counted, strict=True)
+    ]
     return "\n".join(
         [*lines, *_omission_note(len(lines), distinct, f"different values in {format_number(total)} {noun}")]
     )
 
 
-def _render_cell(value: Any) -> str:
-    return shorten(single_line(value if isinstance(value, str) else render(value, MAX_CELL * 2).text), MAX_CELL)
+def _render_keys(keys: Sequence[Any]) -> list[str]:
+    return [shorten(single_line(text), MAX_CELL) for text in column_texts(keys, MAX_TEXT)]
 
 
-def _render_item(value: Any) -> str:
+def _render_item(value: Any, *, is_plain: bool) -> str:
+    """Return an item as text; a text in quotes if it could be read as something else, or not all items are texts."""
+    if isinstance(value, str) and (not is_plain or is_ambiguous(value)):
+        return shorten(json.dumps(value[: 2 * MAX_ITEM], ensure_ascii=False), MAX_ITEM)
     return shorten(strip_controls(render(value, MAX_ITEM).text), MAX_ITEM)

@@ -24,6 +24,9 @@ MAX_COLUMNS = 8
 MAX_CELL_CHARS = 40
 """Maximum number of characters of one cell."""
 
+LEVELS = " / "
+"""Between the levels of a label."""
+
 PLAIN_PACKAGES = ("numpy", "pandas", "datetime", "decimal")
 """Packages whose values are shown by their own text."""
 
@@ -73,7 +76,7 @@ def _counts_rows(index: Any) -> bool:
 def _index_columns(index: Any) -> tuple[tuple[Any, ...], Iterable[tuple[Any, ...]]]:
     """Return the names of the levels of an index, and for each row its labels."""
     names = tuple(_name(name) for name in index.names)
-    return names, (label if len(names) > 1 else (label,) for label in index)
+    return names, (label if len(names) > 1 else (_label(label),) for label in index)
 
 
 def _name(name: Any) -> Any:
@@ -82,7 +85,8 @@ def _name(name: Any) -> Any:
 
 def _preview_plain(value: Any, max_rows: int) -> TablePreview | None:
     if type(value) is dict and value:
-        return _make_preview(("key", "value"), islice(value.items(), max_rows), (len(value), 2))
+        pairs = ((_label(key), item) for key, item in islice(value.items(), max_rows))
+        return _make_preview(("key", "value"), pairs, (len(value), 2))
     if type(value) not in (list, tuple) or not value:
         return None
     first = list(islice(value, max_rows))
@@ -95,10 +99,15 @@ def _preview_plain(value: Any, max_rows: int) -> TablePreview | None:
 
 def _make_preview(columns: Any, rows: Any, shape: tuple[int, int]) -> TablePreview:
     """Return the preview; `shape` is that of the whole table."""
-    names = [_cell(name) for name in islice(columns, MAX_COLUMNS)]
+    names = [_label(name) for name in islice(columns, MAX_COLUMNS)]
     cells = [[_cell(cell) for cell in islice(row, MAX_COLUMNS)] for row in rows]
     omitted = {"more_rows": max(0, shape[0] - len(cells)), "more_columns": max(0, shape[1] - len(names))}
     return {"columns": names, "rows": cells, **{name: count for name, count in omitted.items() if count}}
+
+
+def _label(label: Any) -> str:
+    """Return the text of a label, of all its levels if it has several."""
+    return LEVELS.join(map(_cell, label)) if type(label) is tuple else _cell(label)
 
 
 def _cell(value: Any) -> str:

@@ -15,9 +15,7 @@ from nbtool.text import shorten
 from nbtool.tools.values.jsonable import JsonConverter
 from nbtool.tools.values.scalar_form import is_missing
 from nbtool.tools.values.table_form import TableForm
-
-LEVELS = " / "
-"""Between the levels of a label."""
+from nbtool.tools.values.table_preview import LEVELS
 
 _MISSING_WORDS = frozenset({"none", "null", "nan", "nat", "na", "<na>", "n/a", "inf", "-inf"})
 """Texts that a reader may take for a missing value or a number."""
@@ -56,13 +54,14 @@ def label_text(label: Any) -> str:
     return LEVELS.join(str(part) for part in label) if isinstance(label, tuple) else str(label)
 
 
-def value_text(value: Any) -> str:
-    """Return one value as a field, with quotes if it is a text that could be read as something else."""
-    return _column_texts([value], JsonConverter(MAX_VALUE_CHARS), "None", None)[0]
+def column_texts(values: Sequence[Any], budget: int) -> list[str]:
+    """Return values as the fields of one column, with quotes around texts that could be read as something else."""
+    return _column_texts(values, JsonConverter(budget), "None", None)
 
 
-MAX_VALUE_CHARS = 2_000
-"""Maximum number of characters of a value that is converted for one field."""
+def is_ambiguous(text: str) -> bool:
+    """Whether a text could be read as a missing value, or its ends are not seen."""
+    return not text or text != text.strip() or text.lower() in _MISSING_WORDS
 
 
 def _column_texts(column: Sequence[Any], converter: JsonConverter, null: str, max_cell: int | None) -> list[str]:
@@ -121,7 +120,6 @@ def _field(text: str, *, is_text: bool, is_plain: bool, max_cell: int | None) ->
     """Return the text of a cell as a field; `is_plain`: all cells of its column are texts."""
     if max_cell is not None:
         text = shorten(text, max_cell)
-    could_differ = not is_plain or not text or text != text.strip() or text.lower() in _MISSING_WORDS
-    if (is_text and could_differ) or any(char in text for char in ',"\n\r'):
+    if (is_text and (not is_plain or is_ambiguous(text))) or any(char in text for char in ',"\n\r'):
         return '"' + text.replace('"', '""') + '"'
     return text

@@ -1,8 +1,8 @@
 """An endpoint that adapts its requests to what the model refuses, once, and remembers it.
 
 A model may refuse tools (they are then described in the prompt), the dialect (another one is used), an optional field
-(the request is sent without it), or to offer tools that must not be called (a final reply is then requested without
-them). Each change is reported to the user; a refused request costs nothing.
+(the request is sent without it), images of results (they are described), or to offer tools that must not be called (a
+final reply is then requested without them). Each change is reported to the user; a refused request costs nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_re
 from nbtool.wire.endpoints.model_endpoint import text_wire
 from nbtool.wire.endpoints.refused_fields import LOST_REASONING, NEEDS_CHOICE, is_choice_refused, refused_field
 from nbtool.wire.endpoints.reply_cost import find_listed_price, find_price, find_price_now, with_cost
+from nbtool.wire.endpoints.result_images import (
+    NO_IMAGES,
+    has_result_images,
+    is_image_refused,
+    without_result_images,
+)
 from nbtool.wire.prompted.instructions import PromptFormatName, format_for
 from nbtool.wire.prompted.prompted_wire import PromptedWire
 from nbtool.wire.prompted.written_calls import DESCRIBED_INSTEAD, LEFT_IN_TEXT, WRITE_AGAIN, find_written_calls
@@ -30,7 +36,7 @@ from nbtool.wire.providers.model_prices import PriceFunction, ReplyPriceFunction
 from nbtool.wire.providers.provider import WRITES_CALLS
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 
-MAX_CHANGES = 6
+MAX_CHANGES = 7
 """Maximum changes of one request: one for each kind of refusal, and one more."""
 
 OTHER_WIRE = {"chat": "responses", "responses": "chat"}
@@ -46,7 +52,7 @@ class Adaptation:
     """What a model refuses: `wire` replaces the default one, `abilities` those of the provider (None: no change).
 
     `has_lost_reasoning`: it was reported that its reasoning does not carry over. `needs_choice`: tools must not be
-    offered unless they may be called.
+    offered unless they may be called. `takes_no_images`: images of results are not attached.
     """
 
     wire: str = ""
@@ -54,6 +60,7 @@ class Adaptation:
     abilities: frozenset[str] | None = None
     has_lost_reasoning: bool = False
     needs_choice: bool = False
+    takes_no_images: bool = False
 
 
 _adaptations: dict[tuple[str, str], Adaptation] = {}
@@ -242,10 +249,17 @@ class FallbackEndpoint:
         return replace(adapted, wire=PromptedWire(adapted.wire, self.fence, format=form, names=self.offered))
 
     def _adapt_prompt(self, prompt: Prompt) -> Prompt:
-        """Leave out tools that must not be called, for a model that refuses them."""
+        """Leave out images of results and tools that must not be called, for a model that refuses them."""
+        if not self._takes_images:
+            prompt = without_result_images(prompt, self.model)
         if not (prompt.is_final and self._adaptation.needs_choice):
             return prompt
         return replace(prompt, tools=(), tool_choice="auto", is_final=False)
+
+    @property
+    def _takes_images(self) -> bool:
+        """Whether the model may take images; that of a server without a name may."""
+        return not self._adaptation.takes_no_images and ("images" in self.abilities or not self.provider)
 
     def _adapt(self, error: ProviderError | Unsupported, prompt: Prompt, dialects: set[str]) -> str | None:
         """Remember the change after a refusal, and return its notice; None if nothing can be changed.
@@ -256,6 +270,9 @@ class FallbackEndpoint:
         if prompt.is_final and not self._through_prompt and not adaptation.needs_choice and is_choice_refused(error):
             self._remember(replace(adaptation, needs_choice=True))
             return NEEDS_CHOICE.format(model=self.model)
+        if self._takes_images and has_result_images(prompt) and is_image_refused(error):
+            self._remember(replace(adaptation, takes_no_images=True))
+            return NO_IMAGES.format(model=self.model)
         if isinstance(error, ToolsNotSupported) and prompt.tools:
             if self._through_prompt or not self.may_prompt:
                 return None

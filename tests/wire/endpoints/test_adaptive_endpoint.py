@@ -15,6 +15,7 @@ from nbtool.messages import Media, user
 from nbtool.settings import data_dir
 from nbtool.wire.endpoints.refused_fields import NEEDS_CHOICE, OPTIONAL_FIELDS
 from tests.chaos import DONE, ChaosServer, event, finish, head, serve_each, text, whole
+from tests.samples import PNG
 from tests.wire import anthropics
 from tests.wire.process_state import clear_adaptations
 from tests.wire.test_refusals import SAMPLES
@@ -363,3 +364,58 @@ def test_a_dialect_in_the_cache_that_is_none_of_a_text_model_is_ignored(wire: st
         turn = Chat("m", base_url=server.url).send("Hi")
 
     assert (turn.text, turn.error) == ("42.", None)
+
+
+DRAWN = Media("image/png", PNG)
+
+DRAW = {"index": 0, "id": "c1", "type": "function", "function": {"name": "draw", "arguments": "{}"}}
+DRAW_CALL: Answer = [
+    head(), event({"choices": [{"index": 0, "delta": {"tool_calls": [DRAW]}}]}), finish("tool_calls"), DONE,
+]  # fmt: skip
+
+
+@tool(run="auto")
+def draw() -> object:
+    "Draw."
+    return DRAWN
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "this model does not support image input (ref: b8bd630e)"),
+        (400, "Model do not support image input."),
+        (404, "No endpoints found that support image input"),
+        (400, "Failed to deserialize the JSON body: unknown variant `image_url`, expected `text`"),
+        (400, "m is not a multimodal model"),
+    ],
+)
+def test_a_model_that_refuses_images_is_told_of_those_of_results(status: int, message: str) -> None:
+    with serve_each(DRAW_CALL, refusal(message, status), CHAT_REPLY, CHAT_REPLY) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[draw])
+        first, second = chat.send("Draw."), chat.send("Again.")
+
+    assert [turn.status for turn in (first, second)] == ["completed", "completed"], first.error
+    assert notices(first) == ["tiny takes no images here, so those of results are not attached."]
+    bodies = [str(request.json) for request in server.requests]
+    assert ["data:image/png" in body for body in bodies] == [False, True, False, False]
+    assert "[1 image, not attached: tiny takes no images here]" in bodies[2]
+
+
+def test_a_provider_that_takes_no_images_gets_none(own_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "k")
+    with serve_each(DRAW_CALL, CHAT_REPLY) as server:
+        own_host(server, "deepseek")
+        turn = Chat("deepseek:chat", tools=[draw]).send("Draw.")
+
+    assert (turn.text, notices(turn)) == ("42.", [])
+    assert "data:image/png" not in str(server.requests[1].json)
+    assert "[1 image, not attached: chat takes no images here]" in str(server.requests[1].json)
+
+
+def test_an_image_that_the_person_attached_is_sent_all_the_same() -> None:
+    with serve_each(refusal("this model does not support image input"), CHAT_REPLY) as server:
+        turn = Chat("tiny", base_url=server.url).send("Look.", attach=[DRAWN])
+
+    assert turn.status == "error"
+    assert len(server.requests) == 1
