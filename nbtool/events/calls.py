@@ -20,6 +20,9 @@ BY_ERROR = "error"
 Its `reason` is sent to the model and has no text of the error; its `fix` is the whole text, for the person.
 """
 
+WHOLE_RESULT = "\n[Whole result: $VAR_REF{{{{{name}}}}}]"
+"""The line after a complete result that can be passed on by reference; it is no part of the result."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResolvedReference:
@@ -206,7 +209,8 @@ class CallFinished:
     """The outcome of a call. `shown` is the text sent to the model, `preview` what the user sees if it differs.
 
     `traceback` says where the user's code failed; it is not sent to the model. `media` are images and sounds of the
-    result, shown to the user only, not written to the journal or to a recording. `media_left_out` counts those that
+    result, for the view: not written to the journal or to a recording here (images that the model got are in its
+    message). `media_left_out` counts those that
     were too large or too many, `media_unsaved` those that the journal does not have. `qualified_name` is as in
     `CallReady`. `whole` describes the whole result if `shown` has
     a part of its text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to

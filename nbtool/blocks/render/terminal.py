@@ -25,7 +25,7 @@ from nbtool.blocks.protocol import Block, Patch
 from nbtool.blocks.question import effect_text, format_remarks, notice_text
 from nbtool.blocks.render.omission import omission_line
 from nbtool.blocks.sanitize import one_line
-from nbtool.events import CallAsked, CallFinished, Event, ReplyFinished, Retrying, TurnEnded
+from nbtool.events import WHOLE_RESULT, CallAsked, CallFinished, Event, ReplyFinished, Retrying, TurnEnded
 
 RESULT_LIMIT = 200
 """Characters of a result shown below its call."""
@@ -117,7 +117,8 @@ class Terminal:
             return
         facts = call_facts(block)
         self._line(call_line(block) + (f" · {facts}" if facts else ""))
-        result, mark = _truncate_line(block["result"] or block["reason"], block["more"].get("result", 0))
+        text = block["result"].removesuffix(WHOLE_RESULT.format(name=block["reference"])) or block["reason"]
+        result, mark = _truncate_line(text, block["more"].get("result", 0))
         if result:
             self._line(f"    {result}{f' [{mark}]' if mark else ''}")
         if block["result"] and (reason := unread_reason(block)):

@@ -134,7 +134,7 @@ def _log_block(call: ToolCall, record: CallRecord | None) -> str:
     changed = " (the user changed the arguments before it ran)" if record and record.edited else ""
     lines = [f"Arguments: {_arguments(call)}", f"Status: {status}{changed}"]
     if record and record.shown.strip():
-        lines += ["", _truncate(_escape_title(record.shown.strip()), PREVIEW)]
+        lines += ["", _truncate(_escape_title(record.own_text.strip()), PREVIEW)]
     body = "\n".join(lines)
     fence = "`" * max(3, _longest_run(body, "`") + 1)
     return f"**{LOG_TITLE}**: {_escape_title(call.name)}\n{fence}accesslog\n{body}\n{fence}"

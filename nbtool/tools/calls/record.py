@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbtool.events import CallDecided, CallFinished, CallStatus, ResolvedArgument
+from nbtool.events import WHOLE_RESULT, CallDecided, CallFinished, CallStatus, ResolvedArgument
 from nbtool.messages import Media, ToolCall, ToolResult
 from nbtool.tools.approval.decisions import BY_NO_DECISION
 from nbtool.tools.values.table_preview import TablePreview
@@ -101,6 +101,11 @@ class CallRecord:
     def result_name(self) -> str:
         """The name by which references address the result, or addressed it in an earlier kernel."""
         return self.reference or self.dead_reference
+
+    @property
+    def own_text(self) -> str:
+        """The text sent to the model without the line that names the variable of a complete result."""
+        return self.shown.removesuffix(WHOLE_RESULT.format(name=self.result_name))
 
     @property
     def seconds(self) -> float:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from nbtool.errors import BadUsage, NbtoolError, ToolFailed
+from nbtool.events import WHOLE_RESULT
 from nbtool.messages import Media
 from nbtool.policy import site_policy
 from nbtool.text import format_size, left_out
@@ -217,10 +218,11 @@ class ResultDelivery:
         self.record.reference = name
         if rendered.is_complete and not rendered.is_object and len(rendered.text) < REFERENCE_MIN_CHARS:
             return rendered
-        if not rendered.is_complete:
-            self.record.whole = describe(value)
-        label = "Whole result" if rendered.is_complete else f"Shown in part; the whole ({describe(value)})"
-        return Rendered(f"{rendered.text}\n[{label}: $VAR_REF{{{{{name}}}}}]", rendered.is_complete, rendered.is_object)
+        if rendered.is_complete:
+            return replace(rendered, text=f"{rendered.text}{WHOLE_RESULT.format(name=name)}")
+        self.record.whole = describe(value)
+        note = f"[Shown in part; the whole ({self.record.whole}): $VAR_REF{{{{{name}}}}}]"
+        return replace(rendered, text=f"{rendered.text}\n{note}")
 
     def _store_arguments(self) -> None:
         """Store long arguments as a variable too: they are truncated in later turns."""

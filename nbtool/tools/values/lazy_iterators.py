@@ -21,6 +21,8 @@ MAX_DEPTH = 20
 _SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _CONTAINERS: tuple[Any, ...] = (dict, list, tuple)
 
+_NOTHING = object()
+
 NOT_READ = "{kind}, an iterator: its items are not shown, because reading them would use them up"
 
 TAKEN_IN_PART = "{kind}: the first {count} items were taken, and there are more"
@@ -103,8 +105,9 @@ class _Taking:
 
     def _list_of(self, value: Any, depth: int) -> Any:
         if id(value) not in self._taken:
-            items = list(islice(value, self._max_items + 1))
-            kept = [self.take(item, depth + 1) for item in items[: self._max_items]]
-            taken = PartlyTaken(kept, type(value).__name__) if len(items) > self._max_items else kept
-            self._taken[id(value)] = value, taken  # the iterator too, so that no other gets its id
+            # each item at once: the next one of `groupby` would use it up
+            items: list[Any] = [self.take(item, depth + 1) for item in islice(value, self._max_items)]
+            if len(items) == self._max_items and next(value, _NOTHING) is not _NOTHING:
+                items = PartlyTaken(items, type(value).__name__)
+            self._taken[id(value)] = value, items  # the iterator too, so that no other gets its id
         return self._taken[id(value)][1]

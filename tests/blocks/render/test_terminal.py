@@ -4,6 +4,7 @@ import io
 
 from nbtool.blocks.render.terminal import Terminal
 from nbtool.events import (
+    WHOLE_RESULT,
     CallAsked,
     CallDecided,
     CallDelta,
@@ -91,6 +92,14 @@ def test_a_long_result_ends_in_a_mark_that_says_how_much_more_there_is() -> None
     text = render_terminal(CallFinished("c1", "f", 1, "ok", "x" * 1_000))
 
     assert "… [… 800 characters more]\n" in text
+
+
+def test_a_complete_result_is_not_marked_as_cut_because_of_the_line_that_names_its_variable() -> None:
+    shown = "x" * 200 + WHOLE_RESULT.format(name="f_1_result")
+    text = render_terminal(CallFinished("c1", "f", 1, "ok", shown, reference="f_1_result"))
+
+    assert "x" * 200 in text
+    assert "more" not in text
 
 
 def test_the_reason_of_a_call_that_was_denied_without_asking_is_written_once_with_what_can_be_done() -> None:

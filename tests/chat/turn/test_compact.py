@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from nbtool import Approved, Chat, tool
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn.compact import LOG_TITLE, QUOTED_TITLE
+from nbtool.chat.turn.compact import LOG_TITLE, PREVIEW, QUOTED_TITLE
 from nbtool.errors import ToolFailed
 from nbtool.testing import ScriptedWire, call, say
 
@@ -95,3 +97,17 @@ def test_a_call_that_ran_with_other_arguments_is_reported_without_them() -> None
 
     assert "Success (the user changed the arguments before it ran)" in turn.natural_flow
     assert 'mine"' not in turn.natural_flow
+
+
+@pytest.mark.parametrize("size", [199, 200, 201, 240])
+def test_only_a_result_that_is_longer_than_the_log_is_cut_in_it(size: int) -> None:
+    @tool(run="auto")
+    def give() -> str:
+        "Give a text."
+        return "x" * size
+
+    with ScriptedWire([call("give"), "Done."]) as wire:
+        flow = Chat(wire=wire, tools=[give]).send("Go").natural_flow
+
+    assert ("x" * min(size, PREVIEW) in flow, "…[+" in flow) == (True, size > PREVIEW)
+    assert "Whole result" not in flow
