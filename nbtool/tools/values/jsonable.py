@@ -217,7 +217,7 @@ class JsonConverter:
     def _unique_key(self, key: Any, value: Mapping[Any, Any], converted: Mapping[str, Any]) -> str:
         """Return the text of a key, with its type or a number if another key has this text."""
         text = self.key(key)
-        if text == key and isinstance(key, str) and text not in converted:
+        if isinstance(key, str) and text == key and text not in converted:
             return text
         numbered = (f"{text} ({number})" for number in count(2))
         candidates = chain((text, f"{text} ({type_name(type(key))})"), numbered)

@@ -49,8 +49,12 @@ def scalar_form(value: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for a missing one of pandas: `pd.NA`, `pd.NaT`."""
-    return type(value).__module__.partition(".")[0] == "pandas" and str(value) in MISSING_TEXTS
+    """Whether a value stands for a missing one: `pd.NA`, `pd.NaT`, `NaT` of numpy."""
+    return (
+        type(value).__module__.partition(".")[0] in ("pandas", "numpy")
+        and not hasattr(value, "__len__")
+        and (str(value) in MISSING_TEXTS)
+    )
 
 
 def shortest_float(value: float, size: int) -> float:
